@@ -1,0 +1,81 @@
+"""The `heedful` command. One file a command: it parses, calls one function and prints.
+
+Commands are registered by import path, so that `heedful --help` loads none of them, and never torch.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from heedful import __version__
+from heedful.errors import UserError, one_line, unknown
+
+if TYPE_CHECKING:
+    from cyclopts import App, CycloptsError
+
+STATUS_USER_ERROR = 2
+STATUS_INTERRUPTED = 130
+
+COMMANDS = {
+    "list": ("heedful.cli.list:app", "What there is: attention mechanisms, models, families."),
+    "inspect": ("heedful.cli.inspect:inspect", "A model's family, sizes, parameters by part, and what was loaded."),
+    "export": ("heedful.cli.export:export", "Write a model as a folder that transformers loads."),
+    "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and look into tokenizers."),
+    "data": ("heedful.cli.data:app", "Look at a task's data, or make a world of data."),
+    "demo": ("heedful.cli.demo:demo", "The main job from start to end on data made here."),
+}
+
+
+def build() -> App:
+    """Assemble the command tree without importing any command."""
+    from cyclopts import App
+
+    app = App(
+        name="heedful",
+        help="From how attention works to a Transformer language model adapted to your problem.",
+        help_epilogue="Start with: heedful demo",
+        version=__version__,
+        error_formatter=error_line,
+        help_format="plaintext",
+        result_action="return_value",
+        exit_on_error=False,
+        print_error=False,
+    )
+    for name, (path, about) in COMMANDS.items():
+        app.command(path, name=name, help=about)
+    return app
+
+
+def error_line(error: CycloptsError) -> str:
+    """Turn a parsing error into the one line a person needs."""
+    return one_line(" ".join(str(error).split()))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status. Tests call this in-process."""
+    from cyclopts import CycloptsError
+
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+            raise unknown("command", arguments[0], COMMANDS)
+        result = build()(arguments)
+    except UserError as error:
+        return fail(str(error))
+    except CycloptsError as error:
+        return fail(error_line(error))
+    except KeyboardInterrupt:
+        fail("interrupted")
+        return STATUS_INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def fail(message: str) -> int:
+    """Print the one line of a person's mistake."""
+    print(f"heedful: {message}", file=sys.stderr)
+    return STATUS_USER_ERROR

@@ -1,0 +1,52 @@
+"""How commands print: a table or words for people, one JSON object for programs (`--json`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+Json = Annotated[bool, Parameter(name="--json", negative=())]
+
+
+def print_json(facts: Any) -> None:
+    """Write facts for a program: stdout holds this and nothing else."""
+    json.dump(facts, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def console() -> Console:
+    """Give the console of stdout; a pipe or a file gets a width that does not fold tables."""
+    if sys.stdout.isatty():
+        return Console(highlight=False)
+    width = int(os.environ.get("COLUMNS", 0)) or max(160, shutil.get_terminal_size().columns)
+    return Console(highlight=False, width=width)
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()
+) -> None:
+    """Print a table; `right` names the columns that hold numbers. Cells are data, never markup."""
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None)
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    console().print(table)
+
+
+def print_facts(title: str, facts: Mapping[str, object]) -> None:
+    """Print names and values, one a line."""
+    width = max((len(name) for name in facts), default=0)
+    out = console()
+    out.print(Text(title, style="bold"))
+    for name, value in facts.items():
+        out.print(Text(f"  {name:<{width}}  {value}"))

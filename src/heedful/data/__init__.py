@@ -1,0 +1,1 @@
+"""Sources (files, Hub, generated world), splits, corruption and batches."""

@@ -1,0 +1,1 @@
+"""Metrics, intervals, paired tests, baselines, calibration, generation and checks."""

@@ -1,0 +1,1 @@
+"""Blocks, embeddings, positions and heads; `Encoder`, `Decoder`, `EncoderDecoder`; presets."""

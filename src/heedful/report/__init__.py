@@ -1,0 +1,1 @@
+"""Charts and pages, made from run directories and plain numbers alone. Never imports torch."""

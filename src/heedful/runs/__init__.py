@@ -1,0 +1,1 @@
+"""The run directory: schemas, atomic reading and writing. Standard library and numpy only."""

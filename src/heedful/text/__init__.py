@@ -1,0 +1,1 @@
+"""Tokenizers: train, load, encode one text or a pair."""

