@@ -1,0 +1,78 @@
+"""Dropout from 16-bit random words, drawn again in the backward pass instead of being kept.
+
+Grade: same distribution. On a CPU torch draws one random number an element, one by one; a 64-bit word of
+SFC64 gives four. Elsewhere torch's own dropout is used. The seed comes from torch's generator, so
+`torch.manual_seed` decides everything.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+WORDS = 1 << 16
+
+
+class Keep:
+    """A stream of keep masks: the same seed gives the same masks in the same order."""
+
+    def __init__(self, p: float, seed: int) -> None:
+        self.threshold = round(p * WORDS)
+        self.scale = 1.0 / (1.0 - self.threshold / WORDS)
+        self.bits = np.random.SFC64(seed)
+
+    def draw(self, shape: torch.Size) -> Tensor:
+        """Draw the next mask: True = keep."""
+        n = shape.numel()
+        words = self.bits.random_raw((n + 3) // 4).view(np.int16)[:n]
+        return torch.from_numpy(words).view(shape) >= self.threshold - WORDS // 2
+
+
+def draw_seed() -> int:
+    """Draw a seed from torch's generator."""
+    return int(torch.empty((), dtype=torch.int64).random_())
+
+
+class CheapDropout(torch.autograd.Function):
+    """Multiply by a keep mask that is drawn again in backward."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, p: float, seed: int) -> Tensor:
+        ctx.p, ctx.seed = p, seed
+        keep = Keep(p, seed)
+        return (x * keep.draw(x.shape)).mul_(keep.scale)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
+        keep = Keep(ctx.p, ctx.seed)
+        return (grads[0] * keep.draw(grads[0].shape)).mul_(keep.scale), None, None
+
+
+def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
+    """Zero each element with probability p (to 1/65536) and scale the rest; nothing outside training."""
+    if not training or p == 0.0:
+        return x
+    if x.device.type != "cpu" or p >= 1.0:
+        return F.dropout(x, p)
+    result: Tensor = CheapDropout.apply(x, p, draw_seed())
+    return result
+
+
+class Dropout(nn.Module):
+    """`dropout` as a module."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Drop in training, pass through otherwise."""
+        return dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        """Show p."""
+        return f"p={self.p}"

@@ -1,0 +1,62 @@
+"""Who may attend to whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """Keeps apart what linear mechanisms need apart. True always means: attend.
+
+    - `causal`: text query i sees text key j only if j <= i + `offset`.
+    - `keys` [b, n]: False at padding; n counts the text keys, without the prefix.
+    - `segments` [b, n]: the document each text position belongs to; only equal ones see each other.
+    - `prefix`: that many leading keys belong to no text (prefix tuning); every query sees them.
+    - `offset`: the text position of the first query, when earlier keys come from a cache (t != s).
+    """
+
+    causal: bool = False
+    keys: Tensor | None = None
+    segments: Tensor | None = None
+    prefix: int = 0
+    offset: int = 0
+
+    def allowed(self, t: int, s: int, device: torch.device | None = None) -> Tensor | None:
+        """The whole pattern as a boolean [b or 1, 1, t or 1, s], or None when everything may be seen."""
+        n = s - self.prefix
+        seen: Tensor | None = None
+        if self.causal and n > self.offset + 1:
+            query = torch.arange(self.offset, self.offset + t, device=device)
+            seen = (torch.arange(n, device=device) <= query[:, None])[None, None]  # [1, 1, t, n]
+        if self.keys is not None:
+            real = self.keys.bool()[:, None, None, :]  # [b, 1, 1, n]
+            seen = real if seen is None else seen & real
+        if self.segments is not None:
+            own = self.segments[:, self.offset : self.offset + t]
+            same = (own[:, :, None] == self.segments[:, None, :])[:, None]  # [b, 1, t, n]
+            seen = same if seen is None else seen & same
+        if seen is None or self.prefix == 0:
+            return seen
+        always = seen.new_ones((*seen.shape[:-1], self.prefix))
+        return torch.cat([always, seen], dim=-1)
+
+    def softmax(self, scores: Tensor) -> Tensor:
+        """Softmax over the visible keys of each row; a row with nothing to attend gives zeros."""
+        allowed = self.allowed(scores.shape[-2], scores.shape[-1], scores.device)
+        return masked_softmax(scores, allowed)
+
+    def rows(self, start: int, stop: int) -> Mask:
+        """The mask of the queries start to stop, over the same keys."""
+        return replace(self, offset=self.offset + start) if stop > start else self
+
+
+def masked_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    """Softmax with a boolean pattern. Finite fill, because a row of -inf would poison the gradient."""
+    if allowed is None:
+        return scores.softmax(-1)
+    weights = scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-1)
+    return weights.masked_fill(~allowed.any(-1, keepdim=True), 0.0)
