@@ -1,0 +1,229 @@
+"""Heat maps: one, or many with a shared colour scale. Numbers stand in the cells when they can be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from heedful.errors import UserError
+from heedful.report.parts import Chart, axis, chart, number, tooltip, words
+from heedful.report.theme import CELL_DARK_INK, CELL_EMPTY, CELL_LIGHT_INK
+
+Matrix = Sequence[Sequence[float | None]]
+NUMBERS_UP_TO = 14
+
+
+def heat_map(
+    values: Matrix,
+    *,
+    x_labels: Sequence[object],
+    y_labels: Sequence[object],
+    title: str,
+    x_title: str = "",
+    y_title: str = "",
+    value_title: str = "value",
+    subtitle: str = "",
+    domain: Sequence[float] | None = None,
+    form: str = ".3~g",
+    numbers: bool | None = None,
+    diverging: bool = False,
+    notes: Mapping[tuple[int, int], str] | None = None,
+) -> Chart:
+    """Draw a matrix, rows from above. A cell without a value is grey; `notes` at (row, column) say why on hover.
+
+    Labels may repeat, as the tokens of a sentence do. `domain` fixes the ends of the colour scale (otherwise
+    those of the data; with `diverging` they lie symmetric around zero). `numbers` are written into the cells
+    unless there are too many of them.
+    """
+    rows = cells(values, x_labels, y_labels, notes or {})
+    ends = value_domain([row["value"] for row in rows], domain, diverging)
+    crowded = max(len(x_labels), len(y_labels)) > NUMBERS_UP_TO
+    step = cell_step(len(x_labels), len(y_labels), written=numbers or (numbers is None and not crowded))
+    layers = cell_layers(
+        rows,
+        ends,
+        x=(x_labels, x_title),
+        y=(y_labels, y_title),
+        value_title=value_title,
+        form=form,
+        numbers=not crowded if numbers is None else numbers,
+        diverging=diverging,
+    )
+    body = {
+        "width": {"step": step[0]},
+        "height": {"step": step[1]},
+        "data": {"values": rows},
+        "layer": layers,
+    }
+    return chart(title, subtitle, body)
+
+
+def small_multiples(
+    panels: Mapping[str, Matrix],
+    *,
+    x_labels: Sequence[object],
+    y_labels: Sequence[object],
+    title: str,
+    x_title: str = "",
+    y_title: str = "",
+    value_title: str = "value",
+    subtitle: str = "",
+    domain: Sequence[float] | None = None,
+    form: str = ".2~g",
+    numbers: bool = False,
+    diverging: bool = False,
+    columns: int = 4,
+) -> Chart:
+    """Draw many matrices with the same labels side by side, one colour scale for all of them."""
+    rows: list[dict[str, Any]] = []
+    for name, values in panels.items():
+        rows += [{"panel": words(name), **row} for row in cells(values, x_labels, y_labels, {})]
+    ends = value_domain([row["value"] for row in rows], domain, diverging)
+    width = max(90, min(220, 22 * len(x_labels)))
+    layers = cell_layers(
+        rows,
+        ends,
+        x=(x_labels, x_title),
+        y=(y_labels, y_title),
+        value_title=value_title,
+        form=form,
+        numbers=numbers,
+        diverging=diverging,
+        panel=True,
+    )
+    names = [words(name) for name in panels]
+    body = {
+        "data": {"values": rows},
+        "facet": {"field": "panel", "type": "nominal", "sort": names, "header": {"title": None}},
+        "columns": columns,
+        "spacing": {"row": 18, "column": 18},
+        "spec": {
+            "width": width,
+            "height": max(60, width * len(y_labels) / max(1, len(x_labels))),
+            "layer": layers,
+        },
+    }
+    return chart(title, subtitle, body)
+
+
+def cells(
+    values: Matrix,
+    x_labels: Sequence[object],
+    y_labels: Sequence[object],
+    notes: Mapping[tuple[int, int], str],
+) -> list[dict[str, Any]]:
+    """List a matrix cell by cell, by position, because labels may repeat."""
+    if len(values) != len(y_labels) or any(len(row) != len(x_labels) for row in values):
+        raise UserError(f"a heat map with {len(y_labels)} x {len(x_labels)} labels needs as many values")
+    return [
+        {
+            "i": i,
+            "j": j,
+            "column": words(x_labels[j]),
+            "line": words(y_labels[i]),
+            "value": number(value),
+            **({"note": words(notes[i, j])} if (i, j) in notes else {}),
+        }
+        for i, row in enumerate(values)
+        for j, value in enumerate(row)
+    ]
+
+
+def value_domain(
+    values: Sequence[float | None], domain: Sequence[float] | None, diverging: bool
+) -> tuple[float, float]:
+    """Choose the two ends of the colour scale."""
+    if domain is not None:
+        return float(domain[0]), float(domain[1])
+    known = [v for v in values if v is not None] or [0.0, 1.0]
+    if diverging:
+        far = max(abs(v) for v in known) or 1.0
+        return -far, far
+    low, high = min(known), max(known)
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def cell_step(n_columns: int, n_rows: int, *, written: bool) -> tuple[float, float]:
+    """Choose the size of a cell: wide enough for its number, small when there are many."""
+    if written:
+        return 54.0, 34.0
+    size = max(6.0, min(26.0, 520.0 / max(n_columns, n_rows)))
+    return size, size
+
+
+def position_axis(labels: Sequence[object], title: str, **more: Any) -> dict[str, Any]:
+    """Label positions 0, 1, 2, ... with words; the words are string literals of Vega's expression language."""
+    literal = json.dumps([words(label) for label in labels])
+    return axis(title, labelExpr=f"{literal}[datum.value]", domain=False, ticks=False, **more) | {
+        "title": words(title) or None
+    }
+
+
+def cell_layers(
+    rows: Sequence[Mapping[str, Any]],
+    ends: tuple[float, float],
+    *,
+    x: tuple[Sequence[object], str],
+    y: tuple[Sequence[object], str],
+    value_title: str,
+    form: str,
+    numbers: bool,
+    diverging: bool,
+    panel: bool = False,
+) -> list[Chart]:
+    """Build the cells and the numbers in them."""
+    (x_labels, x_title), (y_labels, y_title) = x, y
+    turned = max((len(words(label)) for label in x_labels), default=0) > (6 if numbers else 2)
+    place = {
+        "x": {
+            "field": "j",
+            "type": "ordinal",
+            "axis": position_axis(x_labels, x_title, labelAngle=-45 if turned else 0, labelOverlap=False),
+            "scale": {"padding": 0},
+        },
+        "y": {
+            "field": "i",
+            "type": "ordinal",
+            "axis": position_axis(y_labels, y_title, labelOverlap=False),
+            "scale": {"padding": 0},
+        },
+    }
+    length = {"gradientLength": 140}
+    shade = {
+        "field": "value",
+        "type": "quantitative",
+        "title": words(value_title),
+        "scale": {"domain": list(ends), "clamp": True, "range": "diverging" if diverging else "heatmap"},
+        "legend": {"title": words(value_title), "format": form, **length},
+    }
+    tips = tooltip(
+        *([("panel", "panel")] if panel else []),
+        ("line", y_title or "row"),
+        ("column", x_title or "column"),
+        ("value", value_title),
+        *([("note", "note")] if any("note" in row for row in rows) else []),
+    )
+    layers: list[Chart] = [
+        {"mark": {"type": "rect"}, "encoding": {**place, "color": shade, "tooltip": tips}},
+    ]
+    if any(row["value"] is None for row in rows):
+        empty = {"type": "rect", "color": CELL_EMPTY}
+        missing = [{"filter": "!isValid(datum.value)"}]
+        layers.append({"transform": missing, "mark": empty, "encoding": {**place, "tooltip": tips}})
+    if numbers:
+        dark = [ends[0] + 0.55 * (ends[1] - ends[0]), ends[1]]
+        test = f"datum.value > {dark[0]}"
+        if diverging:
+            reach = 0.62 * max(abs(ends[0]), abs(ends[1]))
+            test = f"abs(datum.value) > {reach}"
+        ink = {"condition": {"test": test, "value": CELL_LIGHT_INK}, "value": CELL_DARK_INK}
+        text = {"field": "value", "type": "quantitative", "format": form}
+        layers.append(
+            {
+                "transform": [{"filter": "isValid(datum.value)"}],
+                "mark": {"type": "text", "fontSize": 11.5},
+                "encoding": {**place, "text": text, "color": ink},
+            }
+        )
+    return layers

@@ -1,0 +1,156 @@
+"""What all charts share: clean numbers and words, colour by series, rules, notes, what a reader can do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from heedful.errors import one_line
+
+Chart = dict[str, Any]
+"""A Vega-Lite specification: plain data, without colours of text, axes or series (see `heedful.report.theme`)."""
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+WIDTH, HEIGHT = 480, 280
+COLOURS = 8
+LEGEND_ROW = 64
+
+
+def number(value: Any) -> float | None:
+    """Give a finite float; what cannot be drawn (missing, not a number, infinite) is None."""
+    if value is None:
+        return None
+    plain = float(value)
+    return plain if math.isfinite(plain) else None
+
+
+def words(text: object) -> str:
+    """Text from anywhere, for a label: control characters become visible, so that SVG stays valid."""
+    return one_line(str(text))
+
+
+def headline(title: str, subtitle: str = "") -> dict[str, Any]:
+    """Fold long titles over several lines."""
+    lines: dict[str, Any] = {"text": wrap(words(title), 64) or [""]}
+    if subtitle:
+        lines["subtitle"] = wrap(words(subtitle), 84)
+    return {"title": lines}
+
+
+def chart(title: str, subtitle: str, body: Mapping[str, Any]) -> Chart:
+    """Put the parts of a specification together."""
+    return {"$schema": SCHEMA, **headline(title, subtitle), **body}
+
+
+def axis(title: str, values: Iterable[float | None] = (), **more: Any) -> dict[str, Any]:
+    """Label an axis in words; whole numbers never get ticks between them."""
+    known = [v for v in values if v is not None]
+    whole: dict[str, Any] = {"tickMinStep": 1} if known and all(v == int(v) for v in known) else {}
+    return {"title": words(title), **whole, **more}
+
+
+def scale(*, log: bool = False, domain: Sequence[float] | None = None, zero: bool = False) -> dict[str, Any]:
+    """Choose an axis' scale; a given domain is kept as it is."""
+    kind: dict[str, Any] = {"type": "log"} if log else {"zero": zero}
+    return kind | ({"domain": list(domain), "nice": False} if domain is not None else {"nice": not log})
+
+
+def colour(names: Sequence[str], title: str = "", *, legend: bool = True) -> dict[str, Any]:
+    """Colour by series, in the given order; a single series needs no legend."""
+    longest = max((len(name) for name in names), default=1)
+    shown = {
+        "title": words(title) or None,
+        "orient": "top",
+        "columns": max(1, min(len(names), LEGEND_ROW // (longest + 5))),
+        "symbolOpacity": 1,
+    }
+    return {
+        "field": "series",
+        "type": "nominal",
+        "sort": list(names),
+        "scale": {"domain": list(names)},
+        "legend": shown if legend and (len(names) > 1 or title) else None,
+    }
+
+
+def dash(names: Sequence[str]) -> dict[str, Any]:
+    """Tell curves apart that share a colour because there are more of them than colours."""
+    if len(names) <= COLOURS:
+        return {}
+    patterns = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+    dashes = [patterns[(i // COLOURS) % len(patterns)] for i in range(len(names))]
+    field = {"field": "series", "type": "nominal", "sort": list(names)}
+    return {"strokeDash": {**field, "scale": {"domain": list(names), "range": dashes}, "legend": None}}
+
+
+def toggle(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Let the reader pick series by clicking their names in the legend."""
+    if len(names) < 2:
+        return []
+    return [
+        {
+            "name": "shown",
+            "select": {"type": "point", "fields": ["series"], "toggle": "true"},
+            "bind": "legend",
+        }
+    ]
+
+
+def faded(names: Sequence[str], value: float = 1.0, unselected: float = 0.06) -> dict[str, Any]:
+    """Fade what the reader has not picked."""
+    if len(names) < 2:
+        return {"value": value}
+    return {"condition": {"param": "shown", "value": value}, "value": unselected}
+
+
+def zoom(*encodings: str) -> dict[str, Any]:
+    """Let the reader drag, and zoom with shift and the wheel, so that the page itself still scrolls."""
+    return {
+        "name": "zoom",
+        "select": {"type": "interval", "encodings": list(encodings), "zoom": "wheel![event.shiftKey]"},
+        "bind": "scales",
+    }
+
+
+def vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> list[Chart]:
+    """Draw labelled vertical lines; labels of near neighbours stand on different heights."""
+    if not rules:
+        return []
+    rows = [
+        {"x": number(at), "label": words(label), "row": i % 3}
+        for i, (label, at) in enumerate(sorted(rules.items(), key=lambda item: item[1]))
+    ]
+    place = {"x": {**x, "field": "x"}}
+    layers: list[Chart] = [
+        {"data": {"values": rows}, "mark": {"type": "rule", "style": "rule"}, "encoding": place}
+    ]
+    for row in sorted({r["row"] for r in rows if r["row"] is not None}):
+        text = {
+            "type": "text",
+            "style": "note",
+            "align": "left",
+            "baseline": "top",
+            "dx": 4,
+            "dy": 2 + 14 * row,
+        }
+        layers.append(
+            {
+                "data": {"values": [r for r in rows if r["row"] == row]},
+                "mark": text,
+                "encoding": {**place, "y": {"value": 0}, "text": {"field": "label"}},
+            }
+        )
+    return layers
+
+
+def tooltip(*fields: tuple[str, str], form: str = ".4~g") -> list[dict[str, Any]]:
+    """List what a hover tells: (field, title) pairs; numbers are formatted, words are not."""
+    wordy = {"series", "label", "note", "column", "line", "panel", "shown"}
+    return [
+        {"field": name, "title": words(title), "type": "nominal"}
+        if name in wordy
+        else {"field": name, "title": words(title), "type": "quantitative", "format": form}
+        for name, title in fields
+    ]

@@ -1,0 +1,53 @@
+"""Write a chart to a file: PNG, SVG and PDF through vl-convert, without network; HTML as a page of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+from heedful.errors import UserError
+from heedful.report.parts import Chart
+from heedful.report.theme import LOOKS, configuration
+
+EXTENSIONS = (".png", ".svg", ".pdf", ".html")
+PNG_SCALE = 2.0
+VEGA_LITE = "6.4"
+
+
+def save(chart: Chart, path: str | Path, *, look: Literal["light", "dark"] = "light") -> Path:
+    """Write a chart; the ending of `path` (.png, .svg, .pdf or .html) chooses the form. Folders are made."""
+    target = Path(path)
+    if target.suffix.lower() not in EXTENSIONS:
+        raise UserError(f'{target}: a figure ends in {", ".join(EXTENSIONS)}, not in "{target.suffix}"')
+    content = render(chart, target.suffix.lower(), look)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    except OSError as error:
+        raise UserError(f"{target}: cannot be written ({error.strerror})") from None
+    return target
+
+
+def render(chart: Chart, ending: str, look: Literal["light", "dark"] = "light") -> bytes:
+    """Draw a chart in the form that a file with this ending holds."""
+    if ending == ".html":
+        from heedful.report.page import Page
+
+        page = Page(" ".join(chart["title"]["text"]))
+        page.figure(chart)
+        return page.html().encode()
+    import vl_convert
+
+    specification = json.dumps({**chart, "config": configuration(LOOKS[look])}, allow_nan=False)
+    version, nothing_outside = VEGA_LITE, list[str]()
+    if ending == ".svg":
+        svg: str = vl_convert.vegalite_to_svg(specification, version, allowed_base_urls=nothing_outside)
+        return svg.encode()
+    if ending == ".pdf":
+        pdf: bytes = vl_convert.vegalite_to_pdf(specification, version, allowed_base_urls=nothing_outside)
+        return pdf
+    png: bytes = vl_convert.vegalite_to_png(
+        specification, version, scale=PNG_SCALE, allowed_base_urls=nothing_outside
+    )
+    return png
