@@ -82,9 +82,13 @@ class Mechanism(nn.Module):
             raise ValueError(f"{self.name} attention has no {' and no '.join(missing)}")
         t, n = q.shape[-2], k.shape[-2] - mask.prefix
         if mask.keys is not None and mask.keys.shape[-1] != n:
-            raise ValueError(f"mask.keys is for {mask.keys.shape[-1]} keys, but there are {n} (and {mask.prefix} of prefix)")
+            raise ValueError(
+                f"mask.keys is for {mask.keys.shape[-1]} keys, but there are {n} (and {mask.prefix} of prefix)"
+            )
         if mask.segments is not None and (mask.segments.shape[-1] != n or mask.offset + t > n):
-            raise ValueError(f"mask.segments is for {mask.segments.shape[-1]} positions, but there are {n} keys")
+            raise ValueError(
+                f"mask.segments is for {mask.segments.shape[-1]} positions, but there are {n} keys"
+            )
 
     def extra_repr(self) -> str:
         """Show the scale and the dropout."""

@@ -49,7 +49,9 @@ def check_type(name: str, option: str, value: Any, kind: Any) -> None:
     if float in kinds:
         kinds = (*kinds, int)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        expected = " or ".join("nothing" if k is type(None) else k.__name__ for k in typing.get_args(kind) or (kind,))
+        expected = " or ".join(
+            "nothing" if k is type(None) else k.__name__ for k in typing.get_args(kind) or (kind,)
+        )
         raise UserError(f"{name} attention: {option} takes {expected}, not {value!r}")
 
 
@@ -92,4 +94,6 @@ def convert(name: str, option: str, text: str, kind: Any) -> Any:
 def able(*capabilities: str) -> list[str]:
     """The safe mechanisms that can do all of this; for messages that say what to use instead."""
     assert set(capabilities) <= set(CAPABILITIES)
-    return [n for n, cls in MECHANISMS.items() if not cls.unsafe and all(getattr(cls, c) for c in capabilities)]
+    return [
+        n for n, cls in MECHANISMS.items() if not cls.unsafe and all(getattr(cls, c) for c in capabilities)
+    ]

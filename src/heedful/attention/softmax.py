@@ -38,7 +38,9 @@ class Softmax(Mechanism):
         trainable_bias = bias is not None and bias.requires_grad and torch.is_grad_enabled()
         if q.device.type == "cpu" and (p or trainable_bias):
             allowed = mask.allowed(t, s, q.device)
-            out: Tensor = ChunkedAttention.apply(q, k, v, bias, allowed, self.scale, p, draw_seed() if p else 0)
+            out: Tensor = ChunkedAttention.apply(
+                q, k, v, bias, allowed, self.scale, p, draw_seed() if p else 0
+            )
             return out
         if mask.causal and t == s and mask.keys is None and mask.segments is None and bias is None:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=True, scale=self.scale)

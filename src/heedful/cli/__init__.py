@@ -20,7 +20,10 @@ STATUS_INTERRUPTED = 130
 
 COMMANDS = {
     "list": ("heedful.cli.list:app", "What there is: attention mechanisms, models, families."),
-    "inspect": ("heedful.cli.inspect:inspect", "A model's family, sizes, parameters by part, and what was loaded."),
+    "inspect": (
+        "heedful.cli.inspect:inspect",
+        "A model's family, sizes, parameters by part, and what was loaded.",
+    ),
     "export": ("heedful.cli.export:export", "Write a model as a folder that transformers loads."),
     "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and look into tokenizers."),
     "data": ("heedful.cli.data:app", "Look at a task's data, or make a world of data."),

