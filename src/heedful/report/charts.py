@@ -7,7 +7,9 @@ many into one file. Specifications are written directly rather than through alta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -22,6 +24,7 @@ from heedful.report.parts import (
     colour,
     dash,
     faded,
+    haloed,
     number,
     scale,
     toggle,
@@ -158,15 +161,15 @@ def lines(
         "field": "x",
         "type": "quantitative",
         "axis": axis(x_title, [row["x"] for row in rows]),
-        "scale": scale(log=log_x, domain=x_domain) | ({} if x_domain else {"nice": False}),
+        "scale": scale(log=log_x, domain=x_domain, padding=10),
     }
     y = {
         "field": "y",
         "type": "quantitative",
         "axis": axis(y_title),
-        "scale": scale(log=log_y, domain=y_domain),
+        "scale": scale(log=log_y, domain=y_domain, padding=10 if log_y else None),
     }
-    shared = {"x": x, "color": colour(names)}
+    shared = {"x": x, "color": colour(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220)}
     layers: list[Chart] = []
     if any(row["low"] is not None for row in rows):
         band = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "opacity": faded(names, 0.18, 0.02)}
@@ -213,11 +216,12 @@ def bars(
     subtitle: str = "",
     group_title: str = "",
     y_domain: Sequence[float] | None = None,
-    form: str = ".3~f",
+    form: str = ",.3~r",
     rules: Mapping[str, float] | None = None,
 ) -> Chart:
-    """Draw bars from zero, with intervals. A row has `label` and `value`, perhaps `low`, `high`, `group`, `note`.
+    """Draw bars from zero, with intervals.
 
+    A row has `label` and `value`, perhaps `low`, `high`, `group` and `note`.
     A row without a value has failed: it stands at height 0 with its `note`, the reason, written there.
     `rules` are labelled horizontal lines, such as a baseline.
     """
@@ -225,11 +229,21 @@ def bars(
     labels = list(dict.fromkeys(row["label"] for row in data))
     groups = list(dict.fromkeys(row["series"] for row in data))
     width = max(WIDTH, 34 * len(labels) * len(groups))
+    room = int(width / max(1, len(labels)) / 6.5)
+    folded = fold(labels, room)
+    turned = any(len(line) > room for label in folded.values() for line in label.split("\n"))
+    for row in data:
+        row["folded"] = folded[row["label"]]
     x: dict[str, Any] = {
-        "field": "label",
+        "field": "folded",
         "type": "nominal",
-        "sort": labels,
-        "axis": axis(x_title, labelAngle=0 if fits(labels, width) else -35),
+        "sort": list(folded.values()),
+        "axis": axis(
+            x_title,
+            labelAngle=-35 if turned else 0,
+            labelExpr="split(datum.label, '\\n')",
+            labelOverlap=False,
+        ),
         "scale": {"paddingInner": 0.25},
     }
     within = {"field": "series", "type": "nominal", "sort": groups, "scale": {"domain": groups}}
@@ -264,14 +278,13 @@ def bars(
         },
         {
             "data": {"values": [row for row in drawn if row["low"] is not None]},
-            "mark": {"type": "rule", "style": "whisker"},
+            "mark": {"type": "rule", "strokeWidth": 1.5},
             "encoding": {**place, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "tooltip": tips},
         },
     ]
     if len(data) <= LABELLED_BARS:
-        text = {"type": "text", "style": "note", "baseline": "bottom", "dy": -4}
         above = {**place, "y": {**y, "field": "top"}, "text": {"field": "value", "format": form}}
-        layers.append({"data": {"values": drawn}, "mark": text, "encoding": above})
+        layers += [{"data": {"values": drawn}, **text} for text in haloed(above, baseline="bottom", dy=-4)]
     if failed:
         text = {
             "type": "text",
@@ -286,15 +299,12 @@ def bars(
     if rules:
         marks = [{"value": number(at), "label": words(label)} for label, at in rules.items()]
         level = {"y": {**y, "field": "value"}}
-        text = {"type": "text", "style": "note", "align": "right", "baseline": "bottom", "dy": -2, "dx": -2}
-        layers += [
-            {"data": {"values": marks}, "mark": {"type": "rule", "style": "rule"}, "encoding": level},
-            {
-                "data": {"values": marks},
-                "mark": text,
-                "encoding": {**level, "x": {"value": "width"}, "text": {"field": "label"}},
-            },
-        ]
+        named = {**level, "x": {"value": "width"}, "text": {"field": "label"}}
+        lettering = haloed(named, align="right", baseline="bottom", dy=-3, dx=-3)
+        layers.append(
+            {"data": {"values": marks}, "mark": {"type": "rule", "style": "threshold"}, "encoding": level}
+        )
+        layers += [{"data": {"values": marks}, **text} for text in lettering]
     return chart(title, subtitle, {"width": width, "height": HEIGHT, "layer": layers})
 
 
@@ -315,9 +325,12 @@ def bar_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def fits(labels: Sequence[str], width: float) -> bool:
-    """Tell whether all labels fit under their bars without turning."""
-    return all(7.0 * len(label) <= width / max(1, len(labels)) for label in labels)
+def fold(labels: Sequence[str], width: int) -> dict[str, str]:
+    """Fold labels over up to three lines to stand under their bars; one that cannot stays whole."""
+    wrapped = {label: wrap(label, max(6, width), break_long_words=False) or [""] for label in labels}
+    if any(len(rows) > 3 or max(map(len, rows)) > max(6, width) for rows in wrapped.values()):
+        return {label: label for label in labels}
+    return {label: "\n".join(rows) for label, rows in wrapped.items()}
 
 
 def scatter(
@@ -333,19 +346,24 @@ def scatter(
     x_domain: Sequence[float] | None = None,
     y_domain: Sequence[float] | None = None,
 ) -> Chart:
-    """Draw points with intervals. A row has `x`, `y`, perhaps `low` and `high` (of y), `x_low`, `x_high`, `group`, `label`.
+    """Draw points with intervals.
 
+    A row has `x` and `y`, perhaps `low` and `high` (of y), `x_low`, `x_high`, `group` and `label`.
     Rows that have no place (a missing number, or none above zero on a logarithmic axis) are left out.
     """
-    data = []
+    data: list[dict[str, Any]] = []
     for row in rows:
         point = {key: number(row.get(key)) for key in ("x", "y", "low", "high", "x_low", "x_high")}
         x, y = point["x"], point["y"]
         if x is None or y is None or (log_x and x <= 0) or (log_y and y <= 0):
             continue
         data.append({**point, "series": words(row.get("group", "")), "label": words(row.get("label", ""))})
-    groups = list(dict.fromkeys(cast(str, row["series"]) for row in data))
-    x_place = {"type": "quantitative", "axis": axis(x_title), "scale": scale(log=log_x, domain=x_domain)}
+    groups = list(dict.fromkeys(row["series"] for row in data))
+    x_place = {
+        "type": "quantitative",
+        "axis": axis(x_title),
+        "scale": scale(log=log_x, domain=x_domain, padding=24),
+    }
     y_place = {"type": "quantitative", "axis": axis(y_title), "scale": scale(log=log_y, domain=y_domain)}
     place = {
         "x": {"field": "x", **x_place},
@@ -395,9 +413,16 @@ def scatter(
         }
     )
     if any(row["label"] for row in data) and len(data) <= LABELLED_BARS:
-        text = {"type": "text", "style": "note", "align": "left", "baseline": "bottom", "dx": 7, "dy": -3}
         named = {"x": place["x"], "y": place["y"], "text": {"field": "label"}, "opacity": faded(groups)}
-        layers.append({"mark": text, "encoding": named})
+        places = [math.log(row["x"]) if log_x else row["x"] for row in data]
+        middle = (min(places) + max(places)) / 2
+        for align, dx, right in (
+            ("left", 7, False),
+            ("right", -7, True),
+        ):  # towards the middle, where room is
+            side = [row for row, at in zip(data, places, strict=True) if (at > middle) is right]
+            texts = haloed(named, align=align, baseline="bottom", dx=dx, dy=-3)
+            layers += [{"data": {"values": side}, **text} for text in texts if side]
     return chart(
         title, subtitle, {"width": WIDTH, "height": HEIGHT, "data": {"values": data}, "layer": layers}
     )

@@ -25,12 +25,12 @@ def heat_map(
     value_title: str = "value",
     subtitle: str = "",
     domain: Sequence[float] | None = None,
-    form: str = ".3~g",
+    form: str | None = None,
     numbers: bool | None = None,
     diverging: bool = False,
     notes: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
-    """Draw a matrix, rows from above. A cell without a value is grey; `notes` at (row, column) say why on hover.
+    """Draw a matrix, rows from above. A cell without a value is grey; its note, by (row, column), says why.
 
     Labels may repeat, as the tokens of a sentence do. `domain` fixes the ends of the colour scale (otherwise
     those of the data; with `diverging` they lie symmetric around zero). `numbers` are written into the cells
@@ -38,8 +38,9 @@ def heat_map(
     """
     rows = cells(values, x_labels, y_labels, notes or {})
     ends = value_domain([row["value"] for row in rows], domain, diverging)
-    crowded = max(len(x_labels), len(y_labels)) > NUMBERS_UP_TO
-    step = cell_step(len(x_labels), len(y_labels), written=numbers or (numbers is None and not crowded))
+    if numbers is None:
+        numbers = max(len(x_labels), len(y_labels)) <= NUMBERS_UP_TO
+    step = cell_step(len(x_labels), len(y_labels), written=numbers)
     layers = cell_layers(
         rows,
         ends,
@@ -47,7 +48,8 @@ def heat_map(
         y=(y_labels, y_title),
         value_title=value_title,
         form=form,
-        numbers=not crowded if numbers is None else numbers,
+        height=step[1] * len(y_labels),
+        numbers=numbers,
         diverging=diverging,
     )
     body = {
@@ -70,7 +72,7 @@ def small_multiples(
     value_title: str = "value",
     subtitle: str = "",
     domain: Sequence[float] | None = None,
-    form: str = ".2~g",
+    form: str | None = None,
     numbers: bool = False,
     diverging: bool = False,
     columns: int = 4,
@@ -81,6 +83,7 @@ def small_multiples(
         rows += [{"panel": words(name), **row} for row in cells(values, x_labels, y_labels, {})]
     ends = value_domain([row["value"] for row in rows], domain, diverging)
     width = max(90, min(220, 22 * len(x_labels)))
+    height = max(60.0, width * len(y_labels) / max(1, len(x_labels)))
     layers = cell_layers(
         rows,
         ends,
@@ -88,6 +91,7 @@ def small_multiples(
         y=(y_labels, y_title),
         value_title=value_title,
         form=form,
+        height=height,
         numbers=numbers,
         diverging=diverging,
         panel=True,
@@ -100,7 +104,7 @@ def small_multiples(
         "spacing": {"row": 18, "column": 18},
         "spec": {
             "width": width,
-            "height": max(60, width * len(y_labels) / max(1, len(x_labels))),
+            "height": height,
             "layer": layers,
         },
     }
@@ -144,6 +148,17 @@ def value_domain(
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
+def number_form(values: Sequence[float | None]) -> str:
+    """Choose one format for all cells, so that their decimals stand alike."""
+    known = [abs(v) for v in values if v is not None]
+    largest = max(known, default=0.0)
+    if all(v == int(v) for v in known):
+        return ",d"
+    if largest < 0.01 or largest >= 1000:
+        return ",.3~r" if largest >= 1000 else ".2e"
+    return ".3f" if largest < 10 else ".1f"
+
+
 def cell_step(n_columns: int, n_rows: int, *, written: bool) -> tuple[float, float]:
     """Choose the size of a cell: wide enough for its number, small when there are many."""
     if written:
@@ -153,7 +168,7 @@ def cell_step(n_columns: int, n_rows: int, *, written: bool) -> tuple[float, flo
 
 
 def position_axis(labels: Sequence[object], title: str, **more: Any) -> dict[str, Any]:
-    """Label positions 0, 1, 2, ... with words; the words are string literals of Vega's expression language."""
+    """Label positions 0, 1, 2, ... with words, as string literals of Vega's expression language."""
     literal = json.dumps([words(label) for label in labels])
     return axis(title, labelExpr=f"{literal}[datum.value]", domain=False, ticks=False, **more) | {
         "title": words(title) or None
@@ -167,7 +182,8 @@ def cell_layers(
     x: tuple[Sequence[object], str],
     y: tuple[Sequence[object], str],
     value_title: str,
-    form: str,
+    form: str | None,
+    height: float,
     numbers: bool,
     diverging: bool,
     panel: bool = False,
@@ -189,13 +205,18 @@ def cell_layers(
             "scale": {"padding": 0},
         },
     }
-    length = {"gradientLength": 140}
+    form = form or number_form([row["value"] for row in rows])
     shade = {
         "field": "value",
         "type": "quantitative",
         "title": words(value_title),
-        "scale": {"domain": list(ends), "clamp": True, "range": "diverging" if diverging else "heatmap"},
-        "legend": {"title": words(value_title), "format": form, **length},
+        "scale": {
+            "domain": list(ends),
+            "clamp": True,
+            "range": "diverging" if diverging else "heatmap",
+            "interpolate": "rgb",
+        },
+        "legend": {"title": words(value_title), "format": form, "gradientLength": min(140.0, height)},
     }
     tips = tooltip(
         *([("panel", "panel")] if panel else []),
@@ -212,11 +233,9 @@ def cell_layers(
         missing = [{"filter": "!isValid(datum.value)"}]
         layers.append({"transform": missing, "mark": empty, "encoding": {**place, "tooltip": tips}})
     if numbers:
-        dark = [ends[0] + 0.55 * (ends[1] - ends[0]), ends[1]]
-        test = f"datum.value > {dark[0]}"
+        test = f"datum.value > {ends[0] + 0.55 * (ends[1] - ends[0])}"
         if diverging:
-            reach = 0.62 * max(abs(ends[0]), abs(ends[1]))
-            test = f"abs(datum.value) > {reach}"
+            test = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
         ink = {"condition": {"test": test, "value": CELL_LIGHT_INK}, "value": CELL_DARK_INK}
         text = {"field": "value", "type": "quantitative", "format": form}
         layers.append(

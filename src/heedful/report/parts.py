@@ -10,7 +10,7 @@ from typing import Any
 from heedful.errors import one_line
 
 Chart = dict[str, Any]
-"""A Vega-Lite specification: plain data, without colours of text, axes or series (see `heedful.report.theme`)."""
+"""A Vega-Lite specification: plain data, without the colours of text, axes and series (see `theme`)."""
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH, HEIGHT = 480, 280
@@ -51,13 +51,21 @@ def axis(title: str, values: Iterable[float | None] = (), **more: Any) -> dict[s
     return {"title": words(title), **whole, **more}
 
 
-def scale(*, log: bool = False, domain: Sequence[float] | None = None, zero: bool = False) -> dict[str, Any]:
-    """Choose an axis' scale; a given domain is kept as it is."""
+def scale(
+    *,
+    log: bool = False,
+    domain: Sequence[float] | None = None,
+    zero: bool = False,
+    padding: float | None = None,
+) -> dict[str, Any]:
+    """Choose an axis' scale; without a given domain it ends `padding` pixels on, or at a round number."""
     kind: dict[str, Any] = {"type": "log"} if log else {"zero": zero}
-    return kind | ({"domain": list(domain), "nice": False} if domain is not None else {"nice": not log})
+    if domain is not None:
+        return kind | {"domain": list(domain), "nice": False}
+    return kind | ({"nice": True} if padding is None else {"nice": False, "padding": padding})
 
 
-def colour(names: Sequence[str], title: str = "", *, legend: bool = True) -> dict[str, Any]:
+def colour(names: Sequence[str], title: str = "", **legend: Any) -> dict[str, Any]:
     """Colour by series, in the given order; a single series needs no legend."""
     longest = max((len(name) for name in names), default=1)
     shown = {
@@ -65,13 +73,14 @@ def colour(names: Sequence[str], title: str = "", *, legend: bool = True) -> dic
         "orient": "top",
         "columns": max(1, min(len(names), LEGEND_ROW // (longest + 5))),
         "symbolOpacity": 1,
+        **legend,
     }
     return {
         "field": "series",
         "type": "nominal",
         "sort": list(names),
         "scale": {"domain": list(names)},
-        "legend": shown if legend and (len(names) > 1 or title) else None,
+        "legend": shown if len(names) > 1 or title else None,
     }
 
 
@@ -115,34 +124,24 @@ def zoom(*encodings: str) -> dict[str, Any]:
 
 
 def vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> list[Chart]:
-    """Draw labelled vertical lines; labels of near neighbours stand on different heights."""
-    if not rules:
-        return []
-    rows = [
-        {"x": number(at), "label": words(label), "row": i % 3}
-        for i, (label, at) in enumerate(sorted(rules.items(), key=lambda item: item[1]))
+    """Draw labelled vertical lines; the labels of neighbours stand at different heights."""
+    drawn: list[Chart] = []
+    notes: list[Chart] = []
+    for i, (label, at) in enumerate(sorted((rules or {}).items(), key=lambda item: item[1])):
+        data = {"values": [{"x": number(at), "label": words(label)}]}
+        place = {"x": {**x, "field": "x"}}
+        drawn.append({"data": data, "mark": {"type": "rule", "style": "threshold"}, "encoding": place})
+        named = {**place, "y": {"value": 2 + 15 * (i % 3)}, "text": {"field": "label"}}
+        notes += [{"data": data, **text} for text in haloed(named, align="left", baseline="top", dx=5)]
+    return drawn + notes
+
+
+def haloed(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
+    """Write a note that stays readable over lines and bars: first its outline in the colour of the paper."""
+    return [
+        {"mark": {"type": "text", "style": "halo", **mark}, "encoding": dict(encoding)},
+        {"mark": {"type": "text", **mark}, "encoding": dict(encoding)},
     ]
-    place = {"x": {**x, "field": "x"}}
-    layers: list[Chart] = [
-        {"data": {"values": rows}, "mark": {"type": "rule", "style": "rule"}, "encoding": place}
-    ]
-    for row in sorted({r["row"] for r in rows if r["row"] is not None}):
-        text = {
-            "type": "text",
-            "style": "note",
-            "align": "left",
-            "baseline": "top",
-            "dx": 4,
-            "dy": 2 + 14 * row,
-        }
-        layers.append(
-            {
-                "data": {"values": [r for r in rows if r["row"] == row]},
-                "mark": text,
-                "encoding": {**place, "y": {"value": 0}, "text": {"field": "label"}},
-            }
-        )
-    return layers
 
 
 def tooltip(*fields: tuple[str, str], form: str = ".4~g") -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Write a chart to a file: PNG, SVG and PDF through vl-convert, without network; HTML as a page of its own."""
+"""Write a chart to a file: PNG, SVG and PDF through vl-convert, offline; HTML as a page of its own."""
 
 from __future__ import annotations
 
