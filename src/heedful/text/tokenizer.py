@@ -1,0 +1,225 @@
+"""One interface to every tokenizer: ids, token types and truncation, with the model's own separators."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import tokenizers
+
+from heedful.errors import UserError
+
+ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
+KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
+ONE_CHARACTER = r"[\s\S]"
+SENTINEL = re.compile(r"<extra_id_(\d+)>")
+# What transformers must know besides tokenizer.json; other settings of a loaded model describe its
+# historical class, which would build another tokenizer than the one in the file.
+KEPT_SETTINGS = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A text, or a pair, as the model reads it."""
+
+    ids: list[int]
+    types: list[int]
+    truncated: int
+    """How many tokens were cut off; 0 when nothing was."""
+
+
+class Tokenizer:
+    """A tokenizer from the `tokenizers` library, without the padding and truncation stored in its file.
+
+    `roles` names the special tokens by what they do (`pad unk bos eos cls sep mask`); `settings` are the
+    entries of `tokenizer_config.json` that transformers needs to use the saved tokenizer with the model.
+    """
+
+    def __init__(
+        self,
+        backend: tokenizers.Tokenizer,
+        roles: Mapping[str, str],
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        backend.no_padding()
+        backend.no_truncation()
+        self.backend = backend
+        self.roles = {role: roles[role] for role in ROLES if role in roles}
+        self.settings = {key: value for key, value in (settings or {}).items() if key in KEPT_SETTINGS}
+        missing = [
+            token for token in dict.fromkeys(self.roles.values()) if backend.token_to_id(token) is None
+        ]
+        if missing:
+            backend.add_special_tokens(missing)
+        vocabulary = backend.get_vocab(with_added_tokens=True)
+        if not vocabulary:
+            raise UserError("the tokenizer has an empty vocabulary")
+        self.vocab_size = max(vocabulary.values()) + 1
+        ids = {role: vocabulary[token] for role, token in self.roles.items()}
+        self.pad_id: int | None = ids.get("pad")
+        self.unk_id: int | None = ids.get("unk")
+        self.bos_id: int | None = ids.get("bos")
+        self.eos_id: int | None = ids.get("eos")
+        self.cls_id: int | None = ids.get("cls")
+        self.sep_id: int | None = ids.get("sep")
+        self.mask_id: int | None = ids.get("mask")
+        added = backend.get_added_tokens_decoder()
+        self.special_ids = frozenset(ids.values()) | {i for i, token in added.items() if token.special}
+        found = [(int(m[1]), i) for token, i in vocabulary.items() if (m := SENTINEL.fullmatch(token))]
+        self.sentinel_ids = [i for _, i in sorted(found)]
+        """`<extra_id_0>`, `<extra_id_1>`, ...: what stands for a removed span (Raffel et al. 2020)."""
+        self._added_to_one = backend.num_special_tokens_to_add(False)
+        self._added_to_pair = backend.num_special_tokens_to_add(True)
+        self._types_of_one = set(backend.encode("a").type_ids)
+
+    @cached_property
+    def description(self) -> dict[str, Any]:
+        """The content of tokenizer.json."""
+        found: dict[str, Any] = json.loads(self.backend.to_str())
+        return found
+
+    @cached_property
+    def kind(self) -> str:
+        """One of `bpe wordpiece unigram word char`."""
+        splitter = self.description["pre_tokenizer"] or {}
+        if splitter.get("pattern") == {"Regex": ONE_CHARACTER}:
+            return "char"
+        return KIND_OF_MODEL[self.description["model"]["type"]]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that changes ids; padding, truncation and decoding are left out."""
+        parts = ("added_tokens", "normalizer", "pre_tokenizer", "post_processor", "model")
+        canonical = {part: self.description[part] for part in parts} | {"roles": self.roles}
+        return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def word_starts(self) -> list[bool]:
+        """For each id: does the piece begin a new word? Special tokens do. For whole-word masking.
+
+        Read off the piece alone (`##` continues in WordPiece, a leading space begins elsewhere), so that it
+        serves cached ids; the first piece of a text begins a word whatever it is.
+        """
+        pieces = self.pieces(range(self.vocab_size))
+        if self.kind == "wordpiece":
+            prefix = self.description["model"]["continuing_subword_prefix"]
+            begins = [not piece.startswith(prefix) for piece in pieces]
+        elif self.kind == "word":
+            begins = [True] * len(pieces)
+        else:
+            # Byte-level pieces write a space as Ġ, a newline as Ċ and a tab as ĉ; sentencepiece writes ▁.
+            begins = [piece[:1] in ("Ġ", "Ċ", "ĉ", "▁") or piece[:1].isspace() for piece in pieces]
+        return [begin or i in self.special_ids for i, begin in enumerate(begins)]
+
+    def encode(
+        self, text: str, pair: str | None = None, *, max_len: int | None = None, special: bool = True
+    ) -> Encoding:
+        """Encode a text, or a pair with the model's own separators and token types.
+
+        `max_len` counts the special tokens. Of a pair only the second is cut; when the first alone leaves
+        no room, both are, longest first.
+        """
+        return self.encode_batch([text], None if pair is None else [pair], max_len=max_len, special=special)[
+            0
+        ]
+
+    def encode_batch(
+        self,
+        texts: Sequence[str],
+        pairs: Sequence[str] | None = None,
+        *,
+        max_len: int | None = None,
+        special: bool = True,
+    ) -> list[Encoding]:
+        """Encode many texts, or pairs, on all cores. See `encode`."""
+        inputs = list(texts) if pairs is None else list(zip(texts, pairs, strict=True))
+        added = (self._added_to_one if pairs is None else self._added_to_pair) if special else 0
+        if max_len is not None and max_len < added:
+            raise UserError(
+                f"max_len {max_len} is too small: this tokenizer adds {added} special tokens itself"
+            )
+        encoded = self.backend.encode_batch_fast(inputs, add_special_tokens=special)
+        plain = pairs is None and self._types_of_one == {0}
+        limit = max_len if max_len is not None else max(map(len, encoded), default=0)
+        return [
+            Encoding(ids := one.ids, [0] * len(ids) if plain else one.type_ids, 0)
+            if len(one) <= limit
+            else cut(one, limit)
+            for one in encoded
+        ]
+
+    def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
+        """Turn ids back into text."""
+        text: str = self.backend.decode([int(i) for i in ids], skip_special_tokens=skip_special)
+        return text
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Give the vocabulary's own spelling of each id."""
+        return [self.backend.id_to_token(int(i)) or "" for i in ids]
+
+    def save(self, folder: Path) -> None:
+        """Write the Hub form: tokenizer.json, tokenizer_config.json, special_tokens_map.json.
+
+        The class is written as PreTrainedTokenizerFast, so that transformers uses tokenizer.json as it is.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        named = {f"{role}_token": token for role, token in self.roles.items()}
+        added = self.backend.get_added_tokens_decoder()
+        extra = [str(token.content) for _, token in sorted(added.items()) if token.special]
+        extra = [token for token in extra if token not in self.roles.values()]
+        if extra:
+            named["additional_special_tokens"] = extra  # type: ignore[assignment]
+        config = {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "clean_up_tokenization_spaces": False,
+            **self.settings,
+            **named,
+        }
+        write(folder / "tokenizer.json", self.backend.to_str(pretty=True))
+        write(folder / "tokenizer_config.json", json.dumps(config, indent=2, ensure_ascii=False))
+        write(folder / "special_tokens_map.json", json.dumps(named, indent=2, ensure_ascii=False))
+
+
+def cut(encoded: tokenizers.Encoding, max_len: int) -> Encoding:
+    """Cut an encoding to `max_len` tokens, the special tokens around the texts kept."""
+    ids, types, owners = encoded.ids, encoded.type_ids, encoded.sequence_ids
+    first, second = owners.count(0), owners.count(1)
+    room = max_len - (len(ids) - first - second)
+    keep_first, keep_second = keep(first, second, room)
+    at_first = owners.index(0) if first else 0
+    at_second = owners.index(1) if second else len(ids)
+    kept = [
+        slice(0, at_first + keep_first),
+        slice(at_first + first, at_second + keep_second),
+        slice(at_second + second, len(ids)),
+    ]
+    cut_ids = [i for part in kept for i in ids[part]]
+    return Encoding(cut_ids, [t for part in kept for t in types[part]], len(ids) - len(cut_ids))
+
+
+def keep(first: int, second: int, room: int) -> tuple[int, int]:
+    """Decide how many tokens of each text stay, when `first + second > room`."""
+    if second == 0:
+        return room, 0
+    if first < room:
+        return first, room - first
+    # Longest first: the longer loses tokens until both are equal, an odd one stays with the longer.
+    small, large = sorted((first, second))
+    large = max(small, room - small)
+    if small + large > room:
+        small, large = room // 2, room - room // 2
+    return (large, small) if first > second else (small, large)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text + "\n", encoding="utf-8")
+    part.replace(path)
