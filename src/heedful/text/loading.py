@@ -2,23 +2,153 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-import tokenizers
+from tokenizers import AddedToken
+from tokenizers import Tokenizer as Backend
 
+from heedful.errors import UserError, shorten
+from heedful.text import families
+from heedful.text.families import Family, as_added, named, read_json, read_text
 from heedful.text.places import TOKENIZER_FILES, find_folder
-from heedful.text.tokenizer import Tokenizer
+from heedful.text.tokenizer import NO_TYPES, ROLES, WITH_TYPES, Tokenizer
+
+# For a tokenizer.json without a word about roles: the names in use, by role.
+USUAL_NAMES = {
+    "pad": ("[PAD]", "<pad>", "<PAD>", "<|pad|>"),
+    "unk": ("[UNK]", "<unk>", "<UNK>"),
+    "bos": ("<s>", "<bos>", "<START>", "<|endoftext|>"),
+    "eos": ("</s>", "<eos>", "<STOP>", "<|endoftext|>"),
+    "cls": ("[CLS]", "<cls>"),
+    "sep": ("[SEP]", "<sep>"),
+    "mask": ("[MASK]", "<mask>", "<MASK>"),
+}
 
 
 def load(name: str | Path) -> Tokenizer:
-    """Load a tokenizer by folder, file or model name."""
-    folder = find_folder(str(name), TOKENIZER_FILES)
-    import json
+    """Load a tokenizer by folder, file, or a model's name (`minilm`, `$HEEDFUL_MODELS/<name>`, a Hub id).
 
-    named = json.loads((folder / "tokenizer_config.json").read_text())
-    roles = {
-        r: named[f"{r}_token"]
-        for r in ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
-        if f"{r}_token" in named
-    }
-    return Tokenizer(tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")), roles, named)
+    Reads tokenizer.json, spiece.model, vocab.txt, vocab.json with merges.txt, or GPT-2's first names for
+    these (encoder.json, vocab.bpe). Padding and truncation stored in a tokenizer.json are switched off.
+    """
+    path = Path(name).expanduser()
+    if path.is_file():
+        return from_files(path.parent, path.name)
+    return from_files(find_folder(str(name), TOKENIZER_FILES))
+
+
+def from_files(folder: Path, only: str | None = None) -> Tokenizer:
+    """Load from a folder: from the file `only`, else from the first form that is there."""
+    settings = optional(folder / "tokenizer_config.json")
+    settings = {**optional(folder / "special_tokens_map.json"), **settings}
+    model_type = optional(folder / "config.json").get("model_type")
+    if only is None and (folder / "tokenizer.json").is_file():
+        only = "tokenizer.json"
+    if only is not None and only.endswith(".json") and only not in ("vocab.json", "encoder.json"):
+        return from_json(folder / only, settings, model_type)
+    for names, make in families.FORMS:
+        files = [folder / file for file in names]
+        if all(file.is_file() for file in files) if only is None else only in names:
+            if missing := [file.name for file in files if not file.is_file()]:
+                raise UserError(f"{folder}: {only} needs {missing[0]} beside it")
+            backend, family = families.from_vocabulary(files, make, settings, model_type)
+            return framed(backend, family, settings, optional(folder / "added_tokens.json"), folder)
+    if only is not None:
+        raise UserError(f"{folder / only}: is not a tokenizer's file; known are {known_files()}")
+    raise UserError(f"{folder}: has no tokenizer; looked for {known_files()}")
+
+
+def known_files() -> str:
+    """Name the forms that can be loaded."""
+    return ", ".join(["tokenizer.json", *(" + ".join(names) for names, _ in families.FORMS)])
+
+
+def optional(path: Path) -> dict[str, Any]:
+    """Read a JSON file that a model may lack."""
+    return read_json(path) if path.is_file() else {}
+
+
+def from_json(path: Path, settings: Mapping[str, Any], model_type: str | None) -> Tokenizer:
+    """Load a tokenizer.json; what tokenizer_config.json says of case and accents comes first."""
+    text = read_text(path)
+    try:
+        backend = Backend.from_str(text)
+    except Exception as error:  # the library raises bare exceptions
+        raise UserError(f"{path}: is not a tokenizer's file: {shorten(str(error), 100)}") from None
+    if backend.normalizer is not None and type(backend.normalizer).__name__ == "BertNormalizer":
+        stored = read_json(path)["normalizer"]
+        backend.normalizer = families.bert_normalizer(settings, stored)
+    family, _ = families.find(settings, model_type)
+    roles = stated_roles(settings)
+    if not roles:
+        special = {str(t.content) for t in backend.get_added_tokens_decoder().values() if t.special}
+        defaults = family.roles if family else {}
+        for role, names in USUAL_NAMES.items():
+            choices = (defaults[role],) if role in defaults else () if family else names
+            if found := [token for token in choices if token in special]:
+                roles[role] = found[0]
+    add(backend, roles, settings)
+    return Tokenizer(backend, roles, with_inputs(settings, family, backend))
+
+
+def framed(
+    backend: Backend, family: Family, settings: Mapping[str, Any], added: Mapping[str, Any], folder: Path
+) -> Tokenizer:
+    """Complete a tokenizer built from a bare vocabulary: special and added tokens, the family's frame."""
+    vocabulary = backend.get_vocab()
+    stated = stated_roles(settings)
+    roles = {role: token for role, token in family.roles.items() if token in vocabulary} | stated
+    roles = {role: token for role, token in roles.items() if settings.get(f"{role}_token", "") is not None}
+    add(backend, roles, settings, mask_takes_space=family is families.ROBERTA)
+    later = {int(i): value for i, value in (settings.get("added_tokens_decoder") or {}).items()}
+    later |= {int(i): token for token, i in added.items() if int(i) not in later}
+    for i, value in sorted(later.items()):
+        token = named(value, "")
+        special = isinstance(value, dict) and bool(value.get("special"))
+        backend.add_tokens([as_added(token, value, special or token in roles.values())])
+        if backend.token_to_id(token) != i:
+            raise UserError(
+                f'{folder}: added token "{shorten(token)}" should have id {i:,}; the vocabulary differs'
+            )
+
+    def holder(role: str) -> tuple[str, int]:
+        i = backend.token_to_id(roles[role]) if role in roles else None
+        if i is None:
+            raise UserError(f"{folder}: the vocabulary has no {role} token, which {family.name} needs")
+        return roles[role], i
+
+    backend.post_processor = family.frame(holder)
+    return Tokenizer(backend, roles, with_inputs(settings, family, backend))
+
+
+def stated_roles(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Read the special tokens that a model's files name."""
+    found = {role: named(settings.get(f"{role}_token"), "") for role in ROLES}
+    return {role: token for role, token in found.items() if token}
+
+
+def add(
+    backend: Backend, roles: Mapping[str, str], settings: Mapping[str, Any], mask_takes_space: bool = False
+) -> None:
+    """Make the special tokens known as such, so that they are never split; those already known stay."""
+    known = {str(token.content) for token in backend.get_added_tokens_decoder().values()}
+    tokens: dict[str, AddedToken] = {}
+    for role, token in roles.items():
+        value = settings.get(f"{role}_token")
+        if role == "mask" and mask_takes_space and not isinstance(value, dict):
+            value = {"lstrip": True}
+        tokens.setdefault(token, as_added(token, value))
+    more = settings.get("additional_special_tokens") or settings.get("extra_special_tokens") or []
+    for value in more.values() if isinstance(more, dict) else more:
+        tokens.setdefault(named(value, ""), as_added(named(value, ""), value))
+    new = [token for content, token in tokens.items() if content and content not in known]
+    backend.add_special_tokens(new)
+
+
+def with_inputs(settings: Mapping[str, Any], family: Family | None, backend: Backend) -> dict[str, Any]:
+    """Say which inputs the model takes: transformers would ask the tokenizer's class, which is not saved."""
+    types = set(backend.encode("a", "a").type_ids) != {0}
+    inputs = family.inputs if family else WITH_TYPES if types else NO_TYPES
+    return {"model_input_names": inputs, **settings}

@@ -23,6 +23,7 @@ TOKENIZER_FILES = (
     "vocab.json",
     "merges.txt",
     "spiece.model",
+    "config.json",
 )
 
 

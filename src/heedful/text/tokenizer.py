@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tokenizers
+from tokenizers import processors
 
 from heedful.errors import UserError
 
@@ -19,6 +20,8 @@ ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
 KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
 ONE_CHARACTER = r"[\s\S]"
 SENTINEL = re.compile(r"<extra_id_(\d+)>")
+NO_TYPES = ["input_ids", "attention_mask"]
+WITH_TYPES = ["input_ids", "token_type_ids", "attention_mask"]
 # What transformers must know besides tokenizer.json; other settings of a loaded model describe its
 # historical class, which would build another tokenizer than the one in the file.
 KEPT_SETTINGS = ("model_max_length", "model_input_names", "padding_side", "truncation_side")
@@ -52,11 +55,11 @@ class Tokenizer:
         self.backend = backend
         self.roles = {role: roles[role] for role in ROLES if role in roles}
         self.settings = {key: value for key, value in (settings or {}).items() if key in KEPT_SETTINGS}
-        missing = [
-            token for token in dict.fromkeys(self.roles.values()) if backend.token_to_id(token) is None
-        ]
-        if missing:
-            backend.add_special_tokens(missing)
+        if backend.post_processor is None:
+            # The library's quick path forgets the second text's type where nothing frames the texts.
+            backend.post_processor = processors.TemplateProcessing(
+                single=["$A:0"], pair=["$A:0", "$B:1"], special_tokens=[]
+            )
         vocabulary = backend.get_vocab(with_added_tokens=True)
         if not vocabulary:
             raise UserError("the tokenizer has an empty vocabulary")

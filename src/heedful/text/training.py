@@ -11,13 +11,25 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, pro
 from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError, unknown
-from heedful.text.tokenizer import ONE_CHARACTER, Tokenizer
+from heedful.text.tokenizer import NO_TYPES, ONE_CHARACTER, WITH_TYPES, Tokenizer
 
 ALL_BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
 PREFIX = "##"
 # Continuing characters of WordPiece are trained as private characters from here on; see `wordpiece`.
 PRIVATE, PRIVATE_END = 0xF0000, 0x10FFFE
 CHUNK_WORDS = 10_000
+UNLIMITED = 2**31
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a vocabulary is to be, all defaults filled in."""
+
+    size: int
+    min_count: int
+    specials: list[str]
+    lowercase: bool
+    punctuation: bool
 
 
 @dataclass(frozen=True)
@@ -26,11 +38,11 @@ class Plan:
 
     specials: tuple[str, ...]
     roles: dict[str, str]
-    vocab_size: int | None
+    size: int
     min_count: int | None
     sentinels: int
     template: bool
-    build: Callable[[Iterator[str], int | None, int, list[str], bool, bool], Backend]
+    build: Callable[[Iterator[str], Order], Backend]
 
 
 def train(
@@ -48,13 +60,13 @@ def train(
     The special tokens have the first ids, then come the sentinels `<extra_id_0>`, `<extra_id_1>`, ... in
     order, then the vocabulary:
 
-    | kind        | 0         | 1        | 2       | 3        | 4        | sentinels | text becomes           |
-    | ----------- | --------- | -------- | ------- | -------- | -------- | --------- | ---------------------- |
-    | `bpe`       | `<pad>`   | `<unk>`  | `<s>`   | `</s>`   | `<mask>` | 100       | `<s> a </s> b </s>`    |
-    | `unigram`   | `<pad>`   | `<unk>`  | `<s>`   | `</s>`   | `<mask>` | 100       | `<s> a </s> b </s>`    |
-    | `wordpiece` | `[PAD]`   | `[UNK]`  | `[CLS]` | `[SEP]`  | `[MASK]` | 100       | `[CLS] a [SEP] b [SEP]`|
-    | `word`      | `<START>` | `<STOP>` | `<UNK>` | `<PAD>`  |          | 0         | `<START> a <STOP> ...` |
-    | `char`      | `<pad>`   | `<mask>` | `<unk>` |          |          | 0         | `a b`                  |
+    | kind        | ids                                 | sentinels | a pair becomes          |
+    | ----------- | ----------------------------------- | --------- | ----------------------- |
+    | `bpe`       | `<pad>` `<unk>` `<s>` `</s>` `<mask>` | 100     | `<s> a </s> b </s>`     |
+    | `unigram`   | `<pad>` `<unk>` `<s>` `</s>` `<mask>` | 100     | `<s> a </s> b </s>`     |
+    | `wordpiece` | `[PAD]` `[UNK]` `[CLS]` `[SEP]` `[MASK]` | 100  | `[CLS] a [SEP] b [SEP]` |
+    | `word`      | `<START>` `<STOP>` `<UNK>` `<PAD>`  | 0         | `<START> a <STOP> b <STOP>` |
+    | `char`      | `<pad>` `<mask>` `<unk>`            | 0         | `a b`                   |
 
     `<s>` and `[CLS]` are both bos and cls, `</s>` and `[SEP]` both eos and sep; the second of a pair has
     token type 1. One vocabulary so serves causal, masked and span objectives.
@@ -74,19 +86,19 @@ def train(
         )
     if min_count is not None and plan.min_count is None:
         raise UserError(f"kind {kind} keeps pieces by likelihood, not by count: leave out the minimum count")
-    if (min_count or 1) < 1:
+    if min_count is not None and min_count < 1:
         raise UserError(f"minimum count {min_count}: must be at least 1")
     n_sentinels = plan.sentinels if sentinels is None else sentinels
     if n_sentinels < 0:
         raise UserError(f"{n_sentinels} sentinels: must be 0 or more")
-    size = vocab_size or plan.vocab_size
+    size = plan.size if vocab_size is None else vocab_size
     specials = [*plan.specials, *(f"<extra_id_{i}>" for i in range(n_sentinels))]
     least = len(specials) + (len(ALL_BYTES) if kind == "bpe" else 1)
-    if vocab_size is not None and vocab_size < least:
-        raise too_small(vocab_size, least, kind, n_sentinels)
-    stream = not_empty(texts)
-    backend = plan.build(stream, size, min_count or plan.min_count or 1, specials, lowercase, punctuation)
-    if size is not None and backend.get_vocab_size() > size:
+    if size < least:
+        raise too_small(size, least, kind, n_sentinels)
+    order = Order(size, min_count or plan.min_count or 1, specials, lowercase, punctuation)
+    backend = plan.build(not_empty(texts), order)
+    if backend.get_vocab_size() > size:
         raise too_small(size, backend.get_vocab_size(), kind, n_sentinels)
     backend.add_special_tokens(specials)
     if plan.template:
@@ -96,7 +108,9 @@ def train(
             pair=f"{first}:0 $A:0 {last}:0 $B:1 {last}:1",
             special_tokens=[(token, specials.index(token)) for token in (first, last)],
         )
-    return Tokenizer(backend, plan.roles)
+    return Tokenizer(
+        backend, plan.roles, {"model_input_names": WITH_TYPES if kind == "wordpiece" else NO_TYPES}
+    )
 
 
 def too_small(size: int, least: int, kind: str, n_sentinels: int) -> UserError:
@@ -134,19 +148,17 @@ def count(
     return sorted(words.items(), key=lambda item: (-item[1], item[0]))
 
 
-def bpe(
-    texts: Iterator[str], size: int | None, min_count: int, specials: list[str], lowercase: bool, _: bool
-) -> Backend:
+def bpe(texts: Iterator[str], order: Order) -> Backend:
     """Byte-level byte-pair encoding."""
     backend = Backend(models.BPE())
-    if lowercase:
+    if order.lowercase:
         backend.normalizer = normalizers.Lowercase()
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=size,
-        min_frequency=min_count,
-        special_tokens=specials,
+        vocab_size=order.size,
+        min_frequency=order.min_count,
+        special_tokens=order.specials,
         initial_alphabet=ALL_BYTES,
         show_progress=False,
     )
@@ -154,23 +166,24 @@ def bpe(
     return backend
 
 
-def wordpiece(
-    texts: Iterator[str], size: int | None, min_count: int, specials: list[str], lowercase: bool, _: bool
-) -> Backend:
+def wordpiece(texts: Iterator[str], order: Order) -> Backend:
     """WordPiece as the library trains it: merges of the most frequent pair, inner pieces marked `##`.
 
     The library's own trainer numbers the `##` characters in the order of a hash table, which differs in
     every process and decides between equal counts. Here each inner character becomes a private character
     of its own, which plain BPE numbers in order; afterwards they are turned back.
     """
-    normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    normalizer = normalizers.BertNormalizer(lowercase=order.lowercase)
     splitter = pre_tokenizers.BertPreTokenizer()
     words = count(texts, normalizer, splitter)
     alphabet = sorted({character for word, _ in words for character in word if ord(character) < PRIVATE})
     inner = {ord(c): chr(PRIVATE + i) for i, c in enumerate(alphabet[: PRIVATE_END - PRIVATE])}
     outer = {ord(private): chr(c) for c, private in inner.items()}
     trainer = trainers.BpeTrainer(
-        vocab_size=size, min_frequency=min_count, special_tokens=specials, show_progress=False
+        vocab_size=order.size,
+        min_frequency=order.min_count,
+        special_tokens=order.specials,
+        show_progress=False,
     )
     learner = Backend(models.BPE())
     learner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -179,9 +192,7 @@ def wordpiece(
     for piece, i in sorted(learner.get_vocab().items(), key=lambda item: item[1]):
         plain = piece.translate(outer)
         vocabulary[PREFIX + plain if plain[:1] != piece[:1] else plain] = i
-    backend = Backend(
-        models.WordPiece(vocabulary, unk_token="[UNK]", continuing_subword_prefix=PREFIX)  # noqa: S106
-    )
+    backend = Backend(models.WordPiece(vocabulary, unk_token="[UNK]", continuing_subword_prefix=PREFIX))
     backend.normalizer = normalizer
     backend.pre_tokenizer = splitter
     backend.decoder = decoders.WordPiece(prefix=PREFIX)
@@ -195,32 +206,30 @@ def repeated(counted: Iterable[tuple[str, int]]) -> Iterator[str]:
             yield " ".join([word] * min(CHUNK_WORDS, n - start))
 
 
-def unigram(
-    texts: Iterator[str], size: int | None, _: int, specials: list[str], lowercase: bool, __: bool
-) -> Backend:
+def unigram(texts: Iterator[str], order: Order) -> Backend:
     """Unigram language model with sentencepiece's conventions: NFKC, one space between words, `▁` for it.
 
     The library sums likelihoods in an order that differs in every process: scores are rounded to four
     decimals and equal ones ordered by spelling, so that the file is the same each time.
     """
     steps = [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " ")]
-    steps += [normalizers.Lowercase()] if lowercase else []
+    steps += [normalizers.Lowercase()] if order.lowercase else []
     learner = Backend(models.Unigram())
     learner.normalizer = normalizers.Sequence([*steps, normalizers.Strip()])
     learner.pre_tokenizer = pre_tokenizers.Metaspace()
     trainer = trainers.UnigramTrainer(
-        vocab_size=size,
-        special_tokens=specials,
+        vocab_size=order.size,
+        special_tokens=order.specials,
         unk_token="<unk>",
-        show_progress=False,  # noqa: S106
+        show_progress=False,
     )
     learner.train_from_iterator(texts, trainer)
     learned = {piece: round(score, 4) for piece, score in json.loads(learner.to_str())["model"]["vocab"]}
     pieces = sorted(
-        (item for item in learned.items() if item[0] not in specials), key=lambda i: (-i[1], i[0])
+        (item for item in learned.items() if item[0] not in order.specials), key=lambda i: (-i[1], i[0])
     )
     backend = Backend(
-        models.Unigram([*((s, 0.0) for s in specials), *pieces], unk_id=specials.index("<unk>"))
+        models.Unigram([*((s, 0.0) for s in order.specials), *pieces], unk_id=order.specials.index("<unk>"))
     )
     backend.normalizer = learner.normalizer
     backend.pre_tokenizer = learner.pre_tokenizer
@@ -228,43 +237,30 @@ def unigram(
     return backend
 
 
-def word(
-    texts: Iterator[str],
-    size: int | None,
-    min_count: int,
-    specials: list[str],
-    lowercase: bool,
-    punctuation: bool,
-) -> Backend:
+def word(texts: Iterator[str], order: Order) -> Backend:
     """Whole words; the rest is unknown."""
-    splitter = pre_tokenizers.Whitespace() if punctuation else pre_tokenizers.WhitespaceSplit()
-    return listed(texts, splitter, size, min_count, specials, lowercase, "<UNK>")
+    splitter = pre_tokenizers.Whitespace() if order.punctuation else pre_tokenizers.WhitespaceSplit()
+    return listed(texts, order, splitter, "<UNK>")
 
 
-def char(
-    texts: Iterator[str], size: int | None, min_count: int, specials: list[str], lowercase: bool, _: bool
-) -> Backend:
+def char(texts: Iterator[str], order: Order) -> Backend:
     """Single characters, white space among them."""
     splitter = pre_tokenizers.Split(Regex(ONE_CHARACTER), "isolated")
-    backend = listed(texts, splitter, size, min_count, specials, lowercase, "<unk>")
+    backend = listed(texts, order, splitter, "<unk>")
     backend.decoder = decoders.Fuse()
     return backend
 
 
-def listed(
-    texts: Iterator[str],
-    splitter: pre_tokenizers.PreTokenizer,
-    size: int | None,
-    min_count: int,
-    specials: list[str],
-    lowercase: bool,
-    unk: str,
-) -> Backend:
+def listed(texts: Iterator[str], order: Order, splitter: pre_tokenizers.PreTokenizer, unk: str) -> Backend:
     """Take the units that occur often enough, most frequent first."""
-    normalizer = normalizers.Lowercase() if lowercase else None
+    normalizer = normalizers.Lowercase() if order.lowercase else None
     counted = count(texts, normalizer, splitter)
-    units = [unit for unit, n in counted if n >= min_count and unit not in specials]
-    kept = [*specials, *(units if size is None else units[: size - len(specials)])]
+    units = [unit for unit, n in counted if n >= order.min_count and unit not in order.specials]
+    if not units:
+        raise UserError(
+            f"nothing occurs {order.min_count:,} times; the most frequent {counted[0][1]:,} times"
+        )
+    kept = [*order.specials, *units[: order.size - len(order.specials)]]
     backend = Backend(models.WordLevel({unit: i for i, unit in enumerate(kept)}, unk_token=unk))
     if normalizer is not None:
         backend.normalizer = normalizer
@@ -294,7 +290,7 @@ PLANS = {
             "cls": "<START>",
             "sep": "<STOP>",
         },
-        vocab_size=None,
+        size=UNLIMITED,
         min_count=2,
         sentinels=0,
         template=True,
@@ -303,7 +299,7 @@ PLANS = {
     "char": Plan(
         specials=("<pad>", "<mask>", "<unk>"),
         roles={"pad": "<pad>", "unk": "<unk>", "mask": "<mask>"},
-        vocab_size=None,
+        size=UNLIMITED,
         min_count=1,
         sentinels=0,
         template=False,
