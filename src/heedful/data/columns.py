@@ -1,0 +1,304 @@
+"""Which column is the text, which its pair, which the label: by the person's word, by name, or by content.
+
+Nothing is guessed in doubt: when two columns could be meant, the error names the options that decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from heedful.data import readers
+from heedful.errors import UserError, shorten, unknown
+
+PAIRS = (
+    ("question", "passage"),
+    ("question", "context"),
+    ("question", "sentence"),
+    ("premise", "hypothesis"),
+    ("sentence1", "sentence2"),
+    ("sentence_1", "sentence_2"),
+    ("question1", "question2"),
+    ("text1", "text2"),
+    ("text_a", "text_b"),
+    ("text", "pair"),
+    ("text", "text_pair"),
+    ("query", "passage"),
+    ("query", "document"),
+)
+FIRST_TEXTS = ("text", "sentence")
+OTHER_TEXTS = (
+    "review question premise passage content comment tweet document body utterance query message input "
+    "article description headline review_body review_text title"
+)
+TEXTS = (*FIRST_TEXTS, *OTHER_TEXTS.split())
+FIRST_LABELS = ("label",)
+OTHER_LABELS = (
+    "labels stars star rating answer target class category sentiment gold_label gold intent score y polarity "
+    "emotion topic output is_duplicate"
+)
+LABELS = (*FIRST_LABELS, *OTHER_LABELS.split())
+OTHERS = ("id", "idx", "index", "guid", "uid", "unnamed: 0", "url", "date", "time", "user", "author")
+KNOWN = {*TEXTS, *LABELS, *OTHERS, *(name for pair in PAIRS for name in pair)}
+NAME = re.compile(r"[^\W\d][\w .:-]{0,40}")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+FEW_ROWS = 8
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The columns that a person named; None means: find it."""
+
+    text: str | None = None
+    pair: str | None = None
+    label: str | None = None
+
+    def names(self) -> list[str]:
+        """Give the names that were said."""
+        return [name for name in (self.text, self.pair, self.label) if name]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A file as rows and named columns. Columns of a file without a header are called 1, 2, 3, ..."""
+
+    path: Path
+    format: str
+    names: tuple[str, ...]
+    header: bool
+    delimiter: str
+    quoted: bool
+    sample: tuple[Sequence[Any], ...]
+
+    @property
+    def unit(self) -> str:
+        """What a row's number counts."""
+        return "row" if self.format == "parquet" else "line"
+
+    def rows(self, columns: Sequence[str]) -> Iterator[tuple[int, Sequence[Any]]]:
+        """Yield (number, values of these columns) of every row."""
+        if self.format == "parquet":
+            yield from readers.read_parquet(self.path, columns)
+        elif self.format == "jsonl":
+            for number, found in readers.read_json(self.path):
+                yield number, [found.get(name) for name in columns]
+        else:
+            yield from self.cells([self.names.index(name) for name in columns])
+
+    def cells(self, places: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+        """Yield some cells of every row below the header; every row has the same width."""
+        width = len(self.names)
+        below = raw_rows(self.path, self.delimiter, self.quoted)
+        if self.header:
+            next(below)
+        for number, cells in below:
+            if len(cells) != width:
+                raise self.ragged(number, len(cells))
+            yield number, [cells[place] for place in places]
+
+    def ragged(self, number: int, width: int) -> UserError:
+        """Build the error for a row with more or fewer cells than the others."""
+        if self.quoted and self.delimiter != "\t":
+            advice = f'a cell that holds "{self.delimiter}" or a line break must be quoted'
+        else:
+            advice = "cells are separated by one tab, and no text holds a tab"
+        return UserError(
+            f"{self.path} line {number}: {width} column{'s' * (width != 1)}, "
+            f"but the first line has {len(self.names)}; {advice}"
+        )
+
+
+def raw_rows(path: Path, delimiter: str, quoted: bool) -> Iterator[readers.Row]:
+    """Yield the cells of a delimited file, header included."""
+    return readers.read_quoted(path, delimiter) if quoted else readers.read_plain(path)
+
+
+def open_sheet(path: Path, names: Sequence[str] = ()) -> Sheet:
+    """Look at a file's beginning: its columns, has it a header? `names` are columns it should have."""
+    kind = readers.format_of(path)
+    if not path.is_file():
+        raise UserError(f"{path}: no such file")
+    if kind == "parquet":
+        with readers.open_parquet(path) as file:
+            found = tuple(file.schema_arrow.names)
+            if not file.metadata.num_rows:
+                raise UserError(f"{path} row 1: the file has no rows")
+        sample = [row for _, row in islice(readers.read_parquet(path, found), readers.SAMPLE_ROWS)]
+        return Sheet(path, kind, found, True, "", False, tuple(sample))
+    if kind == "jsonl":
+        objects = [row for _, row in islice(readers.read_json(path), readers.SAMPLE_ROWS)]
+        found = tuple(dict.fromkeys(name for row in objects for name in row))
+        if not objects:
+            raise UserError(f"{path} line 1: the file is empty; one JSON object a line is wanted")
+        return Sheet(
+            path, kind, found, True, "", False, tuple([row.get(name) for name in found] for row in objects)
+        )
+    quoted = kind == "csv" or (kind == "tsv" and readers.is_quoted_tsv(path))
+    delimiter = readers.csv_delimiter(path) if kind == "csv" else "\t"
+    rows = [cells for _, cells in islice(raw_rows(path, delimiter, quoted), readers.SAMPLE_ROWS)]
+    if not rows:
+        raise UserError(f"{path} line 1: the file is empty; a text and a label a line are wanted")
+    header = has_header(rows, names)
+    found = (
+        tuple(cell.strip() for cell in rows[0]) if header else tuple(str(n + 1) for n in range(len(rows[0])))
+    )
+    below = tuple(row for row in rows[header:] if len(row) == len(found))
+    return Sheet(path, kind, found, header, delimiter, quoted, below)
+
+
+def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
+    """Tell whether the first row names the columns: its cells do not look like the data below them."""
+    first, below = [cell.strip() for cell in rows[0]], [row for row in rows[1:] if len(row) == len(rows[0])]
+    if any(name in first for name in names if not name.isdigit()):
+        return True
+    if len(set(first)) < len(first) or any(len(cell) > 64 for cell in first):
+        return False
+    columns = list(zip(*below, strict=True)) or [()] * len(first)
+    new = [cell not in column for cell, column in zip(first, columns, strict=True)]
+    if any(cell.lower() in KNOWN for cell in first):
+        return all(fresh for cell, fresh in zip(first, new, strict=True) if cell.lower() in KNOWN)
+    if len(below) < FEW_ROWS or not all(NAME.fullmatch(cell) for cell in first):
+        return False
+    return any(fresh and repeats(column) for fresh, column in zip(new, columns, strict=True))
+
+
+def repeats(column: Sequence[Any]) -> bool:
+    """Tell whether a column's values are few and come again, as labels do."""
+    return len(set(column)) <= len(column) // 4
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a file that are read."""
+
+    text: str
+    pair: str | None
+    label: str | None
+
+    def columns(self) -> list[str]:
+        """Give the columns to read."""
+        return [name for name in (self.text, self.pair, self.label) if name is not None]
+
+
+def find_layout(sheet: Sheet, wanted: Wanted, labelled: bool = True) -> Layout:
+    """Find the text, pair and label columns of a file; `labelled=False` looks for text alone."""
+    for name in wanted.names():
+        if name not in sheet.names:
+            raise no_column(sheet, name)
+    text, pair = find_texts(sheet, wanted, labelled)
+    if not labelled:
+        return Layout(text, pair, None)
+    label = wanted.label or find_label(sheet, {text, pair})
+    if label in (text, pair):
+        raise UserError(f'{sheet.path} line 1: column "{shorten(str(label))}" cannot be both text and label')
+    return Layout(text, pair, label)
+
+
+def follow_layout(sheet: Sheet, leader: Layout, split: str) -> Layout:
+    """Find in another split's file the columns that train has; only test may lack the labels."""
+    if leader.text not in sheet.names or (leader.pair and leader.pair not in sheet.names):
+        if len(sheet.names) == 1 and not sheet.header and split == "test" and not leader.pair:
+            return Layout(sheet.names[0], None, None)
+        raise no_column(sheet, leader.text if leader.text not in sheet.names else str(leader.pair))
+    if leader.label not in sheet.names:
+        if split != "test":
+            raise no_column(sheet, str(leader.label))
+        return Layout(leader.text, leader.pair, None)
+    return leader
+
+
+def no_column(sheet: Sheet, name: str) -> UserError:
+    """Build the error for a column that a file does not have."""
+    return UserError(f"{sheet.path} {sheet.unit} 1: {unknown('column', name, sheet.names)}")
+
+
+def find_texts(sheet: Sheet, wanted: Wanted, labelled: bool) -> tuple[str, str | None]:
+    """Find the text, and the second text of a pair."""
+    if wanted.text:
+        return wanted.text, wanted.pair
+    lower = {name.lower(): name for name in sheet.names if name not in (wanted.pair, wanted.label)}
+    if not wanted.pair:
+        for first, second in PAIRS:
+            if first in lower and second in lower:
+                return lower[first], lower[second]
+    named = [lower[name] for name in TEXTS if name in lower]
+    if len(named) == 1 or (named and named[0].lower() in FIRST_TEXTS):
+        return named[0], wanted.pair
+    if len(named) > 1:
+        raise ambiguous(sheet, named, "text", "--text-column (and --pair-column for a second text)")
+    rest = [name for name in sheet.names if name not in (wanted.pair, wanted.label) and may_matter(name)]
+    looks = [name for name in rest if is_prose(sheet, name)]
+    if len(looks) == 1:
+        return looks[0], wanted.pair
+    if len(looks) > 1:
+        raise ambiguous(sheet, looks, "text", "--text-column (and --pair-column for a second text)")
+    if len(rest) == 1:
+        return rest[0], wanted.pair
+    if len(rest) == 2 and labelled and not wanted.label:
+        label = shorter(sheet, rest)
+        return next(name for name in rest if name != label), wanted.pair
+    raise ambiguous(sheet, rest, "text", "--text-column")
+
+
+def find_label(sheet: Sheet, taken: set[str | None]) -> str:
+    """Find the label among the columns that are not text."""
+    rest = [name for name in sheet.names if name not in taken]
+    if not rest:
+        raise UserError(
+            f"{sheet.path} {sheet.unit} 1: one column only; a text and a label are wanted "
+            f"(unlabelled text is a corpus, not a task)"
+        )
+    lower = {name.lower(): name for name in rest}
+    named = [lower[name] for name in LABELS if name in lower]
+    if len(named) == 1 or (named and named[0].lower() in FIRST_LABELS):
+        return named[0]
+    looks = named or [name for name in rest if may_matter(name)]
+    if len(looks) == 1:
+        return looks[0]
+    if not named:
+        few = [name for name in looks if not is_prose(sheet, name) and repeats(values(sheet, name))]
+        if len(few) == 1:
+            return few[0]
+    raise ambiguous(sheet, looks or rest, "label", "--label-column")
+
+
+def may_matter(name: str) -> bool:
+    """Tell whether a column may be text or label: not a number of the row, an address, or without a name."""
+    return bool(name) and name.lower() not in OTHERS
+
+
+def ambiguous(sheet: Sheet, names: Sequence[str], role: str, option: str) -> UserError:
+    """Build the error for a choice that is the person's."""
+    found = ", ".join(f'"{shorten(name, 30)}"' for name in names)
+    return UserError(f"{sheet.path} {sheet.unit} 1: which column is the {role}, of {found}? Say {option}")
+
+
+def values(sheet: Sheet, name: str) -> list[str]:
+    """Give a column's values in the sample."""
+    place = sheet.names.index(name)
+    return [str(row[place]) for row in sheet.sample]
+
+
+def is_prose(sheet: Sheet, name: str) -> bool:
+    """Tell whether a column holds texts: words, three or more in the mean, mostly different."""
+    cells = values(sheet, name)
+    words = sum(len(cell.split()) for cell in cells)
+    return bool(cells) and words >= 3 * len(cells) and not repeats(cells)
+
+
+def shorter(sheet: Sheet, names: Sequence[str]) -> str:
+    """Choose the label of two columns of short values: numbers, or fewer different and shorter ones."""
+    cells = [values(sheet, name) for name in names]
+    numeric = [all(NUMBER.fullmatch(cell.strip()) for cell in column) for column in cells]
+    if numeric[0] != numeric[1]:
+        return names[numeric.index(True)]
+    sizes = [(len(set(column)), sum(map(len, column))) for column in cells]
+    if sizes[0][0] < sizes[1][0] and sizes[0][1] <= sizes[1][1]:
+        return names[0]
+    if sizes[1][0] < sizes[0][0] and sizes[1][1] <= sizes[0][1]:
+        return names[1]
+    raise ambiguous(sheet, names, "label", "--text-column and --label-column")

@@ -1,0 +1,167 @@
+"""Labels: any strings or numbers, one a row. Names are kept; they are ordered by number, else by name."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import UserError, shorten
+
+MAX_CLASSES = 1000
+MAX_LABEL_CHARS = 200
+WHOLE = re.compile(r"([+-]?\d+)\.0+")
+SEPARATORS = (",", ";", "|")
+
+
+@dataclass
+class Labels:
+    """The labels of one file, numbered as they come, with where each was first seen."""
+
+    ids: dict[str, int] = field(default_factory=dict)
+    lines: list[int] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+
+    def add(self, name: str, line: int) -> int:
+        """Number a label."""
+        found = self.ids.get(name)
+        if found is None:
+            found = self.ids[name] = len(self.ids)
+            self.lines.append(line)
+            self.counts.append(0)
+        self.counts[found] += 1
+        return found
+
+    def line(self, name: str) -> int:
+        """Give the first line of a label."""
+        return self.lines[self.ids[name]]
+
+    def count(self, name: str) -> int:
+        """Give the number of rows with a label."""
+        return self.counts[self.ids[name]]
+
+
+def label_name(value: Any) -> str | None:
+    """Give a label's name, None when it is missing. Raises ValueError for what is no single label."""
+    if isinstance(value, str):
+        name = value.strip()
+        whole = WHOLE.fullmatch(name)
+        return whole[1] if whole else name or None
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return str(int(value)) if value.is_integer() else repr(value)
+    if isinstance(value, int):
+        return str(value)
+    raise ValueError(type(value).__name__)
+
+
+def number(name: str) -> float | None:
+    """Read a label as a number, None when it is none."""
+    try:
+        found = float(name)
+    except ValueError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Sort label names: numbers by value, anything else by name."""
+    names = list(names)
+    numbers = {name: number(name) for name in names}
+    if all(value is not None for value in numbers.values()):
+        return sorted(names, key=lambda name: (numbers[name], name))
+    return sorted(names)
+
+
+def choose_names(path: Path, unit: str, labels: Labels) -> list[str]:
+    """Decide a task's label names from its training file; refuse what is not one choice out of several."""
+    names = in_order(labels.ids)
+    if not names:
+        raise UserError(f"{path} {unit} 1: no rows")
+    if len(names) == 1:
+        raise UserError(
+            f"{path} {unit} {labels.line(names[0])}: all {sum(labels.counts):,} rows have the label "
+            f'"{shorten(names[0], 30)}"; two classes at least are needed'
+        )
+    refuse_sets(path, unit, labels)
+    refuse_regression(path, unit, labels)
+    refuse_odd_one(path, unit, labels)
+    return names
+
+
+def refuse_sets(path: Path, unit: str, labels: Labels) -> None:
+    """Refuse several labels in one cell: lists, or sets whose members come again elsewhere."""
+    for name in labels.ids:
+        if name[0] == "[" and name[-1] == "]":
+            raise multi_label(path, unit, labels.line(name), name)
+    for separator in SEPARATORS:
+        members: dict[str, set[str]] = {}
+        for name in labels.ids:
+            for part in name.split(separator):
+                members.setdefault(part.strip(), set()).add(name)
+        for name in labels.ids:
+            parts = [part.strip() for part in name.split(separator)]
+            if len(parts) > 1 and all(part and len(members[part]) > 1 for part in parts):
+                raise multi_label(path, unit, labels.line(name), name)
+
+
+def multi_label(path: Path, unit: str, line: int, value: Any) -> UserError:
+    """Build the error for several labels at once."""
+    return UserError(
+        f"{path} {unit} {line}: several labels in one row ({shorten(str(value), 40)}); "
+        f"multi-label tasks are not supported, one label a row is"
+    )
+
+
+def refuse_regression(path: Path, unit: str, labels: Labels) -> None:
+    """Refuse measurements, and free text in the place of labels."""
+    rows, classes = sum(labels.counts), len(labels.ids)
+    values = {name: number(name) for name in labels.ids}
+    for name, value in values.items():
+        many = classes > 10 or classes > rows / 2
+        if value is not None and not value.is_integer() and many and None not in values.values():
+            raise UserError(
+                f"{path} {unit} {labels.line(name)}: label {shorten(name, 30)} is one of {classes:,} "
+                f"different numbers; regression is not supported, a column of classes is (--label-column)"
+            )
+    if classes > MAX_CLASSES or (rows >= 50 and classes > rows / 2):
+        name = next(reversed(labels.ids))
+        raise UserError(
+            f'{path} {unit} {labels.line(name)}: "{shorten(name, 30)}" is one of {classes:,} different '
+            f"labels in {rows:,} rows; classes are few and recur: is it the right column (--label-column)?"
+        )
+
+
+def refuse_odd_one(path: Path, unit: str, labels: Labels) -> None:
+    """Refuse a slip of the pen: a word among numbers."""
+    rows = sum(labels.counts)
+    words = [name for name in labels.ids if number(name) is None]
+    odd = sum(labels.count(name) for name in words)
+    if words and rows >= 10 and odd <= max(1, rows // 100) and len(labels.ids) - len(words) > 1:
+        numbers = in_order(name for name in labels.ids if name not in words)
+        others = ", ".join(numbers[:10]) + (", ..." if len(numbers) > 10 else "")
+        raise UserError(
+            f'{path} {unit} {labels.line(words[0])}: label "{shorten(words[0], 30)}" is not a number; '
+            f"the other {rows - odd:,} rows have {others}"
+        )
+
+
+def refuse_unseen(path: Path, unit: str, labels: Labels, train: Path, names: Mapping[str, int]) -> None:
+    """Refuse a label that a model cannot learn, because train never shows it."""
+    for name in labels.ids:
+        if name not in names:
+            known = ", ".join(shorten(known, 20) for known in list(names)[:10]) + (
+                ", ..." if len(names) > 10 else ""
+            )
+            raise UserError(
+                f'{path} {unit} {labels.line(name)}: label "{shorten(name, 30)}" is not in {train.name}, '
+                f"which has {known}"
+            )

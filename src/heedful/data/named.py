@@ -1,0 +1,129 @@
+"""The named tasks: their columns, their own rules, and where their files come from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from heedful.data import cache
+from heedful.data.columns import Wanted
+from heedful.errors import UserError, shorten
+
+Kind = Literal["classify", "text2text"]
+
+
+def unescape_newlines(text: str) -> str:
+    r"""Turn the two characters `\n`, which Yelp's files have for a line break, into a line break."""
+    return text.replace("\\n", "\n")
+
+
+@dataclass(frozen=True)
+class HubSource:
+    """A data set of the Hub: its id, the columns kept under our names, its first label's number."""
+
+    id: str
+    columns: dict[str, str]
+    first_label: int = 0
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is known of a task before its files are read."""
+
+    kind: Kind = "classify"
+    columns: Wanted = field(default_factory=Wanted)
+    change: Callable[[str], str] | None = None
+    corpus: str | None = None
+    """The file that is the task's corpus, instead of the texts of train."""
+    train_of: tuple[int, int] | None = None
+    """So many rows of so many of train's file are train; the others are test."""
+    hub: HubSource | None = None
+
+
+NAMED = {
+    "boolq": Rules(
+        columns=Wanted("question", "passage"),
+        train_of=(8000, 9427),
+        hub=HubSource("google/boolq", {"question": "question", "passage": "passage", "answer": "label"}),
+    ),
+    "sst2": Rules(hub=HubSource("stanfordnlp/sst2", {"sentence": "text", "label": "label"})),
+    "yelp": Rules(
+        change=unescape_newlines,
+        hub=HubSource("Yelp/yelp_review_full", {"text": "text", "label": "label"}, first_label=1),
+    ),
+    "birthplaces": Rules(kind="text2text", columns=Wanted("1", None, "2"), corpus="wiki.txt"),
+}
+WORLD = {
+    "world/birthplaces": NAMED["birthplaces"],
+    "world/boolq": NAMED["boolq"],
+    "world/reviews": NAMED["yelp"],
+    "world/sentiment": NAMED["sst2"],
+}
+
+
+def named_folder(name: str, data_dir: Path | None) -> Path:
+    """Find a named task's files: `data_dir`, `$HEEDFUL_DATA/<name>`, the Hub; a world's are made here."""
+    if data_dir is not None:
+        if not data_dir.is_dir():
+            raise UserError(f"--data-dir {data_dir}: no such folder")
+        return data_dir
+    if name in WORLD:
+        from heedful.data.world import task_folder
+
+        return task_folder(name.removeprefix("world/"))
+    parent = os.environ.get("HEEDFUL_DATA")
+    if parent and (Path(parent).expanduser() / name).is_dir():
+        return Path(parent).expanduser() / name
+    source = NAMED[name].hub
+    if source is None:
+        raise UserError(
+            f'task "{name}" is not here and not on the Hub; {how_to_give(name)}, or use world/{name}'
+        )
+    return hub_folder(name, source)
+
+
+def how_to_give(name: str) -> str:
+    """Say how to give a task's files."""
+    return f"give its folder with --data-dir, or put it at $HEEDFUL_DATA/{name}"
+
+
+def hub_folder(name: str, source: HubSource) -> Path:
+    """Fetch a data set from the Hub once, and keep it as Parquet files in the cache."""
+
+    def build(folder: Path) -> None:
+        for split, rows in fetch(name, source).items():
+            kept = {"train": "train", "validation": "dev", "test": "test"}.get(split)
+            if kept is None:
+                continue
+            rows = rows.select_columns(list(source.columns)).rename_columns(source.columns)
+            labels = set(rows.unique("label"))
+            if labels == {-1}:
+                rows = rows.remove_columns("label")
+            elif source.first_label:
+                table = rows.with_format("arrow")[:]
+                numbers = [label + source.first_label for label in rows["label"]]
+                rows = type(rows)(table.set_column(table.column_names.index("label"), "label", [numbers]))
+            rows.to_parquet(str(folder / f"{kept}.parquet"))
+
+    return cache.entry("hub", cache.digest("hub", 1, source.id, source.columns, source.first_label), build)
+
+
+def fetch(name: str, source: HubSource) -> Any:
+    """Load a data set through `datasets`, or say in one line why that failed."""
+    try:
+        import datasets
+    except ImportError:
+        raise UserError(
+            f'task "{name}" is not here; {how_to_give(name)}, or pip install "heedful[hub]"'
+        ) from None
+    try:
+        return datasets.load_dataset(source.id)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
+        raise UserError(
+            f'task "{name}" is not here and the Hub gives no {source.id} ({shorten(reason[0], 80)}); '
+            f"{how_to_give(name)}"
+        ) from None

@@ -1,0 +1,155 @@
+"""Splits: parts of a task's rows, and the hash of the content that decides which part a row is in."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data import cache
+from heedful.data.store import Rows
+from heedful.errors import UserError
+
+Index = npt.NDArray[np.int64]
+Mode = Literal["hash", "first"]
+TRAIN_SHARE, DEV_SHARE = 0.8, 0.1
+WHOLE = 2.0**64
+
+
+@dataclass(frozen=True)
+class Example:
+    """One row: a text or a pair of texts, its label's number, or its answer in a text-to-text task."""
+
+    text: str
+    pair: str | None = None
+    label: int | None = None
+    answer: str | None = None
+
+
+class Column(Sequence[str]):
+    """One column of a split. Values are read when they are asked for; going through all reads in order."""
+
+    def __init__(self, rows: Rows, index: Index | None, name: str) -> None:
+        self.rows, self.chosen, self.name = rows, index, name
+
+    def __len__(self) -> int:
+        return len(self.rows) if self.chosen is None else len(self.chosen)
+
+    @overload
+    def __getitem__(self, item: int) -> str: ...
+    @overload
+    def __getitem__(self, item: slice) -> list[str]: ...
+    def __getitem__(self, item: int | slice) -> str | list[str]:
+        places = range(len(self))
+        if isinstance(item, slice):
+            return [self[place] for place in places[item]]
+        place = places[item]
+        found = self.rows.get(self.name, place if self.chosen is None else int(self.chosen[place]))
+        assert found is not None
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        for (values,) in self.rows.scan([self.name], self.chosen):
+            yield from values
+
+
+class Split:
+    """A part of a task. `labels` holds numbers into the task's label names; columns a task lacks are None."""
+
+    def __init__(
+        self, name: str, rows: Rows, index: Index | None, labels: npt.NDArray[np.int32] | None, how: str = ""
+    ) -> None:
+        self.name, self.rows, self.index, self.labels, self.how = name, rows, index, labels, how
+        self.texts = Column(rows, index, "text")
+        self.pairs = self.optional("pair")
+        self.answers = self.optional("answer")
+        chosen = "" if index is None else hashlib.blake2b(index.tobytes(), digest_size=16).hexdigest()
+        self.fingerprint = cache.digest("split", rows.fingerprint, chosen)
+
+    def optional(self, name: str) -> Column | None:
+        """Give a column that not every task has."""
+        return (
+            Column(self.rows, self.index, name) if len(self) and self.rows.get(name, 0) is not None else None
+        )
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, item: int) -> Example:
+        place = range(len(self))[item]
+        return Example(
+            self.texts[place],
+            self.pairs[place] if self.pairs is not None else None,
+            int(self.labels[place]) if self.labels is not None else None,
+            self.answers[place] if self.answers is not None else None,
+        )
+
+    def __iter__(self) -> Iterator[Example]:
+        place = 0
+        for texts, pairs, answers in self.rows.scan(["text", "pair", "answer"], self.index):
+            for text, pair, answer in zip(texts, pairs, answers, strict=True):
+                label = int(self.labels[place]) if self.labels is not None else None
+                yield Example(text, pair, label, answer)
+                place += 1
+
+    def scan(self) -> Iterator[tuple[list[str], list[str] | None]]:
+        """Yield (texts, pairs), some megabytes at a time, in order."""
+        for texts, pairs in self.rows.scan(["text", "pair"], self.index):
+            yield texts, pairs if self.pairs is not None else None
+
+    def hashes(self, seed: int = 0) -> npt.NDArray[np.uint64]:
+        """Give the content hash of each row."""
+        return hash_rows(self.rows, seed, self.index)
+
+
+def content_key(seed: int, text: str, pair: str | None) -> int:
+    """Hash a row's content under a seed, 64 bits. The label is no part of it: copies stay together."""
+    content = f"{seed}\0{text}" if pair is None else f"{seed}\0{text}\0{pair}"
+    return int.from_bytes(hashlib.blake2b(content.encode(), digest_size=8).digest(), "big")
+
+
+def hash_rows(rows: Rows, seed: int, index: Index | None = None) -> npt.NDArray[np.uint64]:
+    """Hash the content of each row of a file, or of some."""
+    found = np.empty(len(rows) if index is None else len(index), np.uint64)
+    place = 0
+    for texts, pairs in rows.scan(["text", "pair"], index):
+        keys = [content_key(seed, text, pair) for text, pair in zip(texts, pairs, strict=True)]
+        found[place : place + len(keys)] = keys
+        place += len(keys)
+    return found
+
+
+def split_three(rows: Rows, seed: int, mode: Mode) -> dict[str, Index]:
+    """Split one file 80/10/10 into train, dev and test."""
+    place = np.arange(len(rows)) / len(rows) if mode == "first" else hash_rows(rows, seed) / WHOLE
+    return {
+        "train": np.flatnonzero(place < TRAIN_SHARE),
+        "dev": np.flatnonzero((place >= TRAIN_SHARE) & (place < TRAIN_SHARE + DEV_SHARE)),
+        "test": np.flatnonzero(place >= TRAIN_SHARE + DEV_SHARE),
+    }
+
+
+def carve_dev(rows: Rows, seed: int, mode: Mode) -> dict[str, Index]:
+    """Take a tenth of train as dev."""
+    place = np.arange(len(rows)) / len(rows) if mode == "first" else hash_rows(rows, seed) / WHOLE
+    return {"train": np.flatnonzero(place < 1 - DEV_SHARE), "dev": np.flatnonzero(place >= 1 - DEV_SHARE)}
+
+
+def smallest(rows: Rows, count: int, seed: int, mode: Mode) -> tuple[Index, Index]:
+    """Choose exactly `count` rows, those with the smallest content hashes, or the first; in file order."""
+    order = np.arange(len(rows)) if mode == "first" else np.argsort(hash_rows(rows, seed), kind="stable")
+    return np.sort(order[:count]), np.sort(order[count:])
+
+
+def refuse_empty(where: str, parts: dict[str, Index], rows: int) -> None:
+    """Refuse a file too small to be split."""
+    for name, index in parts.items():
+        if not len(index):
+            raise UserError(
+                f"{where}: {rows} row{'s' * (rows != 1)} are too few to split, {name} gets none; "
+                f"give more rows, or a folder with train, dev and test files"
+            )

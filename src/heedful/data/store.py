@@ -1,0 +1,231 @@
+"""A file's examples as Arrow columns: in memory when small, memory-mapped from the cache when large."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from heedful.data import cache, readers
+from heedful.data.columns import Layout, Sheet
+from heedful.data.labels import MAX_CLASSES, MAX_LABEL_CHARS, Labels, label_name, multi_label
+from heedful.errors import UserError, shorten
+from heedful.progress import progress
+
+FORMAT = 1
+IN_MEMORY_BYTES = 64 * 2**20
+BATCH_CHARS = 4 * 2**20
+BATCH_ROWS = 16384
+SCHEMA = pa.schema([("text", pa.large_string()), ("pair", pa.large_string()), ("answer", pa.large_string())])
+
+Change = Callable[[str], str]
+
+
+class Rows:
+    """The texts, pairs and answers of one file, and its labels, in the file's order."""
+
+    def __init__(
+        self, source: Path | pa.Buffer, ids: npt.NDArray[np.int32], labels: Labels, fingerprint: str
+    ) -> None:
+        self.source, self.label_ids, self.labels, self.fingerprint = source, ids, labels, fingerprint
+        self.reader = pa.ipc.open_file(pa.memory_map(str(source)) if isinstance(source, Path) else source)
+        sizes = [self.reader.get_batch(i).num_rows for i in range(self.reader.num_record_batches)]
+        self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def get(self, column: str, row: int) -> str | None:
+        """Give one value, without reading others."""
+        batch = int(np.searchsorted(self.starts, row, side="right")) - 1
+        found: str | None = self.reader.get_batch(batch).column(column)[row - int(self.starts[batch])].as_py()
+        return found
+
+    def scan(
+        self, columns: Sequence[str], index: npt.NDArray[np.int64] | None = None
+    ) -> Iterator[list[list[Any]]]:
+        """Yield lists of values, some megabytes at a time, in order.
+
+        The file is read, not mapped: mapped pages would count as this process's memory.
+        """
+        opened = pa.ipc.open_file(
+            pa.OSFile(str(self.source)) if isinstance(self.source, Path) else self.source
+        )
+        for number in range(opened.num_record_batches):
+            start, end = int(self.starts[number]), int(self.starts[number + 1])
+            if index is None:
+                batch = opened.get_batch(number)
+            else:
+                inside = index[np.searchsorted(index, start) : np.searchsorted(index, end)]
+                if not len(inside):
+                    continue
+                batch = opened.get_batch(number).take(pa.array(inside - start))
+            yield [batch.column(column).to_pylist() for column in columns]
+
+
+def load_rows(sheet: Sheet, layout: Layout, answers: bool = False, change: Change | None = None) -> Rows:
+    """Read a file's examples; `answers` keeps the label column as text; `change` rewrites each text.
+
+    A file above 64 MB becomes an entry of the cache, named by its content and by how it was read.
+    """
+    content = cache.content_hash(sheet.path)
+    rewriting = getattr(change, "__name__", "")
+    key = cache.digest(
+        FORMAT,
+        content,
+        sheet.format,
+        sheet.header,
+        *layout.columns(),
+        len(layout.columns()),
+        answers,
+        rewriting,
+    )
+    if sheet.path.stat().st_size <= IN_MEMORY_BYTES:
+        sink = pa.BufferOutputStream()
+        ids, labels = write_rows(sheet, layout, answers, change, sink)
+        return Rows(sink.getvalue(), ids, labels, key)
+
+    def build(folder: Path) -> None:
+        with pa.OSFile(str(folder / "rows.arrow"), "wb") as file:
+            ids, labels = write_rows(sheet, layout, answers, change, file)
+        np.save(folder / "labels.npy", ids)
+        names = {"names": list(labels.ids), "lines": labels.lines, "counts": labels.counts}
+        (folder / "labels.json").write_text(json.dumps(names), "utf-8")
+        if cache.content_hash(sheet.path) != content:
+            raise UserError(f"{sheet.path}: was changed while it was read; try again when it is complete")
+
+    folder = cache.entry("rows", key, build)
+    found = json.loads((folder / "labels.json").read_text("utf-8"))
+    labels = Labels({name: n for n, name in enumerate(found["names"])}, found["lines"], found["counts"])
+    return Rows(folder / "rows.arrow", np.load(folder / "labels.npy", mmap_mode="r"), labels, key)
+
+
+def write_rows(
+    sheet: Sheet, layout: Layout, answers: bool, change: Change | None, sink: Any
+) -> tuple[npt.NDArray[np.int32], Labels]:
+    """Write a file's examples as record batches, and number its labels."""
+    labels, ids = Labels(), array("i")
+    texts: list[str] = []
+    pairs: list[str | None] = []
+    targets: list[str | None] = []
+    size = 0
+    with pa.ipc.new_file(sink, SCHEMA) as writer:
+
+        def flush() -> None:
+            nonlocal size
+            columns = [pa.array(values, pa.large_string()) for values in (texts, pairs, targets)]
+            writer.write_batch(pa.record_batch(columns, schema=SCHEMA))
+            for values in (texts, pairs, targets):
+                values.clear()
+            size = 0
+
+        for number, text, pair, label in read_examples(sheet, layout, change):
+            texts.append(text)
+            pairs.append(pair)
+            targets.append(label if answers else None)
+            if label is not None and not answers:
+                ids.append(add_label(sheet, labels, label, number))
+            size += len(text) + len(pair or "")
+            if size > BATCH_CHARS or len(texts) >= BATCH_ROWS:
+                flush()
+        if not texts and not len(ids):
+            raise UserError(
+                f"{sheet.path} {sheet.unit} {1 + sheet.header}: a header and no rows; the split is empty"
+            )
+        if texts:
+            flush()
+    return np.frombuffer(ids, np.int32) if ids else np.empty(0, np.int32), labels
+
+
+def add_label(sheet: Sheet, labels: Labels, name: str, number: int) -> int:
+    """Number a label, and stop early at a column that holds no labels."""
+    if len(name) > MAX_LABEL_CHARS:
+        raise UserError(
+            f"{sheet.path} {sheet.unit} {number}: the label has {len(name):,} characters "
+            f'("{shorten(name, 30)}"); is it the right column (--label-column)?'
+        )
+    if len(labels.ids) > 100 * MAX_CLASSES:
+        raise UserError(
+            f"{sheet.path} {sheet.unit} {number}: more than {len(labels.ids) - 1:,} different labels; "
+            f"is it the right column (--label-column)?"
+        )
+    return labels.add(name, number)
+
+
+def read_examples(
+    sheet: Sheet, layout: Layout, change: Change | None = None
+) -> Iterator[tuple[int, str, str | None, str | None]]:
+    """Yield (number, text, pair, label name) of every row, each checked."""
+    paired, labelled = layout.pair is not None, layout.label is not None
+    done, total = 0, sheet.path.stat().st_size
+    big = total > IN_MEMORY_BYTES
+    with progress(f"reading {sheet.path.name} (MB)", total // 10**6) if big else nullcontext() as shown:
+        for number, values in sheet.rows(layout.columns()):
+            text = read_text(sheet, number, layout.text, values[0])
+            pair = read_text(sheet, number, layout.pair, values[1]) if paired else None
+            label = read_label(sheet, number, layout.label, values[-1]) if labelled else None
+            if change:
+                text, pair = change(text), change(pair) if pair is not None else None
+            yield number, text, pair, label
+            if shown:
+                done += len(text) + len(pair or "") + 4
+                if done > 10**6:
+                    shown.advance(done // 10**6)
+                    done %= 10**6
+
+
+def read_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
+    """Check one text."""
+    if not isinstance(value, str):
+        what = (
+            "is missing"
+            if value is None
+            else f"is not a string but {shorten(json.dumps(value, default=str), 30)}"
+        )
+        raise UserError(
+            f'{sheet.path} {sheet.unit} {number}: "{shorten(str(column), 30)}" {what}; a text is wanted'
+        )
+    if not value or value.isspace():
+        where = f'{sheet.path} {sheet.unit} {number}: empty text in column "{shorten(str(column), 30)}"'
+        raise UserError(f"{where}; write one or remove the row")
+    if sheet.format in ("jsonl", "parquet"):
+        check_characters(sheet, number, value)
+    return value
+
+
+def check_characters(sheet: Sheet, number: int, value: str) -> None:
+    """Refuse what a UTF-8 file cannot hold but an escape in JSON or a Parquet value can."""
+    if len(value) > readers.MAX_ROW_BYTES:
+        raise readers.too_long(sheet.path, number, sheet.unit)
+    if "\0" in value:
+        raise UserError(f"{sheet.path} {sheet.unit} {number}: a NUL character; remove it")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        where = f"{sheet.path} {sheet.unit} {number}"
+        raise UserError(
+            f"{where}: half a surrogate pair (\\ud800 to \\udfff) is no character; write it whole"
+        ) from None
+
+
+def read_label(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
+    """Check one label."""
+    if isinstance(value, str) and sheet.format in ("jsonl", "parquet"):
+        check_characters(sheet, number, value)
+    try:
+        name = label_name(value)
+    except ValueError:
+        raise multi_label(sheet.path, sheet.unit, number, value) from None
+    if name is None:
+        raise UserError(
+            f"{sheet.path} {sheet.unit} {number}: the label is missing in column "
+            f'"{shorten(str(column), 30)}"; label the row or remove it'
+        )
+    return name

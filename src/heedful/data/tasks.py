@@ -1,0 +1,213 @@
+"""Tasks: a folder with train, dev and test files, one file alone, a named task, or one of our own world."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from heedful.data import cache, labels, splits
+from heedful.data.columns import Layout, Sheet, Wanted, find_layout, follow_layout, open_sheet
+from heedful.data.manifest import save_manifest
+from heedful.data.named import NAMED, WORLD, Kind, Rules, named_folder
+from heedful.data.readers import FORMATS, KINDS
+from heedful.data.splits import Index, Mode, Split
+from heedful.data.store import Rows, load_rows
+from heedful.errors import UserError, shorten, unknown
+
+SPLIT_NAMES = {
+    "train": ("train", "training"),
+    "dev": ("dev", "valid", "validation", "val"),
+    "test": ("test",),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task: its splits, and the names of its labels in the order of their numbers (none in text2text)."""
+
+    name: str
+    kind: Kind
+    label_names: list[str]
+    splits: dict[str, Split]
+    folder: Path
+    seed: int = 0
+    corpus: Path | None = None
+    rules: Rules = field(default_factory=Rules, repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of everything a model could learn from: rows, labels, and which split each is in."""
+        parts = {name: split.fingerprint for name, split in self.splits.items()}
+        return cache.digest("task", self.kind, self.label_names, parts)
+
+    def save_manifest(self, path: Path) -> None:
+        """Write which row is in which split, by content hash."""
+        save_manifest(self.splits.values(), path, self.seed)
+
+
+def load_task(
+    name_or_path: str,
+    *,
+    data_dir: Path | None = None,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    split: str = "hash",
+    seed: int = 0,
+) -> Task:
+    """Load a task by name (`boolq`, `sst2`, `yelp`, `birthplaces`, `world/...`), folder or file.
+
+    Rows are split by a hash of their content and `seed` where the files do not say; `split="first"` splits by
+    their order. Columns are found by name or content unless they are named; those of a file without a header
+    are called 1, 2, 3, ...
+    """
+    mode = read_mode(split)
+    place, rules = find_task(name_or_path, data_dir)
+    wanted = Wanted(
+        text_column or rules.columns.text,
+        pair_column or rules.columns.pair,
+        label_column or rules.columns.label,
+    )
+    files = {"train": place} if place.is_file() else split_files(place)
+    if "train" not in files:
+        found = ", ".join(path.name for path in files.values()) or "none"
+        raise UserError(f"{place}: no train file (train.csv, .tsv, .jsonl, .parquet or .txt); found {found}")
+    if rules.train_of:
+        files.pop("test", None)  # published without labels; a part of train's file is test
+    rows, sheets = read_files(files, wanted, rules)
+    parts = partition(place, rows, rules, mode, seed)
+    names = name_labels(sheets, rows) if rules.kind == "classify" else []
+    shown = name_or_path if name_or_path in NAMED or name_or_path in WORLD else place.stem
+    task = Task(
+        name=shown,
+        kind=rules.kind,
+        label_names=names,
+        splits={
+            name: make_split(name, rows[source], index, names, how)
+            for name, (source, index, how) in parts.items()
+        },
+        folder=place,
+        seed=seed,
+        corpus=place / rules.corpus if rules.corpus and (place / rules.corpus).is_file() else None,
+        rules=rules,
+    )
+    if any(part.index is not None for part in task.splits.values()):
+        manifest = cache.cache_home() / "manifests" / f"{task.fingerprint}.tsv"
+        if not manifest.exists():
+            task.save_manifest(manifest)
+    return task
+
+
+def read_mode(split: str) -> Mode:
+    """Check the way of splitting."""
+    for mode in get_args(Mode):
+        if split == mode:
+            return mode  # type: ignore[no-any-return]
+    raise unknown("way to split", split, get_args(Mode))
+
+
+def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, Rules]:
+    """Find a task's files, and its rules when it is a named one."""
+    rules = NAMED.get(name) or WORLD.get(name)
+    if rules:
+        return named_folder(name, data_dir), rules
+    parent = os.environ.get("HEEDFUL_DATA")
+    places = [Path(name).expanduser()]
+    places += [Path(above).expanduser() / name for above in (data_dir, parent) if above]
+    for place in places:
+        if place.exists():
+            return place, Rules()
+    if name.startswith((".", "/", "~")) or Path(name).suffix.lower() in FORMATS:
+        raise UserError(f"{shorten(name)}: no such file or folder")
+    raise unknown("task", name, [*NAMED, *WORLD])
+
+
+def split_files(folder: Path) -> dict[str, Path]:
+    """Find the files of each split: `train.csv`, or one with the word in its name, as `ptb.train.txt`."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS and path.is_file())
+    except OSError as error:
+        raise UserError(f"{folder}: {cache.reason(error)}") from None
+    if not files:
+        raise UserError(f"{folder}: no data files; {KINDS}")
+    found = {}
+    for split, names in SPLIT_NAMES.items():
+        exact = [path for path in files if path.stem.lower() in names]
+        inside = [path for path in files if set(names) & set(re.split(r"[._ -]", path.stem.lower()))]
+        several = exact or inside
+        if len(several) > 1:
+            listed = ", ".join(path.name for path in several)
+            raise UserError(f"{folder}: several files for {split} ({listed}); keep one")
+        if several:
+            found[split] = several[0]
+    return found
+
+
+def read_files(
+    files: dict[str, Path], wanted: Wanted, rules: Rules
+) -> tuple[dict[str, Rows], dict[str, tuple[Sheet, Layout]]]:
+    """Read each split's file; train's columns are looked for in the others."""
+    rows: dict[str, Rows] = {}
+    sheets: dict[str, tuple[Sheet, Layout]] = {}
+    leader: Layout | None = None
+    for name, path in files.items():
+        sheet = open_sheet(path, wanted.names() if leader is None else leader.columns())
+        if leader is None:
+            layout = leader = find_layout(sheet, wanted)
+        else:
+            layout = follow_layout(sheet, leader, name)
+        rows[name] = load_rows(sheet, layout, rules.kind == "text2text", rules.change)
+        sheets[name] = sheet, layout
+    return rows, sheets
+
+
+Parts = dict[str, tuple[str, Index | None, str]]
+
+
+def partition(place: Path, rows: dict[str, Rows], rules: Rules, mode: Mode, seed: int) -> Parts:
+    """Decide which rows of which file each split has, and how to say it."""
+    train = rows["train"]
+    how = f"by content hash, seed {seed}" if mode == "hash" else "by order"
+    whole: Parts = {name: (name, None, "its own file") for name in rows}
+    if rules.train_of:
+        count = min(rules.train_of[0], round(len(train) * rules.train_of[0] / rules.train_of[1]))
+        chosen, others = splits.smallest(train, count, seed, mode)
+        cut = {"train": chosen, "test": others}
+        told = dict.fromkeys(cut, f"of {len(train):,} rows of train's file, {how}")
+    elif len(rows) == 1:
+        cut = splits.split_three(train, seed, mode)
+        told = dict.fromkeys(cut, f"80/10/10 of one file, {how}")
+    elif "dev" not in rows:
+        cut = splits.carve_dev(train, seed, mode)
+        told = dict.fromkeys(cut, f"90/10 of train's file, {how}")
+    else:
+        return whole
+    splits.refuse_empty(str(place), cut, len(train))
+    parts = whole | {name: ("train", index, told[name]) for name, index in cut.items()}
+    return {name: parts[name] for name in SPLIT_NAMES if name in parts}
+
+
+def name_labels(sheets: dict[str, tuple[Sheet, Layout]], rows: dict[str, Rows]) -> list[str]:
+    """Decide the label names from train's file; no other file may have more."""
+    train = sheets["train"][0]
+    names = labels.choose_names(train.path, train.unit, rows["train"].labels)
+    known = {name: number for number, name in enumerate(names)}
+    for split, (sheet, layout) in sheets.items():
+        if layout.label is not None and split != "train":
+            labels.refuse_unseen(sheet.path, sheet.unit, rows[split].labels, train.path, known)
+    return names
+
+
+def make_split(name: str, rows: Rows, index: Index | None, names: list[str], how: str) -> Split:
+    """Give a split its rows and the numbers of their labels."""
+    if not len(rows.label_ids):
+        return Split(name, rows, index, None, how)
+    place = {label: number for number, label in enumerate(names)}
+    renumber = np.array([place[label] for label in rows.labels.ids], np.int32)
+    ids = rows.label_ids if index is None else rows.label_ids[index]
+    return Split(name, rows, index, renumber[ids], how)

@@ -1,0 +1,192 @@
+"""The ids of a corpus or a split: computed once on all cores, kept in the cache, memory-mapped."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data import cache
+from heedful.data.corpus import Corpus, open_corpus
+from heedful.data.splits import Split
+from heedful.errors import UserError
+from heedful.progress import progress
+
+if TYPE_CHECKING:
+    from heedful.text import Tokenizer
+
+FORMAT = 1
+BATCH_CHARS = 2**19
+BATCH_TEXTS = 4096
+AHEAD = 2
+
+Batch = tuple[list[str], list[str] | None]
+
+
+class Tokens:
+    """Token ids of many texts in one array on disk. `tokens[i]` are the ids of text i."""
+
+    def __init__(self, folder: Path) -> None:
+        facts = json.loads((folder / "facts.json").read_text("utf-8"))
+        self.folder = folder
+        self.truncated_rows: int = facts["truncated_rows"]
+        self.ids: npt.NDArray[np.unsignedinteger] = mapped(folder / "ids.bin", facts["dtype"])
+        self.offsets: npt.NDArray[np.int64] = mapped(folder / "offsets.bin", "int64")
+        self.all_types: npt.NDArray[np.uint8] | None = (
+            mapped(folder / "types.bin", "uint8") if facts["types"] else None
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, item: int) -> npt.NDArray[np.unsignedinteger]:
+        place = range(len(self))[item]
+        return self.ids[self.offsets[place] : self.offsets[place + 1]]
+
+    def types(self, item: int) -> npt.NDArray[np.uint8]:
+        """Give the token types of text `item`: 1 in the second of a pair where a model has types, else 0."""
+        place = range(len(self))[item]
+        start, end = self.offsets[place], self.offsets[place + 1]
+        return np.zeros(end - start, np.uint8) if self.all_types is None else self.all_types[start:end]
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """The number of tokens of each text."""
+        return np.diff(self.offsets)
+
+    def counts(self, vocab_size: int) -> npt.NDArray[np.int64]:
+        """Count each id, in constant memory."""
+        found = np.zeros(vocab_size, np.int64)
+        for start in range(0, len(self.ids), 2**22):
+            found += np.bincount(self.ids[start : start + 2**22], minlength=vocab_size)
+        return found
+
+
+def mapped(path: Path, dtype: str) -> npt.NDArray[Any]:
+    """Map a file as an array; an empty file cannot be mapped."""
+    return np.memmap(path, dtype, "r") if path.stat().st_size else np.empty(0, dtype)
+
+
+def tokenize(
+    source: Split | Corpus | str | Path,
+    tokenizer: Tokenizer,
+    *,
+    max_len: int | None = None,
+    special: bool = True,
+) -> Tokens:
+    """Give the ids of every text of a split or corpus, computed once for its content and these options."""
+    texts = open_corpus(source) if isinstance(source, str | Path) else source
+    content = texts.fingerprint
+    key = cache.digest("tokens", FORMAT, content, tokenizer.fingerprint, max_len, special)
+
+    def build(folder: Path) -> None:
+        write_tokens(folder, texts, tokenizer, max_len, special)
+        if texts.fingerprint != content:
+            raise UserError(f"{texts.name}: was changed while it was read; try again when it is complete")
+
+    return Tokens(cache.entry("tokens", key, build))
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The ids of one batch, joined."""
+
+    ids: npt.NDArray[np.unsignedinteger]
+    types: npt.NDArray[np.uint8] | None
+    lengths: npt.NDArray[np.int64]
+    truncated_rows: int
+
+
+def write_tokens(
+    folder: Path, texts: Split | Corpus, tokenizer: Tokenizer, max_len: int | None, special: bool
+) -> None:
+    """Encode batch after batch; while one is encoded on all cores, the next is read and the last written."""
+    dtype = "uint16" if tokenizer.vocab_size <= 2**16 else "uint32"
+    typed = isinstance(texts, Split) and texts.pairs is not None
+
+    def encode(batch: Batch) -> Encoded:
+        found = tokenizer.encode_batch(batch[0], batch[1], max_len=max_len, special=special)
+        ids = np.concatenate([np.array(one.ids, dtype) for one in found])
+        types = np.concatenate([np.array(one.types, np.uint8) for one in found]) if typed else None
+        return Encoded(
+            ids, types, np.array([len(one.ids) for one in found]), sum(one.truncated > 0 for one in found)
+        )
+
+    total, truncated = 0, 0
+    with (
+        (folder / "ids.bin").open("wb") as ids,
+        (folder / "types.bin").open("wb") as types,
+        (folder / "offsets.bin").open("wb") as offsets,
+        progress(
+            f"tokenizing {texts.name} (texts)", len(texts) if isinstance(texts, Split) else None
+        ) as shown,
+    ):
+        offsets.write(np.zeros(1, np.int64).tobytes())
+        for found in in_order(encode, batches(texts)):
+            ids.write(found.ids.tobytes())
+            if found.types is not None:
+                types.write(found.types.tobytes())
+            ends = total + np.cumsum(found.lengths)
+            offsets.write(ends.astype(np.int64).tobytes())
+            total, truncated = int(ends[-1]), truncated + found.truncated_rows
+            shown.advance(len(found.lengths), f"{total:,} tokens")
+    facts = {"dtype": dtype, "types": typed, "truncated_rows": truncated}
+    (folder / "facts.json").write_text(json.dumps(facts), "utf-8")
+
+
+def batches(texts: Split | Corpus) -> Iterator[Batch]:
+    """Yield batches of about half a million characters: what a tokenizer makes of one takes much memory."""
+    if isinstance(texts, Split):
+        for many, pairs in texts.scan():
+            sizes = [len(text) + (len(pairs[place]) if pairs else 0) for place, text in enumerate(many)]
+            for start, end in cuts(sizes):
+                yield many[start:end], pairs[start:end] if pairs else None
+        return
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        batch.append(text)
+        size += len(text)
+        if size >= BATCH_CHARS or len(batch) >= BATCH_TEXTS:
+            yield batch, None
+            batch, size = [], 0
+    if batch:
+        yield batch, None
+
+
+def cuts(sizes: list[int]) -> Iterator[tuple[int, int]]:
+    """Cut a list into runs of limited total size."""
+    start = total = 0
+    for place, size in enumerate(sizes):
+        total += size
+        if total >= BATCH_CHARS or place - start + 1 >= BATCH_TEXTS:
+            yield start, place + 1
+            start, total = place + 1, 0
+    if start < len(sizes):
+        yield start, len(sizes)
+
+
+def in_order(work: Callable[[Batch], Encoded], items: Iterable[Batch]) -> Iterator[Encoded]:
+    """Do the work in threads, a few items ahead, and yield the results in order.
+
+    The tokenizer leaves Python's lock while it encodes on all cores; threads let reading and writing go on.
+    """
+    waiting: deque[Future[Encoded]] = deque()
+    with ThreadPoolExecutor(AHEAD) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
