@@ -216,7 +216,11 @@ def cell_layers(
             "range": "diverging" if diverging else "heatmap",
             "interpolate": "rgb",
         },
-        "legend": {"title": words(value_title), "format": form, "gradientLength": min(140.0, height)},
+        "legend": {
+            "title": words(value_title),
+            "format": ",.3~r" if ends[1] >= 1000 else ".3~g",
+            "gradientLength": min(140.0, height),
+        },
     }
     tips = tooltip(
         *([("panel", "panel")] if panel else []),

@@ -9,6 +9,7 @@ from typing import Literal
 from heedful.errors import UserError
 from heedful.report.parts import Chart
 from heedful.report.theme import LOOKS, configuration
+from heedful.runs.files import write_bytes
 
 EXTENSIONS = (".png", ".svg", ".pdf", ".html")
 PNG_SCALE = 2.0
@@ -21,12 +22,7 @@ def save(chart: Chart, path: str | Path, *, look: Literal["light", "dark"] = "li
     if target.suffix.lower() not in EXTENSIONS:
         raise UserError(f'{target}: a figure ends in {", ".join(EXTENSIONS)}, not in "{target.suffix}"')
     content = render(chart, target.suffix.lower(), look)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    except OSError as error:
-        raise UserError(f"{target}: cannot be written ({error.strerror})") from None
-    return target
+    return write_bytes(target, content)
 
 
 def render(chart: Chart, ending: str, look: Literal["light", "dark"] = "light") -> bytes:

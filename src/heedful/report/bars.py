@@ -1,0 +1,151 @@
+"""Bars from zero, with intervals and with the reason of what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from heedful.report.parts import (
+    HEIGHT,
+    WIDTH,
+    Chart,
+    axis,
+    chart,
+    colour,
+    faded,
+    haloed,
+    number,
+    scale,
+    toggle,
+    tooltip,
+    words,
+)
+
+LABELLED_BARS = 24
+
+
+def bars(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    title: str,
+    y_title: str,
+    x_title: str = "",
+    subtitle: str = "",
+    group_title: str = "",
+    y_domain: Sequence[float] | None = None,
+    form: str = ",.3~r",
+    rules: Mapping[str, float] | None = None,
+) -> Chart:
+    """Draw bars from zero, with intervals.
+
+    A row has `label` and `value`, perhaps `low`, `high`, `group` and `note`.
+    A row without a value has failed: it stands at height 0 with its `note`, the reason, written there.
+    `rules` are labelled horizontal lines, such as a baseline.
+    """
+    data = [bar_row(row) for row in rows]
+    labels = list(dict.fromkeys(row["label"] for row in data))
+    groups = list(dict.fromkeys(row["series"] for row in data))
+    width = max(WIDTH, 34 * len(labels) * len(groups))
+    room = int(width / max(1, len(labels)) / 6.5)
+    folded = fold(labels, room)
+    turned = any(len(line) > room for label in folded.values() for line in label.split("\n"))
+    for row in data:
+        row["folded"] = folded[row["label"]]
+    x: dict[str, Any] = {
+        "field": "folded",
+        "type": "nominal",
+        "sort": list(folded.values()),
+        "axis": axis(
+            x_title,
+            labelAngle=-35 if turned else 0,
+            labelExpr="split(datum.label, '\\n')",
+            labelOverlap=False,
+        ),
+        "scale": {"paddingInner": 0.25},
+    }
+    within = {"field": "series", "type": "nominal", "sort": groups, "scale": {"domain": groups}}
+    place = {"x": x} | ({"xOffset": within} if len(groups) > 1 else {})
+    y = {
+        "field": "value",
+        "type": "quantitative",
+        "axis": axis(y_title or "value"),
+        "scale": scale(domain=y_domain, zero=True),
+    }
+    tips = tooltip(
+        ("label", x_title or "bar"),
+        *([("series", group_title or "group")] if len(groups) > 1 else []),
+        ("value", y_title),
+        ("low", "low"),
+        ("high", "high"),
+        ("note", "note"),
+    )
+    drawn, failed = [row for row in data if not row["failed"]], [row for row in data if row["failed"]]
+    layers: list[Chart] = [
+        {
+            "data": {"values": data},
+            "params": toggle(groups),
+            "mark": {"type": "bar", "clip": True},
+            "encoding": {
+                **place,
+                "y": y,
+                "color": colour(groups, group_title),
+                "opacity": faded(groups, 0.92, 0.15),
+                "tooltip": tips,
+            },
+        },
+        {
+            "data": {"values": [row for row in drawn if row["low"] is not None]},
+            "mark": {"type": "rule", "strokeWidth": 1.5},
+            "encoding": {**place, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "tooltip": tips},
+        },
+    ]
+    if len(data) <= LABELLED_BARS:
+        above = {**place, "y": {**y, "field": "top"}, "text": {"field": "value", "format": form}}
+        layers += [{"data": {"values": drawn}, **text} for text in haloed(above, baseline="bottom", dy=-4)]
+    if failed:
+        text = {
+            "type": "text",
+            "style": "reason",
+            "angle": 270,
+            "align": "left",
+            "baseline": "middle",
+            "dx": 5,
+        }
+        stands = {**place, "y": y, "text": {"field": "reason"}, "tooltip": tips}
+        layers.append({"data": {"values": failed}, "mark": text, "encoding": stands})
+    if rules:
+        marks = [{"value": number(at), "label": words(label)} for label, at in rules.items()]
+        level = {"y": {**y, "field": "value"}}
+        named = {**level, "x": {"value": "width"}, "text": {"field": "label"}}
+        lettering = haloed(named, align="right", baseline="bottom", dy=-3, dx=-3)
+        layers.append(
+            {"data": {"values": marks}, "mark": {"type": "rule", "style": "threshold"}, "encoding": level}
+        )
+        layers += [{"data": {"values": marks}, **text} for text in lettering]
+    return chart(title, subtitle, {"width": width, "height": HEIGHT, "layer": layers})
+
+
+def bar_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn a caller's row into a row of data; one without a value failed, and says why."""
+    value, low, high = (number(row.get(key)) for key in ("value", "low", "high"))
+    note = words(row.get("note") or "")
+    return {
+        "label": words(row["label"]),
+        "series": words(row.get("group", "")),
+        "value": 0.0 if value is None else value,
+        "low": low,
+        "high": high,
+        "top": max(v for v in (0.0, value, high) if v is not None),
+        "note": note,
+        "reason": (note if len(note) <= 40 else note[:39] + "…") or "failed",
+        "failed": value is None,
+    }
+
+
+def fold(labels: Sequence[str], width: int) -> dict[str, str]:
+    """Fold labels over up to three lines to stand under their bars; one that cannot stays whole."""
+    wrapped = {label: wrap(label, max(6, width), break_long_words=False) or [""] for label in labels}
+    if any(len(rows) > 3 or max(map(len, rows)) > max(6, width) for rows in wrapped.values()):
+        return {label: label for label in labels}
+    return {label: "\n".join(rows) for label, rows in wrapped.items()}

@@ -1,0 +1,111 @@
+"""Histograms: how often values occur, one sample or several over each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from heedful.report.parts import (
+    HEIGHT,
+    WIDTH,
+    Chart,
+    axis,
+    chart,
+    colour,
+    faded,
+    number,
+    toggle,
+    tooltip,
+    vertical_rules,
+    words,
+)
+
+
+def histogram(
+    values: Sequence[float] | Mapping[str, Sequence[float]],
+    *,
+    title: str,
+    x_title: str,
+    y_title: str = "",
+    subtitle: str = "",
+    bins: int | Sequence[float] = 30,
+    share: bool = False,
+    rules: Mapping[str, float] | None = None,
+    log_y: bool = False,
+) -> Chart:
+    """Count values in bins; several named samples share the bins and are drawn over each other.
+
+    `bins` is a number of bins (rounded so that whole numbers get bins of whole width) or the edges.
+    `share` shows each sample as shares of itself, which compares samples of different size.
+    `rules` are labelled vertical lines, such as a maximum length.
+    """
+    samples = values if isinstance(values, Mapping) else {"": values}
+    clean = {words(k): np.asarray([n for v in s if (n := number(v)) is not None]) for k, s in samples.items()}
+    names = list(clean)
+    edges = bin_edges(np.concatenate(list(clean.values())), bins)
+    rows: list[dict[str, Any]] = []
+    for name, sample in clean.items():
+        counts = np.histogram(sample, edges)[0]
+        heights = counts / max(1, len(sample)) if share else counts
+        for low, high, count, height in zip(edges[:-1], edges[1:], counts, heights, strict=True):
+            if count:
+                rows.append(
+                    {
+                        "series": name,
+                        "x": float(low),
+                        "end": float(high),
+                        "y": float(height),
+                        "count": int(count),
+                    }
+                )
+    x = {"type": "quantitative", "title": words(x_title), "scale": {"zero": False, "nice": True}}
+    y_title = y_title or ("share" if share else "count")
+    floor = 0.5 * min((row["y"] for row in rows), default=1.0) if log_y else 0.0
+    height = {
+        "field": "y",
+        "type": "quantitative",
+        "axis": axis(y_title, format="%") if share else axis(y_title, [0.0]),
+        "scale": {"type": "log", "domainMin": floor} if log_y else {"zero": True},
+        "stack": None,
+    }
+    body = {
+        "data": {"values": rows},
+        "params": toggle(names),
+        "mark": {"type": "bar", "binSpacing": 1 if len(names) == 1 else 0},
+        "encoding": {
+            "x": {**x, "field": "x"},
+            "x2": {"field": "end"},
+            "y": height,
+            "y2": {"datum": floor},
+            "color": colour(names),
+            "opacity": faded(names, 0.9 if len(names) == 1 else 0.55),
+            "tooltip": tooltip(
+                *([("series", "sample")] if len(names) > 1 else []),
+                ("x", "from"),
+                ("end", "to"),
+                ("count", "count"),
+                *([("y", "share")] if share else []),
+            ),
+        },
+    }
+    return chart(
+        title, subtitle, {"width": WIDTH, "height": HEIGHT, "layer": [body, *vertical_rules(rules, x)]}
+    )
+
+
+def bin_edges(values: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
+    """Choose the edges of bins; whole numbers get a whole width, centred on the numbers when it is one."""
+    if not isinstance(bins, int):
+        return np.asarray(bins, dtype=float)
+    if not len(values):
+        return np.asarray([0.0, 1.0])
+    low, high = float(values.min()), float(values.max())
+    if np.all(values == np.round(values)):
+        width = max(1.0, np.ceil((high - low + 1) / bins))
+        start = low - 0.5 if width == 1 else np.floor(low / width) * width
+        return cast(np.ndarray, start + width * np.arange(np.floor((high - start) / width) + 2))
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, bins + 1)

@@ -1,0 +1,207 @@
+"""Curves with bands, and points with intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, cast
+
+from heedful.report.parts import (
+    HEIGHT,
+    WIDTH,
+    Chart,
+    axis,
+    chart,
+    colour,
+    dash,
+    faded,
+    haloed,
+    number,
+    scale,
+    toggle,
+    tooltip,
+    vertical_rules,
+    words,
+    zoom,
+)
+
+POINTS_SHOWN = 40
+POINTS_NAMED = 24
+
+
+def lines(
+    series: Mapping[str, Iterable[Sequence[float | None]]],
+    *,
+    title: str,
+    x_title: str,
+    y_title: str,
+    subtitle: str = "",
+    log_x: bool = False,
+    log_y: bool = False,
+    x_domain: Sequence[float] | None = None,
+    y_domain: Sequence[float] | None = None,
+    mark_best: Literal["max", "min"] | None = None,
+    rules: Mapping[str, float] | None = None,
+) -> Chart:
+    """Draw curves of points `(x, y)` or `(x, y, low, high)`; low and high become a band.
+
+    `mark_best` puts a dot on each curve's largest or smallest value. What cannot be drawn (a loss that became
+    infinite, a value below zero on a logarithmic axis) leaves a gap.
+    """
+    rows: list[dict[str, Any]] = []
+    for name, points in series.items():
+        curve = [line_row(words(name), point, log_x, log_y) for point in points]
+        finite = [row for row in curve if row["y"] is not None]
+        if mark_best and finite:
+            (max if mark_best == "max" else min)(finite, key=lambda row: cast(float, row["y"]))["best"] = True
+        rows += curve
+    names = [words(name) for name in series]
+    most = max((sum(row["series"] == name for row in rows) for name in names), default=0)
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "axis": axis(x_title, [row["x"] for row in rows]),
+        "scale": scale(log=log_x, domain=x_domain, padding=10),
+    }
+    y = {
+        "field": "y",
+        "type": "quantitative",
+        "axis": axis(y_title),
+        "scale": scale(log=log_y, domain=y_domain, padding=10 if log_y else None),
+    }
+    shared = {"x": x, "color": colour(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220)}
+    layers: list[Chart] = []
+    if any(row["low"] is not None for row in rows):
+        band = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "opacity": faded(names, 0.18, 0.02)}
+        layers.append({"mark": {"type": "area", "clip": True}, "encoding": {**shared, **band}})
+    hover = [("x", x_title), ("y", y_title), ("low", "low"), ("high", "high")]
+    known = [("series", "curve")] if len(names) > 1 else []
+    tips = tooltip(*known, *(hover if layers else hover[:2]))
+    line = {"type": "line", "strokeWidth": 2.25, "clip": True}
+    layers.append(
+        {
+            "params": [*toggle(names), zoom("x", "y")],
+            "mark": line,
+            "encoding": {**shared, "y": y, **dash(names), "opacity": faded(names)},
+        }
+    )
+    dots = {**shared, "y": y, "opacity": faded(names), "tooltip": tips}
+    size = 28 if most <= POINTS_SHOWN else 0
+    layers.append({"mark": {"type": "circle", "size": max(size, 28), "clip": True}, "encoding": dots})
+    if not size:  # too many points to draw, yet each one still answers a hover
+        layers[-1]["encoding"] = {**dots, "opacity": {"value": 0}}
+    if mark_best:
+        best = {"type": "point", "shape": "circle", "filled": True, "size": 130, "style": "best"}
+        layers.append({"transform": [{"filter": "datum.best"}], "mark": best, "encoding": dots})
+    body = {"data": {"values": rows}, "layer": [*layers, *vertical_rules(rules, x)]}
+    return chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, **body})
+
+
+def line_row(name: str, point: Sequence[float | None], log_x: bool, log_y: bool) -> dict[str, Any]:
+    """Turn one point of a curve into a row of data, with gaps where nothing can be drawn."""
+    x, y, low, high = [*(number(p) for p in point), None, None][:4]
+    if log_x and x is not None and x <= 0:
+        x = None
+    if log_y:
+        y, low, high = (v if v is not None and v > 0 else None for v in (y, low, high))
+    return {"series": name, "x": x, "y": y, "low": low, "high": high}
+
+
+def scatter(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    title: str,
+    x_title: str,
+    y_title: str,
+    subtitle: str = "",
+    group_title: str = "",
+    log_x: bool = False,
+    log_y: bool = False,
+    x_domain: Sequence[float] | None = None,
+    y_domain: Sequence[float] | None = None,
+) -> Chart:
+    """Draw points with intervals.
+
+    A row has `x` and `y`, perhaps `low` and `high` (of y), `x_low`, `x_high`, `group` and `label`.
+    Rows that have no place (a missing number, or none above zero on a logarithmic axis) are left out.
+    """
+    data: list[dict[str, Any]] = []
+    for row in rows:
+        point = {key: number(row.get(key)) for key in ("x", "y", "low", "high", "x_low", "x_high")}
+        x, y = point["x"], point["y"]
+        if x is None or y is None or (log_x and x <= 0) or (log_y and y <= 0):
+            continue
+        data.append({**point, "series": words(row.get("group", "")), "label": words(row.get("label", ""))})
+    groups = list(dict.fromkeys(row["series"] for row in data))
+    x_place = {
+        "type": "quantitative",
+        "axis": axis(x_title),
+        "scale": scale(log=log_x, domain=x_domain, padding=24),
+    }
+    y_place = {"type": "quantitative", "axis": axis(y_title), "scale": scale(log=log_y, domain=y_domain)}
+    place = {
+        "x": {"field": "x", **x_place},
+        "y": {"field": "y", **y_place},
+        "color": colour(groups, group_title),
+    }
+    tips = tooltip(
+        *([("label", "point")] if any(row["label"] for row in data) else []),
+        *([("series", group_title or "group")] if len(groups) > 1 else []),
+        ("x", x_title),
+        ("y", y_title),
+        *([("low", "low"), ("high", "high")] if any(row["low"] is not None for row in data) else []),
+    )
+    layers: list[Chart] = []
+    if any(row["low"] is not None for row in data):
+        spans = {
+            **place,
+            "y": {"field": "low", **y_place},
+            "y2": {"field": "high"},
+            "opacity": faded(groups, 0.6),
+        }
+        layers.append(
+            {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": spans, "transform": has("low")}
+        )
+    if any(row["x_low"] is not None for row in data):
+        spans = {
+            **place,
+            "x": {"field": "x_low", **x_place},
+            "x2": {"field": "x_high"},
+            "opacity": faded(groups, 0.6),
+        }
+        layers.append(
+            {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": spans, "transform": has("x_low")}
+        )
+    shape = {
+        "field": "series",
+        "type": "nominal",
+        "sort": groups,
+        "legend": place["color"]["legend"],
+        "scale": {"domain": groups},
+    }
+    layers.append(
+        {
+            "params": [*toggle(groups), zoom("x", "y")],
+            "mark": {"type": "point", "filled": True, "size": 90},
+            "encoding": {**place, "shape": shape, "opacity": faded(groups, 0.95), "tooltip": tips},
+        }
+    )
+    if any(row["label"] for row in data) and len(data) <= POINTS_NAMED:
+        named = {"x": place["x"], "y": place["y"], "text": {"field": "label"}, "opacity": faded(groups)}
+        places = [math.log(row["x"]) if log_x else row["x"] for row in data]
+        middle = (min(places) + max(places)) / 2
+        for align, dx, right in (
+            ("left", 7, False),
+            ("right", -7, True),
+        ):  # towards the middle, where room is
+            side = [row for row, at in zip(data, places, strict=True) if (at > middle) is right]
+            texts = haloed(named, align=align, baseline="bottom", dx=dx, dy=-3)
+            layers += [{"data": {"values": side}, **text} for text in texts if side]
+    return chart(
+        title, subtitle, {"width": WIDTH, "height": HEIGHT, "data": {"values": data}, "layer": layers}
+    )
+
+
+def has(field: str) -> list[dict[str, Any]]:
+    """Keep the rows of a layer that have a number in this field."""
+    return [{"filter": {"field": field, "valid": True}}]

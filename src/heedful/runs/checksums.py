@@ -1,0 +1,61 @@
+"""Checksums of folders: a checkpoint says by itself whether it is whole."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from heedful.errors import UserError, shorten
+from heedful.runs.files import read_json, write_json
+
+SEAL = "checksums.json"
+
+
+def file_checksum(path: str | Path) -> str:
+    """Give the BLAKE2b hash (32 bytes, in hexadecimal) of a file's content."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
+
+
+def folder_checksums(folder: str | Path) -> dict[str, str]:
+    """Hash every file of a folder, by its path inside, the seal itself apart."""
+    root = Path(folder)
+    paths = sorted(p for p in root.rglob("*") if p.is_file() and p != root / SEAL)
+    return {p.relative_to(root).as_posix(): file_checksum(p) for p in paths}
+
+
+def folder_checksum(folder: str | Path) -> str:
+    """Give one hash for a folder's files, names and contents."""
+    whole = hashlib.blake2b(digest_size=32)
+    for name, checksum in folder_checksums(folder).items():
+        encoded = name.encode(errors="surrogateescape")
+        whole.update(len(encoded).to_bytes(8, "big") + encoded + bytes.fromhex(checksum))
+    return whole.hexdigest()
+
+
+def seal(folder: str | Path) -> None:
+    """Store the checksums of a folder's files beside them."""
+    write_json(Path(folder) / SEAL, {"blake2b": folder_checksums(folder)})
+
+
+def damage(folder: str | Path) -> str | None:
+    """Compare a sealed folder with its seal; the first difference in words, or None when it is whole."""
+    root = Path(folder)
+    if not (root / SEAL).is_file():
+        return f"{SEAL} is missing: its writing was interrupted"
+    try:
+        stored = read_json(root / SEAL)["blake2b"]
+        found = folder_checksums(root)
+    except UserError as error:
+        return str(error)
+    except (OSError, KeyError, TypeError):
+        return f"{SEAL} or a file beside it cannot be read"
+    for name in sorted(stored.keys() | found.keys()):
+        if name not in found:
+            return f"{shorten(name)} is missing"
+        if stored.get(name) != found[name]:
+            known = (
+                "does not have the content that was written" if name in stored else "does not belong to it"
+            )
+            return f"{shorten(name)} {known}"
+    return None

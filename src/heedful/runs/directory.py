@@ -1,0 +1,201 @@
+"""The run directory: the only interface between doing and showing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from heedful.errors import UserError
+from heedful.runs.files import (
+    JsonLines,
+    read_json,
+    read_jsonl,
+    recover,
+    remove_temporary,
+    write_error,
+    write_json,
+)
+from heedful.runs.records import decode
+from heedful.runs.schemas import Checks, Environment, Metrics, Prediction, Results, Timing
+from heedful.runs.toml import read_toml, write_toml
+
+CONFIG, RESULTS, CHECKS, ENVIRONMENT = "config.toml", "results.json", "checks.json", "env.json"
+METRICS, TIMING, LOG = "metrics.jsonl", "timing.jsonl", "log.txt"
+CHECKPOINTS, BEST = "checkpoints", "best"
+PREDICTIONS = re.compile(r"predictions_[\w-]+\.jsonl")
+
+T = TypeVar("T")
+
+
+class Run:
+    """One run's folder. `create` starts or continues one, `open` reads one."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def create(cls, path: str | Path, *, overwrite: bool = False, resume: bool = False) -> Run:
+        """Start a run in an empty or new folder, continue one (`resume`), or replace one (`overwrite`).
+
+        Replacing removes a run's own files only; a folder that holds none is not touched at all.
+        """
+        run = cls(path)
+        if overwrite and resume:
+            raise UserError("--overwrite and --resume exclude each other")
+        try:
+            run.path.mkdir(parents=True, exist_ok=True)
+            holds = sorted(entry.name for entry in run.path.iterdir())
+        except (FileExistsError, NotADirectoryError):
+            raise UserError(f"{run.path}: is a file; a run needs a folder") from None
+        except OSError as error:
+            raise write_error(run.path, error) from None
+        if holds and not (overwrite or resume):
+            raise UserError(
+                f"{run.path}: is not empty; --resume continues the run there, --overwrite replaces it"
+            )
+        if holds and CONFIG not in holds and any(own(name) for name in holds):
+            holds = [name for name in holds if not own(name)]  # killed before its configuration was written
+        if holds and CONFIG not in holds:
+            raise UserError(
+                f"{run.path}: holds files but no run ({CONFIG} is missing); --out names another folder"
+            )
+        if overwrite:
+            run.clear()
+        if resume:
+            remove_temporary(run.path)
+            recover(run.path / BEST)
+        return run
+
+    @classmethod
+    def open(cls, path: str | Path) -> Run:
+        """Read an existing run."""
+        run = cls(path)
+        if not run.path.is_dir():
+            raise UserError(f"{run.path}: there is no such folder")
+        if not (run.path / CONFIG).is_file():
+            raise UserError(f"{run.path}: is not a run ({CONFIG} is missing)")
+        return run
+
+    def clear(self) -> None:
+        """Remove a run's own files; results first, so that a half-cleared run never looks finished."""
+        names = [RESULTS, *sorted(entry.name for entry in self.path.iterdir() if own(entry.name))]
+        for name in dict.fromkeys(names):
+            entry = self.path / name
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink(missing_ok=True)
+
+    @property
+    def finished(self) -> bool:
+        """Tell whether the run has ended and written its results."""
+        return (self.path / RESULTS).is_file()
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Write the resolved configuration; `heedful run` on it makes the run again."""
+        comment = f"heedful run {CONFIG} makes this run again"
+        write_toml(self.path / CONFIG, config, comment=comment)
+
+    def config(self) -> dict[str, Any]:
+        """Read the configuration."""
+        return read_toml(self.path / CONFIG)
+
+    def write_results(self, results: Results) -> None:
+        """Write the outcome. It comes last: a run with results is finished."""
+        write_json(self.path / RESULTS, results)
+
+    def results(self) -> Results:
+        """Read the outcome."""
+        if not self.finished:
+            raise UserError(
+                f"{self.path}: has no {RESULTS}: the run has not finished (--resume continues it)"
+            )
+        return decode(Results, read_json(self.path / RESULTS), str(self.path / RESULTS))
+
+    def write_checks(self, checks: Checks) -> None:
+        """Write what the run found when it examined itself."""
+        write_json(self.path / CHECKS, checks)
+
+    def checks(self) -> Checks:
+        """Read what the run found when it examined itself."""
+        return decode(Checks, read_json(self.path / CHECKS), str(self.path / CHECKS))
+
+    def write_environment(self, environment: Environment) -> None:
+        """Write where the run is made."""
+        write_json(self.path / ENVIRONMENT, environment)
+
+    def environment(self) -> Environment:
+        """Read where the run was made."""
+        return decode(Environment, read_json(self.path / ENVIRONMENT), str(self.path / ENVIRONMENT))
+
+    def metrics_log(self, *, keep: int | None = None) -> JsonLines:
+        """Write rows of `Metrics`; `keep` continues after so many bytes, as a checkpoint stored them."""
+        return JsonLines(self.path / METRICS, keep=keep)
+
+    def metrics(self) -> list[Metrics]:
+        """Read the rows of metrics."""
+        return self._rows(Metrics, METRICS)
+
+    def timing_log(self, *, keep: int | None = None) -> JsonLines:
+        """Write rows of `Timing`; `keep` as for the metrics."""
+        return JsonLines(self.path / TIMING, keep=keep)
+
+    def timing(self) -> list[Timing]:
+        """Read the rows of timing."""
+        return self._rows(Timing, TIMING)
+
+    def write_predictions(self, split: str, predictions: Iterable[Prediction]) -> None:
+        """Write one row an example."""
+        with JsonLines(self.path / f"predictions_{split}.jsonl") as log:
+            for prediction in predictions:
+                log.append(prediction)
+
+    def predictions(self, split: str) -> list[Prediction]:
+        """Read one row an example."""
+        return self._rows(Prediction, f"predictions_{split}.jsonl")
+
+    def _rows(self, kind: type[T], name: str) -> list[T]:
+        path = self.path / name
+        return [decode(kind, row, f"{path} line {i}") for i, row in enumerate(read_jsonl(path), 1)]
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of checkpoints."""
+        return self.path / CHECKPOINTS
+
+    @property
+    def best(self) -> Path:
+        """The folder of the best model."""
+        return self.path / BEST
+
+
+def own(name: str) -> bool:
+    """Tell whether a file or folder of this name belongs to a run."""
+    files = {CONFIG, RESULTS, CHECKS, ENVIRONMENT, METRICS, TIMING, LOG, CHECKPOINTS, BEST, f".{BEST}.former"}
+    temporary = name.startswith(".") and name.endswith(".tmp")
+    return name in files or temporary or PREDICTIONS.fullmatch(name) is not None
+
+
+def new_run_path(root: str | Path, task: str, model: str, method: str, seed: int) -> Path:
+    """Make the folder `ROOT/TASK-MODEL-METHOD-sSEED[-N]`, with the first N that is free."""
+    name = f"{slug(task)}-{slug(model)}-{slug(method)}-s{seed}"
+    count = 1
+    while True:
+        path = Path(root) / (name if count == 1 else f"{name}-{count}")
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            count += 1
+        except OSError as error:
+            raise write_error(path, error) from None
+
+
+def slug(text: str) -> str:
+    """Turn a name or a path into one harmless part of a folder's name."""
+    last = [part for part in re.split(r"[/\\]", text) if part.strip(".")][-1:]
+    words = re.sub(r"[^A-Za-z0-9._]+", "-", last[0] if last else "").strip("-.")
+    return words[:40].rstrip("-.") or "unnamed"

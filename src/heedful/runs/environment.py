@@ -1,0 +1,81 @@
+"""Where a run is made: versions, processor, threads. Nothing secret, and no import of what it describes."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+from heedful.runs.schemas import Environment
+
+PACKAGES = (
+    "heedful",
+    "torch",
+    "numpy",
+    "scipy",
+    "tokenizers",
+    "safetensors",
+    "transformers",
+    "huggingface-hub",
+    "pyarrow",
+    "vl-convert-python",
+)
+
+
+def environment(
+    *, threads: int | None = None, device: str | None = None, precision: str | None = None
+) -> Environment:
+    """Describe this machine and what is installed."""
+    return Environment(
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        python=platform.python_version(),
+        platform=platform.platform(),
+        machine=platform.machine(),
+        cpu=cpu_name(),
+        cores=usable_cores(),
+        threads=threads,
+        memory_gb=memory_gb(),
+        host=platform.node(),
+        packages=versions(),
+        device=device,
+        precision=precision,
+    )
+
+
+def versions() -> dict[str, str]:
+    """Look up the installed versions of the packages that change numbers."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def usable_cores() -> int:
+    """Count the cores this process may use, which on a cluster are fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cpu_name() -> str:
+    """Name the processor."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.lower().startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def memory_gb() -> float | None:
+    """Give the machine's memory in units of 1e9 bytes, where that can be known."""
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
+    except (ValueError, OSError, AttributeError):
+        return None

@@ -1,0 +1,259 @@
+"""Reading and writing that a kill, a crash or a full disk cannot leave half done.
+
+A file is written beside its place, forced to the disk, and renamed. A reader sees the old or the new one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from heedful.errors import UserError
+from heedful.runs.records import encode
+
+TEMPORARY = ".tmp"
+
+
+class WriteError(UserError):
+    """A file could not be written (disk full, no permission); what was there before is intact."""
+
+
+def write_error(path: Path, error: OSError) -> WriteError:
+    """Say in one line which file could not be written, and why."""
+    return WriteError(
+        f"{path}: cannot be written ({error.strerror or error}); what was there before is intact"
+    )
+
+
+def beside(path: Path) -> Path:
+    """Name a temporary file or folder in the same folder, so that a rename is atomic."""
+    return path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}"
+
+
+def write_bytes(path: str | Path, content: bytes) -> Path:
+    """Write a whole file atomically; folders are made."""
+    target = Path(path)
+    temporary = beside(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise write_error(target, error) from None
+    return target
+
+
+def write_text(path: str | Path, content: str) -> Path:
+    """Write a text file atomically, in UTF-8."""
+    return write_bytes(path, content.encode())
+
+
+def write_json(path: str | Path, value: Any) -> Path:
+    """Write JSON that every reader accepts; records become objects, numbers that JSON lacks become null."""
+    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return write_bytes(path, (text + "\n").encode(errors="backslashreplace"))
+
+
+def sync_folder(folder: Path) -> None:
+    """Force a rename to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_text(path: str | Path) -> str:
+    """Read a text file, or say in one line why that fails."""
+    target = Path(path)
+    try:
+        return target.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{target}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise UserError(f"{target}: cannot be read ({reason})") from None
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file, or say in one line where it is broken."""
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"{path} line {error.lineno}: is not JSON ({error.msg}); the file is damaged"
+        ) from None
+    except RecursionError:
+        raise UserError(f"{path}: is not JSON that can be read (nested too deeply)") from None
+
+
+def plain(value: Any) -> Any:
+    """Turn records, numpy's numbers and arrays, paths and tuples into what JSON knows."""
+    if isinstance(value, float):  # numpy.float64 is one too
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return plain(encode(value))
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+class JsonLines:
+    """A growing file of one JSON object a line. Each row reaches the file at once, whole.
+
+    `keep` continues an existing file after its first `keep` bytes: what a killed run wrote after its last
+    checkpoint is cut away. Without `keep` the file starts empty.
+    """
+
+    def __init__(self, path: str | Path, *, keep: int | None = None) -> None:
+        self.path = Path(path)
+        self.length = keep or 0
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            size = self.path.stat().st_size if self.path.exists() else 0
+            if size < self.length:
+                raise UserError(
+                    f"{self.path}: has {size:,} bytes, the checkpoint was made when it had {self.length:,}; "
+                    "the file was changed since"
+                )
+            self.file: BinaryIO = self.path.open("ab")
+            self.file.truncate(self.length)
+        except OSError as error:
+            raise write_error(self.path, error) from None
+
+    def append(self, row: Any) -> None:
+        """Add one row."""
+        text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
+        line = text.encode(errors="backslashreplace") + b"\n"
+        try:
+            self.file.write(line)
+            self.file.flush()
+        except OSError as error:
+            self._forget()
+            raise write_error(self.path, error) from None
+        self.length += len(line)
+
+    def _forget(self) -> None:
+        """Drop half a line after a failed write, in the buffer as in the file."""
+        with suppress(OSError):
+            os.ftruncate(self.file.fileno(), self.length)
+        with suppress(OSError):
+            self.file.close()
+        self.file = self.path.open("ab")
+        self.file.truncate(self.length)
+
+    def sync(self) -> int:
+        """Force all rows to the disk and give the length in bytes, for a checkpoint to store."""
+        try:
+            self.file.flush()
+            os.fsync(self.file.fileno())
+        except OSError as error:
+            raise write_error(self.path, error) from None
+        return self.length
+
+    def close(self) -> None:
+        """End writing."""
+        self.file.close()
+
+    def __enter__(self) -> JsonLines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_jsonl(path: str | Path) -> list[dict[str, Any]]:
+    """Read all whole rows. A last line without its end is what a killed writer leaves, and is left out."""
+    rows = []
+    *lines, _unfinished = read_text(path).split("\n")
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except (json.JSONDecodeError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            raise UserError(f"{path} line {number}: is not a JSON object; the file is damaged")
+        rows.append(row)
+    return rows
+
+
+@contextmanager
+def new_folder(path: str | Path) -> Iterator[Path]:
+    """Fill a folder that appears under its name only when it is complete; a former one is replaced.
+
+    A kill between the two renames of a replacement leaves the former folder under a hidden name; `recover`
+    brings it back.
+    """
+    target = Path(path)
+    temporary = beside(target)
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        for file in temporary.rglob("*"):
+            if file.is_file():
+                sync_file(file)
+        former = former_folder(target)
+        if target.exists():
+            shutil.rmtree(former, ignore_errors=True)
+            target.rename(former)
+        temporary.rename(target)
+        sync_folder(target.parent)
+        shutil.rmtree(former, ignore_errors=True)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        recover(target)
+        raise write_error(target, error) from None
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def sync_file(path: Path) -> None:
+    """Force a file's content to the disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def former_folder(target: Path) -> Path:
+    """Name the place where a folder waits while its successor takes its name."""
+    return target.parent / f".{target.name}.former"
+
+
+def recover(path: str | Path) -> None:
+    """Bring back a folder whose replacement was killed half-way, and drop a finished replacement's former."""
+    target = Path(path)
+    former = former_folder(target)
+    if former.is_dir() and not target.exists():
+        former.rename(target)
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def remove_temporary(folder: str | Path) -> None:
+    """Remove what killed writers left behind in a folder. No other process may be writing there."""
+    for leftover in Path(folder).glob(f".*{TEMPORARY}"):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)

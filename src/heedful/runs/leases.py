@@ -1,0 +1,162 @@
+"""Leases: which process works on what, without a server, on a shared file system.
+
+A lease on `x` is the file `x.N` with the largest N. To take one that is free or expired is to create `x.N+1`,
+which exactly one process can do; nobody ever removes or rewrites the newest file of another. Age is measured
+by the file system's own clock, so that machines whose clocks differ agree.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from heedful.errors import UserError
+from heedful.runs.files import beside, read_json, write_error, write_json
+from heedful.runs.records import decode
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What a lease file says."""
+
+    holder: str
+    ttl: float
+    released: bool = False
+
+
+@dataclass
+class Lease:
+    """A lease this process holds. `refresh` within `ttl` seconds, or let `held` do it."""
+
+    path: Path
+    number: int
+    holder: str
+    ttl: float
+    lost: threading.Event = field(default_factory=threading.Event)
+
+    @classmethod
+    def claim(cls, path: str | Path, holder: str, ttl: float) -> Lease | None:
+        """Take a lease that is free or expired; None when another holds it, or was quicker."""
+        target = Path(path)
+        mine = beside(target)
+        try:
+            write_json(mine, Holder(holder, ttl))
+            newest = newest_number(target)
+            if newest and not is_free(target, newest, now=mine.stat().st_mtime):
+                return None
+            lease = cls(target, newest + 1, holder, ttl)
+            os.link(mine, lease.file)  # fails when another process has just done the same
+        except FileExistsError:
+            return None
+        except OSError as error:
+            raise write_error(target, error) from None
+        finally:
+            mine.unlink(missing_ok=True)
+        if newest_number(target) != lease.number:  # this process slept between looking and linking
+            lease.file.unlink(missing_ok=True)
+            return None
+        for number in numbers(target):
+            if number < lease.number:
+                numbered(target, number).unlink(missing_ok=True)
+        return lease
+
+    @property
+    def file(self) -> Path:
+        """The lease's own file."""
+        return numbered(self.path, self.number)
+
+    def refresh(self) -> bool:
+        """Say that this process is alive; False when the lease has been taken over, and work must stop."""
+        if not self.lost.is_set():
+            try:
+                os.utime(self.file)
+                held = newest_number(self.path) == self.number
+            except FileNotFoundError:
+                held = False
+            except OSError:  # a file system that is away for a moment is no reason to stop: the ttl decides
+                return True
+            if not held:
+                self.lost.set()
+        return not self.lost.is_set()
+
+    def release(self) -> None:
+        """Give the lease back, so that another need not wait for it to expire."""
+        if self.refresh():
+            write_json(self.file, Holder(self.holder, self.ttl, released=True))
+
+    @contextmanager
+    def held(self) -> Iterator[Lease]:
+        """Refresh in the background, three times in each ttl, until the `with` ends; then release.
+
+        `lost` is set when another process has taken over.
+        """
+        ended = threading.Event()
+
+        def beat() -> None:
+            while not ended.wait(self.ttl / 3) and self.refresh():
+                pass
+
+        heart = threading.Thread(target=beat, name=f"lease {self.path.name}", daemon=True)
+        heart.start()
+        try:
+            yield self
+        finally:
+            ended.set()
+            heart.join()
+            with suppress(UserError):
+                self.release()
+
+
+def holder_of(path: str | Path) -> str | None:
+    """Say who holds a lease now; None when it is free or expired."""
+    target = Path(path)
+    newest = newest_number(target)
+    if not newest:
+        return None
+    probe = beside(target)
+    try:
+        probe.touch()
+        if is_free(target, newest, now=probe.stat().st_mtime):
+            return None
+        return read_holder(target, newest).holder
+    except OSError as error:
+        raise write_error(target, error) from None
+    finally:
+        probe.unlink(missing_ok=True)
+
+
+def numbered(path: Path, number: int) -> Path:
+    """Name the file of a lease's holder number `number`."""
+    return path.parent / f"{path.name}.{number}"
+
+
+def numbers(path: Path) -> list[int]:
+    """List the numbers of the holders whose files are there."""
+    form = re.compile(re.escape(path.name) + r"\.(\d+)", re.ASCII)
+    found = (form.fullmatch(file.name) for file in path.parent.iterdir())
+    return [int(match[1]) for match in found if match]
+
+
+def newest_number(path: Path) -> int:
+    """Give the largest number, 0 when nobody has ever held the lease."""
+    return max(numbers(path), default=0)
+
+
+def read_holder(path: Path, number: int) -> Holder:
+    """Read what a lease file says."""
+    file = numbered(path, number)
+    return decode(Holder, read_json(file), str(file))
+
+
+def is_free(path: Path, number: int, *, now: float) -> bool:
+    """Tell whether the newest holder has released the lease or let it expire."""
+    try:
+        said = read_holder(path, number)
+        return said.released or now - numbered(path, number).stat().st_mtime > said.ttl
+    except (UserError, FileNotFoundError):
+        return False  # replaced while we looked: somebody else is at it

@@ -1,0 +1,136 @@
+"""What stands in a run directory's files. `heedful.runs.directory` reads and writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """How a run did on one split. A number that is not finite (a perplexity that overflowed) is None."""
+
+    metric: str
+    """accuracy, exact_match or perplexity."""
+    value: float | None
+    n: int
+    """How many examples (perplexity: tokens) `value` is taken over."""
+    ci95: tuple[float | None, float | None] | None = None
+    """A 95 % interval of `value`: see `heedful.evaluation.intervals.ci95`."""
+    loss: float | None = None
+    macro_f1: float | None = None
+    confusion: tuple[tuple[int, ...], ...] | None = None
+    """Counts: a row for each true label, a column for each predicted one, ordered as `Results.labels`."""
+    predicted_counts: Mapping[str, int] | None = None
+    baselines: Mapping[str, float] | None = None
+    """The same metric for chance, the training data's most frequent label, and a bag of words."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """results.json: the outcome of a run."""
+
+    task: str
+    model: str
+    method: str
+    head: str | None
+    seed: int
+    splits: Mapping[str, SplitResult]
+    trainable_parameters: int
+    total_parameters: int
+    seconds: float
+    examples_per_second: float | None = None
+    tokens_per_second: float | None = None
+    memory_gb: float | None = None
+    """The process's peak."""
+    objective: str | None = None
+    labels: tuple[str, ...] | None = None
+    best_step: int | None = None
+    best_epoch: float | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One entry of checks.json: what a run found when it examined itself."""
+
+    name: str
+    status: Literal["passed", "warning", "failed", "skipped"]
+    found: str
+    """One sentence in plain words."""
+    value: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Checks:
+    """checks.json."""
+
+    checks: tuple[Check, ...]
+
+    def worst(self) -> str:
+        """Give the most serious status among the checks."""
+        order = ("failed", "warning", "passed", "skipped")
+        return min((check.status for check in self.checks), key=order.index, default="passed")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """env.json: where a run was made. Nothing of the process's environment variables is in it."""
+
+    created: str
+    python: str
+    platform: str
+    machine: str
+    cpu: str
+    cores: int
+    threads: int | None
+    memory_gb: float | None
+    host: str
+    packages: Mapping[str, str]
+    device: str | None = None
+    precision: str | None = None
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """A row of metrics.jsonl. Only what the same run gives again, bit for bit: no times, no rates."""
+
+    step: int
+    epoch: float
+    split: str
+    """train (while training, averaged since the last row), train_eval (in evaluation mode), dev or test."""
+    loss: float | None = None
+    value: float | None = None
+    """The run's metric."""
+    n: int | None = None
+    lr: float | None = None
+    losses: Mapping[str, float] | None = None
+    """The parts of a loss that is a sum, by objective."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """A row of timing.jsonl: what differs from run to run."""
+
+    step: int
+    seconds: float
+    """Since the run's first start, pauses between a stop and its resumption not counted."""
+    examples_per_second: float | None = None
+    tokens_per_second: float | None = None
+    memory_gb: float | None = None
+    doing: str | None = None
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A row of predictions_{split}.jsonl."""
+
+    id: str
+    label: str | None
+    predicted: str
+    probabilities: Mapping[str, float] = field(default_factory=dict)
+    text: str | None = None
+    pair: str | None = None
