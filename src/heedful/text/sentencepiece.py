@@ -162,15 +162,19 @@ def build(model: SentencePiece, sentinels: int) -> Backend:
         steps.append(normalizers.Precompiled(model.charsmap))
     if model.single_spaces:
         steps += [normalizers.Replace(Regex("^ +| +$"), ""), normalizers.Replace(Regex(" {2,}"), " ")]
-    backend.normalizer = normalizers.Sequence(steps)
     scheme = "always" if model.dummy_prefix else "never"
+    if model.dummy_prefix and not model.single_spaces:
+        # Metaspace adds no space where there is one; sentencepiece does.
+        steps.append(normalizers.Prepend(SPACE))
+        scheme = "never"
+    backend.normalizer = normalizers.Sequence(steps)
     split = not any(SPACE in piece[1:] for piece, _, _ in model.pieces)
     backend.pre_tokenizer = pre_tokenizers.Metaspace(SPACE, prepend_scheme=scheme, split=split)
-    backend.decoder = decoders.Metaspace(SPACE, prepend_scheme=scheme, split=split)
-    if model.byte_fallback:
-        steps_back = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
-        steps_back += [decoders.Strip(" ", 1, 0)] if model.dummy_prefix else []
-        backend.decoder = decoders.Sequence(steps_back)
+    back: list[decoders.Decoder] = [decoders.Replace(SPACE, " ")]
+    back += [decoders.ByteFallback()] if model.byte_fallback else []
+    back += [decoders.Fuse()]
+    back += [decoders.Strip(" ", 1, 0)] if model.dummy_prefix else []
+    backend.decoder = decoders.Sequence(back)
     for piece, _, type_ in model.pieces:
         if type_ in (CONTROL, USER_DEFINED):
             backend.add_tokens([AddedToken(piece, normalized=False, special=type_ == CONTROL)])

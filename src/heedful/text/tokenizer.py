@@ -100,6 +100,10 @@ class Tokenizer:
         """A hash of everything that changes ids; padding, truncation and decoding are left out."""
         parts = ("added_tokens", "normalizer", "pre_tokenizer", "post_processor", "model")
         canonical = {part: self.description[part] for part in parts} | {"roles": self.roles}
+        if self.kind == "unigram":
+            # The library does not read a score back to the last bit.
+            scores = [(piece, round(score, 6)) for piece, score in canonical["model"]["vocab"]]
+            canonical["model"] = canonical["model"] | {"vocab": scores}
         return hashlib.sha256(json.dumps(canonical, sort_keys=True).encode()).hexdigest()
 
     @cached_property
