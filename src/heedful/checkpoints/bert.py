@@ -1,0 +1,128 @@
+"""BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), which differ in positions and heads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, weight
+from heedful.models import TransformerConfig
+
+LAYER = [
+    *pair("encoder.layer.{i}.attention.self.query", "stack.layers.{i}.attn.q_proj"),
+    *pair("encoder.layer.{i}.attention.self.key", "stack.layers.{i}.attn.k_proj"),
+    *pair("encoder.layer.{i}.attention.self.value", "stack.layers.{i}.attn.v_proj"),
+    *pair("encoder.layer.{i}.attention.output.dense", "stack.layers.{i}.attn.o_proj"),
+    *pair("encoder.layer.{i}.attention.output.LayerNorm", "stack.layers.{i}.attn_norm"),
+    *pair("encoder.layer.{i}.intermediate.dense", "stack.layers.{i}.ff.in_proj"),
+    *pair("encoder.layer.{i}.output.dense", "stack.layers.{i}.ff.out_proj"),
+    *pair("encoder.layer.{i}.output.LayerNorm", "stack.layers.{i}.ff_norm"),
+]
+
+
+def rows(config: TransformerConfig) -> list[Row]:
+    """The body: embeddings, layers, and the pooler where the model has one."""
+    return [
+        *weight("embeddings.word_embeddings", "embed.tokens"),
+        *weight("embeddings.position_embeddings", "embed.positions"),
+        *(weight("embeddings.token_type_embeddings", "embed.types") if config.n_types else ()),
+        *pair("embeddings.LayerNorm", "embed.norm"),
+        *layers(LAYER, config.n_layers),
+        *(pair("pooler.dense", "pooler") if config.pooler else ()),
+    ]
+
+
+FIELDS = (
+    Field("vocab_size", "vocab_size"),
+    Field("hidden_size", "d_model"),
+    Field("num_hidden_layers", "n_layers"),
+    Field("num_attention_heads", "n_heads"),
+    Field("intermediate_size", "d_ff"),
+    Field("max_position_embeddings", "max_len"),
+    Field("type_vocab_size", "n_types", 2),
+    Field("layer_norm_eps", "norm_eps", 1e-12),
+    Field("hidden_act", "activation", "gelu", ACTIVATIONS),
+    Field("hidden_dropout_prob", "dropout", 0.1),
+    Field("attention_probs_dropout_prob", "attention_dropout", 0.1),
+    Field("classifier_dropout", "head_dropout", None),
+    Field("initializer_range", "init_std", 0.02),
+    Field("tie_word_embeddings", "tie_output", True),
+    Field("bos_token_id", "bos_id", None),
+    Field("eos_token_id", "eos_id", None),
+)
+FIXED = {"kind": "encoder", "norm_place": "post", "embed_norm": True, "pooler": True}
+REFUSED = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+
+
+def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
+    """One dropout for embeddings and layers; the classifier's defaults to it."""
+    ours["embed_dropout"] = ours["dropout"]
+    if ours["head_dropout"] is None:
+        ours["head_dropout"] = ours["dropout"]
+
+
+def roberta_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
+    """RoBERTa's first position is row pad_id + 1 of the table."""
+    finish_read(ours, theirs)
+    ours["position_offset"] = ours["pad_id"] + 1
+    ours["max_len"] -= ours["position_offset"]
+
+
+def roberta_write(theirs: dict[str, Any], config: TransformerConfig) -> None:
+    """Count the rows before the first position again."""
+    theirs["max_position_embeddings"] = config.max_len + config.position_offset
+
+
+BERT = Family(
+    name="bert",
+    rows=rows,
+    heads={
+        "classify": pair("classifier", "head.out"),
+        "masked": [
+            *pair("cls.predictions.transform.dense", "head.dense"),
+            *pair("cls.predictions.transform.LayerNorm", "head.norm"),
+            *weight("cls.predictions.decoder", "head.out"),
+            Row("cls.predictions.bias", ("head.out.bias",)),
+        ],
+    },
+    classes={None: "BertModel", "classify": "BertForSequenceClassification", "masked": "BertForMaskedLM"},
+    prefixes={None: "", "classify": "bert.", "masked": "bert."},
+    fields=(*FIELDS, Field("pad_token_id", "pad_id", 0)),
+    fixed=FIXED,
+    refused=REFUSED,
+    layer=re.compile(r"encoder\.layer\.\d+\."),
+    ignored=re.compile(r"embeddings\.position_ids|cls\.(seq_relationship|predictions)\.|pooler\.|classifier\.|qa_outputs\."),
+    fallbacks={"cls.predictions.bias": "cls.predictions.decoder.bias"},
+    pooled=frozenset({None, "classify"}),
+    finish_read=finish_read,
+)  # fmt: skip
+
+ROBERTA = Family(
+    name="roberta",
+    rows=rows,
+    heads={
+        "classify": [*pair("classifier.dense", "head.dense"), *pair("classifier.out_proj", "head.out")],
+        "masked": [
+            *pair("lm_head.dense", "head.dense"),
+            *pair("lm_head.layer_norm", "head.norm"),
+            *weight("lm_head.decoder", "head.out"),
+            Row("lm_head.bias", ("head.out.bias",)),
+        ],
+    },
+    classes={
+        None: "RobertaModel",
+        "classify": "RobertaForSequenceClassification",
+        "masked": "RobertaForMaskedLM",
+    },
+    prefixes={None: "", "classify": "roberta.", "masked": "roberta."},
+    fields=(*FIELDS, Field("pad_token_id", "pad_id", 1)),
+    fixed=FIXED,
+    refused=REFUSED,
+    layer=re.compile(r"encoder\.layer\.\d+\."),
+    ignored=re.compile(r"embeddings\.position_ids|lm_head\.|pooler\.|classifier\.|qa_outputs\."),
+    fallbacks={"lm_head.bias": "lm_head.decoder.bias"},
+    pooled=frozenset({None}),
+    finish_read=roberta_read,
+    finish_write=roberta_write,
+)  # fmt: skip

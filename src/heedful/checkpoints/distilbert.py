@@ -1,0 +1,83 @@
+"""DistilBERT (Sanh et al. 2019)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, weight
+from heedful.models import TransformerConfig
+
+LAYER = [
+    *pair("transformer.layer.{i}.attention.q_lin", "stack.layers.{i}.attn.q_proj"),
+    *pair("transformer.layer.{i}.attention.k_lin", "stack.layers.{i}.attn.k_proj"),
+    *pair("transformer.layer.{i}.attention.v_lin", "stack.layers.{i}.attn.v_proj"),
+    *pair("transformer.layer.{i}.attention.out_lin", "stack.layers.{i}.attn.o_proj"),
+    *pair("transformer.layer.{i}.sa_layer_norm", "stack.layers.{i}.attn_norm"),
+    *pair("transformer.layer.{i}.ffn.lin1", "stack.layers.{i}.ff.in_proj"),
+    *pair("transformer.layer.{i}.ffn.lin2", "stack.layers.{i}.ff.out_proj"),
+    *pair("transformer.layer.{i}.output_layer_norm", "stack.layers.{i}.ff_norm"),
+]
+
+
+def rows(config: TransformerConfig) -> list[Row]:
+    """The body."""
+    return [
+        *weight("embeddings.word_embeddings", "embed.tokens"),
+        *weight("embeddings.position_embeddings", "embed.positions"),
+        *pair("embeddings.LayerNorm", "embed.norm"),
+        *layers(LAYER, config.n_layers),
+    ]
+
+
+def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
+    """One dropout for embeddings and feed-forward."""
+    ours["embed_dropout"] = ours["dropout"]
+
+
+DISTILBERT = Family(
+    name="distilbert",
+    rows=rows,
+    heads={
+        "classify": [*pair("pre_classifier", "head.dense"), *pair("classifier", "head.out")],
+        "masked": [
+            *pair("vocab_transform", "head.dense"),
+            *pair("vocab_layer_norm", "head.norm"),
+            *pair("vocab_projector", "head.out"),
+        ],
+    },
+    classes={
+        None: "DistilBertModel",
+        "classify": "DistilBertForSequenceClassification",
+        "masked": "DistilBertForMaskedLM",
+    },
+    prefixes={None: "", "classify": "distilbert.", "masked": "distilbert."},
+    fields=(
+        Field("vocab_size", "vocab_size"),
+        Field("dim", "d_model"),
+        Field("n_layers", "n_layers"),
+        Field("n_heads", "n_heads"),
+        Field("hidden_dim", "d_ff"),
+        Field("max_position_embeddings", "max_len"),
+        Field("activation", "activation", "gelu", ACTIVATIONS),
+        Field("dropout", "dropout", 0.1),
+        Field("attention_dropout", "attention_dropout", 0.1),
+        Field("seq_classif_dropout", "head_dropout", 0.2),
+        Field("initializer_range", "init_std", 0.02),
+        Field("tie_word_embeddings", "tie_output", True),
+        Field("pad_token_id", "pad_id", 0),
+        Field("bos_token_id", "bos_id", None),
+        Field("eos_token_id", "eos_id", None),
+    ),
+    fixed={
+        "kind": "encoder",
+        "norm_place": "post",
+        "embed_norm": True,
+        "norm_eps": 1e-12,
+        "attention_output_dropout": 0.0,
+    },
+    layer=re.compile(r"transformer\.layer\.\d+\."),
+    ignored=re.compile(r"embeddings\.position_ids|vocab_|pre_classifier\.|classifier\.|qa_outputs\."),
+    finish_read=finish_read,
+)

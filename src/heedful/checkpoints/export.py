@@ -1,0 +1,115 @@
+"""Writing models as Hub folders: in a transformers class's form where one computes the same, else in ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from heedful import __version__
+from heedful.checkpoints.files import write_folder
+from heedful.checkpoints.load import FAMILIES, OWN, head_of
+from heedful.errors import UserError
+from heedful.models import Classifier, Model
+
+
+def why_not(model: Model) -> str | None:
+    """Why transformers has no class that computes this model; None when it has one."""
+    config, head = model.config, head_of(model)
+    if config.family not in FAMILIES:
+        return "it is of a form that transformers has no class for"
+    family = FAMILIES[config.family]
+    if head not in family.classes:
+        return f"transformers' {family.name} has no {head} head"
+    if isinstance(model, Classifier) and model.form == "linear" and config.family not in ("bert",):
+        return f"transformers' {family.classes[head]} has another head than one linear layer"
+    return family.why_not(config)
+
+
+def export(model: Model, folder: str | Path, *, tokenizer: str | Path | None = None) -> Path:
+    """Write a folder that `AutoModel...from_pretrained` loads, tokenizer files included.
+
+    The tokenizer's files are copied from `tokenizer`, or from where the model was loaded.
+    A model that transformers has no class for is refused, with the reason; `save` writes any model.
+    """
+    reason = why_not(model)
+    if reason is not None:
+        raise UserError(f"this model cannot be exported for transformers: {reason}")
+    return write(model, Path(folder), tokenizer)
+
+
+def save(model: Model, folder: str | Path, *, tokenizer: str | Path | None = None) -> Path:
+    """Write a folder that `load` reads back, in a transformers class's form where there is one."""
+    return write(model, Path(folder), tokenizer)
+
+
+def write(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
+    """Write configuration, weights, tokenizer files and a model card."""
+    report = getattr(model, "report", None)
+    source = Path(tokenizer) if tokenizer is not None else (report.folder if report is not None else None)
+    reason = why_not(model)
+    config, tensors = their_form(model) if reason is None else own_form(model)
+    files = {
+        "config.json": json.dumps(config, indent=2, ensure_ascii=False) + "\n",
+        "README.md": card(model, reason, report.source if report is not None else "nothing"),
+    }
+    write_folder(folder, files, tensors, source)
+    return folder
+
+
+def their_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Configuration and tensors as the family's transformers class names them."""
+    config, head = model.config, head_of(model)
+    family = FAMILIES[config.family]
+    prefix, body_prefix = family.prefixes[head], "" if head is None else "body."
+    ours = dict(model.named_parameters())
+    body = {name.removeprefix(body_prefix): t for name, t in ours.items() if name.startswith(body_prefix)}
+    tensors = {prefix + row.theirs: row.write(body) for row in family.rows(config)}
+    for row in family.heads.get(head or "", []):
+        if all(name in ours for name in row.ours):  # a tied output is the embedding, written already
+            tensors[row.theirs] = row.write(ours)
+    theirs = family.write_config(config)
+    theirs["architectures"] = [family.classes[head]]
+    if isinstance(model, Classifier):
+        theirs["id2label"] = {str(i): label for i, label in enumerate(model.labels)}
+        theirs["label2id"] = {label: i for i, label in enumerate(model.labels)}
+    return theirs, tensors
+
+
+def own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Configuration and tensors under our own names."""
+    config: dict[str, Any] = {
+        "model_type": OWN,
+        "heedful_version": __version__,
+        "head": head_of(model),
+        "heedful": model.config.to_dict(),
+    }
+    if isinstance(model, Classifier):
+        config |= {"head_form": model.form, "labels": model.labels}
+    return config, dict(model.named_parameters())
+
+
+def card(model: Model, reason: str | None, source: str) -> str:
+    """A model card: what this is and how to load it."""
+    config, head = model.config, head_of(model)
+    count = sum(p.numel() for p in model.parameters())
+    if reason is None:
+        name = FAMILIES[config.family].classes[head]
+        use = f"from transformers import {name}\nmodel = {name}.from_pretrained(FOLDER)"
+    else:
+        use = f"import heedful\nmodel = heedful.models.load(FOLDER, head={head!r})"
+    lines = [
+        f"# {config.family} {config.kind.replace('_', '-')}, {count:,} parameters",
+        "",
+        f"{config.n_layers} layers, {config.d_model} wide, {config.n_heads} heads, "
+        f"{config.attention} attention, vocabulary of {config.vocab_size:,}. Made from `{source}` with heedful {__version__}.",
+        *([f"In heedful's own form: {reason}."] if reason else []),
+        "",
+        "```python",
+        use,
+        "```",
+        "",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,146 @@
+"""Reading and writing the files of a Hub folder. No pickle is ever executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from heedful.errors import UserError, shorten
+from heedful.text.places import TOKENIZER_FILES
+
+WEIGHTS = (
+    "model.safetensors",
+    "model.safetensors.index.json",
+    "pytorch_model.bin",
+    "pytorch_model.bin.index.json",
+)
+PATTERNS = ("config.json", "*.safetensors", "*.safetensors.index.json", *TOKENIZER_FILES)
+LEGACY_PATTERNS = (*PATTERNS, "pytorch_model*.bin", "pytorch_model.bin.index.json")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object, or one line that says what is wrong with the file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(
+            f"{path}: there is no such file; a model's folder has config.json and its weights"
+        ) from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path} line {error.lineno}: is not JSON ({error.msg})") from None
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: is not a JSON object")
+    return value
+
+
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """All tensors of a folder as float32 (whole numbers as they are), safetensors before older forms."""
+    for name in WEIGHTS:
+        path = folder / name
+        if not path.is_file():
+            continue
+        if name.endswith(".index.json"):
+            tensors: dict[str, Tensor] = {}
+            for shard in shards(path):
+                tensors.update(read_file(shard))
+            return tensors
+        return read_file(path)
+    raise UserError(f"{folder}: has no weights; looked for {', '.join(WEIGHTS)}")
+
+
+def shards(index: Path) -> list[Path]:
+    """The files an index names; a name that leads out of the folder is refused."""
+    weight_map = read_json(index).get("weight_map")
+    if not isinstance(weight_map, dict) or not weight_map:
+        raise UserError(f"{index}: has no weight_map")
+    names = sorted({str(name) for name in weight_map.values()})
+    for name in names:
+        if Path(name).name != name:
+            raise UserError(f'{index}: "{shorten(name)}" is not a plain file name')
+        if not (index.parent / name).is_file():
+            raise UserError(f"{index.parent / name}: is missing; {index.name} names it")
+    return [index.parent / name for name in names]
+
+
+def read_file(path: Path) -> dict[str, Tensor]:
+    """The tensors of one file."""
+    if path.suffix == ".safetensors":
+        try:
+            with safe_open(path, framework="pt") as file:
+                found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError, ValueError) as error:
+            raise UserError(f"{path}: is damaged or not safetensors ({shorten(str(error))})") from None
+    else:
+        found = read_pickle(path)
+    return {
+        name: tensor.float() if tensor.is_floating_point() else tensor
+        for name, tensor in found.items()
+        if isinstance(tensor, Tensor)
+    }
+
+
+def read_pickle(path: Path) -> dict[str, Tensor]:
+    """A file of torch.save, tensors only: anything else in it is refused, never run."""
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise UserError(
+            f"{path}: holds something other than tensors; it was not loaded, since it could run code"
+        ) from None
+    except (RuntimeError, EOFError, OSError, ValueError) as error:
+        raise UserError(f"{path}: is damaged ({shorten(str(error))})") from None
+    if not isinstance(found, dict):
+        raise UserError(f"{path}: is not a dictionary of tensors")
+    return found
+
+
+def write_folder(
+    folder: Path, files: Mapping[str, str], tensors: Mapping[str, Tensor], tokenizer: Path | None
+) -> None:
+    """Write a whole folder beside its place, then move it there: nobody ever sees half of it."""
+    folder = folder.absolute()
+    if folder.is_file():
+        raise UserError(f"{folder}: is a file")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder}: is not empty; choose another folder")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
+            new = Path(made) / "new"
+            new.mkdir()
+            for name, text in files.items():
+                (new / name).write_text(text, encoding="utf-8")
+            save_file(
+                {name: tensor.detach().contiguous() for name, tensor in tensors.items()},
+                new / "model.safetensors",
+                {"format": "pt"},
+            )
+            for name in TOKENIZER_FILES:
+                if tokenizer is not None and (tokenizer / name).is_file():
+                    shutil.copyfile(tokenizer / name, new / name)
+            new.chmod(0o777 & ~umask())
+            if folder.is_dir():
+                folder.rmdir()
+            new.rename(folder)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
+
+
+def umask() -> int:
+    """The process's umask, which can only be read by setting it."""
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -1,0 +1,246 @@
+"""Models by name: from a Hub folder, the packaged MiniLM, a preset, or the Hub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import parse
+from heedful.checkpoints.bert import BERT, ROBERTA
+from heedful.checkpoints.distilbert import DISTILBERT
+from heedful.checkpoints.files import LEGACY_PATTERNS, read_json, read_tensors
+from heedful.checkpoints.gpt2 import GPT2
+from heedful.checkpoints.t5 import T5
+from heedful.checkpoints.tables import Family, Row
+from heedful.errors import UserError
+from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig, build
+from heedful.models.heads import HeadForm
+from heedful.text.places import find_folder
+
+FAMILIES: dict[str, Family] = {f.name: f for f in (BERT, DISTILBERT, ROBERTA, GPT2, T5)}
+OWN = "heedful"
+CHANGEABLE = {
+    "attention",
+    "attention_options",
+    "dropout",
+    "attention_output_dropout",
+    "attention_dropout",
+    "embed_dropout",
+    "ff_dropout",
+    "final_dropout",
+    "head_dropout",
+}
+"""What may differ from a checkpoint's configuration: the rest is in its weights."""
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """What reading a checkpoint did. `loaded` and `ignored` are names in the file, `new` are ours."""
+
+    source: str
+    folder: Path | None = None
+    loaded: list[str] = field(default_factory=list)
+    new: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+
+
+def load(
+    name: str | Path,
+    head: str | None = None,
+    n_classes: int | None = None,
+    attention: str | None = None,
+    *,
+    head_form: HeadForm = "family",
+    **changes: Any,
+) -> Model:
+    """Load a model by name, ready to evaluate (call `.train()` to train it).
+
+    `name` is, in this order: a folder in Hub form, `minilm`, a preset, `$HEEDFUL_MODELS/<name>`, a Hub id.
+    `head` is None, "classify", "masked", "causal" or "text2text"; `n_classes` defaults to the checkpoint's
+    own number, else 2. `attention` swaps the mechanism, as "performer" or "performer:features=64".
+    `changes` are fields of `TransformerConfig`; a pretrained model takes only dropouts.
+    What was loaded, new and ignored is in the model's `report`.
+    """
+    name = str(name)
+    if attention is not None:
+        changes["attention"], changes["attention_options"] = parse(attention)
+    if name in PRESETS and not Path(name).is_dir():
+        config = PRESETS[name].config.changed(**changes)
+        model = build(
+            config.changed(pooler=config.pooler and head in (None, "classify")),
+            head,
+            n_classes or 2,
+            head_form,
+        )
+        return finish(model, LoadReport(name, new=[n for n, _ in model.named_parameters()]))
+    folder = find_folder(name, LEGACY_PATTERNS, PRESETS)
+    theirs = read_json(folder / "config.json")
+    tensors = read_tensors(folder)
+    if theirs.get("model_type") == OWN:
+        return load_own(name, folder, theirs, tensors, head, n_classes, changes)
+    family = find_family(theirs, folder)
+    config = apply_changes(family.read_config(theirs, str(folder / "config.json")), changes, name)
+    model = load_family(name, folder, family, config, tensors, head, n_classes, head_form)
+    labels = theirs.get("id2label")
+    if isinstance(model, Classifier) and isinstance(labels, dict) and len(labels) == model.n_classes:
+        model.labels = [str(label) for _, label in sorted(labels.items(), key=lambda item: int(item[0]))]
+    return model
+
+
+def find_family(theirs: Mapping[str, Any], folder: Path) -> Family:
+    """The family a config.json names."""
+    known = ", ".join(FAMILIES)
+    model_type = theirs.get("model_type")
+    if model_type is None:
+        raise UserError(f'{folder / "config.json"}: has no "model_type"; known families: {known}')
+    if model_type not in FAMILIES:
+        raise UserError(
+            f'{folder / "config.json"}: family "{model_type}" is not known; known families: {known}'
+        )
+    return FAMILIES[model_type]
+
+
+def apply_changes(config: TransformerConfig, changes: Mapping[str, Any], name: str) -> TransformerConfig:
+    """Other values than the checkpoint's, where its weights leave a choice."""
+    for option in changes:
+        if option not in CHANGEABLE:
+            config.changed(**{option: changes[option]})
+            raise UserError(f"{option} is fixed by the weights of {name}; only a preset's can be chosen")
+    return config.changed(**changes)
+
+
+def load_family(
+    name: str,
+    folder: Path,
+    family: Family,
+    config: TransformerConfig,
+    tensors: Mapping[str, Tensor],
+    head: str | None,
+    n_classes: int | None,
+    head_form: HeadForm,
+) -> Model:
+    """Build the model and fill it from a family's tensors; everything is checked before anything is set."""
+    where = str(folder)
+    names = {family.canonical(n): n for n in tensors}
+    for canonical, fallback in family.fallbacks.items():
+        if canonical not in names and fallback in names:
+            names[canonical] = names[fallback]
+    found = {canonical: tensors[n] for canonical, n in names.items()}
+    config = config.changed(
+        pooler=head in family.pooled and (head is not None or "pooler.dense.weight" in found),
+        tie_output=family.tied(config, found),
+    )
+    head_rows = family.heads.get(head or "", []) if head != "classify" or head_form == "family" else []
+    if head == "classify":
+        stored = next((len(found[r.theirs]) for r in head_rows if r.theirs in found and r.is_output), None)
+        n_classes = n_classes or stored or 2
+        head_rows = head_rows if stored == n_classes else []
+    model = build(config, head, n_classes or 2, head_form)
+    parameters = dict(model.named_parameters())
+    state: dict[str, Tensor] = {}
+    used: set[str] = set()
+    for row in family.rows(config):
+        if row.theirs in found:
+            used.add(row.theirs)
+            state.update(
+                fit(row.under("" if head is None else "body."), found[row.theirs], parameters, where)
+            )
+        elif not row.theirs.startswith("pooler."):
+            raise UserError(f'{where}: the weights lack "{row.theirs}", which config.json calls for')
+    for row in head_rows:
+        if row.theirs in found:
+            used.add(row.theirs)
+            if row.ours[0] in parameters:  # else the output is tied: it is the embedding, read already
+                state.update(fit(row, found[row.theirs], parameters, where))
+    ignored = leftovers(family, config, set(found) - used, names, where)
+    fill(parameters, state)
+    new = [n for n in parameters if n not in state]
+    return finish(
+        model, LoadReport(name, folder, sorted({names[n] for n in used}), new, sorted(set(ignored)))
+    )
+
+
+def fill(parameters: Mapping[str, nn.Parameter], state: Mapping[str, Tensor]) -> None:
+    """Set the weights, once everything is known to fit."""
+    with torch.no_grad():
+        for name, tensor in state.items():
+            parameters[name].copy_(tensor)
+
+
+def fit(row: Row, tensor: Tensor, parameters: Mapping[str, nn.Parameter], where: str) -> dict[str, Tensor]:
+    """One of their tensors as ours, with the shapes checked."""
+    wanted = list(parameters[row.ours[0]].shape)
+    wanted[0] = sum(parameters[name].shape[0] for name in row.ours)
+    if row.transpose and len(wanted) == 2:
+        wanted.reverse()
+    if list(tensor.shape) != wanted:
+        raise UserError(
+            f'{where}: "{row.theirs}" has shape {tuple(tensor.shape)}; config.json calls for {tuple(wanted)}'
+        )
+    return row.read(tensor)
+
+
+def leftovers(
+    family: Family, config: TransformerConfig, rest: set[str], names: Mapping[str, str], where: str
+) -> list[str]:
+    """The tensors nobody asked for; an unknown one inside a layer means that this is not that model."""
+    for name in sorted(rest):
+        if family.layer.match(name) and not family.ignored.match(name):
+            raise UserError(
+                f'{where}: "{names[name]}" is unknown in a {family.name} with {config.n_layers} layers; '
+                f"is config.json of another model?"
+            )
+    return [names[name] for name in rest]
+
+
+def load_own(
+    name: str,
+    folder: Path,
+    theirs: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    head: str | None,
+    n_classes: int | None,
+    changes: Mapping[str, Any],
+) -> Model:
+    """A folder that heedful wrote, for a model that transformers has no class for."""
+    if not isinstance(theirs.get("heedful"), dict):
+        raise UserError(f'{folder / "config.json"}: has no "heedful" section')
+    config = apply_changes(TransformerConfig.from_dict(theirs["heedful"]), changes, name)
+    labels = theirs.get("labels") if isinstance(theirs.get("labels"), list) else None
+    n = n_classes or (len(labels) if labels else 2)
+    model = build(config, head, n, theirs.get("head_form", "family"))
+    parameters = dict(model.named_parameters())
+    body_prefix = "" if theirs.get("head") is None else "body."
+    same_head = head == theirs.get("head") and (labels is None or n == len(labels))
+    state: dict[str, Tensor] = {}
+    used: set[str] = set()
+    for ours in parameters:
+        source = ours if ours.startswith("head.") else body_prefix + ours.removeprefix("body.")
+        if source.startswith("head.") and not same_head:
+            continue
+        if source in tensors:
+            used.add(source)
+            state.update(fit(Row(source, (ours,)), tensors[source], parameters, str(folder)))
+        elif ".mechanism." not in source:
+            raise UserError(f'{folder}: the weights lack "{source}", which config.json calls for')
+    fill(parameters, state)
+    if isinstance(model, Classifier) and labels and same_head:
+        model.labels = [str(label) for label in labels]
+    new = [p for p in parameters if p not in state]
+    return finish(model, LoadReport(name, folder, sorted(used), new, sorted(set(tensors) - used)))
+
+
+def finish(model: Model, report: LoadReport) -> Model:
+    """Attach the report and switch to evaluation."""
+    model.report = report  # type: ignore[assignment]
+    return model.eval()
+
+
+def head_of(model: Model) -> str | None:
+    """Which head a model has."""
+    return model.kind if isinstance(model, Classifier | LanguageModel) else None

@@ -1,0 +1,276 @@
+"""The parts of a layer, and a stack of layers.
+
+post-norm (BERT):   x = norm(x + attend(x));      x = norm(x + feed_forward(x))
+pre-norm (GPT, T5): x = x + attend(norm(x));      x = x + feed_forward(norm(x));   norm after the stack
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heedful.attention import MECHANISMS, Mask, able, make
+from heedful.attention.dropout import Dropout
+from heedful.errors import UserError, unknown
+from heedful.models.config import TransformerConfig
+from heedful.models.positions import RelativeBias, Rotary, rotate
+
+
+def make_norm(config: TransformerConfig) -> nn.Module:
+    """LayerNorm, or RMSNorm (Zhang and Sennrich 2019)."""
+    if config.norm == "rms":
+        return nn.RMSNorm(config.d_model, eps=config.norm_eps)
+    return nn.LayerNorm(config.d_model, eps=config.norm_eps)
+
+
+def activate(name: str, x: Tensor) -> Tensor:
+    """The non-linearity called `name`; squared ReLU is So et al. 2021."""
+    if name == "gelu":
+        return F.gelu(x)
+    if name in ("gelu_tanh", "gated_gelu"):
+        return F.gelu(x, approximate="tanh")
+    if name == "relu":
+        return F.relu(x)
+    return F.relu(x).square()
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with a non-linearity; gated GELU (Shazeer 2020) has a third."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.activation = config.activation
+        self.in_proj = nn.Linear(config.d_model, config.d_ff, bias=config.bias)
+        if config.activation == "gated_gelu":
+            self.gate_proj = nn.Linear(config.d_model, config.d_ff, bias=config.bias)
+        self.out_proj = nn.Linear(config.d_ff, config.d_model, bias=config.bias)
+        self.dropout = Dropout(config.ff_dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., d_model] to the same."""
+        if self.activation == "gated_gelu":
+            hidden = activate(self.activation, self.gate_proj(x)) * self.in_proj(x)  # [b, t, d_ff]
+        else:
+            hidden = activate(self.activation, self.in_proj(x))
+        out: Tensor = self.out_proj(self.dropout(hidden))
+        return out
+
+
+@dataclass
+class LayerCache:
+    """Keys and values of one layer, kept between decoding steps; each [b, h, s, d]."""
+
+    own: tuple[Tensor, Tensor] | None = None
+    cross: tuple[Tensor, Tensor] | None = None
+
+
+@dataclass
+class Cache:
+    """What a decoder remembers of the tokens so far."""
+
+    layers: list[LayerCache] = field(default_factory=list)
+    length: int = 0
+    """Tokens seen so far: the position of the next one."""
+
+
+class Attention(nn.Module):
+    """Projections around a mechanism: what varies is factored into projection, mechanism and position."""
+
+    def __init__(self, config: TransformerConfig, *, causal: bool, cross: bool) -> None:
+        super().__init__()
+        refuse_unable(config, causal=causal, cross=cross)
+        width = config.n_heads * config.d_head
+        self.n_heads, self.d_head, self.qk_norm = config.n_heads, config.d_head, config.qk_norm
+        self.causal, self.cross, self.projections = causal, cross, config.projections
+        self.q_proj = nn.Linear(config.d_model, width, bias=config.bias)
+        if config.projections == "separate":
+            self.k_proj = nn.Linear(config.d_model, width, bias=config.bias)
+        if config.projections != "shared_qkv":
+            self.v_proj = nn.Linear(config.d_model, width, bias=config.bias)
+        self.o_proj = nn.Linear(width, config.d_model, bias=config.bias)
+        self.mechanism = make(
+            config.attention,
+            n_heads=config.n_heads,
+            d_head=config.d_head,
+            max_len=config.max_len,
+            scale=config.scale,
+            dropout=config.attention_dropout,
+            **config.attention_options,
+        )
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Mask,
+        *,
+        context: Tensor | None = None,
+        bias: Tensor | None = None,
+        turn: tuple[Tensor, Tensor] | None = None,
+        cache: LayerCache | None = None,
+    ) -> Tensor:
+        """Attend from x [b, t, d_model] to itself, or to `context` [b, s, d_model]."""
+        q = self.heads(self.q_proj(x))  # [b, h, t, d]
+        if self.cross:
+            assert context is not None
+            if cache is not None and cache.cross is not None:
+                k, v = cache.cross
+            else:
+                k, v = self.keys_values(context, self.heads(self.q_proj(context)) if self.shared else None)
+                if cache is not None:
+                    cache.cross = (k, v)
+        else:
+            k, v = self.keys_values(x, q)
+            if turn is not None:
+                q, k = rotate(q, turn), rotate(k, turn)
+        if self.qk_norm:
+            q = F.rms_norm(q, (self.d_head,))
+            k = F.rms_norm(k, (self.d_head,))
+        if cache is not None and not self.cross:
+            if cache.own is not None:
+                k = torch.cat([cache.own[0], k], dim=2)
+                v = torch.cat([cache.own[1], v], dim=2)
+            cache.own = (k, v)
+        out = self.mechanism(q, k, v, mask, bias)  # [b, h, t, d]
+        merged: Tensor = self.o_proj(out.transpose(1, 2).flatten(2))  # [b, t, d_model]
+        return merged
+
+    @property
+    def shared(self) -> bool:
+        """Whether keys come from the query projection."""
+        return self.projections != "separate"
+
+    def keys_values(self, x: Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Keys and values of x; `q` is x through the query projection, for those that share it."""
+        k = q if q is not None and self.shared else self.heads(self.k_proj(x))
+        v = k if self.projections == "shared_qkv" else self.heads(self.v_proj(x))
+        return k, v
+
+    def heads(self, x: Tensor) -> Tensor:
+        """Split the width into heads: [b, t, h d] to [b, h, t, d]."""
+        b, t, _ = x.shape
+        return x.view(b, t, self.n_heads, self.d_head).transpose(1, 2)
+
+
+def refuse_unable(config: TransformerConfig, *, causal: bool, cross: bool) -> None:
+    """Refuse a mechanism that lacks what this place in the model asks of it, naming those that have it."""
+    if config.attention not in MECHANISMS:
+        raise unknown("attention", config.attention, MECHANISMS)
+    asked = [
+        capability
+        for capability, wanted in (
+            ("causal", causal),
+            ("cross", cross),
+            ("bias", config.position == "relative" and not cross),
+        )
+        if wanted
+    ]
+    missing = [c for c in asked if not getattr(MECHANISMS[config.attention], c)]
+    if missing:
+        place = {"causal": "a causal model", "cross": "an encoder-decoder", "bias": "relative positions"}
+        whole = {*asked, *(("cross", "causal") if config.kind == "encoder_decoder" else ())}
+        raise UserError(
+            f"{config.attention} attention does not work in {place[missing[0]]}; "
+            f"these do: {', '.join(able(*whole))}"
+        )
+
+
+class Block(nn.Module):
+    """One layer: self-attention, cross-attention in the decoder of an encoder-decoder, feed-forward."""
+
+    def __init__(self, config: TransformerConfig, *, causal: bool, cross: bool) -> None:
+        super().__init__()
+        self.pre = config.norm_place == "pre"
+        self.attn = Attention(config, causal=causal, cross=False)
+        self.attn_norm = make_norm(config)
+        if cross:
+            self.cross = Attention(config, causal=False, cross=True)
+            self.cross_norm = make_norm(config)
+        self.has_cross = cross
+        self.ff = FeedForward(config)
+        self.ff_norm = make_norm(config)
+        after_attention = config.attention_output_dropout
+        self.attn_dropout = Dropout(config.dropout if after_attention is None else after_attention)
+        self.ff_dropout = Dropout(config.dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        mask: Mask,
+        *,
+        context: Tensor | None = None,
+        context_mask: Mask | None = None,
+        bias: Tensor | None = None,
+        turn: tuple[Tensor, Tensor] | None = None,
+        cache: LayerCache | None = None,
+    ) -> Tensor:
+        """[b, t, d_model] to the same."""
+        inner = self.attn_norm(x) if self.pre else x
+        x = x + self.attn_dropout(self.attn(inner, mask, bias=bias, turn=turn, cache=cache))
+        x = x if self.pre else self.attn_norm(x)
+        if self.has_cross:
+            assert context_mask is not None
+            inner = self.cross_norm(x) if self.pre else x
+            x = x + self.attn_dropout(self.cross(inner, context_mask, context=context, cache=cache))
+            x = x if self.pre else self.cross_norm(x)
+        inner = self.ff_norm(x) if self.pre else x
+        x = x + self.ff_dropout(self.ff(inner))
+        return x if self.pre else self.ff_norm(x)
+
+
+class Stack(nn.Module):
+    """The layers, with what they share: rotary angles or relative bias, and the last norm of pre-norm."""
+
+    def __init__(
+        self, config: TransformerConfig, n_layers: int, *, causal: bool, cross: bool = False
+    ) -> None:
+        super().__init__()
+        self.causal = causal
+        self.layers = nn.ModuleList(Block(config, causal=causal, cross=cross) for _ in range(n_layers))
+        self.rotary = Rotary(config.d_head) if config.position == "rotary" else None
+        self.relative = (
+            RelativeBias(config.n_heads, config.relative_buckets, config.relative_max_distance, causal)
+            if config.position == "relative"
+            else None
+        )
+        self.norm = make_norm(config) if config.norm_place == "pre" else None
+        self.dropout = Dropout(config.final_dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        keys: Tensor | None = None,
+        segments: Tensor | None = None,
+        positions: Tensor | None = None,
+        context: Tensor | None = None,
+        context_keys: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Tensor:
+        """Run embedded tokens [b, t, d_model] through the layers; `keys` is True at real tokens."""
+        t, offset = x.shape[1], cache.length if cache is not None else 0
+        mask = Mask(causal=self.causal, keys=keys, segments=segments, offset=offset)
+        bias = turn = None
+        if self.relative is not None:
+            bias = self.relative(t, offset + t, offset)
+        if self.rotary is not None:
+            if positions is None:
+                positions = torch.arange(offset, offset + t, device=x.device)[None]
+            turn = self.rotary(positions)
+        if cache is not None and not cache.layers:
+            cache.layers = [LayerCache() for _ in self.layers]
+        for i, layer in enumerate(self.layers):
+            x = layer(
+                x,
+                mask,
+                context=context,
+                context_mask=Mask(keys=context_keys),
+                bias=bias,
+                turn=turn,
+                cache=cache.layers[i] if cache is not None else None,
+            )
+        if cache is not None:
+            cache.length += t
+        return self.dropout(x if self.norm is None else self.norm(x))  # type: ignore[no-any-return]

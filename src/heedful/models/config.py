@@ -1,0 +1,123 @@
+"""One frozen description of a Transformer, from which the whole model is built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from heedful.errors import UserError, unknown
+
+Kind = Literal["encoder", "decoder", "encoder_decoder"]
+Position = Literal["learned", "sinusoidal", "rotary", "relative"]
+Activation = Literal["gelu", "gelu_tanh", "relu", "squared_relu", "gated_gelu"]
+Projections = Literal["separate", "shared_qk", "shared_qkv"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig:
+    """Sizes and choices. `family` names the checkpoint table and the form of the classification head."""
+
+    kind: Kind
+    vocab_size: int
+    d_model: int
+    n_layers: int
+    n_heads: int
+    d_ff: int
+    max_len: int
+    family: str = "heedful"
+    d_head: int = 0
+    """Width of a head; 0 stands for d_model / n_heads."""
+    n_decoder_layers: int = 0
+    """Of an encoder-decoder; 0 stands for n_layers."""
+
+    position: Position = "learned"
+    position_offset: int = 0
+    """Rows of the position table before the first real one (RoBERTa: pad_id + 1)."""
+    relative_buckets: int = 32
+    relative_max_distance: int = 128
+    n_types: int = 0
+    embed_norm: bool = False
+    pooler: bool = False
+    """A dense layer and tanh on the first token's state: part of BERT's body."""
+
+    norm: Literal["layer", "rms"] = "layer"
+    norm_place: Literal["pre", "post"] = "pre"
+    norm_eps: float = 1e-5
+    activation: Activation = "gelu"
+    bias: bool = True
+    """Whether linear layers have biases."""
+    tie_output: bool = True
+    output_scale: float = 1.0
+    """Factor on the states before the output layer (T5 1.0: d_model ** -0.5)."""
+
+    attention: str = "softmax"
+    attention_options: Mapping[str, Any] = field(default_factory=dict)
+    projections: Projections = "separate"
+    scale: float | None = None
+    """Of the attention scores; None stands for d_head ** -0.5 (T5: 1)."""
+    qk_norm: bool = False
+
+    dropout: float = 0.1
+    """On the output of feed-forward, and of attention unless `attention_output_dropout` says otherwise."""
+    attention_output_dropout: float | None = None
+    attention_dropout: float = 0.1
+    """On the attention weights."""
+    embed_dropout: float = 0.1
+    ff_dropout: float = 0.0
+    """Between the two layers of the feed-forward."""
+    final_dropout: float = 0.0
+    """After the final norm."""
+    head_dropout: float = 0.1
+
+    pad_id: int | None = 0
+    bos_id: int | None = None
+    eos_id: int | None = None
+    start_id: int | None = None
+    """First token of an encoder-decoder's output."""
+    init_std: float = 0.02
+
+    def __post_init__(self) -> None:
+        """Fill in what follows from other fields, and refuse what does not fit together."""
+        hints = get_type_hints(type(self))
+        for name, hint in hints.items():
+            if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
+                raise unknown(name, str(getattr(self, name)), get_args(hint))
+        if self.d_head == 0:
+            if self.d_model % self.n_heads:
+                raise UserError(f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}")
+            object.__setattr__(self, "d_head", self.d_model // self.n_heads)
+        if self.kind == "encoder_decoder" and self.n_decoder_layers == 0:
+            object.__setattr__(self, "n_decoder_layers", self.n_layers)
+        if self.position == "rotary" and self.d_head % 2:
+            raise UserError(f"rotary positions need an even d_head, not {self.d_head}")
+        for size in ("vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len"):
+            if getattr(self, size) < 1:
+                raise UserError(f"{size} must be at least 1, not {getattr(self, size)}")
+        object.__setattr__(self, "attention_options", dict(self.attention_options))
+
+    def changed(self, **changes: Any) -> TransformerConfig:
+        """The same with other values; an unknown field is an error that lists the nearest."""
+        known = {f.name for f in fields(self)}
+        for name in changes:
+            if name not in known:
+                raise unknown("model option", name, known)
+        return replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> TransformerConfig:
+        """The inverse of `to_dict`; a missing or unknown field is a one-line error."""
+        known = {f.name for f in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise unknown("model option", name, known)
+        try:
+            return cls(**values)
+        except TypeError:
+            needed = ("kind", "vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len")
+            missing = [name for name in needed if name not in values]
+            raise UserError(f"the model's configuration lacks {', '.join(missing)}") from None

@@ -1,0 +1,199 @@
+"""What stands on a body: classification, masked language modelling, language modelling."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention.dropout import Dropout
+from heedful.errors import UserError, unknown
+from heedful.models.blocks import Cache, activate
+from heedful.models.bodies import BODIES, Decoder, Encoder, EncoderDecoder, initialise
+from heedful.models.config import TransformerConfig
+
+Head = Literal["classify", "masked", "causal", "text2text"]
+HeadForm = Literal["family", "linear"]
+HEADS: dict[str, tuple[str, ...]] = {
+    "classify": ("encoder", "decoder", "encoder_decoder"),
+    "masked": ("encoder",),
+    "causal": ("decoder",),
+    "text2text": ("encoder_decoder",),
+}
+
+
+class LinearHead(nn.Module):
+    """Dropout and one linear layer: d n + n parameters (GPT-2's family form has no bias: d n)."""
+
+    def __init__(self, config: TransformerConfig, n_classes: int, bias: bool = True) -> None:
+        super().__init__()
+        self.dropout = Dropout(config.head_dropout)
+        self.out = nn.Linear(config.d_model, n_classes, bias=bias)
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        """[b, d_model] to logits [b, n_classes]."""
+        logits: Tensor = self.out(self.dropout(pooled))
+        return logits
+
+
+class DenseHead(nn.Module):
+    """A dense layer before the linear one: d^2 + d + d n + n parameters.
+
+    RoBERTa and T5 have tanh between them, DistilBERT ReLU.
+    """
+
+    def __init__(self, config: TransformerConfig, n_classes: int) -> None:
+        super().__init__()
+        self.relu = config.family == "distilbert"
+        self.before = Dropout(0.0 if self.relu else config.head_dropout)
+        self.dense = nn.Linear(config.d_model, config.d_model)
+        self.dropout = Dropout(config.head_dropout)
+        self.out = nn.Linear(config.d_model, n_classes)
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        """[b, d_model] to logits [b, n_classes]."""
+        hidden = self.dense(self.before(pooled))
+        hidden = torch.relu(hidden) if self.relu else torch.tanh(hidden)
+        logits: Tensor = self.out(self.dropout(hidden))
+        return logits
+
+
+class MaskedHead(nn.Module):
+    """Dense layer, non-linearity, norm and the output layer (BERT, DistilBERT and RoBERTa agree on it)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.activation = config.activation
+        self.dense = nn.Linear(config.d_model, config.d_model)
+        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_eps)
+        self.out = nn.Linear(config.d_model, config.vocab_size)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """States [..., d_model] to logits [..., vocab_size]; any selection of positions will do."""
+        logits: Tensor = self.out(self.norm(activate(self.activation, self.dense(states))))
+        return logits
+
+
+class OutputHead(nn.Module):
+    """One linear layer without bias onto the vocabulary (GPT-2, T5)."""
+
+    def __init__(self, config: TransformerConfig) -> None:
+        super().__init__()
+        self.scale = config.output_scale
+        self.out = nn.Linear(config.d_model, config.vocab_size, bias=False)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """States [..., d_model] to logits [..., vocab_size]."""
+        logits: Tensor = self.out(states if self.scale == 1.0 else states * self.scale)
+        return logits
+
+
+class Headed(nn.Module):
+    """A body with a head."""
+
+    body: Encoder | Decoder | EncoderDecoder
+    kind: str
+
+    @property
+    def config(self) -> TransformerConfig:
+        """The body's configuration."""
+        return self.body.config
+
+
+class Classifier(Headed):
+    """A class for each text, from one pooled state."""
+
+    kind = "classify"
+
+    def __init__(
+        self, body: Encoder | Decoder | EncoderDecoder, n_classes: int = 2, form: HeadForm = "family"
+    ) -> None:
+        super().__init__()
+        config = body.config
+        self.body, self.n_classes, self.form = body, n_classes, form
+        self.labels = [f"LABEL_{i}" for i in range(n_classes)]
+        if form == "family" and config.family in ("distilbert", "roberta", "t5"):
+            self.head: LinearHead | DenseHead = DenseHead(config, n_classes)
+        else:
+            self.head = LinearHead(config, n_classes, bias=not (form == "family" and config.family == "gpt2"))
+        initialise(self.head, config.changed(norm_place="post"))
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **more: Any,
+    ) -> Tensor:
+        """Logits [b, n_classes]."""
+        states = self.body(input_ids, attention_mask, token_type_ids, **more)
+        logits: Tensor = self.head(self.body.pool(states, input_ids, attention_mask))
+        return logits
+
+
+class LanguageModel(Headed):
+    """A distribution over the vocabulary for each position: masked, causal or text to text."""
+
+    def __init__(self, body: Encoder | Decoder | EncoderDecoder, kind: str) -> None:
+        super().__init__()
+        config = body.config
+        self.body, self.kind = body, kind
+        self.head = MaskedHead(config) if kind == "masked" else OutputHead(config)
+        initialise(self.head, config.changed(norm_place="post"))
+        if config.tie_output:
+            self.head.out.weight = body.embed.tokens.weight
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        **more: Any,
+    ) -> Tensor:
+        """Logits [b, t, vocab_size]."""
+        logits: Tensor = self.head(self.body(input_ids, attention_mask, token_type_ids, **more))
+        return logits
+
+    def step(
+        self,
+        ids: Tensor,
+        cache: Cache,
+        attention_mask: Tensor | None = None,
+        context: Tensor | None = None,
+    ) -> Tensor:
+        """Logits [b, t, vocab_size] of the next tokens `ids`, remembering them in `cache`.
+
+        An encoder-decoder also takes `context`, its encoder's states, with their `attention_mask`.
+        """
+        if isinstance(self.body, EncoderDecoder):
+            assert context is not None
+            states = self.body.decode(ids, context, attention_mask, cache)
+        else:
+            states = self.body(ids, attention_mask, cache=cache)
+        logits: Tensor = self.head(states)
+        return logits
+
+
+Model = Encoder | Decoder | EncoderDecoder | Classifier | LanguageModel
+
+
+def build(
+    config: TransformerConfig, head: str | None = None, n_classes: int = 2, head_form: HeadForm = "family"
+) -> Model:
+    """Build a model with new weights."""
+    if head is not None and head not in HEADS:
+        raise unknown("head", head, HEADS)
+    if head is not None and config.kind not in HEADS[head]:
+        kinds = " or ".join(HEADS[head]).replace("_", "-")
+        raise UserError(f'head "{head}" needs an {kinds}; this is an {config.kind.replace("_", "-")}')
+    if head_form not in ("family", "linear"):
+        raise unknown("head form", head_form, ("family", "linear"))
+    if n_classes < 2:
+        raise UserError(f"a classifier needs at least 2 classes, not {n_classes}")
+    body = BODIES[config.kind](config)
+    if head is None:
+        return body
+    if head == "classify":
+        return Classifier(body, n_classes, head_form)
+    return LanguageModel(body, head)
