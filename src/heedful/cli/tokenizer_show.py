@@ -1,0 +1,121 @@
+"""`heedful tokenizer show`: a text's pieces, and for BPE the merges that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from heedful.cli.output import Json, console, print_json
+from heedful.errors import one_line
+
+if TYPE_CHECKING:
+    from heedful.text import Tokenizer
+    from heedful.text.merges import Word
+
+STYLES = (
+    "black on bright_cyan",
+    "black on bright_yellow",
+    "black on bright_green",
+    "black on bright_magenta",
+)
+SPECIAL = "white on grey37"
+
+
+def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = False) -> None:
+    """Show a text's pieces with their ids; for BPE also the merges, in the order they were applied.
+
+    Examples:
+      heedful tokenizer show minilm "Attention is all you need"
+      heedful tokenizer show my-tokenizer "a question?" "and its passage"
+
+    Parameters
+    ----------
+    tokenizer
+        A tokenizer or model: a folder, a file, minilm, or a name of the Hub.
+    text
+        The text.
+    pair
+        A second text, framed with the first as the model does.
+    json
+        Print the facts as JSON.
+    """
+    from heedful.text import load
+    from heedful.text.merges import merge_words, readable
+
+    loaded = load(tokenizer)
+    encoded = loaded.encode(text, pair)
+    pieces = loaded.pieces(encoded.ids)
+    texts = [text] if pair is None else [text, pair]
+    words = merge_words(loaded, *texts) if loaded.kind == "bpe" else []
+    if json:
+        facts: dict[str, Any] = {
+            "kind": loaded.kind,
+            "vocab_size": loaded.vocab_size,
+            "ids": encoded.ids,
+            "pieces": pieces,
+            "types": encoded.types,
+        }
+        if loaded.kind == "bpe":
+            facts["merges"] = [
+                {
+                    "symbols": word.symbols,
+                    "steps": [{"rule": s.rule, "left": s.left, "right": s.right} for s in word.steps],
+                }
+                for word in words
+            ]
+        print_json(facts)
+        return
+    out = console()
+    out.print(
+        Text(f"{loaded.kind}, {loaded.vocab_size:,} tokens; this text is {len(encoded.ids)}", style="bold")
+    )
+    cells = [one_line(readable(loaded, piece)) for piece in pieces]
+    special = [i in loaded.special_ids for i in encoded.ids]
+    for line in piece_lines(cells, encoded.ids, special, out.width, coloured=out.is_terminal):
+        out.print(line, no_wrap=True, crop=False, soft_wrap=True)
+    if words:
+        out.print()
+        out.print(Text("merges, in the order they were applied (rule 1 was learned first)", style="bold"))
+        for word in words:
+            for row in word_lines(loaded, word):
+                out.print(Text(row), soft_wrap=True)
+
+
+def piece_lines(
+    cells: Sequence[str], ids: Sequence[int], special: Sequence[bool], width: int, *, coloured: bool
+) -> list[Text]:
+    """Lay pieces out with their ids beneath: on coloured ground, or between bars where there is no colour."""
+    lines: list[Text] = []
+    bar = "" if coloured else "|"
+    gap = 1 if coloured else 0
+    top, bottom, used, ordinary = Text(bar), Text(bar), len(bar), 0
+    for cell, i, is_special in zip(cells, ids, special, strict=True):
+        wide = max(cell_len(cell), len(str(i))) + gap
+        if used > len(bar) and used + wide + len(bar) > width:
+            lines += [top, bottom]
+            top, bottom, used = Text(bar), Text(bar), len(bar)
+        style = SPECIAL if is_special else STYLES[ordinary % len(STYLES)]
+        ordinary += not is_special
+        top.append(cell, style=style if coloured else "")
+        top.append(" " * (wide - cell_len(cell)) + bar)
+        bottom.append(str(i).ljust(wide), style="dim" if coloured else "")
+        bottom.append(bar)
+        used += wide + len(bar)
+    return [*lines, top, bottom] if used > len(bar) else lines
+
+
+def word_lines(tokenizer: Tokenizer, word: Word) -> list[str]:
+    """Write one word's merges, a line each: the rule, its two sides, the pieces after it."""
+    from heedful.text.merges import readable
+
+    def plain(pieces: Sequence[str]) -> str:
+        return " ".join(one_line(readable(tokenizer, piece)) for piece in pieces)
+
+    lines = [f"  {plain(word.symbols)}"]
+    for number, step in enumerate(word.steps, 1):
+        sides = f"{plain([step.left])} + {plain([step.right])}"
+        lines.append(f"    {number:>2}. {sides:<16} rule {step.rule + 1:>6,}   {plain(step.pieces)}")
+    return lines

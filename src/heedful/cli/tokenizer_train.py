@@ -1,0 +1,110 @@
+"""`heedful tokenizer train`: train a tokenizer on files or a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from heedful.cli.output import Json, print_facts, print_json
+from heedful.errors import UserError
+
+Kind = Literal["bpe", "wordpiece", "unigram", "word", "char"]
+
+
+def train(
+    *corpus: Annotated[str, Parameter(required=True)],
+    out: Path,
+    kind: Kind = "bpe",
+    vocab_size: int | None = None,
+    min_count: int | None = None,
+    lowercase: Annotated[bool, Parameter(negative=())] = False,
+    punctuation: Annotated[bool, Parameter(negative=())] = False,
+    sentinels: int | None = None,
+    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    json: Json = False,
+) -> None:
+    """Train a tokenizer, saved so that heedful and transformers load it.
+
+    The same corpus gives the same bytes. Texts are streamed, never held in memory.
+
+    Examples:
+      heedful tokenizer train notes.txt more-notes/ --vocab-size 8000 --out my-tokenizer
+      heedful tokenizer train boolq --kind wordpiece --lowercase --out boolq-tokenizer
+      heedful tokenizer train birthplaces --kind char --out characters
+
+    Parameters
+    ----------
+    corpus
+        Text files, folders of them, CSV, TSV, JSON lines or Parquet files, or tasks by name.
+    out
+        The folder to write: tokenizer.json, tokenizer_config.json, special_tokens_map.json.
+    kind
+        bpe works on bytes and knows every text; wordpiece is BERT's way, unigram T5's; word and char take
+        whole words and single characters.
+    vocab_size
+        How many tokens, special ones included; 8000, for word and char as many as there are.
+    min_count
+        How often a pair (bpe, wordpiece), word or character must occur; 2, for char 1.
+    lowercase
+        Make everything lower case first.
+    punctuation
+        For word: split words from the punctuation around them.
+    sentinels
+        How many <extra_id_N> tokens for span corruption; 100, for word and char 0.
+    overwrite
+        Write into a folder that is not empty.
+    json
+        Print the facts as JSON.
+    """
+    if out.is_file():
+        raise UserError(f"--out {out}: is a file; a tokenizer is saved as a folder")
+    if out.is_dir() and any(out.iterdir()) and not overwrite:
+        raise UserError(f"--out {out}: is not empty; choose another folder, or --overwrite")
+    from heedful import text
+
+    made = text.train(
+        read(corpus),
+        kind=kind,
+        vocab_size=vocab_size,
+        min_count=min_count,
+        lowercase=lowercase,
+        punctuation=punctuation,
+        sentinels=sentinels,
+    )
+    made.save(out)
+    ids = sorted(made.special_ids - set(made.sentinel_ids))
+    specials = dict(zip(made.pieces(ids), ids, strict=True))
+    facts = {
+        "folder": str(out),
+        "kind": made.kind,
+        "vocab_size": made.vocab_size,
+        "special_tokens": specials,
+        "sentinels": len(made.sentinel_ids),
+        "fingerprint": made.fingerprint,
+    }
+    if json:
+        print_json(facts)
+        return
+    asked = (
+        f" (asked for {vocab_size:,}: the text has no more)" if (vocab_size or 0) > made.vocab_size else ""
+    )
+    shown = {
+        "vocabulary": f"{made.vocab_size:,}{asked}",
+        "special tokens": ", ".join(f"{token} {i}" for token, i in specials.items()),
+        "sentinels": len(made.sentinel_ids) or "none",
+        "fingerprint": made.fingerprint[:16],
+        "look at it": f'heedful tokenizer show {out} "a text of yours"',
+    }
+    print_facts(f"{kind} tokenizer in {out}", shown)
+
+
+def read(corpus: tuple[str, ...]) -> Iterator[str]:
+    """Stream the texts of all sources, counted."""
+    from heedful.data import corpus_texts
+    from heedful.progress import track
+
+    for source in corpus:
+        yield from track(corpus_texts(source), f"reading {source}")
