@@ -104,7 +104,8 @@ def card(model: Model, reason: str | None, source: str) -> str:
         f"# {config.family} {config.kind.replace('_', '-')}, {count:,} parameters",
         "",
         f"{config.n_layers} layers, {config.d_model} wide, {config.n_heads} heads, "
-        f"{config.attention} attention, vocabulary of {config.vocab_size:,}. Made from `{source}` with heedful {__version__}.",
+        f"{config.attention} attention, vocabulary of {config.vocab_size:,}. "
+        f"Made from `{source}` with heedful {__version__}.",
         *([f"In heedful's own form: {reason}."] if reason else []),
         "",
         "```python",

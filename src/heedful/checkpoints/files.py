@@ -7,6 +7,7 @@ import os
 import pickle
 import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,9 @@ def read_file(path: Path) -> dict[str, Tensor]:
 def read_pickle(path: Path) -> dict[str, Tensor]:
     """A file of torch.save, tensors only: anything else in it is refused, never run."""
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about pickle protocols; what matters is refused below
+            found = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise UserError(
             f"{path}: holds something other than tensors; it was not loaded, since it could run code"

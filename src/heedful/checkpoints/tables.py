@@ -105,7 +105,7 @@ class Family:
     pooled: frozenset[str | None] = frozenset()
     """The heads whose class has BERT's pooler in its body."""
     output: str = ""
-    """The output layer whose presence decides whether it is tied, where configurations do not tell the truth."""
+    """The output layer whose values say whether it is tied, where configurations do not tell the truth."""
     finish_read: Callable[[dict[str, Any], Mapping[str, Any]], None] | None = None
     finish_write: Callable[[dict[str, Any], TransformerConfig], None] | None = None
 

@@ -27,7 +27,7 @@ def console() -> Console:
     """Give the console of stdout; a pipe or a file gets a width that does not fold tables."""
     if sys.stdout.isatty():
         return Console(highlight=False)
-    width = int(os.environ.get("COLUMNS", 0)) or max(160, shutil.get_terminal_size().columns)
+    width = int(os.environ.get("COLUMNS", "0")) or max(160, shutil.get_terminal_size().columns)
     return Console(highlight=False, width=width)
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from cyclopts import App
 
+from heedful.cli.tokenizer_compare import compare
+from heedful.cli.tokenizer_show import show
+from heedful.cli.tokenizer_train import train
+
 app = App(name="tokenizer", help="Train, compare and look into tokenizers.")
-app.command("heedful.cli.tokenizer_train:train", name="train")
-app.command("heedful.cli.tokenizer_compare:compare", name="compare")
-app.command("heedful.cli.tokenizer_show:show", name="show")
+app.command(train)
+app.command(compare)
+app.command(show)

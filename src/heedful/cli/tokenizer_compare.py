@@ -22,7 +22,7 @@ def compare(
 
     Examples:
       heedful tokenizer compare minilm --on notes.txt
-      heedful tokenizer compare minilm gpt2 my-tokenizer --on boolq
+      heedful tokenizer compare minilm gpt2 mine --on boolq
 
     Parameters
     ----------

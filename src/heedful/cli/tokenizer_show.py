@@ -29,7 +29,7 @@ def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = Fal
 
     Examples:
       heedful tokenizer show minilm "Attention is all you need"
-      heedful tokenizer show my-tokenizer "a question?" "and its passage"
+      heedful tokenizer show mine "a question?" "and its passage"
 
     Parameters
     ----------

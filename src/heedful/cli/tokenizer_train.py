@@ -31,8 +31,8 @@ def train(
     The same corpus gives the same bytes. Texts are streamed, never held in memory.
 
     Examples:
-      heedful tokenizer train notes.txt more-notes/ --vocab-size 8000 --out my-tokenizer
-      heedful tokenizer train boolq --kind wordpiece --lowercase --out boolq-tokenizer
+      heedful tokenizer train notes.txt more/ --vocab-size 8000 --out mine
+      heedful tokenizer train boolq --kind wordpiece --lowercase --out boolq-tok
       heedful tokenizer train birthplaces --kind char --out characters
 
     Parameters

@@ -1,0 +1,222 @@
+"""`heedful data show`: what a task's data is like, before anything is trained on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from heedful.cli.output import Json, print_facts, print_json, print_table
+from heedful.errors import UserError, shorten
+
+if TYPE_CHECKING:
+    from heedful.text import Tokenizer
+
+DRAWN_LENGTHS = 100_000
+SHOWN_LABELS = 20
+
+
+def show(
+    task: str,
+    *,
+    data_dir: Annotated[Path | None, Parameter(help="Folder of a named task's files.")] = None,
+    text_column: Annotated[str | None, Parameter(help="Column of the text: its name, or its number.")] = None,
+    pair_column: Annotated[str | None, Parameter(help="Column of the second text of a pair.")] = None,
+    label_column: Annotated[str | None, Parameter(help="Column of the label.")] = None,
+    split: Annotated[
+        Literal["hash", "first"],
+        Parameter(help="Where the files do not say: split rows by content hash, or by their order."),
+    ] = "hash",
+    seed: Annotated[int, Parameter(help="Seed of the content hash.")] = 0,
+    tokenizer: Annotated[
+        str | None,
+        Parameter(help="Tokenizer or model to count with. Default: minilm when installed, else words."),
+    ] = None,
+    max_len: Annotated[int, Parameter(help="Length in tokens above which a text is cut.")] = 128,
+    batches: Annotated[
+        bool, Parameter(help="Also the padding waste of each way to batch.", negative=())
+    ] = False,
+    batch_size: Annotated[int, Parameter(help="Examples a batch, for --batches.")] = 32,
+    figure: Annotated[
+        Path | None, Parameter(help="Draw a histogram of the lengths: .png, .svg, .pdf or .html.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show rows, labels, lengths, baselines, duplicates and examples of a task.
+
+    TASK is boolq, sst2, yelp, birthplaces, world/boolq (or /reviews, /sentiment, /birthplaces), a folder with
+    train, dev and test files (CSV, TSV, JSON lines, Parquet, text), or one file, which is split 80/10/10.
+
+    Examples:
+      heedful data show world/boolq
+      heedful data show sst2 --data-dir ~/data/sst2 --max-len 64
+      heedful data show reviews.csv --text-column body --label-column stars --figure lengths.png
+      heedful data show my-task/ --batches --json
+    """
+    from heedful.data import load_task, stats
+    from heedful.evaluation.baselines import baselines
+
+    for name, value in (("--max-len", max_len), ("--batch-size", batch_size)):
+        if value < 1:
+            raise UserError(f"{name} {value}: must be 1 or more")
+    loaded = load_task(
+        task,
+        data_dir=data_dir,
+        text_column=text_column,
+        pair_column=pair_column,
+        label_column=label_column,
+        split=split,
+        seed=seed,
+    )
+    counter, counted_in = choose_tokenizer(tokenizer)
+    counted = {name: stats.count_tokens(part, counter) for name, part in loaded.splits.items()}
+    facts: dict[str, Any] = {"tokenizer": counted_in}
+    facts |= stats.describe(loaded, counted, max_len, batch_size if batches else None)
+    facts["baselines"] = baselines(loaded)
+    if figure is not None:
+        draw(facts, {name: found.lengths for name, found in counted.items()}, figure)
+    if json:
+        print_json(facts)
+    else:
+        print_all(facts)
+        if figure is not None:
+            print(f"\nwrote {figure}")
+
+
+def choose_tokenizer(name: str | None) -> tuple[Tokenizer | None, str]:
+    """Load the tokenizer to count with, and say which it is."""
+    from heedful.text import load
+
+    if name is not None:
+        return load(name), name
+    try:
+        return load("minilm"), "minilm"
+    except UserError:
+        return None, "words between white space (minilm is not installed)"
+
+
+def draw(facts: dict[str, Any], lengths: dict[str, Any], path: Path) -> None:
+    """Draw the histogram of lengths; of many rows, an evenly spaced part of the sorted lengths."""
+    import numpy as np
+
+    from heedful.report.charts import histogram, save
+
+    drawn = {}
+    for name, values in lengths.items():
+        step = -(-len(values) // DRAWN_LENGTHS)
+        drawn[name] = np.sort(values)[::step].tolist()
+    chart = histogram(
+        drawn,
+        title=f"{facts['task']}: length in tokens",
+        subtitle=f"counted with {facts['tokenizer']}",
+        x_title="tokens",
+        share=True,
+        rules={"max_len": facts["max_len"]},
+    )
+    save(chart, path)
+
+
+def print_all(facts: dict[str, Any]) -> None:
+    """Print the facts for a person."""
+    splits, kind = facts["splits"], facts["kind"]
+    print_facts(
+        facts["task"],
+        {
+            "kind": "classification" if kind == "classify" else "text to text",
+            "tokens": facts["tokenizer"],
+            **{name: f"{part['rows']:,} rows ({part['how']})" for name, part in splits.items()},
+        },
+    )
+    print_sizes(facts)
+    print_labels(facts)
+    print_baselines(facts)
+    print_shared(facts)
+    if waste := facts.get("padding_waste"):
+        rows = [(name, f"{share:.1%}") for name, share in waste.items()]
+        print()
+        print_table("padding, share of train's positions", ["batches", "padding"], rows, right=["padding"])
+    print_examples(facts)
+
+
+def print_sizes(facts: dict[str, Any]) -> None:
+    """Print tokens and lengths of each split."""
+    names = ["split", "rows", "tokens", "unique", "mean", "p50", "p90", "p95", "p99", "max"]
+    names += [f"over {facts['max_len']}", "duplicates", "contradictions"]
+    rows = []
+    for name, part in facts["splits"].items():
+        lengths = part["lengths"]
+        row = [
+            name,
+            f"{part['rows']:,}",
+            f"{part['tokens']:,}",
+            f"{part['unique_tokens']:,}",
+            lengths["mean"],
+        ]
+        row += [lengths[key] for key in ("p50", "p90", "p95", "p99", "max")]
+        row += [f"{part['truncated']:.1%}", part["duplicates"], part.get("contradictions", "")]
+        rows.append(row)
+    print()
+    print_table("sizes, and lengths in tokens (special tokens included)", names, rows, right=names[1:])
+
+
+def print_labels(facts: dict[str, Any]) -> None:
+    """Print how often each label occurs, or the commonest answers."""
+    print()
+    if facts["kind"] == "text2text":
+        answers = {name: part for name, part in facts["splits"].items() if "answers" in part}
+        common = {
+            name: ", ".join(f"{shorten(answer, 20)} {n}" for answer, n in part["common_answers"].items())
+            for name, part in answers.items()
+        }
+        rows = [[name, f"{part['answers']:,}", common[name]] for name, part in answers.items()]
+        print_table("answers", ["split", "different", "most frequent"], rows, right=["different"])
+        return
+    parts = {name: part["label_counts"] for name, part in facts["splits"].items() if "label_counts" in part}
+    names = facts["labels"][:SHOWN_LABELS]
+    rows = [
+        [shorten(label, 40), *(share(counts[label], counts) for counts in parts.values())] for label in names
+    ]
+    more = len(facts["labels"]) - len(names)
+    title = f"labels (and {more} more; --json has all)" if more else "labels"
+    print_table(title, ["label", *parts], rows, right=list(parts))
+
+
+def share(count: int, counts: dict[str, int]) -> str:
+    """Write a count and its share."""
+    return f"{count:,} ({count / sum(counts.values()):.1%})"
+
+
+def print_baselines(facts: dict[str, Any]) -> None:
+    """Print what a model must beat."""
+    scores = facts["baselines"]
+    if not scores:
+        return
+    kinds = list(next(iter(scores.values())))
+    rows = [[kind.replace("_", " "), *(f"{part[kind]:.1%}" for part in scores.values())] for kind in kinds]
+    metric = "accuracy" if facts["kind"] == "classify" else "exact match"
+    print()
+    columns = [f"{split} {metric}" for split in scores]
+    print_table("baselines", ["baseline", *columns], rows, right=columns)
+
+
+def print_shared(facts: dict[str, Any]) -> None:
+    """Print what splits have in common."""
+    rows = [[f"{n:,}" for n in found.values()] for found in facts["shared"].values()]
+    if not rows:
+        return
+    columns = list(next(iter(facts["shared"].values())))
+    named = [[name, *row] for name, row in zip(facts["shared"], rows, strict=True)]
+    print()
+    print_table("found in both", ["splits", *columns], named, right=columns)
+
+
+def print_examples(facts: dict[str, Any]) -> None:
+    """Print three examples a label."""
+    rows = [
+        (shorten(label, 20) if not place else "", text)
+        for label, texts in list(facts["examples"].items())[:SHOWN_LABELS]
+        for place, text in enumerate(texts)
+    ]
+    print()
+    print_table("examples from train", ["label" if facts["labels"] else "", "text"], rows)

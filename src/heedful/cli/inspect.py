@@ -1,0 +1,150 @@
+"""`heedful inspect`: what a model is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from heedful.cli.output import Json, print_facts, print_json, print_table
+
+if TYPE_CHECKING:
+    from heedful.models import Model
+
+
+def inspect(
+    model: str,
+    /,
+    *,
+    head: str | None = None,
+    n_classes: int | None = None,
+    attention: str | None = None,
+    details: Annotated[bool, Parameter(negative=())] = False,
+    json: Json = False,
+) -> None:
+    """Show a model's family, sizes, parameters by part, and what was loaded, new and ignored.
+
+    Examples:
+
+        heedful inspect minilm
+
+        heedful inspect minilm --attention performer:features=128
+
+        heedful inspect tinybert --json
+
+    Parameters
+    ----------
+    model
+        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+    head
+        Put a head on it: classify, masked, causal or text2text.
+    n_classes
+        Classes of the head; by default the checkpoint's own number, else 2.
+    attention
+        Swap the attention mechanism (heedful list attentions), with options: performer:features=128.
+    details
+        Name every tensor that was loaded, new or ignored.
+    json
+        Print one JSON object.
+    """
+    from heedful.checkpoints import load
+
+    loaded = load(model, head=head, n_classes=n_classes, attention=attention)
+    facts = describe(loaded)
+    if json:
+        print_json(facts)
+        return
+    show(facts, details)
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """Everything `inspect` knows, as plain values."""
+    from heedful.checkpoints import why_not
+    from heedful.checkpoints.load import head_of
+
+    config, report = model.config, model.report
+    parts = parameters_by_part(model)
+    return {
+        "source": report.source,
+        "folder": str(report.folder) if report.folder else None,
+        "family": config.family,
+        "kind": config.kind,
+        "head": head_of(model),
+        "attention": config.attention,
+        "attention_options": dict(config.attention_options),
+        "sizes": {
+            name: getattr(config, name)
+            for name in ("n_layers", "d_model", "n_heads", "d_head", "d_ff", "max_len", "vocab_size")
+        },
+        "position": config.position,
+        "norm": f"{config.norm_place}-{config.norm}",
+        "activation": config.activation,
+        "projections": config.projections,
+        "parameters": {"total": sum(parts.values()), "parts": parts},
+        "exports_to_transformers": why_not(model) is None,
+        "export_obstacle": why_not(model),
+        "loaded": report.loaded,
+        "new": report.new,
+        "ignored": report.ignored,
+    }
+
+
+PARTS = (
+    (".mechanism.", "attention mechanism"),
+    (".attn.", "self-attention"),
+    (".cross.", "cross-attention"),
+    (".ff.", "feed-forward"),
+    ("embed.tokens", "token embeddings"),
+    ("embed.positions", "position embeddings"),
+    ("embed.types", "type embeddings"),
+    ("relative.", "relative positions"),
+    ("pooler.", "pooler"),
+    ("norm", "norms"),
+)
+
+
+def parameters_by_part(model: Model) -> dict[str, int]:
+    """How many parameters each part has; a tied output is counted once, as embedding."""
+    counts: dict[str, int] = {}
+    for name, parameter in model.named_parameters():
+        part = "head" if name.startswith("head.") else next(label for key, label in PARTS if key in name)
+        counts[part] = counts.get(part, 0) + parameter.numel()
+    return counts
+
+
+def show(facts: Mapping[str, Any], details: bool) -> None:
+    """The same for people."""
+    options = ", ".join(f"{k}={v}" for k, v in facts["attention_options"].items())
+    sizes = facts["sizes"]
+    print_facts(
+        f"{facts['source']}: {facts['family']} {facts['kind'].replace('_', '-')}",
+        {
+            "layers": f"{sizes['n_layers']}, {sizes['d_model']} wide, feed-forward {sizes['d_ff']}",
+            "attention": f"{facts['attention']}{f' ({options})' if options else ''}, "
+            f"{sizes['n_heads']} heads of {sizes['d_head']}, {facts['projections']} projections",
+            "positions": f"{facts['position']}, up to {sizes['max_len']}",
+            "form": f"{facts['norm'].replace('-', '-norm, ')} norm, {facts['activation']}",
+            "vocabulary": f"{sizes['vocab_size']:,}",
+            "head": facts["head"] or "none",
+            "folder": facts["folder"] or "none: new weights",
+            "exports": "to transformers"
+            if facts["exports_to_transformers"]
+            else f"no: {facts['export_obstacle']}",
+        },
+    )
+    total = facts["parameters"]["total"]
+    rows = [(part, f"{n:,}", f"{n / total:.1%}") for part, n in facts["parameters"]["parts"].items()]
+    print_table(
+        "parameters",
+        ("part", "count", "share"),
+        [*rows, ("total", f"{total:,}", "")],
+        right=("count", "share"),
+    )
+    rows = []
+    for what in ("loaded", "new", "ignored"):
+        names = facts[what]
+        shown = names if details else names[:4]
+        more = f", and {len(names) - len(shown)} more (--details)" if len(names) > len(shown) else ""
+        rows.append((what, len(names), ", ".join(shown) + more))
+    print_table("tensors", ("", "count", "which"), rows, right=("count",))
