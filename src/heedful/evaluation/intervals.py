@@ -1,0 +1,156 @@
+"""How far a number can be trusted: 95 % intervals.
+
+The choices for `ci95` in results.json, each checked by simulation in the tests:
+
+- accuracy and exact match: Wilson's score interval (Wilson 1927). It never leaves [0, 1], is sensible at
+  both ends, and on average covers what it says; Clopper and Pearson's never covers less, and is wider.
+- macro F1: percentile bootstrap over the examples, through the confusion matrix.
+- perplexity: BCa bootstrap over texts, because the tokens of one text are not independent.
+- a mean over seeds: Student's t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from heedful.evaluation.metrics import macro_f1_batch
+
+Floats = npt.NDArray[np.float64]
+LEVEL = 0.95
+RESAMPLES = 2000
+CHUNK = 2_000_000
+JACKKNIFE_GROUPS = 200
+
+
+class Interval(NamedTuple):
+    """From `low` to `high`."""
+
+    low: float
+    high: float
+
+
+def normal_quantile(level: float) -> float:
+    """Give the half-width of a two-sided interval in standard errors."""
+    return float(special.ndtri((1 + level) / 2))
+
+
+def check_counts(successes: int, n: int) -> None:
+    """Refuse counts that are none."""
+    if n < 1 or not 0 <= successes <= n:
+        raise ValueError(f"{successes} of {n} is not a proportion")
+
+
+def wilson(successes: int, n: int, level: float = LEVEL) -> Interval:
+    """Give Wilson's score interval of a proportion (Wilson 1927)."""
+    check_counts(successes, n)
+    z = normal_quantile(level)
+    share, weight = successes / n, z * z / n
+    centre = (share + weight / 2) / (1 + weight)
+    half = z / (1 + weight) * np.sqrt(share * (1 - share) / n + weight / (4 * n))
+    return Interval(
+        0.0 if successes == 0 else float(centre - half), 1.0 if successes == n else float(centre + half)
+    )
+
+
+def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:
+    """Give the exact interval of a proportion: it never covers less than it says (Clopper, Pearson 1934)."""
+    check_counts(successes, n)
+    tail = (1 - level) / 2
+    low = 0.0 if successes == 0 else float(special.betaincinv(successes, n - successes + 1, tail))
+    high = 1.0 if successes == n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
+    return Interval(low, high)
+
+
+def mean_interval(values: npt.ArrayLike, level: float = LEVEL) -> Interval:
+    """Give Student's t interval of a mean, such as that over seeds; it needs two values."""
+    sample = np.asarray(values, dtype=np.float64)
+    n = len(sample)
+    if n < 2:
+        raise ValueError("an interval of a mean needs at least two values")
+    half = special.stdtrit(n - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(n)
+    return Interval(float(sample.mean() - half), float(sample.mean() + half))
+
+
+def macro_f1_interval(cells: npt.ArrayLike, level: float = LEVEL, seed: int = 0) -> Interval:
+    """Give the percentile bootstrap interval of macro F1.
+
+    To draw examples with replacement and count them is to draw the cells of the confusion matrix from a
+    multinomial distribution, so that the cost does not grow with the number of examples.
+    """
+    matrix = np.asarray(cells)
+    total = int(matrix.sum())
+    if not total:
+        raise ValueError("macro F1 of no examples")
+    drawn = np.random.default_rng(seed).multinomial(total, matrix.ravel() / total, size=RESAMPLES)
+    scores = macro_f1_batch(drawn.reshape(RESAMPLES, *matrix.shape))
+    low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+def perplexity_interval(
+    losses: npt.ArrayLike, tokens: npt.ArrayLike, level: float = LEVEL, seed: int = 0
+) -> Interval:
+    """Give the BCa bootstrap interval of perplexity from each text's summed loss and number of tokens."""
+
+    def logarithm(loss: Floats, count: Floats) -> Floats:
+        return np.asarray(loss.sum(-1) / count.sum(-1))
+
+    interval = bootstrap(logarithm, losses, tokens, level=level, seed=seed)
+    with np.errstate(over="ignore"):
+        return Interval(float(np.exp(interval.low)), float(np.exp(interval.high)))
+
+
+def bootstrap(
+    statistic: Callable[..., Floats],
+    *samples: npt.ArrayLike,
+    level: float = LEVEL,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    bca: bool = True,
+) -> Interval:
+    """Give a bootstrap interval: bias-corrected and accelerated (Efron 1987), or of plain percentiles.
+
+    `samples` are arrays of one length whose entries belong together. `statistic` takes them with further axes
+    in front, `[..., n]`, and gives `[...]`: all resamples are computed at once, in pieces of bounded memory.
+    """
+    data = [np.asarray(sample, dtype=np.float64) for sample in samples]
+    n = len(data[0])
+    if n < 2 or any(sample.shape != (n,) for sample in data):
+        raise ValueError("a bootstrap needs at least two entries, and equally many in each sample")
+    rng = np.random.default_rng(seed)
+    rows = max(1, CHUNK // n)
+    drawn = []
+    for start in range(0, resamples, rows):
+        index = rng.integers(0, n, size=(min(rows, resamples - start), n))
+        drawn.append(statistic(*(sample[index] for sample in data)))
+    values = np.concatenate(drawn)
+    tails = np.asarray([(1 - level) / 2, (1 + level) / 2])
+    if bca:
+        tails = bca_tails(values, float(statistic(*data)), jackknife(statistic, data), tails)
+    low, high = np.quantile(values, tails)
+    return Interval(float(low), float(high))
+
+
+def jackknife(statistic: Callable[..., Floats], data: list[Floats]) -> Floats:
+    """Compute the statistic without each entry; of long samples, without each of many groups of entries."""
+    n = len(data[0])
+    groups = np.array_split(np.random.default_rng(n).permutation(n), min(n, JACKKNIFE_GROUPS))
+    return np.asarray([float(statistic(*(np.delete(sample, g) for sample in data))) for g in groups])
+
+
+def bca_tails(values: Floats, observed: float, without: Floats, tails: Floats) -> Floats:
+    """Correct the tails for bias (the share of resamples below what was observed) and for skewness."""
+    below = (np.sum(values < observed) + np.sum(values <= observed)) / (2 * len(values))
+    if not 0 < below < 1:
+        return tails
+    bias = special.ndtri(below)
+    away = without.mean() - without
+    spread = np.sum(away**2)
+    acceleration = np.sum(away**3) / (6 * spread**1.5) if spread > 0 else 0.0
+    shifted = bias + special.ndtri(tails)
+    return np.asarray(special.ndtr(bias + shifted / (1 - acceleration * shifted)))

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from heedful.evaluation import paired
+
+
+def arms(
+    rng: np.random.Generator, n: int, seeds: int, accuracies: tuple[float, float], seed_deviation: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two arms on examples of different difficulty, with seeds of different luck."""
+    hardness = rng.uniform(-0.25, 0.25, size=n)
+    made = []
+    for accuracy in accuracies:
+        luck = rng.normal(0, seed_deviation, size=(seeds, 1))
+        made.append((rng.uniform(size=(seeds, n)) < accuracy + hardness + luck).astype(float))
+    return made[0], made[1]
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_mcnemar_is_the_exact_binomial_test_of_the_discordant_pairs(only_a: int, only_b: int) -> None:
+    a = [1] * only_a + [0] * only_b + [1, 0]
+    b = [0] * only_a + [1] * only_b + [1, 0]
+    expected = stats.binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
+    assert paired.mcnemar(a, b) == pytest.approx(expected)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_rejects_exactly_what_the_step_down_procedure_rejects(p_values: list[float]) -> None:
+    corrected = paired.holm(p_values)
+    rejected = set()
+    for rank, i in enumerate(np.argsort(p_values)):
+        if p_values[i] * (len(p_values) - rank) >= 0.05:
+            break
+        rejected.add(int(i))
+    assert {i for i, p in enumerate(corrected) if p < 0.05} == rejected
+    assert all(c >= p for c, p in zip(corrected, p_values, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "deviation", "linked"), [(1, 0.0, False), (3, 0.02, False), (4, 0.02, True)]
+)
+def test_equal_arms_are_called_different_no_more_often_than_said(
+    seeds: int, deviation: float, linked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paired, "DRAWS", 2000)
+    rng = np.random.default_rng(seeds)
+    trials = 400
+    wrong = covered = 0
+    for trial in range(trials):
+        a, b = arms(rng, 300, seeds, (0.7, 0.7), deviation)
+        found = paired.compare(a, b, paired_seeds=linked, seed=trial)
+        wrong += found.differs
+        covered += found.low <= 0 <= found.high
+    assert wrong / trials <= 0.07
+    assert covered / trials >= 0.93
+
+
+def test_ignoring_the_seeds_would_be_wrong_far_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The opposite claim, so that the test above is known to be able to fail."""
+    monkeypatch.setattr(paired, "DRAWS", 2000)
+    rng = np.random.default_rng(0)
+    wrong = 0
+    for trial in range(200):
+        a, b = arms(rng, 1000, 3, (0.7, 0.7), 0.03)
+        each = a.mean(0) - b.mean(0)
+        low, high = np.quantile(paired.example_draws(each, np.random.default_rng(trial)), [0.025, 0.975])
+        wrong += not low <= 0 <= high
+    assert wrong / 200 > 0.2
+
+
+def test_the_power_is_what_was_promised() -> None:
+    """With as many examples as `examples_needed` says, the difference is found about four times in five."""
+    rng = np.random.default_rng(5)
+    a, b = arms(rng, 20_000, 1, (0.75, 0.7))
+    pilot = paired.compare(a, b)
+    needed = paired.examples_needed(pilot, 0.05)
+    assert needed is not None
+    found = 0
+    for trial in range(300):
+        a, b = arms(rng, needed, 1, (0.75, 0.7))
+        found += paired.compare(a, b, seed=trial).differs
+    assert 0.72 <= found / 300 <= 0.88
+
+
+def test_pairing_the_seeds_finds_what_their_luck_hides() -> None:
+    rng = np.random.default_rng(1)
+    luck = rng.normal(0, 0.08, size=(5, 1))
+    a = (rng.uniform(size=(5, 2000)) < 0.74 + luck).astype(float)
+    b = (rng.uniform(size=(5, 2000)) < 0.68 + luck).astype(float)
+    assert not paired.compare(a, b).differs
+    assert paired.compare(a, b, paired_seeds=True).differs
+
+
+def test_more_examples_cannot_replace_more_seeds() -> None:
+    rng = np.random.default_rng(2)
+    a, b = arms(rng, 5000, 3, (0.7, 0.7), 0.1)
+    found = paired.compare(a, b)
+    assert paired.examples_needed(found, 0.01) is None
+    assert paired.seeds_needed(found, 0.05) is not None
+
+
+def test_the_detectable_difference_shrinks_as_the_root_of_the_examples() -> None:
+    rng = np.random.default_rng(3)
+    small = paired.compare(*arms(rng, 500, 1, (0.7, 0.7)))
+    large = paired.compare(*arms(rng, 50_000, 1, (0.7, 0.7)))
+    assert paired.detectable(small) / paired.detectable(large) == pytest.approx(10, rel=0.1)
+
+
+def test_sentences_say_which_is_better_or_what_would_tell() -> None:
+    rng = np.random.default_rng(4)
+    base, better = arms(rng, 2000, 1, (0.6, 0.75))
+    close, _ = arms(rng, 2000, 1, (0.74, 0.7))
+    clear = paired.sentence(paired.compare(base, better, names=("head", "full")))
+    assert clear.startswith("full is better than head: accuracy 0.7")
+    assert "p < 0.001" in clear
+    assert "another seed" in clear
+    open_question = paired.sentence(paired.compare(close, better, names=("lora", "full")))
+    assert "cannot be told apart" in open_question
+    assert "more examples" in open_question
+
+
+def test_the_verdict_names_the_best_and_what_cannot_be_told_apart() -> None:
+    rng = np.random.default_rng(6)
+    full, head = arms(rng, 1500, 3, (0.8, 0.6), 0.01)
+    lora = full.copy()
+    flipped = rng.choice(1500, 40, replace=False)
+    lora[0, flipped] = 1 - lora[0, flipped]
+    text = paired.verdict(paired.compare_all({"head": head, "full": full, "lora": lora}))
+    assert "beats head" in text
+    assert "cannot be told apart from" in text
+    alone = paired.verdict(paired.compare_all({"head": head, "full": full}))
+    assert alone == "full is best: its accuracy is higher than that of head, beyond chance."
+
+
+def test_identical_arms_are_told_apart_by_nothing() -> None:
+    same = np.asarray([1, 0, 1, 1])
+    found = paired.compare(same, same)
+    assert (found.difference, found.p) == (0.0, 1.0)
+    assert paired.examples_needed(found) is None
+    assert "cannot be told apart" in paired.sentence(found)
+
+
+def test_arms_on_different_examples_are_refused() -> None:
+    with pytest.raises(ValueError, match="same examples"):
+        paired.compare([1, 0, 1], [1, 0])
+    with pytest.raises(ValueError, match="equally many"):
+        paired.compare(np.ones((2, 4)), np.ones((3, 4)), paired_seeds=True)
