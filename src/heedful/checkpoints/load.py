@@ -237,7 +237,7 @@ def load_own(
 
 def finish(model: Model, report: LoadReport) -> Model:
     """Attach the report and switch to evaluation."""
-    model.report = report  # type: ignore[assignment]
+    model.report = report
     return model.eval()
 
 

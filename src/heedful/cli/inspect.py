@@ -141,10 +141,10 @@ def show(facts: Mapping[str, Any], details: bool) -> None:
         [*rows, ("total", f"{total:,}", "")],
         right=("count", "share"),
     )
-    rows = []
+    kept = []
     for what in ("loaded", "new", "ignored"):
         names = facts[what]
         shown = names if details else names[:4]
         more = f", and {len(names) - len(shown)} more (--details)" if len(names) > len(shown) else ""
-        rows.append((what, len(names), ", ".join(shown) + more))
-    print_table("tensors", ("", "count", "which"), rows, right=("count",))
+        kept.append((what, len(names), ", ".join(shown) + more))
+    print_table("tensors", ("", "count", "which"), kept, right=("count",))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -56,6 +58,9 @@ class Embeddings(nn.Module):
 
 class Body(nn.Module):
     """What all bodies share: a configuration, embeddings, initial weights."""
+
+    report: Any = None
+    """What reading a checkpoint did (`heedful.checkpoints.LoadReport`)."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()

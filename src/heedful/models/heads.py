@@ -94,6 +94,8 @@ class Headed(nn.Module):
 
     body: Encoder | Decoder | EncoderDecoder
     kind: str
+    report: Any = None
+    """What reading a checkpoint did (`heedful.checkpoints.LoadReport`)."""
 
     @property
     def config(self) -> TransformerConfig:
