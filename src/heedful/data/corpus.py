@@ -42,6 +42,11 @@ class Corpus:
             yield from file_texts(path, self.change)
 
     @property
+    def megabytes(self) -> int | None:
+        """How much there is to read; None when it is a part of files."""
+        return None if self.split else sum(path.stat().st_size for path in self.files) // 10**6
+
+    @property
     def fingerprint(self) -> str:
         """A hash of every text and their order."""
         files = [(path.suffix.lower(), cache.content_hash(path)) for path in self.files]

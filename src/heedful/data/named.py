@@ -115,15 +115,21 @@ def fetch(name: str, source: HubSource) -> Any:
     """Load a data set through `datasets`, or say in one line why that failed."""
     try:
         import datasets
+        from huggingface_hub import HfApi
+        from huggingface_hub.constants import HF_HUB_OFFLINE
     except ImportError:
         raise UserError(
-            f'task "{name}" is not here; {how_to_give(name)}, or pip install "heedful[hub]"'
+            f"task \"{name}\" is not here; {how_to_give(name)}, or pip install 'heedful[hub]'"
         ) from None
     try:
+        if (
+            not HF_HUB_OFFLINE
+        ):  # then datasets looks in its own cache; otherwise it would retry for half a minute
+            HfApi().dataset_info(source.id, timeout=10)
         return datasets.load_dataset(source.id)
-    except (OSError, ValueError, RuntimeError) as error:
+    except Exception as error:  # each version of the Hub's libraries has errors of its own
         reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise UserError(
-            f'task "{name}" is not here and the Hub gives no {source.id} ({shorten(reason[0], 80)}); '
-            f"{how_to_give(name)}"
+            f'task "{name}" is not here and {source.id} cannot be fetched from the Hub '
+            f"({shorten(reason[0], 80)}); {how_to_give(name)}"
         ) from None

@@ -116,7 +116,13 @@ def write_rows(
     pairs: list[str | None] = []
     targets: list[str | None] = []
     size = 0
-    with pa.ipc.new_file(sink, SCHEMA) as writer:
+    total = sheet.path.stat().st_size
+    bar = (
+        progress(f"reading {sheet.path.name} (MB)", total // 10**6)
+        if total > IN_MEMORY_BYTES
+        else nullcontext()
+    )
+    with pa.ipc.new_file(sink, SCHEMA) as writer, bar as shown:
 
         def flush() -> None:
             nonlocal size
@@ -124,6 +130,8 @@ def write_rows(
             writer.write_batch(pa.record_batch(columns, schema=SCHEMA))
             for values in (texts, pairs, targets):
                 values.clear()
+            if shown:
+                shown.advance(round(size / 10**6))
             size = 0
 
         for number, text, pair, label in read_examples(sheet, layout, change):
@@ -164,21 +172,13 @@ def read_examples(
 ) -> Iterator[tuple[int, str, str | None, str | None]]:
     """Yield (number, text, pair, label name) of every row, each checked."""
     paired, labelled = layout.pair is not None, layout.label is not None
-    done, total = 0, sheet.path.stat().st_size
-    big = total > IN_MEMORY_BYTES
-    with progress(f"reading {sheet.path.name} (MB)", total // 10**6) if big else nullcontext() as shown:
-        for number, values in sheet.rows(layout.columns()):
-            text = read_text(sheet, number, layout.text, values[0])
-            pair = read_text(sheet, number, layout.pair, values[1]) if paired else None
-            label = read_label(sheet, number, layout.label, values[-1]) if labelled else None
-            if change:
-                text, pair = change(text), change(pair) if pair is not None else None
-            yield number, text, pair, label
-            if shown:
-                done += len(text) + len(pair or "") + 4
-                if done > 10**6:
-                    shown.advance(done // 10**6)
-                    done %= 10**6
+    for number, values in sheet.rows(layout.columns()):
+        text = read_text(sheet, number, layout.text, values[0])
+        pair = read_text(sheet, number, layout.pair, values[1]) if paired else None
+        label = read_label(sheet, number, layout.label, values[-1]) if labelled else None
+        if change:
+            text, pair = change(text), change(pair) if pair is not None else None
+        yield number, text, pair, label
 
 
 def read_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str:

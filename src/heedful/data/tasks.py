@@ -80,7 +80,7 @@ def load_task(
     if rules.train_of:
         files.pop("test", None)  # published without labels; a part of train's file is test
     rows, sheets = read_files(files, wanted, rules)
-    parts = partition(place, rows, rules, mode, seed)
+    parts = partition(files, rows, rules, mode, seed)
     names = name_labels(sheets, rows) if rules.kind == "classify" else []
     shown = name_or_path if name_or_path in NAMED or name_or_path in WORLD else place.stem
     task = Task(
@@ -169,25 +169,25 @@ def read_files(
 Parts = dict[str, tuple[str, Index | None, str]]
 
 
-def partition(place: Path, rows: dict[str, Rows], rules: Rules, mode: Mode, seed: int) -> Parts:
+def partition(files: dict[str, Path], rows: dict[str, Rows], rules: Rules, mode: Mode, seed: int) -> Parts:
     """Decide which rows of which file each split has, and how to say it."""
     train = rows["train"]
     how = f"by content hash, seed {seed}" if mode == "hash" else "by order"
-    whole: Parts = {name: (name, None, "its own file") for name in rows}
+    whole: Parts = {name: (name, None, files[name].name) for name in rows}
     if rules.train_of:
         count = min(rules.train_of[0], round(len(train) * rules.train_of[0] / rules.train_of[1]))
         chosen, others = splits.smallest(train, count, seed, mode)
         cut = {"train": chosen, "test": others}
-        told = dict.fromkeys(cut, f"of {len(train):,} rows of train's file, {how}")
+        told = dict.fromkeys(cut, f"of the {len(train):,} of {files['train'].name}, {how}")
     elif len(rows) == 1:
         cut = splits.split_three(train, seed, mode)
-        told = dict.fromkeys(cut, f"80/10/10 of one file, {how}")
+        told = dict.fromkeys(cut, f"80/10/10 of {files['train'].name}, {how}")
     elif "dev" not in rows:
         cut = splits.carve_dev(train, seed, mode)
-        told = dict.fromkeys(cut, f"90/10 of train's file, {how}")
+        told = dict.fromkeys(cut, f"90/10 of {files['train'].name}, {how}")
     else:
         return whole
-    splits.refuse_empty(str(place), cut, len(train))
+    splits.refuse_empty(str(files["train"]), cut, len(train))
     parts = whole | {name: ("train", index, told[name]) for name, index in cut.items()}
     return {name: parts[name] for name in SPLIT_NAMES if name in parts}
 

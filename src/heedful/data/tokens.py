@@ -102,6 +102,7 @@ class Encoded:
     types: npt.NDArray[np.uint8] | None
     lengths: npt.NDArray[np.int64]
     truncated_rows: int
+    characters: int
 
 
 def write_tokens(
@@ -116,17 +117,20 @@ def write_tokens(
         ids = np.concatenate([np.array(one.ids, dtype) for one in found])
         types = np.concatenate([np.array(one.types, np.uint8) for one in found]) if typed else None
         return Encoded(
-            ids, types, np.array([len(one.ids) for one in found]), sum(one.truncated > 0 for one in found)
+            ids,
+            types,
+            lengths=np.array([len(one.ids) for one in found]),
+            truncated_rows=sum(one.truncated > 0 for one in found),
+            characters=sum(map(len, batch[0])),
         )
 
-    total, truncated = 0, 0
+    unit, whole = ("rows", len(texts)) if isinstance(texts, Split) else ("MB", texts.megabytes)
+    total, truncated, done = 0, 0, 0.0
     with (
         (folder / "ids.bin").open("wb") as ids,
         (folder / "types.bin").open("wb") as types,
         (folder / "offsets.bin").open("wb") as offsets,
-        progress(
-            f"tokenizing {texts.name} (texts)", len(texts) if isinstance(texts, Split) else None
-        ) as shown,
+        progress(f"tokenizing {Path(texts.name).name} ({unit})", whole) as shown,
     ):
         offsets.write(np.zeros(1, np.int64).tobytes())
         for found in in_order(encode, batches(texts)):
@@ -136,7 +140,8 @@ def write_tokens(
             ends = total + np.cumsum(found.lengths)
             offsets.write(ends.astype(np.int64).tobytes())
             total, truncated = int(ends[-1]), truncated + found.truncated_rows
-            shown.advance(len(found.lengths), f"{total:,} tokens")
+            done += len(found.lengths) if isinstance(texts, Split) else found.characters / 10**6
+            shown.advance(int(done) - shown.done, f"{total:,} tokens")
     facts = {"dtype": dtype, "types": typed, "truncated_rows": truncated}
     (folder / "facts.json").write_text(json.dumps(facts), "utf-8")
 

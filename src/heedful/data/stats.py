@@ -1,0 +1,161 @@
+"""What a task's data is like: sizes, labels, lengths, duplicates, examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.batches import padding_waste
+from heedful.data.splits import Split, content_key
+from heedful.data.tasks import Task
+from heedful.data.tokens import tokenize
+from heedful.errors import shorten
+
+if TYPE_CHECKING:
+    from heedful.text import Tokenizer
+
+PERCENTILES = (50, 90, 95, 99)
+EXAMPLES_A_LABEL = 3
+EXAMPLE_CHARS = 100
+COMMON_ANSWERS = 5
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A split in tokens: the length of each row (special tokens included), and how much text there is."""
+
+    lengths: Ints
+    tokens: int
+    unique: int
+
+
+def count_tokens(split: Split, tokenizer: Tokenizer | None) -> Counted:
+    """Count a split's tokens; without a tokenizer, words between white space."""
+    if tokenizer is None:
+        return count_words(split)
+    found = tokenize(split, tokenizer)
+    counts = found.counts(tokenizer.vocab_size)
+    counts[list(tokenizer.special_ids)] = 0
+    return Counted(found.lengths, int(counts.sum()), int(np.count_nonzero(counts)))
+
+
+def count_words(split: Split) -> Counted:
+    """Count a split's words between white space."""
+    lengths, seen = np.empty(len(split), np.int64), set()
+    for place, example in enumerate(split):
+        words = example.text.split() + (example.pair or "").split()
+        seen.update(words)
+        lengths[place] = len(words)
+    return Counted(lengths, int(lengths.sum()), len(seen))
+
+
+def describe(
+    task: Task, counted: dict[str, Counted], max_len: int, batch_size: int | None = None
+) -> dict[str, Any]:
+    """Gather the facts about a task; `counted` holds each split's `count_tokens`.
+
+    With `batch_size`, also the share of padding in train's batches under each strategy.
+    """
+    facts: dict[str, Any] = {
+        "task": task.name,
+        "kind": task.kind,
+        "labels": task.label_names,
+        "fingerprint": task.fingerprint,
+        "max_len": max_len,
+        "splits": {
+            name: split_facts(task, split, counted[name], max_len) for name, split in task.splits.items()
+        },
+        "shared": shared_facts(task),
+        "examples": examples(task),
+    }
+    if batch_size is not None:
+        cut = np.minimum(counted["train"].lengths, max_len)
+        facts["padding_waste"] = padding_waste(cut, batch_size=batch_size, seed=task.seed)
+    return facts
+
+
+def split_facts(task: Task, split: Split, counted: Counted, max_len: int) -> dict[str, Any]:
+    """Gather the facts about one split."""
+    keys = split.hashes()
+    facts: dict[str, Any] = {
+        "rows": len(split),
+        "how": split.how,
+        "tokens": counted.tokens,
+        "unique_tokens": counted.unique,
+        "lengths": {
+            "min": int(counted.lengths.min()),
+            "mean": round(float(counted.lengths.mean()), 1),
+            **{f"p{p}": int(np.percentile(counted.lengths, p, method="lower")) for p in PERCENTILES},
+            "max": int(counted.lengths.max()),
+        },
+        "truncated": float(np.mean(counted.lengths > max_len)),
+        "duplicates": len(keys) - len(np.unique(keys)),
+    }
+    if split.labels is not None:
+        counts = np.bincount(split.labels, minlength=len(task.label_names))
+        facts["label_counts"] = dict(zip(task.label_names, counts.tolist(), strict=True))
+        facts["contradictions"] = contradictions(keys, split.labels)
+    if split.answers is not None:
+        answers = Counter(split.answers)
+        facts["answers"] = len(answers)
+        facts["common_answers"] = dict(answers.most_common(COMMON_ANSWERS))
+    return facts
+
+
+def contradictions(keys: npt.NDArray[np.uint64], labels: npt.NDArray[np.int32]) -> int:
+    """Count the texts that occur with different labels."""
+    order = np.lexsort((labels, keys))
+    keys, labels = keys[order], labels[order]
+    differs = (keys[1:] == keys[:-1]) & (labels[1:] != labels[:-1])
+    return len(np.unique(keys[1:][differs]))
+
+
+def shared_facts(task: Task) -> dict[str, dict[str, int]]:
+    """Count what two splits have in common: whole rows, and in pairs also each text alone."""
+    found: dict[str, dict[str, int]] = {}
+    columns: dict[str, dict[str, npt.NDArray[np.uint64]]] = {"rows": {}}
+    for name, split in task.splits.items():
+        columns["rows"][name] = np.unique(split.hashes())
+        if split.pairs is not None:
+            columns.setdefault("first texts", {})[name] = hashed(split.texts)
+            columns.setdefault("second texts", {})[name] = hashed(split.pairs)
+    for one, other in combinations(task.splits, 2):
+        found[f"{one} and {other}"] = {
+            what: len(np.intersect1d(keys[one], keys[other], assume_unique=True))
+            for what, keys in columns.items()
+        }
+    return found
+
+
+def hashed(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
+    """Hash each text, each once."""
+    return np.unique(np.fromiter((content_key(0, text, None) for text in texts), np.uint64))
+
+
+def examples(task: Task) -> dict[str, list[str]]:
+    """Choose three of train a label, those with the smallest hashes, shortened for one line each."""
+    train = task.splits["train"]
+    order = np.argsort(train.hashes(), kind="stable")
+    if train.labels is None:
+        return {"": [show(train, int(place)) for place in order[:EXAMPLES_A_LABEL]]}
+    found = {}
+    for number, name in enumerate(task.label_names):
+        chosen = order[train.labels[order] == number][:EXAMPLES_A_LABEL]
+        found[name] = [show(train, int(place)) for place in chosen]
+    return found
+
+
+def show(split: Split, place: int) -> str:
+    """Write one example in one line."""
+    example = split[place]
+    parts = [part for part in (example.text, example.pair, example.answer) if part is not None]
+    marks = [shorten(" ".join(part.split()), EXAMPLE_CHARS) for part in parts]
+    return (" -> " if example.answer is not None else " | ").join(marks)

@@ -1,0 +1,165 @@
+"""What a result must beat: chance, train's most frequent label, a logistic regression on words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+
+from heedful.data.splits import Split
+from heedful.data.tasks import Task
+
+# Scripts without spaces between words: one character is one feature.
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+|[^\w\s]")
+TRAIN_ROWS = 50_000
+L2 = 0.3
+MAX_STEPS = 100
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+class BagOfWords:
+    """Multinomial logistic regression on the words of a text, and of its pair, their order forgotten.
+
+    A feature is log(1 + count) times the word's inverse document frequency, each row of length 1; the words
+    of the second text are features of their own. The loss is convex and starts from zero, so that the same
+    rows always give the same classifier.
+    """
+
+    def __init__(self, l2: float = L2) -> None:
+        self.l2 = l2
+        self.places: dict[str, int] = {}
+        self.idf: Floats = np.empty(0)
+        self.weights: Floats = np.empty((0, 0))
+
+    def fit(
+        self, texts: Iterable[str], pairs: Iterable[str] | None, labels: Ints, n_classes: int
+    ) -> BagOfWords:
+        """Learn from labelled texts."""
+        rows = [count(*row) for row in joined(texts, pairs)]
+        seen = Counter(word for row in rows for word in row)
+        self.places = {word: place for place, word in enumerate(sorted(seen))}
+        documents = np.fromiter((seen[word] for word in self.places), np.float64, len(self.places))
+        self.idf = np.log((1 + len(rows)) / (1 + documents)) + 1
+        x = self.features(rows)
+        self.weights = fit_softmax(x, np.asarray(labels), n_classes, self.l2)
+        return self
+
+    def features(self, rows: Sequence[Counter[str]]) -> csr_matrix:
+        """Turn word counts into rows of length 1; words never seen are dropped."""
+        ends, columns, values = [0], [], []
+        for row in rows:
+            known = [(self.places[word], n) for word, n in row.items() if word in self.places]
+            columns += [place for place, _ in known]
+            values += [n for _, n in known]
+            ends.append(len(columns))
+        at = np.array(columns, np.int64)
+        weights = np.log1p(np.array(values, np.float64)) * self.idf[at]
+        lengths = np.sqrt(np.add.reduceat(np.append(weights**2, 0), ends[:-1]) * (np.diff(ends) > 0))
+        weights /= np.repeat(np.maximum(lengths, 1e-12), np.diff(ends))
+        return csr_matrix((weights, at, ends), shape=(len(rows), len(self.places)))
+
+    def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Ints:
+        """Give the most probable class of each text."""
+        scores = scored(self.features([count(*row) for row in joined(texts, pairs)]), self.weights)
+        best: Ints = np.argmax(scores, axis=1).astype(np.int32)
+        return best
+
+
+def joined(texts: Iterable[str], pairs: Iterable[str] | None) -> Iterable[tuple[str, str]]:
+    """Put texts and pairs side by side."""
+    return zip(texts, pairs, strict=True) if pairs is not None else ((text, "") for text in texts)
+
+
+def count(text: str, pair: str) -> Counter[str]:
+    """Count the words of both texts; a mark tells the second's from the first's."""
+    words = Counter(WORD.findall(text.lower()))
+    words.update("\0" + word for word in WORD.findall(pair.lower()))
+    return words
+
+
+def scored(x: csr_matrix, weights: Floats) -> Floats:
+    """Give each class's score; the last row of the weights is the bias."""
+    found: Floats = x @ weights[:-1] + weights[-1]
+    return found
+
+
+def fit_softmax(x: csr_matrix, labels: npt.NDArray[np.integer], n_classes: int, l2: float) -> Floats:
+    """Minimise the summed cross-entropy plus l2/2 times the squared weights, the bias apart, with L-BFGS."""
+    n, d = x.shape
+    right = np.zeros((n, n_classes))
+    right[np.arange(n), labels] = 1
+    transposed = x.T.tocsr()
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        weights = flat.reshape(d + 1, n_classes)
+        scores = scored(x, weights)
+        scores -= scores.max(axis=1, keepdims=True)
+        logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        error = np.exp(logs) - right
+        gradient = np.vstack([transposed @ error + l2 * weights[:-1], error.sum(axis=0)])
+        return float(-(logs * right).sum() + l2 / 2 * (weights[:-1] ** 2).sum()), gradient.ravel()
+
+    found = minimize(
+        loss, np.zeros((d + 1) * n_classes), jac=True, method="L-BFGS-B", options={"maxiter": MAX_STEPS}
+    )
+    best: Floats = found.x.reshape(d + 1, n_classes)
+    return best
+
+
+def chance(n_classes: int) -> float:
+    """Give the accuracy of a uniform guess."""
+    return 1 / n_classes
+
+
+def most_frequent(labels: Ints) -> int:
+    """Give the most frequent label, the first of equals."""
+    return int(np.bincount(labels).argmax())
+
+
+def baselines(task: Task, splits: Sequence[str] = ("dev", "test")) -> dict[str, dict[str, float]]:
+    """Score the baselines on each labelled split, learned from train alone (its first 50,000 rows).
+
+    Classification: `chance`, `majority` and `bag_of_words`, as accuracy. Text to text: `majority`, the exact
+    match of always giving train's most frequent answer.
+    """
+    train = task.splits["train"]
+    scored_on = [task.splits[name] for name in splits if name in task.splits]
+    if task.kind == "text2text":
+        answer = constant_answer(train)
+        return {
+            split.name: {"majority": sum(found == answer for found in split.answers) / len(split)}
+            for split in scored_on
+            if split.answers is not None
+        }
+    assert train.labels is not None
+    model = BagOfWords().fit(*first_texts(train), train.labels[:TRAIN_ROWS], len(task.label_names))
+    common = most_frequent(train.labels)
+    return {
+        split.name: {
+            "chance": chance(len(task.label_names)),
+            "majority": float(np.mean(split.labels == common)),
+            "bag_of_words": float(np.mean(model.predict(split.texts, split.pairs) == split.labels)),
+        }
+        for split in scored_on
+        if split.labels is not None
+    }
+
+
+def first_texts(split: Split) -> tuple[list[str], list[str] | None]:
+    """Give the texts that the classifier learns from."""
+    pairs = split.pairs
+    return list(islice(split.texts, TRAIN_ROWS)), None if pairs is None else list(islice(pairs, TRAIN_ROWS))
+
+
+def constant_answer(train: Split) -> str:
+    """Give train's most frequent answer, the first in the alphabet of equals."""
+    counts = Counter(train.answers or ())
+    return min(counts, key=lambda answer: (-counts[answer], answer))
