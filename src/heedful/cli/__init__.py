@@ -19,7 +19,7 @@ STATUS_USER_ERROR = 2
 STATUS_INTERRUPTED = 130
 
 COMMANDS = {
-    "list": ("heedful.cli.list:app", "What there is: attention mechanisms, models, families."),
+    "list": ("heedful.cli.listing:app", "What there is: attention mechanisms, models, families."),
     "inspect": (
         "heedful.cli.inspect:inspect",
         "A model's family, sizes, parameters by part, and what was loaded.",
