@@ -1,0 +1,111 @@
+"""The command itself: quick, helpful, and clear about mistakes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from heedful.cli import COMMANDS
+
+
+def test_help_never_imports_torch_and_is_quick() -> None:
+    code = "import sys; from heedful.cli import main; main(['--help']); sys.exit('torch' in sys.modules)"
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        times.append(time.perf_counter() - start)
+        assert done.returncode == 0, done.stderr
+        assert "Usage: heedful COMMAND" in done.stdout
+    assert min(times) < 0.4
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_without_torch(command: str) -> None:
+    code = f"import sys; from heedful.cli import main; main([{command!r}, '--help']); sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Usage: heedful" in done.stdout
+
+
+def test_importing_heedful_is_quick_and_without_torch() -> None:
+    code = "import sys, heedful; assert 'torch' not in sys.modules; heedful.models.load; assert 'torch' in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("arguments", "line"), [
+    (["lst"], 'heedful: unknown command "lst"; did you mean "list"?'),
+    (["list", "attention"], "attentions"),
+    (["inspect"], "MODEL"),
+    (["inspect", "minilm", "--atention", "softmax"], "--attention"),
+    (["inspect", "minilm", "--attention", "sofmax"], 'did you mean "softmax"?'),
+    (["inspect", "minilm", "--attention", "performer:feature=3"], "features"),
+    (["inspect", "minilm", "--attention", "performer:features=x"], "features takes int"),
+    (["inspect", "no/such/model/x"], 'no model folder "no/such/model/x"'),
+    (["inspect", "minilm", "--head", "classfy"], 'did you mean "classify"?'),
+    (["inspect", "char-gpt", "--head", "masked"], 'head "masked" needs an encoder'),
+    (["export", "modern-gpt", "/tmp/nowhere-heedful"], "cannot be exported for transformers"),
+])  # fmt: skip
+def test_a_mistake_gets_one_line_and_status_two(
+    heedful: Callable[..., object], arguments: list[str], line: str
+) -> None:
+    done = heedful(*arguments)
+    assert done.status == 2
+    assert done.out == ""
+    assert done.err.startswith("heedful: ")
+    assert done.err.count("\n") == 1
+    assert line in done.err
+
+
+def test_an_unreachable_model_says_what_to_do(
+    heedful: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    done = heedful("inspect", "some-org/some-model")
+    assert done.status == 2
+    assert "go online once, or put its folder at $HEEDFUL_MODELS/some-org/some-model" in done.err
+
+
+def test_models_are_found_below_heedful_models(heedful: Callable[..., object], tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    assert heedful("export", "bert-tiny", tmp_path / "org" / "name").status == 0
+    monkeypatch.setenv("HEEDFUL_MODELS", str(tmp_path))
+    done = heedful("inspect", "org/name", "--json")
+    assert json.loads(done.out)["family"] == "bert"
+
+
+def test_list_attentions_names_every_mechanism_with_its_paper(heedful: Callable[..., object]) -> None:
+    from heedful.attention import MECHANISMS
+
+    facts = json.loads(heedful("list", "attentions", "--json").out)
+    assert [f["name"] for f in facts] == list(MECHANISMS)
+    table = heedful("list", "attentions").out
+    for name, cls in MECHANISMS.items():
+        assert name in table
+        assert cls.paper.split(",")[0].split("(")[0].strip() in table
+
+
+def test_list_models_counts_what_load_builds(heedful: Callable[..., object]) -> None:
+    from heedful import models
+
+    facts = {f["name"]: f for f in json.loads(heedful("list", "models", "--json").out)}
+    for name in ("minilm", "tinybert", "char-gpt", "t5-mini", "modern-gpt"):
+        assert facts[name]["body_parameters"] == sum(p.numel() for p in models.load(name).parameters())
+    assert heedful("list", "models").status == 0
+    assert "BertForMaskedLM" in heedful("list", "families").out
+
+
+def test_inspect_counts_add_up(heedful: Callable[..., object]) -> None:
+    facts = json.loads(heedful("inspect", "minilm", "--json").out)
+    assert facts["family"] == "bert"
+    assert facts["parameters"]["total"] == sum(facts["parameters"]["parts"].values()) == 22_713_216
+    assert facts["new"] == []
+    assert facts["ignored"] == ["embeddings.position_ids"]
+    swapped = json.loads(heedful("inspect", "minilm", "--attention", "performer", "--json").out)
+    assert swapped["attention"] == "performer"
+    assert not swapped["exports_to_transformers"]
+    assert "22,713,216" in heedful("inspect", "minilm", "--details").out
