@@ -94,12 +94,12 @@ def train(
     size = plan.size if vocab_size is None else vocab_size
     specials = [*plan.specials, *(f"<extra_id_{i}>" for i in range(n_sentinels))]
     least = len(specials) + (len(ALL_BYTES) if kind == "bpe" else 1)
-    if size < least:
-        raise too_small(size, least, kind, n_sentinels)
     order = Order(size, min_count or plan.min_count or 1, specials, lowercase, punctuation)
+    if size < least:
+        raise too_small(order, kind, least)
     backend = plan.build(not_empty(texts), order)
     if backend.get_vocab_size() > size:
-        raise too_small(size, backend.get_vocab_size(), kind, n_sentinels)
+        raise too_small(order, kind, backend.get_vocab_size())
     backend.add_special_tokens(specials)
     if plan.template:
         first, last = plan.roles["bos"], plan.roles["eos"]
@@ -113,15 +113,16 @@ def train(
     )
 
 
-def too_small(size: int, least: int, kind: str, n_sentinels: int) -> UserError:
+def too_small(order: Order, kind: str, least: int) -> UserError:
     """Build the error for a vocabulary that cannot hold what must be in it."""
     parts = "the special tokens" if kind in ("word", "char") else "the special tokens and every character"
     if kind == "bpe":
         parts = "the special tokens and the 256 bytes"
+    n_sentinels = sum(token.startswith("<extra_id_") for token in order.specials)
     fewer = f"; --sentinels 0 saves {n_sentinels}" if n_sentinels else ""
     other = "; --kind bpe needs no characters" if kind in ("wordpiece", "unigram") and least > 361 else ""
     return UserError(
-        f"vocabulary size {size:,} is too small for {kind}: {parts} need {least:,}{fewer}{other}"
+        f"vocabulary size {order.size:,} is too small for {kind}: {parts} need {least:,}{fewer}{other}"
     )
 
 
@@ -183,6 +184,7 @@ def wordpiece(texts: Iterator[str], order: Order) -> Backend:
         vocab_size=order.size,
         min_frequency=order.min_count,
         special_tokens=order.specials,
+        initial_alphabet=alphabet,
         show_progress=False,
     )
     learner = Backend(models.BPE())
@@ -209,7 +211,7 @@ def repeated(counted: Iterable[tuple[str, int]]) -> Iterator[str]:
 def unigram(texts: Iterator[str], order: Order) -> Backend:
     """Unigram language model with sentencepiece's conventions: NFKC, one space between words, `▁` for it.
 
-    The library sums likelihoods in an order that differs in every process: scores are rounded to four
+    The library sums likelihoods in an order that differs in every process. Scores are rounded to four
     decimals and equal ones ordered by spelling, so that the file is the same each time.
     """
     steps = [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " ")]
@@ -223,11 +225,28 @@ def unigram(texts: Iterator[str], order: Order) -> Backend:
         unk_token="<unk>",
         show_progress=False,
     )
-    learner.train_from_iterator(texts, trainer)
-    learned = {piece: round(score, 4) for piece, score in json.loads(learner.to_str())["model"]["vocab"]}
-    pieces = sorted(
-        (item for item in learned.items() if item[0] not in order.specials), key=lambda i: (-i[1], i[0])
-    )
+    try:
+        learner.train_from_iterator(texts, trainer)
+    except Exception as error:  # the library raises bare exceptions
+        if "not large enough to contain all chars" not in str(error):
+            raise
+        words = json.loads(trainer.__getstate__())["UnigramTrainer"]["words"]
+        raise too_small(order, "unigram", len(order.specials) + len(set("".join(words)))) from None
+    learned = json.loads(learner.to_str())["model"]["vocab"]
+    lowest = min(score for _, score in learned)
+    # Characters that were not learned get the lowest score, which the library raises by 0.0001 from each to
+    # the next in the order of a hash table.
+    raised = lowest + 1e-4 * (1 + sum(len(piece) == 1 for piece, _ in learned))
+    pieces = [
+        (piece, round(lowest if len(piece) == 1 and score < raised else score, 4))
+        for piece, score in learned
+        if piece not in order.specials
+    ]
+    # Every character stays, then the likeliest pieces: the library forgets the size once characters fill it.
+    pieces.sort(key=lambda item: (len(item[0]) > 1, -item[1], item[0]))
+    characters = sum(len(piece) == 1 for piece, _ in pieces)
+    pieces = pieces[: max(characters, order.size - len(order.specials))]
+    pieces.sort(key=lambda item: (-item[1], item[0]))
     backend = Backend(
         models.Unigram([*((s, 0.0) for s in order.specials), *pieces], unk_id=order.specials.index("<unk>"))
     )
@@ -258,7 +277,8 @@ def listed(texts: Iterator[str], order: Order, splitter: pre_tokenizers.PreToken
     units = [unit for unit, n in counted if n >= order.min_count and unit not in order.specials]
     if not units:
         raise UserError(
-            f"nothing occurs {order.min_count:,} times; the most frequent {counted[0][1]:,} times"
+            f"nothing occurs {order.min_count:,} times, the most frequent only {counted[0][1]:,}; "
+            "lower the minimum count"
         )
     kept = [*order.specials, *units[: order.size - len(order.specials)]]
     backend = Backend(models.WordLevel({unit: i for i, unit in enumerate(kept)}, unk_token=unk))
