@@ -39,9 +39,13 @@ def test_a_full_disk_costs_nothing_that_was_written(small_disk: Path) -> None:
         (folder / "model").write_bytes(b"x" * 50_000)
         seal(folder)
     with JsonLines(small_disk / "metrics.jsonl") as log:
-        with pytest.raises(WriteError, match=r"metrics.jsonl: cannot be written \(No space left on device\)"):
+
+        def fill() -> None:
             for step in range(100_000):
                 log.append({"step": step, "text": "y" * 100})
+
+        with pytest.raises(WriteError, match=r"metrics.jsonl: cannot be written \(No space left on device\)"):
+            fill()
         with pytest.raises(WriteError, match=r"results.json: cannot be written \(No space left on device\)"):
             write_json(small_disk / "results.json", {"value": "z" * 100_000})
         with pytest.raises(WriteError, match="best: cannot be written"), new_folder(best) as folder:

@@ -124,7 +124,7 @@ def test_of_many_processes_exactly_one_gets_the_lease(tmp_path: Path, expired: b
     if expired:
         for i in range(rounds):
             age(claimed(tmp_path / f"x-{i}"), 61)
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     start, won = context.Barrier(processes), context.Array("i", rounds)
     workers = [
         context.Process(target=contend, args=(str(tmp_path / "x"), start, won, rounds))

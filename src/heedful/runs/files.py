@@ -28,9 +28,9 @@ class WriteError(UserError):
 
 def write_error(path: Path, error: OSError) -> WriteError:
     """Say in one line which file could not be written, and why."""
-    return WriteError(
-        f"{path}: cannot be written ({error.strerror or error}); what was there before is intact"
-    )
+    blocked = isinstance(error, FileExistsError | NotADirectoryError)
+    reason = "a part of its path is a file" if blocked else error.strerror or str(error)
+    return WriteError(f"{path}: cannot be written ({reason}); what was there before is intact")
 
 
 def beside(path: Path) -> Path:
