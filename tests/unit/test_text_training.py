@@ -108,7 +108,7 @@ def test_wordpiece_learns_what_the_librarys_own_trainer_learns() -> None:
     )
     ours = train(lines, kind="wordpiece", vocab_size=150, sentinels=0)
     mine, library = set(ours.pieces(range(150))), set(theirs.get_vocab())
-    assert len(mine & library) >= 148  # equal counts are decided by chance in theirs
+    assert len(mine & library) >= 148  # equal counts are decided by chance in theirs, by order in ours
     text = " ".join(lines[:200])
     assert abs(len(ours.encode(text, special=False).ids) / len(theirs.encode(text).ids) - 1) < 0.01
 
