@@ -99,6 +99,8 @@ def test_show_never_sends_control_characters(heedful: Run, notes: Path, tmp_path
     done = heedful("tokenizer", "show", tmp_path / "made", "a\x1b]0;title\x07 \u202e b\n[red]c")
     assert not set("\x1b\x07\u202e") & set(done.out)
     assert "\\x1b" in done.out
+    done = heedful("tokenizer", "show", tmp_path / "made", "bytes of another encoding: \udcff")
+    assert (done.status, len(done.err.splitlines())) == (2, 1)
 
 
 def test_pieces_are_coloured_in_turn_on_a_terminal_and_wrapped_to_its_width() -> None:

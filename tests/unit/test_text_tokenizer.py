@@ -42,6 +42,16 @@ def test_pairs_must_be_as_many_as_texts() -> None:
 
 
 @kinds
+def test_half_a_surrogate_pair_is_one_line_here_and_in_training(kind: str) -> None:
+    with pytest.raises(UserError, match=r'not valid Unicode: "a \\ud800"'):
+        MADE[kind].encode_batch(["fine"], ["a \ud800"])
+    with pytest.raises(UserError, match=r'not valid Unicode: "a \\ud800"'):
+        train([*CORPUS, "a \ud800"], kind=kind)
+    with pytest.raises(TypeError, match="must be a string, not NoneType"):
+        MADE[kind].encode_batch(["fine", None])  # type: ignore[list-item]
+
+
+@kinds
 @pytest.mark.parametrize("max_len", [3, 5, 8, 30])
 def test_cutting_keeps_the_frame_and_counts_what_it_cut(kind: str, max_len: int) -> None:
     made = MADE[kind]

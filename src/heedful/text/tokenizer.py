@@ -14,7 +14,7 @@ from typing import Any
 import tokenizers
 from tokenizers import processors
 
-from heedful.errors import UserError
+from heedful.errors import UserError, shorten
 
 ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
 KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
@@ -151,7 +151,10 @@ class Tokenizer:
             raise UserError(
                 f"max_len {max_len} is too small: this tokenizer adds {added} special tokens itself"
             )
-        encoded = self.backend.encode_batch_fast(inputs, add_special_tokens=special)
+        try:
+            encoded = self.backend.encode_batch_fast(inputs, add_special_tokens=special)
+        except TypeError:
+            raise invalid([*texts, *(pairs or ())]) from None
         plain = pairs is None and self._types_of_one == {0}
         limit = max_len if max_len is not None else max(map(len, encoded), default=0)
         return [
@@ -192,6 +195,18 @@ class Tokenizer:
         write(folder / "tokenizer.json", self.backend.to_str(pretty=True))
         write(folder / "tokenizer_config.json", json.dumps(config, indent=2, ensure_ascii=False))
         write(folder / "special_tokens_map.json", json.dumps(named, indent=2, ensure_ascii=False))
+
+
+def invalid(texts: Iterable[object]) -> Exception:
+    """Build the error for a text with half of a surrogate pair, which is no character; else for no text."""
+    for text in texts:
+        if not isinstance(text, str):
+            return TypeError(f"a text must be a string, not {type(text).__name__}")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return UserError(f'not valid Unicode: "{shorten(text)}"')
+    return TypeError("texts must be strings")
 
 
 def cut(encoded: tokenizers.Encoding, max_len: int) -> Encoding:

@@ -10,7 +10,7 @@ from itertools import chain
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from tokenizers import Tokenizer as Backend
 
-from heedful.errors import UserError, unknown
+from heedful.errors import UserError, shorten, unknown
 from heedful.text.tokenizer import NO_TYPES, ONE_CHARACTER, WITH_TYPES, Tokenizer
 
 ALL_BYTES = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -97,7 +97,10 @@ def train(
     order = Order(size, min_count or plan.min_count or 1, specials, lowercase, punctuation)
     if size < least:
         raise too_small(order, kind, least)
-    backend = plan.build(not_empty(texts), order)
+    try:
+        backend = plan.build(not_empty(texts), order)
+    except UnicodeEncodeError as error:
+        raise UserError(f'a text of the corpus is not valid Unicode: "{shorten(error.object)}"') from None
     if backend.get_vocab_size() > size:
         raise too_small(order, kind, backend.get_vocab_size())
     backend.add_special_tokens(specials)
