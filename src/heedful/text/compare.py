@@ -169,8 +169,8 @@ def answer(best: Measured, own: Measured, sample: Sample) -> Answer:
     low, high = saving - 1.96 * error, saving + 1.96 * error
     numbers = (
         f"on held-out lines {best.name} needs {best.tokens_a_word:.2f} tokens a word, "
-        f"one {own.name} {own.tokens_a_word:.2f} ({100 * saving:.0f} % fewer, "
-        f"95 % interval {100 * low:.0f} to {100 * high:.0f} %)"
+        f"one {own.name} {own.tokens_a_word:.2f} ({100 * saving:.1f} % saved, "
+        f"95 % interval {100 * low:.1f} to {100 * high:.1f})"
     )
     if best.unknown > TOO_MANY_UNKNOWN:
         verdict = "yes"
