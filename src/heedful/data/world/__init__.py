@@ -1,0 +1,113 @@
+"""A world of our own: an invented but consistent one, so that everything runs with no download.
+
+People with names, births, trades and relations, and their biographies; yes/no questions with passages;
+reviews with stars; sentences with a sentiment. Each task has the form of a named one and a known best result.
+A seed gives the same bytes for ever; what they are changes only with `VERSION`.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from heedful.data import cache
+from heedful.data.world.files import (
+    Facts,
+    write_birthplaces,
+    write_boolq,
+    write_facts,
+    write_reviews,
+    write_sentiment,
+)
+from heedful.data.world.people import STRANGERS, World
+from heedful.errors import UserError, shorten, unknown
+
+VERSION = 1
+PEOPLE = 2000
+FEWEST_PEOPLE, MOST_PEOPLE = 20, STRANGERS - 100_000
+FACTS = "world.json"
+
+__all__ = ["FACTS", "PEOPLE", "TASKS", "VERSION", "World", "make_world", "task_folder"]
+
+Writer = Callable[[Path, World, int], Facts]
+TASKS: dict[str, Writer] = {
+    "birthplaces": partial(write_birthplaces, people=PEOPLE),
+    "boolq": write_boolq,
+    "reviews": write_reviews,
+    "sentiment": write_sentiment,
+}
+
+
+def make_world(
+    folder: Path, *, people: int = PEOPLE, seed: int = 0, name_signal: float = 0.0, overwrite: bool = False
+) -> Facts:
+    """Make a world in `folder`, a folder a task, whole or not at all; gives what `world.json` says about it.
+
+    `name_signal` is the probability that a person was born in the country that the surname's ending hints at.
+    """
+    if not FEWEST_PEOPLE <= people <= MOST_PEOPLE:
+        raise UserError(f"--people is {people}; a world has from {FEWEST_PEOPLE} to {MOST_PEOPLE:,} people")
+    if seed < 0:
+        raise UserError(f"--seed is {seed}; it is a whole number from 0 on")
+    if not 0 <= name_signal <= 1:
+        raise UserError(f"--name-signal is {name_signal}; it is a probability, from 0 to 1")
+    folder = folder.expanduser()
+    check_place(folder, overwrite)
+    world = World(seed, name_signal)
+    facts = heading(seed, people, name_signal)
+    writers: dict[str, Writer] = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
+    beside: Path | None = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
+        made = beside / folder.name  # a temporary folder is private; the one inside it has the usual rights
+        made.mkdir()
+        for task, write in writers.items():
+            (made / task).mkdir()
+            facts["tasks"][task] = write(made / task, world, seed)
+        write_facts(made / FACTS, facts)
+        check_place(folder, overwrite)
+        if overwrite and folder.is_dir():
+            shutil.rmtree(folder)
+        made.rename(folder)
+    except OSError as error:
+        raise UserError(f"{shorten(str(folder))}: cannot be written ({error.strerror or error})") from None
+    finally:
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
+    return facts
+
+
+def check_place(folder: Path, overwrite: bool) -> None:
+    """Refuse to write over anything but an empty folder, or an older world when asked to."""
+    shown = shorten(str(folder))
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise UserError(f"{shown}: is not a folder; give a new one")
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if not (folder / FACTS).is_file():
+        raise UserError(f"{shown}: is not empty and holds no world; give a new folder")
+    if not overwrite:
+        raise UserError(f"{shown}: holds a world already; --overwrite makes it anew")
+
+
+def task_folder(name: str, seed: int = 0) -> Path:
+    """Give the folder of a task of the default world, such as `world/boolq`, made on first use and kept."""
+    task = name.removeprefix("world/")
+    if task not in TASKS:
+        raise unknown("world task", name, (f"world/{known}" for known in TASKS))
+
+    def build(folder: Path) -> None:
+        facts = heading(seed, PEOPLE, 0.0)
+        facts["tasks"][task] = TASKS[task](folder, World(seed), seed)
+        write_facts(folder / FACTS, facts)
+
+    return cache.entry("world", f"v{VERSION}-s{seed}/{task}", build)
+
+
+def heading(seed: int, people: int, name_signal: float) -> Facts:
+    """Say what makes a world the one it is."""
+    return {"version": VERSION, "seed": seed, "people": people, "name_signal": name_signal, "tasks": {}}

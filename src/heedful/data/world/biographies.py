@@ -1,0 +1,157 @@
+"""Biographies: the facts of a person in one line of prose, in many paraphrases.
+
+The line begins with the name. The birth place stands in the first sentence, mostly, or in the second; towns
+where somebody studied, lived or died stand beside it, so that a place alone says nothing.
+"""
+
+from __future__ import annotations
+
+from heedful.data.world.draws import Draws
+from heedful.data.world.people import MONTHS, Date, Person
+from heedful.data.world.sentences import (
+    BIRTH,
+    CHILD_OF,
+    DEATH,
+    FRIEND_OF,
+    HOME,
+    LATE_BIRTH,
+    MARRIED_TO,
+    OPENING,
+    PARENT_OF,
+    PUPIL_OF,
+    SIBLING_OF,
+    STUDY,
+    TRADE,
+    WORK,
+)
+from heedful.data.world.text import capital
+
+SEASONS = ("winter", "spring", "summer", "autumn")
+
+
+def biography(person: Person, draws: Draws) -> str:
+    """Tell a life in one line, beginning with the name."""
+    words = vocabulary(person, draws)
+    if draws.below(100) < 92:
+        lead = draws.pick(BIRTH).format_map(words)
+    else:
+        lead = f"{draws.pick(OPENING).format_map(words)} {say(LATE_BIRTH, words, draws)}"
+    more: list[str] = []
+    for templates, told in ((TRADE, person.trade.noun), (WORK, person.work), (STUDY, None), (HOME, None)):
+        if draws.below(100) < 45 and (told is None or told not in lead):
+            more.append(say(templates, words, draws))
+    if draws.below(100) < 65:
+        relation(person, words, draws, more)
+    if len(more) > 1:
+        more = draws.several(more, len(more))
+    if person.death is not None and draws.below(100) < 60:
+        more.append(say(DEATH, words, draws))
+    return f"{person.name}. {' '.join([lead, *more])}"
+
+
+def say(templates: tuple[str, ...], words: dict[str, str], draws: Draws) -> str:
+    """Write one sentence about the person; its subject is the pronoun or the surname."""
+    words["S"] = words["surname"] if draws.below(100) < 30 else words["He"]
+    return draws.pick(templates).format_map(words)
+
+
+def relation(person: Person, words: dict[str, str], draws: Draws, sentences: list[str]) -> None:
+    """Add a sentence about one of the person's relations, if there are any."""
+    known: list[tuple[tuple[str, ...], Person]] = [(CHILD_OF, p) for p in person.parents]
+    known += [(PARENT_OF, p) for p in person.children]
+    known += [(SIBLING_OF, p) for p in person.siblings]
+    known += [(t, p) for t, p in ((MARRIED_TO, person.spouse), (PUPIL_OF, person.teacher)) if p is not None]
+    if person.friend is not None:
+        known.append((FRIEND_OF, person.friend))
+    if not known:
+        return
+    templates, other = draws.pick(known)
+    hers, theirs = person.gender == "f", other.gender == "f"
+    older = person.birth < other.birth
+    words.update(
+        other=other.name,
+        other_trade=other.trade.noun,
+        a_other_trade=other.trade.phrase,
+        parent="mother" if theirs else "father",
+        parent_self="mother" if hers else "father",
+        son="daughter" if hers else "son",
+        other_son="daughter" if theirs else "son",
+        brother="sister" if hers else "brother",
+        other_brother="sister" if theirs else "brother",
+        elder="elder" if older else "younger",
+        other_elder="younger" if older else "elder",
+        wife="wife" if theirs else "husband",
+    )
+    sentences.append(say(templates, words, draws))
+
+
+def vocabulary(person: Person, draws: Draws) -> dict[str, str]:
+    """Collect what templates may say about a person alone."""
+    town = person.birthplace
+    style = draws.below(10)
+    if style < 6:
+        at = at_first = town.name
+    elif style < 8:
+        at = at_first = f"{town.name}, {town.country}"
+    elif style < 9:
+        at = at_first = f"{town.name} in {town.country}"
+    else:
+        at, at_first = f"the town of {town.name}", f"The town of {town.name}"
+    when = spelled(person.birth, draws)
+    words = {
+        "name": person.name,
+        "surname": person.surname,
+        "town": town.name,
+        "at": at,
+        "at_first": at_first,
+        "adjective": town.adjective,
+        "when": when,
+        "When": capital(when),
+        "year": str(person.birth[0]),
+        "trade": person.trade.noun,
+        "a_trade": person.trade.phrase,
+        "work": person.work,
+        "studied": person.studied.name,
+        "lived": person.lived.name,
+        "died": person.died.name,
+    }
+    words.update(FEMALE if person.gender == "f" else MALE)
+    death = person.death
+    if death is None:
+        words["is"] = "is"
+        words["years"] = f"born {person.birth[0]}"
+        return words
+    words["is"] = "was"
+    words["years"] = f"{person.birth[0]}–{death[0]}"
+    when = spelled(death, draws)
+    words["dead_when"], words["When_dead"] = when, capital(when)
+    words["age"] = str(death[0] - person.birth[0] - (death[1:] < person.birth[1:]))
+    words["after_death"] = str(death[0] + 1)
+    return words
+
+
+FEMALE = {
+    "he": "she",
+    "He": "She",
+    "him": "her",
+    "his": "her",
+    "His": "Her",
+    "himself": "herself",
+    "man": "woman",
+}
+MALE = {"he": "he", "He": "He", "him": "him", "his": "his", "His": "His", "himself": "himself", "man": "man"}
+
+
+def spelled(date: Date, draws: Draws) -> str:
+    """Say when something happened, more or less exactly."""
+    year, month, day = date
+    style = draws.below(8)
+    if style < 3:
+        return f"on {day} {MONTHS[month]} {year}"
+    if style < 5:
+        return f"in {year}"
+    if style < 6:
+        return f"in {MONTHS[month]} {year}"
+    if style < 7:
+        return f"on {MONTHS[month]} {day}, {year}"
+    return f"in the {SEASONS[(month + 1) // 3 % 4]} of {year}"

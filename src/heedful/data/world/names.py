@@ -1,0 +1,132 @@
+"""Invented names of people, towns and countries, from syllables that each seed combines in its own way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from heedful.data.world.draws import Draws, Source, mix, running_sums
+from heedful.data.world.text import words
+
+ONSETS = words(
+    "B Br C Cr D Dr F Fl G Gr H J K L M N P Pr R S St T Tr V W Y Z Th Sh Ch Gl Kr Sk Sv Pl Al El Or Is Ar"
+)
+VOWELS = words("a e i o u")
+DIPHTHONGS = words("ae ei ia ou ea")
+ACCENTED = ("ö", "é", "å", "ü")
+MIDDLES = words(
+    "b d g k l m n r s t v z ld lm ln lt lv mb md nd ng nk nt nv rd rg rk rl rm rn rt rv sk sm st th "
+    "tr vr zd br dr gl kl ll mm rr ss pp sh ch"
+)
+SHORT_MIDDLES = MIDDLES[:12]
+GIVEN_ENDINGS = {
+    "f": words("a ena ia ina ela ora eth is une ysa ette"),
+    "m": words("o an ar ik us en or ald im eo ast"),
+}
+SURNAME_ENDINGS = words(
+    "ane escu ovar ikka und erro elin ask yth aud anto ovic eel umbe arsky ingham osk uld etti aine "
+    "ewar ossi ath eide umar ellis onde ygg ault ezza ier orrow immel ubat ekken anza ophe ild usk "
+    "etsu"
+)
+TOWN_ENDINGS = words(
+    "haven ford mouth wick stead dale grad by mere fell holt bridge minster thorpe burgh ona anza "
+    "ello um ice ravik ola eau itz ovo"
+)
+TOWN_FORMS = ("{}",) * 24 + ("Port {}", "Upper {}", "New {}", "{} Sands", "{} Hill", "Lower {}")
+COUNTRY_ENDINGS = (
+    ("ia", "ian"),
+    ("land", "landic"),
+    ("ary", "arian"),
+    ("mark", "markish"),
+    ("ova", "ovan"),
+    ("esse", "essian"),
+    ("or", "orese"),
+    ("eth", "ethian"),
+)
+
+COUNTRIES, TOWNS_EACH = 20, 10
+GIVEN_NAMES = 1000
+"""For each gender."""
+ENDINGS_EACH = len(SURNAME_ENDINGS) // COUNTRIES
+HOUSEHOLD = 8
+"""Given names that a household takes from its surname's stock; no household is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Town:
+    """A place to be born in, with its share of all births."""
+
+    name: str
+    country: str
+    adjective: str
+    share: float
+
+
+class Names:
+    """The names of one seed.
+
+    A surname is a root and an ending, and the ending belongs to a country. No two people have the same name:
+    a household's number gives its root and, once all roots are used, the next given names of that root's
+    stock.
+    """
+
+    def __init__(self, seed: int) -> None:
+        draws = Source(seed, "names").at(0)
+        onsets, vowels = draws.several(ONSETS, 34), [*VOWELS, *draws.several(DIPHTHONGS, 2)]
+        middles = draws.several(MIDDLES, 40)
+        accent = draws.pick(ACCENTED)
+        self.roots = [o + v + m for v in vowels for o in onsets for m in middles]
+        self.roots += [o + accent + m for o in onsets[::2] for m in middles]
+        self.stride = stride(len(self.roots))
+        endings = draws.several(SURNAME_ENDINGS, len(SURNAME_ENDINGS))
+        self.endings = [endings[at : at + ENDINGS_EACH] for at in range(0, len(endings), ENDINGS_EACH)]
+        stems = [o + v + m for o in onsets for v in vowels for m in SHORT_MIDDLES]
+        self.given = {
+            gender: [stem + draws.pick(endings) for stem in draws.several(stems, GIVEN_NAMES)]
+            for gender, endings in GIVEN_ENDINGS.items()
+        }
+        self.towns = self.make_towns(draws, onsets)
+        shares = [t.share for t in self.towns]
+        self.country_sums = running_sums(
+            sum(shares[at : at + TOWNS_EACH]) for at in range(0, len(shares), TOWNS_EACH)
+        )
+        self.town_sums = running_sums(shares)
+        self.town_sums_within = running_sums(shares[:TOWNS_EACH])
+
+    def make_towns(self, draws: Draws, onsets: list[str]) -> list[Town]:
+        """Invent the map: a few countries have most people, and a country's first town most of its people."""
+        all_stems = [o + v + m for o in onsets for v in VOWELS for m in SHORT_MIDDLES]
+        stems = iter(draws.several(all_stems, COUNTRIES * (TOWNS_EACH + 1)))
+        country_weights = [1 / (rank + 4) for rank in range(COUNTRIES)]
+        town_weights = [1 / (rank + 1) ** 1.3 for rank in range(TOWNS_EACH)]
+        total = sum(country_weights) * sum(town_weights)
+        towns = []
+        for country_weight in country_weights:
+            noun, adjective = draws.pick(COUNTRY_ENDINGS)
+            root = next(stems)
+            for town_weight in town_weights:
+                name = draws.pick(TOWN_FORMS).format(next(stems) + draws.pick(TOWN_ENDINGS))
+                towns.append(Town(name, root + noun, root + adjective, country_weight * town_weight / total))
+        return towns
+
+    @property
+    def most_people(self) -> int:
+        """Count the people for whom distinct names are sure, in circles of eight with three households."""
+        return len(self.roots) * (GIVEN_NAMES // HOUSEHOLD) // 3 * 8
+
+    def surname(self, household: int, country: int, which: int) -> str:
+        """Give a household its surname; `which` chooses among the country's endings."""
+        return self.roots[household * self.stride % len(self.roots)] + self.endings[country][which]
+
+    def given_name(self, household: int, member: int, gender: str) -> str:
+        """Give a member of a household a name that no other household with its root uses."""
+        rounds, root = divmod(household, len(self.roots))
+        return self.given[gender][(mix(root) + rounds * HOUSEHOLD + member) % GIVEN_NAMES]
+
+
+def stride(n: int) -> int:
+    """Find a step that visits all of 0 .. n - 1 and spreads neighbours: near the golden section of n."""
+    step = max(1, int(n * 0.6180339887498949))
+    while gcd(step, n) != 1:
+        step += 1
+    return step

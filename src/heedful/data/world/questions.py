@@ -1,0 +1,145 @@
+"""Yes/no questions with passages, in BoolQ's form.
+
+Every passage binds several things to values of their own, denies others, and wanders off. The answer is drawn
+first and decides only *which* value or thing is asked about, never which words occur: so words and their
+counts say nothing, and only who is said to have what does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heedful.data.world import claims, scenes
+from heedful.data.world.draws import Draws, Source
+from heedful.data.world.people import World
+from heedful.data.world.scenes import Scene
+from heedful.data.world.text import capital, listed
+
+YES_SHARE = 0.58
+CONTRARY_SHARE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, the passage that answers it, and the answer."""
+
+    question: str
+    passage: str
+    answer: bool
+
+
+class Questions:
+    """The questions of a world, by number."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.world, self.source = world, Source(seed, "questions")
+
+    def at(self, index: int) -> Question:
+        """Write the question of a number."""
+        draws = self.source.at(index)
+        towns = self.world.names.towns
+        town = draws.pick(towns).name
+        answer = draws.chance(YES_SHARE)
+        contrary = draws.chance(CONTRARY_SHARE)
+        true = answer != contrary
+        kind = draws.below(11)
+        if kind < len(scenes.BINDINGS):
+            scene = scenes.BINDINGS[kind]
+            words = {"town": town}
+            if scene.people:
+                words.update((f"p{i}", name) for i, name in enumerate(self.world.strangers(index, draws)))
+                words.update((f"t{i}", t.name) for i, t in enumerate(draws.several(towns, 9)))
+            title, sentences, question = bind(scene, words, true, contrary, draws)
+        elif kind < 8:
+            title, sentences, question = rules(town, true, contrary, draws)
+        elif kind < 9:
+            title, sentences, question = parties(town, true, contrary, draws)
+        else:
+            title, sentences, question = ages(town, true, contrary, draws)
+        opening, *facts = sentences
+        facts += draws.several(claims.FILLERS, draws.below(3))
+        text = " ".join([opening, *draws.several(facts, len(facts))])
+        return Question(question.lower(), f"{title} -- {text}", answer)
+
+
+Parts = tuple[str, list[str], str]
+
+
+def bind(scene: Scene, words: dict[str, str], true: bool, contrary: bool, draws: Draws) -> Parts:
+    """Bind three or four things to values; ask for the value of the first, or one of another or denied."""
+    n = 3 + draws.below(2)
+    things = [t.format_map(words) for t in draws.several(scene.things, n)]
+    values = [v.format_map(words) for v in draws.several(scene.values, min(n + 3, len(scene.values)))]
+    spare = values[n:]
+    wrong = list(values[1:n])
+    sentences = [draws.pick(scene.openings).format_map(words)]
+    said = draws.several(scene.said, n)
+    for at, (thing, value) in enumerate(zip(things, values, strict=False)):
+        if len(spare) > 1 and draws.chance(0.4):
+            denied = spare.pop()
+            sentences.append(write(draws.pick(scene.denied), e=thing, v=value, w=denied))
+            if at == 0:
+                wrong += [denied] * 2
+        else:
+            sentences.append(write(said[at], e=thing, v=value))
+    if draws.chance(0.5):
+        e, f = draws.several(things, 2)
+        neither, denied = draws.pick(scene.neither), spare.pop()
+        sentences.append(write(neither, e=e, f=f, w=denied, x=bare(e), y=bare(f)))
+        if things[0] in (e, f):
+            wrong.append(denied)
+    asked = values[0] if true else draws.pick(wrong)
+    form = draws.pick(scene.contrary if contrary else scene.questions)
+    question = write(form, e=things[0], v=asked, town=words["town"])
+    return draws.pick(scene.titles).format_map(words), sentences, question
+
+
+def rules(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
+    """Allow three things in one place each and forbid them in another; ask about the first."""
+    things = draws.several(claims.RULE_THINGS, 3)
+    places = draws.several(claims.RULE_PLACES, 6)
+    sentences = [draws.pick(claims.RULE_OPENINGS).format(town=town)]
+    forms = draws.several(claims.RULES, 3)
+    for form, thing, p, q in zip(forms, things, places[:3], places[3:], strict=True):
+        sentences.append(write(form, t=thing, p=p, q=q))
+    form = draws.pick(claims.RULE_CONTRARY if contrary else claims.RULE_QUESTIONS)
+    question = write(form, t=things[0], x=places[0] if true else places[3], town=town)
+    return draws.pick(claims.RULE_TITLES).format(town=town), sentences, question
+
+
+def parties(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
+    """Let some sign and others refuse; ask about one of either."""
+    members = draws.several(claims.PARTY_MEMBERS, 4 + draws.below(3))
+    cut = 2 + draws.below(len(members) - 3)
+    signed, refused = members[:cut], members[cut:]
+    sentences = [draws.pick(claims.PARTY_OPENINGS).format(town=town)]
+    sentences.append(write(draws.pick(claims.PARTIES), in_=listed(signed), out=listed(refused)))
+    form = draws.pick(claims.PARTY_CONTRARY if contrary else claims.PARTY_QUESTIONS)
+    question = write(form, x=draws.pick(signed if true else refused), town=town)
+    return f"Treaty of {town}", sentences, question
+
+
+def ages(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
+    """Give three or four buildings a year; ask which of two is older."""
+    things = draws.several(scenes.MATERIALS.things, 3 + draws.below(2))
+    years = [1500 + 40 * place + draws.below(40) for place in draws.several(range(12), len(things))]
+    sentences = [draws.pick(scenes.MATERIALS.openings).format(town=town)]
+    forms = draws.several(claims.AGES, len(things))
+    sentences += [write(f, e=e, v=str(v)) for f, e, v in zip(forms, things, years, strict=True)]
+    older, younger = (things[0], things[1]) if years[0] < years[1] else (things[1], things[0])
+    # The answer to "is a older than b" is `true`; the contrary form asks whether a is younger.
+    a, b = (older, younger) if true else (younger, older)
+    form = draws.pick(claims.AGE_CONTRARY if contrary else claims.AGE_QUESTIONS)
+    question = write(form, a=a, b=b, town=town)
+    return draws.pick(scenes.MATERIALS.titles).format(town=town), sentences, question
+
+
+def write(form: str, **words: str) -> str:
+    """Fill in a sentence; {E} is {e} at the beginning of a sentence, and so on."""
+    for name, word in list(words.items()):
+        words[name.capitalize()] = capital(word)
+    return form.format_map(words)
+
+
+def bare(thing: str) -> str:
+    return thing.removeprefix("the ")

@@ -1,0 +1,192 @@
+"""Reviews with one to five stars, whose label noise is known.
+
+A review judges several aspects; the stars are the rounded mean of its judgements, in which the clause that a
+"but" leads to counts double, what matters most to the writer counts three times, hearsay is turned round when
+the writer disagrees, and what the writer does not care about counts nothing. Then, with a known probability,
+the label moves by one star: no reader can be right more often than in the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from heedful.data.world.draws import Draws, Source, running_sums
+from heedful.data.world.people import World
+from heedful.data.world.text import capital, phrases
+
+LABEL_NOISE = 0.1
+STAR_SUMS = running_sums((0.15, 0.12, 0.16, 0.25, 0.32))
+POSITIVE_SHARE = (0.04, 0.26, 0.5, 0.74, 0.96)
+
+
+def aspects(text: str) -> tuple[tuple[str, str], ...]:
+    """Read aspects of a place, each with its verb."""
+    return tuple((f"the {a.rstrip('*')}", "were" if a.endswith("*") else "was") for a in phrases(text))
+
+
+WORDS: dict[int, tuple[str, ...]] = {
+    2: (
+        "superb",
+        "wonderful",
+        "outstanding",
+        "magnificent",
+        "flawless",
+        "brilliant",
+        "delightful",
+        "splendid",
+    ),
+    1: ("good", "nice", "pleasant", "decent", "fine", "agreeable"),
+    -1: ("poor", "dull", "mediocre", "weak", "disappointing", "shabby"),
+    -2: ("awful", "dreadful", "horrible", "terrible", "disgraceful", "miserable", "appalling", "hopeless"),
+}
+STRONGER = ("very {}", "really {}", "extremely {}", "so {}")
+WEAKER = ("fairly {}", "rather {}", "quite {}")
+DENIALS = {
+    1: ("not {}", "never {}", "hardly {}"),
+    2: ("anything but {}", "far from {}", "the opposite of {}"),
+}
+
+# An aspect that takes a plural verb is marked with a star.
+PLACES = {
+    "restaurant": aspects("soup, waiter, portions*, wine list, dessert, music"),
+    "hotel": aspects("bed, breakfast, view, staff*, bathroom, corridors*"),
+    "museum": aspects("collection, guide, labels*, café, lighting, special exhibition"),
+    "barber": aspects("haircut, conversation, chairs*, shave, waiting room, coffee"),
+    "ferry": aspects("crossing, cabins*, crew*, canteen, deck, boarding"),
+    "theatre": aspects("acting, costumes*, seats*, sound, programme, cloakroom"),
+    "bakery": aspects("bread, rolls*, service, tarts*, display, opening hours*"),
+}
+EVERYWHERE = aspects("price, smell, owner")
+OPENINGS = (
+    "We stopped at this {place} in {town}.",
+    "I had heard a lot about the {place} in {town}.",
+    "This is the only {place} in {town}.",
+    "My second visit to the {place} in {town}.",
+    "We came to {town} for a weekend and tried the {place}.",
+    "The {place} is easy to find, right in the centre of {town}.",
+    "It rained in {town}, so we went to the {place}.",
+    "A colleague sent me to this {place} near {town}.",
+)
+CLOSINGS = (
+    "That is all I have to say.",
+    "We paid by card.",
+    "Bring an umbrella.",
+    "They are closed on Mondays.",
+    "There is a car park behind the house.",
+    "I went with my brother.",
+    "We stayed about two hours.",
+    "Dogs are welcome, by the way.",
+)
+# {a} and {b} are aspects, {x} and {y} judgements. A form's numbers say what {x} and {y} count.
+SIMPLE = (
+    ("{A} {was} {x}.", 1, 0),
+    ("I found {a} {x}.", 1, 0),
+    ("To me {a} seemed {x}.", 1, 0),
+    ("As for {a}, I would say {x}.", 1, 0),
+    ("{A}? {X}.", 1, 0),
+    ("We all agreed that {a} {was} {x}.", 1, 0),
+    ("A friend had called {a} {x}, and she was right.", 1, 0),
+    ("I expected {a} to be {x}. I was right.", 1, 0),
+)
+COMPOSED = (
+    ("{A} {was} {x}, but {b} {were} {y}.", 1, 2),
+    ("{A} {was} {x}; still, {b} {were} {y}.", 1, 2),
+    ("Although {a} {was} {x}, {b} {were} {y}.", 1, 2),
+    ("{B} {were} {y}, even though {a} {was} {x}.", 1, 2),
+    ("Yes, {a} {was} {x}. However, {b} {were} {y}.", 1, 2),
+    ("What matters most to me is {a}, which I found {x}.", 3, 0),
+    ("Above all, {a} {was} {x}.", 3, 0),
+    ("The main thing for me: {a} {was} {x}.", 3, 0),
+    ("A friend had called {a} {x}. I cannot agree.", -1, 0),
+    ("I expected {a} to be {x}. I was wrong.", -1, 0),
+    ("Who told you that {a} {was} {x}? The opposite is true.", -1, 0),
+    ("{A} {was} {x}, which means nothing to me.", 0, 0),
+    ("{A} {was} {x}, but who cares.", 0, 0),
+    ("Years ago {a} {was} {x}. Now I would say {y}.", 0, 1),
+    ("On my last visit I found {a} {x}. This time: {y}.", 0, 1),
+)
+COMPOSED_SHARE = 0.35
+Form = tuple[str, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A review with the stars that its text means and those of its label."""
+
+    text: str
+    stars: int
+    label: int
+
+
+class Reviews:
+    """The reviews of a world, by number."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.towns, self.source = world.names.towns, Source(seed, "reviews")
+
+    def at(self, index: int) -> Review:
+        """Write the review of a number."""
+        draws = self.source.at(index)
+        target = 1 + draws.weighted(STAR_SUMS)
+        parts = plan(target, draws)
+        place = draws.pick(tuple(PLACES))
+        judged = draws.several(PLACES[place] + EVERYWHERE, 9)
+        sentences = [draws.pick(OPENINGS).format(place=place, town=draws.pick(self.towns).name)]
+        for (form, _, _), x, y in parts:
+            a, b = judged.pop(), judged[0]
+            words = {
+                "a": a[0],
+                "was": a[1],
+                "b": b[0],
+                "were": b[1],
+                "x": judge(x, draws),
+                "y": judge(y, draws),
+            }
+            words |= {"A": capital(a[0]), "B": capital(b[0]), "X": capital(words["x"])}
+            sentences.append(form.format_map(words))
+            if "{b}" in form or "{B}" in form:
+                judged.pop(0)
+        if draws.chance(0.4):
+            sentences.append(draws.pick(CLOSINGS))
+        joint = "\\n" if draws.chance(0.1) else " "
+        label = target
+        if draws.chance(LABEL_NOISE):
+            label += 1 if target == 1 or (target < 5 and draws.below(2)) else -1
+        return Review(joint.join(sentences), target, label)
+
+
+def plan(target: int, draws: Draws) -> list[tuple[Form, int, int]]:
+    """Draw forms and judgements until they mean the wanted stars."""
+    share = POSITIVE_SHARE[target - 1]
+    while True:
+        parts = []
+        simple, composed = draws.several(SIMPLE, 4), draws.several(COMPOSED, 4)
+        for _ in range(2 + draws.below(3)):
+            form = (composed if draws.chance(COMPOSED_SHARE) else simple).pop()
+            x = (1 + draws.below(2)) * (1 if draws.chance(share if form[1] >= 0 else 1 - share) else -1)
+            y = (1 + draws.below(2)) * (1 if draws.chance(share) else -1)
+            if form[2] and not form[1]:
+                x = -y
+            parts.append((form, x, y))
+        if stars(parts) == target:
+            return parts
+
+
+def stars(parts: list[tuple[Form, int, int]]) -> int:
+    """Say what a review means: the weighted mean of its judgements, from 1 to 5; 0 if nothing counts."""
+    total = sum(form[1] * x + form[2] * y for form, x, y in parts)
+    weight = sum(abs(form[1]) + form[2] for form, _, _ in parts)
+    # Five equal parts of the range from -2 to 2, in whole numbers.
+    return 1 + min(4, (total + 2 * weight) * 5 // (4 * weight)) if weight else 0
+
+
+def judge(value: int, draws: Draws) -> str:
+    """Word a judgement: directly, made stronger or weaker, or by denying its opposite."""
+    size = abs(value)
+    style = draws.below(10)
+    if style < 2:
+        return draws.pick(DENIALS[size]).format(draws.pick(WORDS[-value]))
+    if style < 5:
+        # "very good" is as strong as "superb"; "fairly good" is no stronger than "good".
+        return draws.pick(STRONGER if size == 2 else WEAKER).format(draws.pick(WORDS[value // size]))
+    return draws.pick(WORDS[value])
