@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +79,20 @@ def test_everything_that_is_written_reads_back_equal(run: Run) -> None:
     assert again.metrics() == [Metrics(10, 0.5, "train", 0.1, lr=1e-5, losses={"masked": 2.0})]
     assert again.timing() == [Timing(10, 1.5)]
     assert checks.worst() == "failed"
+
+
+def test_predictions_that_fail_half_way_leave_the_former_ones(run: Run) -> None:
+    former = [Prediction("1", "yes", "no")]
+    run.write_predictions("dev", former)
+
+    def half() -> Iterator[Prediction]:
+        yield Prediction("2", "no", "no")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        run.write_predictions("dev", half())
+    assert run.predictions("dev") == former
+    assert sorted(entry.name for entry in run.path.iterdir()) == ["config.toml", "predictions_dev.jsonl"]
 
 
 def test_a_number_that_is_not_finite_reads_back_as_none(run: Run) -> None:

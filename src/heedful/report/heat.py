@@ -209,7 +209,6 @@ def cell_layers(
     shade = {
         "field": "value",
         "type": "quantitative",
-        "title": words(value_title),
         "scale": {
             "domain": list(ends),
             "clamp": True,

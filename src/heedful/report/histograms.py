@@ -60,7 +60,7 @@ def histogram(
                         "count": int(count),
                     }
                 )
-    x = {"type": "quantitative", "title": words(x_title), "scale": {"zero": False, "nice": True}}
+    x = {"type": "quantitative", "axis": {"title": words(x_title)}, "scale": {"zero": False, "nice": True}}
     y_title = y_title or ("share" if share else "count")
     floor = 0.5 * min((row["y"] for row in rows), default=1.0) if log_y else 0.0
     height = {

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from heedful.errors import one_line
 from heedful.report.numbers import column_form, is_number, show
@@ -29,6 +29,9 @@ from heedful.report.parts import WIDTH, Chart
 from heedful.report.save import VEGA_LITE
 from heedful.report.theme import DARK, LIGHT, configuration, css_variables, page_look
 from heedful.runs.files import write_bytes
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 Kind = Literal["plain", "good", "warning", "bad"]
 
@@ -114,7 +117,6 @@ class Page:
 
     def html(self) -> str:
         """Give the whole page."""
-        from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
 
         scripts = [bundle(), source("page.js")] if self.figures else [source("page.js")]
@@ -127,15 +129,14 @@ class Page:
         style = source("page.css")
         for name, look in (("LIGHT", LIGHT), ("DARK", DARK)):
             style = style.replace(f"/* {name} */", css_variables(look))
-        environment = Environment(
-            autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        return environment.from_string(source("page.html")).render(
-            page=self,
-            policy=policy,
-            style=Markup(style),
-            scripts=[Markup(script) for script in scripts],
-            data=Markup(embedded_json(data)),
+        return str(
+            template().render(
+                page=self,
+                policy=policy,
+                style=Markup(style),
+                scripts=[Markup(script) for script in scripts],
+                data=Markup(embedded_json(data)),
+            )
         )
 
     def write(self, path: str | Path) -> Path:
@@ -177,6 +178,17 @@ def embedded_json(data: Any) -> str:
 def source(name: str) -> str:
     """Read one of the page's own files."""
     return (files("heedful.report") / name).read_text(encoding="utf-8")
+
+
+@cache
+def template() -> Template:
+    """Prepare the page's template; everything put into it is escaped."""
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(source("page.html"))
 
 
 @cache

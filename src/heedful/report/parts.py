@@ -31,6 +31,11 @@ def words(text: object) -> str:
     return one_line(str(text))
 
 
+def literal(text: str) -> str:
+    """Words for a tooltip's titles: Vega-Lite puts them into an expression without escaping the backslash."""
+    return words(text).replace("\\", "\N{SET MINUS}")
+
+
 def headline(title: str, subtitle: str = "") -> dict[str, Any]:
     """Fold long titles over several lines."""
     lines: dict[str, Any] = {"text": wrap(words(title), 64) or [""]}
@@ -148,8 +153,8 @@ def tooltip(*fields: tuple[str, str], form: str = ".4~g") -> list[dict[str, Any]
     """List what a hover tells: (field, title) pairs; numbers are formatted, words are not."""
     wordy = {"series", "label", "note", "column", "line", "panel", "shown"}
     return [
-        {"field": name, "title": words(title), "type": "nominal"}
+        {"field": name, "title": literal(title), "type": "nominal"}
         if name in wordy
-        else {"field": name, "title": words(title), "type": "quantitative", "format": form}
+        else {"field": name, "title": literal(title), "type": "quantitative", "format": form}
         for name, title in fields
     ]

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from heedful.errors import UserError
 from heedful.runs.files import (
     JsonLines,
+    beside,
     read_json,
     read_jsonl,
     recover,
@@ -148,10 +149,17 @@ class Run:
         return self._rows(Timing, TIMING)
 
     def write_predictions(self, split: str, predictions: Iterable[Prediction]) -> None:
-        """Write one row an example."""
-        with JsonLines(self.path / f"predictions_{split}.jsonl") as log:
-            for prediction in predictions:
-                log.append(prediction)
+        """Write one row an example; the file appears when it is complete."""
+        path = self.path / f"predictions_{split}.jsonl"
+        temporary = beside(path)
+        try:
+            with JsonLines(temporary) as log:
+                for prediction in predictions:
+                    log.append(prediction)
+                log.sync()
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def predictions(self, split: str) -> list[Prediction]:
         """Read one row an example."""

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import json
+import math
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.errors import UserError
+from heedful.report import charts, theme
+from heedful.report.histograms import bin_edges
+from heedful.report.save import render
+
+HOSTILE = "</script>&\"'\x00\x1b[31m\ud800\u2028"
+
+
+def rows_of(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """All rows of data anywhere in a specification."""
+    found: list[dict[str, Any]] = []
+    if isinstance(spec, dict):
+        found += spec.get("data", {}).get("values", []) if isinstance(spec.get("data"), dict) else []
+        for value in spec.values():
+            found += rows_of(value)
+    elif isinstance(spec, list):
+        for item in spec:
+            found += rows_of(item)
+    return found
+
+
+def samples(word: str = "word") -> dict[str, charts.Chart]:
+    """One chart of each kind with everything in it."""
+    return {
+        "histogram": charts.histogram(
+            {word: [1.5, 2], "b": [2, 3]}, title=word, x_title=word, rules={word: 2}
+        ),
+        "lines": charts.lines(
+            {word: [(1, 0.5, 0.4, 0.6), (2, 0.7, 0.6, 0.8)], **{f"c{i}": [(1, i), (2, i)] for i in range(9)}},
+            title=word,
+            x_title=word,
+            y_title=word,
+            mark_best="max",
+            rules={word: 1.5},
+        ),
+        "bars": charts.bars(
+            [
+                {"label": word, "value": 0.7, "low": 0.6, "high": 0.8, "group": word},
+                {"label": "b", "value": None, "note": word, "group": "x"},
+            ],
+            title=word,
+            x_title=word,
+            y_title=word,
+            group_title=word,
+            rules={word: 0.5},
+        ),
+        "heat_map": charts.heat_map(
+            [[0.1, None], [0.5, 1]],
+            x_labels=[word, word],
+            y_labels=["a", word],
+            title=word,
+            x_title=word,
+            y_title=word,
+            value_title=word,
+            notes={(0, 1): word},
+        ),
+        "small_multiples": charts.small_multiples(
+            {word: [[0, 1]], "b": [[-1, 2]]},
+            x_labels=[word, word],
+            y_labels=["a"],
+            title=word,
+            diverging=True,
+        ),
+        "scatter": charts.scatter(
+            [
+                {
+                    "x": 10,
+                    "y": 0.5,
+                    "low": 0.4,
+                    "high": 0.6,
+                    "x_low": 5,
+                    "x_high": 20,
+                    "label": word,
+                    "group": word,
+                }
+            ],
+            title=word,
+            x_title=word,
+            y_title=word,
+            log_x=True,
+        ),
+    }
+
+
+@pytest.mark.parametrize("kind", samples())
+@pytest.mark.parametrize("word", ["word", HOSTILE], ids=["harmless", "hostile"])
+def test_every_kind_is_plain_json_and_draws_as_valid_svg(kind: str, word: str) -> None:
+    import xml.etree.ElementTree as ElementTree
+
+    chart = samples(word)[kind]
+    assert json.loads(json.dumps(chart, allow_nan=False)) == chart
+    svg = render(chart, ".svg").decode()
+    drawn = "".join(ElementTree.fromstring(svg).itertext())
+    assert ("\\x1b[31m" in drawn) is (word == HOSTILE)
+    assert "NaN" not in svg
+
+
+def test_each_ending_gets_its_form(tmp_path: Path) -> None:
+    chart = samples()["bars"]
+    starts = {
+        "png": b"\x89PNG",
+        "svg": b"<svg",
+        "pdf": b"%PDF",
+        "html": b"\n<!DOCTYPE html>",
+        "PNG": b"\x89PNG",
+    }
+    for ending, start in starts.items():
+        path = charts.save(chart, tmp_path / "new" / "folder" / f"chart.{ending}")
+        assert path.read_bytes().lstrip().startswith(start.strip()), ending
+
+
+def test_pictures_have_twice_the_pixels(tmp_path: Path) -> None:
+    content = charts.save(samples()["scatter"], tmp_path / "a.png").read_bytes()
+    width, _ = struct.unpack(">II", content[16:24])
+    assert width > 2 * 480
+
+
+def test_a_wrong_ending_lists_the_right_ones_and_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r'a figure ends in \.png, \.svg, \.pdf, \.html, not in "\.jpeg"'):
+        charts.save(samples()["bars"], tmp_path / "x" / "chart.jpeg")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_light_and_dark_differ_only_in_colours() -> None:
+    chart = samples()["lines"]
+    light, dark = (render(chart, ".svg", look).decode() for look in ("light", "dark"))  # type: ignore[arg-type]
+    assert theme.LIGHT.ink in light
+    assert theme.DARK.ink in dark
+    assert theme.LIGHT.ink not in dark
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of the Web Content Accessibility Guidelines."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("look", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+def test_text_and_series_stand_out_from_the_paper(look: theme.Look) -> None:
+    assert contrast(look.ink, look.paper) > 7
+    assert contrast(look.muted, look.paper) > 4.5
+    assert min(contrast(colour, look.paper) for colour in look.series) > 2.2
+    assert sum(contrast(colour, look.paper) >= 3 for colour in look.series) >= len(look.series) - 1
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=50), st.integers(1, 40))
+def test_whole_numbers_get_bins_of_whole_width_that_hold_them_all(values: list[int], bins: int) -> None:
+    edges = bin_edges(np.asarray(values, dtype=float), bins)
+    widths = set(np.diff(edges))
+    assert len(widths) == 1
+    assert widths.pop() == int(edges[1] - edges[0])
+    assert np.histogram(values, edges)[0].sum() == len(values)
+    assert len(edges) - 1 <= bins + 2
+
+
+def test_a_histogram_counts_every_value_once() -> None:
+    values = np.random.default_rng(0).normal(size=500)
+    chart = charts.histogram(values, title="t", x_title="x", bins=12)
+    assert sum(row["count"] for row in rows_of(chart)) == 500
+
+
+def test_shares_of_each_sample_add_up_to_one() -> None:
+    chart = charts.histogram({"a": [1, 2, 3], "b": [1] * 40}, title="t", x_title="x", share=True)
+    for name in "ab":
+        assert sum(r["y"] for r in rows_of(chart) if r.get("series") == name) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("values", [[], [5], [2.5, 2.5]])
+def test_histograms_of_next_to_nothing_draw(values: list[float]) -> None:
+    assert render(charts.histogram(values, title="t", x_title="x"), ".svg").startswith(b"<svg")
+
+
+def test_the_best_point_of_each_curve_is_marked_and_broken_ones_leave_gaps() -> None:
+    series = {
+        "a": [(1, 0.5), (2, 0.9), (3, math.nan)],
+        "b": [(1, math.inf), (2, None)],
+        "c": [(1, 3), (2, 1)],
+    }
+    best = [
+        row
+        for row in rows_of(charts.lines(series, title="", x_title="", y_title="", mark_best="max"))
+        if "best" in row
+    ]
+    assert [(row["series"], row["y"]) for row in best] == [("a", 0.9), ("c", 3.0)]
+    lowest = charts.lines(series, title="", x_title="", y_title="", mark_best="min", log_y=True)
+    assert [row["y"] for row in rows_of(lowest) if "best" in row] == [0.5, 1.0]
+
+
+def test_what_a_logarithmic_axis_cannot_show_is_a_gap() -> None:
+    chart = charts.lines(
+        {"a": [(0, 1), (1, 0), (2, 4)]}, title="", x_title="", y_title="", log_x=True, log_y=True
+    )
+    assert [(row["x"], row["y"]) for row in rows_of(chart)] == [(None, 1.0), (1.0, None), (2.0, 4.0)]
+
+
+def test_a_failed_bar_stands_at_zero_with_its_reason() -> None:
+    chart = charts.bars(
+        [
+            {"label": "a", "value": 0.5},
+            {"label": "b", "value": None, "note": "did not fit in 8 GB"},
+            {"label": "c", "value": math.nan},
+        ],
+        title="",
+        y_title="accuracy",
+    )
+    svg = render(chart, ".svg").decode()
+    assert "did not fit in 8 GB" in svg
+    failed = {row["label"]: row for row in rows_of(chart) if row.get("failed")}
+    assert {label: (row["value"], row["reason"]) for label, row in failed.items()} == {
+        "b": (0.0, "did not fit in 8 GB"),
+        "c": (0.0, "failed"),
+    }
+
+
+def test_repeated_labels_keep_their_own_cells() -> None:
+    chart = charts.heat_map([[1, 2], [3, 4]], x_labels=["the", "the"], y_labels=["cat", "cat"], title="t")
+    assert len({(row["i"], row["j"]) for row in rows_of(chart)}) == 4
+    assert render(chart, ".svg").decode().count(">the</text>") == 2
+
+
+def test_a_matrix_that_does_not_fit_its_labels_is_refused() -> None:
+    with pytest.raises(UserError, match="2 x 2 labels"):
+        charts.heat_map([[1, 2]], x_labels=["a", "b"], y_labels=["c", "d"], title="t")
+
+
+def test_panels_share_one_scale() -> None:
+    chart = charts.small_multiples({"a": [[0, 1]], "b": [[5, 9]]}, x_labels=[1, 2], y_labels=[1], title="t")
+    assert chart["spec"]["layer"][0]["encoding"]["color"]["scale"]["domain"] == [0.0, 9.0]
+    signed = charts.heat_map([[-1, 3]], x_labels=[1, 2], y_labels=[1], title="t", diverging=True)
+    assert signed["layer"][0]["encoding"]["color"]["scale"]["domain"] == [-3.0, 3.0]
+
+
+def test_points_without_a_place_are_left_out() -> None:
+    rows = [{"x": 0, "y": 1}, {"x": 1, "y": None}, {"x": 2, "y": 3}]
+    assert [
+        row["x"] for row in rows_of(charts.scatter(rows, title="", x_title="", y_title="", log_x=True))
+    ] == [2.0]
+
+
+def test_nothing_at_all_still_draws() -> None:
+    for chart in (
+        charts.scatter([], title="t", x_title="x", y_title="y"),
+        charts.lines({}, title="t", x_title="x", y_title="y"),
+        charts.bars([], title="t", y_title="y"),
+    ):
+        assert render(chart, ".svg").startswith(b"<svg")
