@@ -1,104 +1,207 @@
-"""Softmax attention with dropout or a trainable bias, in chunks that stay in the processor's cache.
+"""Softmax attention in chunks that stay in the processor's cache, for scores that no fused kernel takes.
 
-Torch's fused CPU kernel takes neither, and its fallback draws a random number a weight and keeps several
-tensors of t x s a head. This function goes over the heads a few at a time, keeps only q, k, v and the seed,
-and computes the weights again in the backward pass.
-Grade: same mathematics with a bias; same distribution with dropout.
+Torch's fused CPU kernel takes neither dropout nor a trainable bias nor other scores than q k^T; its fallback
+draws a random number a weight and keeps several tensors of t x s a head. This function goes over a few rows
+and heads at a time, keeps only its inputs and the seed, and computes scores, weights and dropout again in the
+backward pass. A causal mask cuts each chunk's keys to those that its last row sees.
+Grade: same mathematics; same distribution with dropout.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from heedful.attention.dropout import Keep
+from heedful.attention.mask import Mask
 
 CHUNK = 1 << 18
-"""Weights a chunk: 1 MiB of float32, a share of the level-2 cache."""
+"""Numbers a chunk: 1 MiB of float32, a share of the level-2 cache."""
 
 
-def pick(x: Tensor | None, i: int, j: int) -> Tensor | None:
-    """Rows i to j of a tensor that may be the same for all rows."""
-    return x if x is None or x.shape[0] == 1 else x[i:j]
+class Scores(Protocol):
+    """How a chunk of queries [b, h, c, e] and keys [b, h, n, e] becomes scores [b, h, c, n], and back."""
+
+    heads_together: bool
+
+    def width(self, q: Tensor) -> int:
+        """Numbers that one score takes while it is being made."""
+
+    def rows(self, t: int, causal: bool) -> int:
+        """The most rows that a chunk should have."""
+
+    def forward(self, q: Tensor, k: Tensor, w: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The scores, and what `backward` wants of them."""
+
+    def backward(
+        self, grad: Tensor, kept: Tensor | None, q: Tensor, k: Tensor, w: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """The gradients of q, k and w."""
 
 
-def chunk_weights(q: Tensor, k: Tensor, bias: Tensor | None, additive: Tensor | None) -> Tensor:
-    """The weights of a few rows of the batch; q is scaled already."""
-    scores = torch.matmul(q, k.mT)  # [c, h, t, s]
-    if bias is not None:
-        scores += bias
-    if additive is not None:
-        scores += additive
-    return torch.softmax(scores, -1, out=scores)
+class Dot:
+    """scale q k^T."""
+
+    heads_together = True
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def width(self, q: Tensor) -> int:
+        """Only the score itself."""
+        return 1
+
+    def rows(self, t: int, causal: bool) -> int:
+        """As many as fit: a product is cheap, a chunk is not."""
+        return t
+
+    def forward(self, q: Tensor, k: Tensor, w: Tensor | None) -> tuple[Tensor, None]:
+        """Scale the smaller factor, then multiply."""
+        return torch.matmul(q * self.scale, k.mT), None
+
+    def backward(
+        self, grad: Tensor, kept: Tensor | None, q: Tensor, k: Tensor, w: Tensor | None
+    ) -> tuple[Tensor, Tensor, None]:
+        """The product rule."""
+        return torch.matmul(grad, k).mul_(self.scale), torch.matmul(grad.mT, q * self.scale), None
+
+
+def spans(scores: Scores, q: Tensor, k: Tensor, mask: Mask) -> tuple[int, int, int]:
+    """How many rows of the batch, heads and queries a chunk has, to be about CHUNK numbers."""
+    (b, h, t, _), s = q.shape, k.shape[-2]
+    one = s * scores.width(q)
+    rows = max(1, min(scores.rows(t, mask.causal), CHUNK // one))
+    heads = max(1, min(h, CHUNK // (one * rows))) if scores.heads_together else 1
+    batch = max(1, min(b, CHUNK // (one * rows * heads))) if heads == h or not scores.heads_together else 1
+    return batch, heads, rows
+
+
+class Chunk:
+    """One chunk: where it is, and its pieces of the mask and the bias."""
+
+    def __init__(self, b: slice, h: slice, rows: slice, n: int, bias: Tensor | None) -> None:
+        self.queries, self.keys = (b, h, rows), (b, h, slice(n))
+        self.head = h
+        self.place: tuple[slice, ...] | None = None
+        if bias is not None:
+            self.place = (b if bias.shape[0] > 1 else slice(None), h, rows, slice(n))
+        self.additive: Tensor | None = None
+        self.alive: Tensor | None = None
+
+    def masked(self, scores: Tensor, bias: Tensor | None) -> Tensor:
+        """Add bias and mask to the scores, in place."""
+        if self.place is not None and bias is not None:
+            scores += bias[self.place]
+        if self.additive is not None:
+            scores += self.additive
+        return scores
+
+    def weights(self, scores: Tensor, bias: Tensor | None) -> Tensor:
+        """Softmax of scores, bias and mask, in place."""
+        scores = self.masked(scores, bias)
+        return torch.softmax(scores, -1, out=scores)
+
+    def softmax_backward(self, weights: Tensor, grad: Tensor) -> Tensor:
+        """The gradient of the scores from that of the weights, which is overwritten."""
+        return grad.sub_((grad * weights).sum(-1, keepdim=True)).mul_(weights)
+
+    def collect(self, dbias: Tensor | None, dscores: Tensor) -> None:
+        """Add this chunk's part of the bias's gradient."""
+        if dbias is not None and self.place is not None:
+            place = dbias[self.place]
+            place += dscores.sum_to_size(place.shape)
+
+
+def chunks(scores: Scores, q: Tensor, k: Tensor, bias: Tensor | None, mask: Mask) -> Iterator[Chunk]:
+    """All chunks, in an order that forward and backward share because the random numbers follow it."""
+    (b, h, t, _), s = q.shape, k.shape[-2]
+    batch, heads, rows = spans(scores, q, k, mask)
+    for i in range(0, t, rows):
+        stop = min(i + rows, t)
+        n = mask.reach(stop, s)
+        additive = alive = None
+        allowed = mask.after(i).allowed(stop - i, s, q.device)
+        if allowed is not None:
+            allowed = allowed[..., :n]
+            # Adding the smallest number is exact (it swallows any score) and far quicker than filling.
+            additive = torch.zeros(allowed.shape, dtype=q.dtype, device=q.device)
+            additive.masked_fill_(~allowed, torch.finfo(q.dtype).min)
+            seen = allowed.any(-1, keepdim=True)  # [b or 1, 1, c or 1, 1]
+            alive = None if bool(seen.all()) else seen.to(q.dtype)
+        for x in range(0, h, heads):
+            for y in range(0, b, batch):
+                at = slice(y, y + batch)
+                chunk = Chunk(at, slice(x, x + heads), slice(i, stop), n, bias)
+                chunk.additive = additive if additive is None or additive.shape[0] == 1 else additive[at]
+                chunk.alive = alive if alive is None or alive.shape[0] == 1 else alive[at]
+                yield chunk
 
 
 class ChunkedAttention(torch.autograd.Function):
-    """softmax(scale q k^T + bias) with dropout, times v."""
+    """softmax(scores(q, k) + bias) with dropout, times v."""
 
     @staticmethod
     def forward(
         ctx: Any,
+        scores: Scores,
         q: Tensor,
         k: Tensor,
         v: Tensor,
+        w: Tensor | None,
         bias: Tensor | None,
-        allowed: Tensor | None,
-        scale: float,
+        mask: Mask,
         p: float,
         seed: int,
     ) -> Tensor:
-        additive = empty = None
-        if allowed is not None:
-            # Adding the smallest number is exact (it swallows any score) and several times quicker than filling.
-            additive = torch.zeros(allowed.shape, dtype=q.dtype).masked_fill_(
-                ~allowed, torch.finfo(q.dtype).min
-            )
-            empty = ~allowed.any(-1, keepdim=True)  # [b or 1, 1, t or 1, 1]
-            empty = empty if bool(empty.any()) else None
-        q = q * scale
-        ctx.save_for_backward(q, k, v, bias, additive, empty)
-        ctx.scale, ctx.p, ctx.seed = scale, p, seed
-        out = torch.empty((*q.shape[:-1], v.shape[-1]), dtype=q.dtype)
+        ctx.save_for_backward(q, k, v, w, bias)
+        ctx.scores, ctx.mask, ctx.p, ctx.seed = scores, mask, p, seed
+        out = torch.empty((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
         keep = Keep(p, seed)
-        for i, j in spans(q, k):
-            weights = chunk_weights(q[i:j], k[i:j], pick(bias, i, j), pick(additive, i, j))
+        for chunk in chunks(scores, q, k, bias, mask):
+            made, _ = scores.forward(q[chunk.queries], k[chunk.keys], part(w, chunk))
+            weights = chunk.weights(made, bias)
             if p:
                 weights *= keep.draw(weights)
-            torch.matmul(weights, v[i:j], out=out[i:j])
-        out *= keep.scale
-        return out if empty is None else out.masked_fill_(empty, 0.0)
+            piece = out[chunk.queries]
+            torch.matmul(weights, v[chunk.keys], out=piece)
+            if chunk.alive is not None:
+                piece *= chunk.alive
+        return out.mul_(keep.scale)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        q, k, v, bias, additive, empty = ctx.saved_tensors
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        q, k, v, w, bias = ctx.saved_tensors
         keep = Keep(ctx.p, ctx.seed)
         grad = grads[0] * keep.scale
-        if empty is not None:
-            grad.masked_fill_(empty, 0.0)
-        dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-        dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[3] else None
-        for i, j in spans(q, k):
-            weights = chunk_weights(q[i:j], k[i:j], pick(bias, i, j), pick(additive, i, j))
-            dweights = grad[i:j] @ v[i:j].mT  # [c, h, t, s]
+        dq, dk, dv = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        dw = None if w is None else torch.zeros_like(w)
+        dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[5] else None
+        for chunk in chunks(ctx.scores, q, k, bias, ctx.mask):
+            queries, keys = chunk.queries, chunk.keys
+            made, kept = ctx.scores.forward(q[queries], k[keys], part(w, chunk))
+            weights = chunk.weights(made, bias)
+            g = grad[queries] if chunk.alive is None else grad[queries] * chunk.alive
+            dweights = torch.matmul(g, v[keys].mT)  # [b, h, c, n]
             if ctx.p:
-                kept = keep.draw(weights)
-                dweights *= kept
-                torch.matmul(kept.mul_(weights).mT, grad[i:j], out=dv[i:j])
+                drawn = keep.draw(weights)
+                dweights *= drawn
+                dv[keys].add_(torch.matmul(drawn.mul_(weights).mT, g))
             else:
-                torch.matmul(weights.mT, grad[i:j], out=dv[i:j])
-            dscores = dweights.sub_((dweights * weights).sum(-1, keepdim=True)).mul_(weights)
-            if dbias is not None:
-                part = pick(dbias, i, j)
-                assert part is not None
-                part += dscores.sum_to_size(part.shape)
-            torch.matmul(dscores, k[i:j], out=dq[i:j])
-            torch.matmul(dscores.mT, q[i:j], out=dk[i:j])
-        return dq.mul_(ctx.scale), dk, dv, dbias, None, None, None, None
+                dv[keys].add_(torch.matmul(weights.mT, g))
+            dscores = chunk.softmax_backward(weights, dweights)
+            chunk.collect(dbias, dscores)
+            dq[queries], dk_part, dw_part = ctx.scores.backward(
+                dscores, kept, q[queries], k[keys], part(w, chunk)
+            )
+            dk[keys].add_(dk_part)
+            if dw is not None:
+                dw[chunk.head].add_(dw_part)
+        return None, dq, dk, dv, dw, dbias, None, None, None
 
 
-def spans(q: Tensor, k: Tensor) -> list[tuple[int, int]]:
-    """Cut the batch into pieces of about CHUNK weights."""
-    rows = max(1, CHUNK // max(1, q.shape[1] * q.shape[2] * k.shape[2]))
-    return [(i, min(i + rows, q.shape[0])) for i in range(0, q.shape[0], rows)]
+def part(w: Tensor | None, chunk: Chunk) -> Tensor | None:
+    """The heads of a chunk of the parameters [h, ...]."""
+    return None if w is None else w[chunk.head]

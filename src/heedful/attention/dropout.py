@@ -61,7 +61,7 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
         return x
     if x.device.type != "cpu" or p >= 1.0:
         return F.dropout(x, p)
-    result: Tensor = CheapDropout.apply(x, p, draw_seed())
+    result: Tensor = CheapDropout.apply(x, p, draw_seed())  # type: ignore[no-untyped-call]
     return result
 
 

@@ -15,6 +15,7 @@ class Mask:
     - `causal`: text query i sees text key j only if j <= i + `offset`.
     - `keys` [b, n]: False at padding; n counts the text keys, without the prefix.
     - `segments` [b, n]: the document each text position belongs to; only equal ones see each other.
+      A document's positions stand side by side.
     - `prefix`: that many leading keys belong to no text (prefix tuning); every query sees them.
     - `offset`: the text position of the first query, when earlier keys come from a cache (t != s).
     """
@@ -44,14 +45,50 @@ class Mask:
         always = seen.new_ones((*seen.shape[:-1], self.prefix))
         return torch.cat([always, seen], dim=-1)
 
+    def after(self, start: int) -> Mask:
+        """The mask of the queries from `start` on, over the same keys."""
+        return replace(self, offset=self.offset + start)
+
+    def reach(self, stop: int, s: int) -> int:
+        """How many of the s leading keys the queries before `stop` can see at most."""
+        return min(s, self.prefix + self.offset + stop) if self.causal else s
+
     def softmax(self, scores: Tensor) -> Tensor:
         """Softmax over the visible keys of each row; a row with nothing to attend gives zeros."""
         allowed = self.allowed(scores.shape[-2], scores.shape[-1], scores.device)
         return masked_softmax(scores, allowed)
 
-    def rows(self, start: int, stop: int) -> Mask:
-        """The mask of the queries start to stop, over the same keys."""
-        return replace(self, offset=self.offset + start) if stop > start else self
+    def padded_left(self) -> bool:
+        """Whether some row begins with padding."""
+        if self.keys is None:
+            return False
+        keys = self.keys.bool()
+        return bool((~keys[:, 0] & keys.any(1)).any())
+
+    def documents(self, b: int, n: int) -> list[tuple[int, int, int]]:
+        """Each document as (row, first real position, one past the last real one); empty ones are left out."""
+        if self.keys is None and self.segments is None:
+            return [(row, 0, n) for row in range(b)]
+        real = torch.ones(b, n, dtype=torch.bool) if self.keys is None else self.keys.bool().cpu()
+        change = torch.zeros(b, n, dtype=torch.bool)
+        if self.segments is not None:
+            segments = self.segments.cpu()
+            change[:, 1:] = segments[:, 1:] != segments[:, :-1]
+        run = change.long().cumsum(1) + torch.arange(b)[:, None] * n  # [b, n], unique over the batch
+        rows, columns = real.nonzero(as_tuple=True)
+        _, counts = torch.unique_consecutive(run[real], return_counts=True)
+        last = counts.cumsum(0) - 1
+        first = last - counts + 1
+        return list(
+            zip(rows[first].tolist(), columns[first].tolist(), (columns[last] + 1).tolist(), strict=True)
+        )
+
+    def positions(self, b: int, n: int) -> Tensor:
+        """Each text position [b, n] counted from the first real one of its document; 0 outside of any."""
+        positions = torch.zeros(b, n, dtype=torch.long)
+        for row, first, end in self.documents(b, n):
+            positions[row, first:end] = torch.arange(end - first)
+        return positions
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:

@@ -6,11 +6,15 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
+from heedful.attention.documents import apart
 from heedful.attention.dropout import dropout
 from heedful.attention.mask import Mask
 
 CAPABILITIES = ("causal", "cross", "bias", "explicit_weights", "prefix", "segments", "cache")
+WEIGHTS = 1 << 24
+"""Weights made at once by the default `attend`: 64 MiB of float32."""
 
 
 class Mechanism(nn.Module):
@@ -35,10 +39,12 @@ class Mechanism(nn.Module):
     segments: ClassVar[bool] = False
     cache: ClassVar[bool] = False
     """Computes the last rows alone, from cached keys, exactly as the whole would."""
+    positional: ClassVar[bool] = False
+    """What a query sees depends on where it stands, so a row taken out of its sequence needs its offset."""
     unsafe: ClassVar[bool] = False
     """Leaks the future into the past when causal; buildable only with `unsafe=True`."""
     exact_zero_gradient: ClassVar[bool] = False
-    """No gradient ever reaches q and k."""
+    """No gradient ever reaches q and k (unless an option says otherwise)."""
     selects_one: ClassVar[bool] = False
     """Each row attends to a single key, so only that key's value is reached."""
 
@@ -53,16 +59,42 @@ class Mechanism(nn.Module):
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """Check that the mask asks for nothing this mechanism lacks, then attend."""
         self.check(q, k, mask, bias)
+        if self.goes_apart(mask):
+            return apart(self.attend, q, k, v, mask)
         return self.attend(q, k, v, mask, bias)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """Turn q, k and v into the output [b, h, t, d]. The default makes the weights and applies them."""
+        """Turn q, k and v into the output [b, h, t, d].
+
+        The default makes the weights and applies them, a part of the rows at a time when they are many; such
+        parts are computed again in the backward pass.
+        """
+        b, h, t, _ = q.shape
+        rows = max(1, WEIGHTS // (b * h * k.shape[-2]))
+        if t <= rows:
+            return self.attend_rows(q, k, v, mask, bias)
+        parts: list[Tensor] = []
+        for i in range(0, t, rows):
+            part = None if bias is None else bias[..., i : i + rows, :]
+            parts.append(
+                checkpoint(
+                    self.attend_rows, q[:, :, i : i + rows], k, v, mask.after(i), part, use_reentrant=False
+                )
+            )
+        return torch.cat(parts, dim=2)
+
+    def attend_rows(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None) -> Tensor:
+        """The output of some rows through their weights."""
         weights = dropout(self.weights(q, k, mask, bias), self.dropout, self.training)  # [b, h, t, s]
         return weights @ v
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """The attention weights [b, h, t, s], where they exist."""
         raise ValueError(f"{self.name} never makes its attention weights")
+
+    def goes_apart(self, mask: Mask) -> bool:
+        """Whether `attend` must be given each document on its own, from its first real position on."""
+        return False
 
     def reaches(self, t: int, s: int) -> Tensor:
         """The key positions that query t must reach (through v) in a causal sequence of length s."""
@@ -83,12 +115,14 @@ class Mechanism(nn.Module):
         t, n = q.shape[-2], k.shape[-2] - mask.prefix
         if mask.keys is not None and mask.keys.shape[-1] != n:
             raise ValueError(
-                f"mask.keys is for {mask.keys.shape[-1]} keys, but there are {n} (and {mask.prefix} of prefix)"
+                f"mask.keys is for {mask.keys.shape[-1]} keys, but there are {n} and {mask.prefix} of prefix"
             )
-        if mask.segments is not None and (mask.segments.shape[-1] != n or mask.offset + t > n):
+        if mask.segments is not None and mask.segments.shape[-1] != n:
             raise ValueError(
                 f"mask.segments is for {mask.segments.shape[-1]} positions, but there are {n} keys"
             )
+        if mask.offset + t > n and (mask.causal or mask.segments is not None or not self.cross):
+            raise ValueError(f"{t} queries from position {mask.offset} on, but only {n} keys")
 
     def extra_repr(self) -> str:
         """Show the scale and the dropout."""

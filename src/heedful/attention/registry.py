@@ -6,11 +6,22 @@ import inspect
 import typing
 from typing import Any
 
+from heedful.attention.additive import Additive
+from heedful.attention.argmax import Argmax
+from heedful.attention.bigbird import Bigbird
+from heedful.attention.linformer import Linformer
 from heedful.attention.mechanism import CAPABILITIES, Mechanism
+from heedful.attention.performer import Performer
 from heedful.attention.softmax import Softmax
+from heedful.attention.synthesizer import Synthesizer
+from heedful.attention.zero_after import ZeroAfter
+from heedful.attention.zero_scores import ZeroScores
 from heedful.errors import UserError, unknown
 
-MECHANISMS: dict[str, type[Mechanism]] = {cls.name: cls for cls in (Softmax,)}
+MECHANISMS: dict[str, type[Mechanism]] = {
+    cls.name: cls
+    for cls in (Softmax, Argmax, Additive, Linformer, Bigbird, Performer, Synthesizer, ZeroAfter, ZeroScores)
+}
 SIZES = ("n_heads", "d_head", "max_len")
 
 

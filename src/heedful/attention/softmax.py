@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.attention.chunked import ChunkedAttention
+from heedful.attention.chunked import ChunkedAttention, Dot
 from heedful.attention.dropout import draw_seed
 from heedful.attention.mask import Mask
 from heedful.attention.mechanism import Mechanism
@@ -26,27 +26,37 @@ class Softmax(Mechanism):
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """softmax(scale q k^T + bias) over the visible keys."""
-        scores = self.scale * (q @ k.mT)  # [b, h, t, s]
-        if bias is not None:
-            scores = scores + bias
-        return mask.softmax(scores)
+        return mask.softmax(dot_scores(q, k, self.scale, bias))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """The same as `weights(...) @ v` without making the weights."""
-        p = self.dropout if self.training else 0.0
-        t, s = q.shape[-2], k.shape[-2]
-        trainable_bias = bias is not None and bias.requires_grad and torch.is_grad_enabled()
-        if q.device.type == "cpu" and (p or trainable_bias):
-            allowed = mask.allowed(t, s, q.device)
-            out: Tensor = ChunkedAttention.apply(
-                q, k, v, bias, allowed, self.scale, p, draw_seed() if p else 0
-            )
-            return out
-        if mask.causal and t == s and mask.keys is None and mask.segments is None and bias is None:
-            return F.scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=True, scale=self.scale)
-        pattern = mask.allowed(t, s, q.device)
-        if bias is not None and pattern is not None:
-            pattern = bias.masked_fill(~pattern, float("-inf"))
-        elif bias is not None:
-            pattern = bias
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=pattern, dropout_p=p, scale=self.scale)
+        return attend(q, k, v, mask, bias, self.scale, self.dropout if self.training else 0.0)
+
+
+def dot_scores(q: Tensor, k: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:
+    """Scale q k^T + bias [b, h, t, s]."""
+    scores = scale * (q @ k.mT)
+    return scores if bias is None else scores + bias
+
+
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None, scale: float, dropout: float
+) -> Tensor:
+    """Softmax attention by the quickest way that this mask, bias and dropout allow."""
+    t, s = q.shape[-2], k.shape[-2]
+    trainable_bias = bias is not None and bias.requires_grad and torch.is_grad_enabled()
+    if q.device.type == "cpu" and (dropout or trainable_bias):
+        seed = draw_seed() if dropout else 0
+        out: Tensor = ChunkedAttention.apply(  # type: ignore[no-untyped-call]
+            Dot(scale), q, k, v, None, bias, mask, dropout, seed
+        )
+        return out
+    bare = mask.keys is None and mask.segments is None and mask.prefix == 0 and mask.offset == 0
+    if mask.causal and t == s and bare and bias is None:
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=True, scale=scale)
+    pattern = mask.allowed(t, s, q.device)
+    if bias is not None and pattern is not None:
+        pattern = bias.masked_fill(~pattern, float("-inf"))
+    elif bias is not None:
+        pattern = bias
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=pattern, dropout_p=dropout, scale=scale)

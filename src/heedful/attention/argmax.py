@@ -1,0 +1,113 @@
+"""Hard attention: all weight on the best key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from heedful.attention.chunked import Dot, chunks
+from heedful.attention.dropout import dropout
+from heedful.attention.mask import Mask
+from heedful.attention.mechanism import Mechanism
+from heedful.attention.softmax import dot_scores
+
+
+class Argmax(Mechanism):
+    """The value of the key with the highest score, ties to the first: softmax at temperature 0.
+
+    The choice does not change when q and k move a little, so their gradient is exactly zero (a tensor of
+    zeros, not None). With `straight_through` (Bengio et al. 2013) q, k and the bias get softmax's instead.
+    Dropout drops the one weight that a row has.
+    """
+
+    name = "argmax"
+    paper = (
+        "Bengio et al. 2013, Estimating or Propagating Gradients Through Stochastic Neurons, arXiv:1308.3432"
+    )
+    cost = "t s d"
+    causal = cross = bias = explicit_weights = prefix = segments = cache = True
+    exact_zero_gradient = selects_one = True
+
+    def __init__(
+        self,
+        *,
+        n_heads: int,
+        d_head: int,
+        max_len: int,
+        scale: float | None = None,
+        dropout: float = 0.0,
+        straight_through: bool = False,
+    ) -> None:
+        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
+        self.straight_through = straight_through
+
+    def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
+        """One at the best visible key, zero elsewhere."""
+        soft = mask.softmax(dot_scores(q, k, self.scale, bias))  # [b, h, t, s]
+        with torch.no_grad():
+            best = choose(Dot(self.scale), q, k, bias, mask)
+            hard = F.one_hot(best.clamp_min(0), k.shape[-2]).to(q.dtype) * (best >= 0)[..., None]
+        return hard + (soft - soft.detach() if self.straight_through else 0.0 * soft)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
+        """Pick the values, without making the weights."""
+        out: Tensor = Select.apply(  # type: ignore[no-untyped-call]
+            q, k, v, bias, mask, self.scale, self.straight_through
+        )
+        if self.training and self.dropout:
+            out = out * dropout(out.new_ones(*out.shape[:-1], 1), self.dropout)
+        return out
+
+
+def choose(scores: Dot, q: Tensor, k: Tensor, bias: Tensor | None, mask: Mask) -> Tensor:
+    """The best key [b, h, t] of every query, the first one at a tie; -1 where nothing may be seen."""
+    best = torch.empty(q.shape[:-1], dtype=torch.long, device=q.device)
+    for chunk in chunks(scores, q, k, bias, mask):
+        made = chunk.masked(scores.forward(q[chunk.queries], k[chunk.keys], None)[0], bias)
+        piece = best[chunk.queries]
+        torch.argmax(made, -1, out=piece)
+        if chunk.alive is not None:
+            piece.masked_fill_(chunk.alive[..., 0] == 0, -1)
+    return best
+
+
+class Select(torch.autograd.Function):
+    """v at the chosen keys; backward gives v its share, and q and k zeros or softmax's gradient."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        bias: Tensor | None,
+        mask: Mask,
+        scale: float,
+        straight_through: bool,
+    ) -> Tensor:
+        best = choose(Dot(scale), q, k, bias, mask)[..., None]  # [b, h, t, 1]
+        ctx.save_for_backward(q, k, v, bias, best)
+        ctx.mask, ctx.scale, ctx.straight_through = mask, scale, straight_through
+        at = best.clamp_min(0).expand(*best.shape[:-1], v.shape[-1])
+        return v.gather(2, at).masked_fill_(best < 0, 0.0)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        q, k, v, bias, best = ctx.saved_tensors
+        grad = grads[0].masked_fill(best < 0, 0.0)
+        dq, dk = torch.zeros_like(q), torch.zeros_like(k)
+        dv = torch.zeros_like(v).scatter_add_(2, best.clamp_min(0).expand_as(grad), grad)
+        dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[3] else None
+        if ctx.straight_through:
+            scores = Dot(ctx.scale)
+            for chunk in chunks(scores, q, k, bias, ctx.mask):
+                queries, keys = chunk.queries, chunk.keys
+                weights = chunk.weights(scores.forward(q[queries], k[keys], None)[0], bias)
+                dscores = chunk.softmax_backward(weights, torch.matmul(grad[queries], v[keys].mT))
+                chunk.collect(dbias, dscores)
+                dq[queries], dk_part, _ = scores.backward(dscores, None, q[queries], k[keys], None)
+                dk[keys].add_(dk_part)
+        return dq, dk, dv, dbias, None, None, None

@@ -1,0 +1,140 @@
+"""Attention to a window, to global and to random blocks."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from heedful.attention.blocks import BlockAttention, Pattern
+from heedful.attention.dropout import draw_seed
+from heedful.attention.mask import Mask, masked_softmax
+from heedful.attention.mechanism import Mechanism
+from heedful.attention.softmax import attend, dot_scores
+from heedful.errors import UserError
+
+
+class Bigbird(Mechanism):
+    """Sliding window, global and random blocks (Zaheer et al. 2020, section 2 and appendix D).
+
+    A sequence is cut into blocks of `block` tokens. A block sees `window` blocks around itself, the first
+    `n_global` blocks, and `n_random` others drawn by `seed`; the global blocks see everything.
+    Causal, which the paper leaves out: the window ends with the own block, random blocks come from before it,
+    and nobody sees what lies ahead, so that a row's blocks depend on its position alone.
+    Differs from the paper's code in that all heads share the random blocks.
+    Grade: same mathematics as softmax under the same pattern.
+    """
+
+    name = "bigbird"
+    paper = "Zaheer et al. 2020, Big Bird: Transformers for Longer Sequences, arXiv:2007.14062"
+    cost = "t (w + g + r) d"
+    causal = explicit_weights = prefix = segments = cache = True
+    positional = True
+
+    def __init__(
+        self,
+        *,
+        n_heads: int,
+        d_head: int,
+        max_len: int,
+        scale: float | None = None,
+        dropout: float = 0.0,
+        block: int = 64,
+        window: int = 3,
+        n_global: int = 2,
+        n_random: int = 3,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
+        if block < 1 or window < 1 or n_global < 0 or n_random < 0:
+            raise UserError(
+                "bigbird attention: block and window are at least 1, n_global and n_random at least 0"
+            )
+        if window % 2 == 0:
+            raise UserError(f"bigbird attention: window is an odd number of blocks, not {window}")
+        self.block = block
+        self.pattern = Pattern(window, n_global, n_random, seed)
+
+    def goes_apart(self, mask: Mask) -> bool:
+        """Blocks are counted from the first real position of each document."""
+        return mask.segments is not None or mask.padded_left()
+
+    def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
+        """Softmax over the visible keys of the pattern, as a dense matrix."""
+        (b, _, t, _), s = q.shape, k.shape[-2]
+        allowed = self.dense(mask, b, t, s).to(q.device)
+        causal = mask.allowed(t, s, q.device)
+        return masked_softmax(dot_scores(q, k, self.scale), allowed if causal is None else allowed & causal)
+
+    def dense(self, mask: Mask, b: int, t: int, s: int) -> Tensor:
+        """The pattern between tokens [b, 1, t, s], without causality and padding inside a block."""
+        n = s - mask.prefix
+        seen = torch.zeros(b, t, s, dtype=torch.bool)
+        seen[:, :, : mask.prefix] = True
+        for row, first, end in mask.documents(b, n):
+            blocks = self.pattern.matrix(-(-(end - first) // self.block), mask.causal)
+            tokens = blocks.repeat_interleave(self.block, 0).repeat_interleave(self.block, 1)
+            start, stop = max(first, mask.offset), min(end, mask.offset + t)
+            if start < stop:
+                seen[
+                    row, start - mask.offset : stop - mask.offset, mask.prefix + first : mask.prefix + end
+                ] = tokens[start - first : stop - first, : end - first]
+        return seen[:, None]
+
+    def reaches(self, t: int, s: int) -> Tensor:
+        """The past tokens of the blocks that t's block sees."""
+        seen = self.dense(Mask(causal=True, offset=t), 1, 1, s)[0, 0, 0]
+        return seen[: t + 1].nonzero()[:, 0]
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
+        """Global rows see everything; the others gather their blocks. A few rows alone go the dense way."""
+        (b, _, t, _), n = q.shape, k.shape[-2] - mask.prefix
+        if mask.offset or t != n:
+            return self.attend_rows(q, k, v, mask, bias)
+        p = self.dropout if self.training else 0.0
+        dense = 0 if mask.causal else min(t, self.pattern.n_global * self.block)
+        parts: list[Tensor] = []
+        if dense:
+            parts.append(attend(q[:, :, :dense], k, v, mask, None, self.scale, p))
+        if dense < t:
+            tables = self.tables(mask, b, n)[:, dense // self.block :]
+            parts.append(self.attend_blocks(q[:, :, dense:], k, v, mask, tables, p))
+        return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
+
+    def tables(self, mask: Mask, b: int, n: int) -> Tensor:
+        """The blocks that each block sees [b or 1, blocks, slots]; -1 is an empty slot."""
+        blocks = -(-n // self.block)
+        if mask.causal or mask.keys is None:
+            return self.pattern.table(blocks, blocks, mask.causal)[None]
+        ends = {row: end for row, _, end in mask.documents(b, n)}
+        own = [-(-ends.get(row, 1) // self.block) for row in range(b)]
+        if len(set(own)) == 1:
+            return self.pattern.table(blocks, own[0], False)[None]
+        return torch.stack([self.pattern.table(blocks, x, False) for x in own])
+
+    def attend_blocks(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, tables: Tensor, p: float) -> Tensor:
+        """The rows of the tables over their gathered blocks."""
+        n = k.shape[-2] - mask.prefix
+        short = -n % self.block
+        real = None if mask.keys is None else mask.keys.bool()
+        if short:
+            real = torch.ones(1, n, dtype=torch.bool, device=q.device) if real is None else real
+            real = F.pad(real, (0, short))
+        text = [F.pad(x, (0, 0, 0, short)) for x in (q, k[:, :, mask.prefix :], v[:, :, mask.prefix :])]
+        out: Tensor = BlockAttention.apply(  # type: ignore[no-untyped-call]
+            *text,
+            k[:, :, : mask.prefix],
+            v[:, :, : mask.prefix],
+            real,
+            tables.to(q.device),
+            self.block,
+            self.pattern.window - 1 if mask.causal else None,
+            self.scale,
+            p,
+            draw_seed() if p else 0,
+        )
+        return out[:, :, : q.shape[-2]]
+
+    def extra_repr(self) -> str:
+        """Show the pattern too."""
+        return f"{super().extra_repr()}, block={self.block}, {self.pattern}"

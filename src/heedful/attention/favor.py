@@ -1,0 +1,229 @@
+"""Attention as two products with random features, in chunks: phi(q) (phi(k)^T v), never t x s.
+
+Keys are of two sorts: the leading ones that every query sees (all of them without a causal mask; prefix and
+cache with one), and the others, where query i sees up to key i. Their sums over positions are carried from
+chunk to chunk, each scaled by e^-c where c is the largest exponent *so far*: a maximum over all keys would
+leak the future by rounding. Only sums at chunk borders are kept; backward computes the features again.
+Grade: same mathematics as the quadratic form with the same features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from heedful.attention.features import FeatureMap
+
+CHUNK = 1 << 18
+"""Features a chunk: 1 MiB of float32, a share of the level-2 cache."""
+LENGTH = 64
+"""Positions a causal chunk: the square of it is extra work, few of them are small products."""
+NEVER = -1e30
+"""A logarithm of zero that can be subtracted from itself."""
+
+
+@dataclass
+class State:
+    """Sum of phi(k) [v, 1] over some keys [x, m, d + 1], divided by e^c [x]."""
+
+    sums: Tensor
+    c: Tensor
+
+
+@dataclass
+class Keys:
+    """A chunk of keys: features divided by e^c, where c [x, n] is the largest exponent up to each key."""
+
+    phi: Tensor  # [x, n, m]
+    c: Tensor  # [x, n]
+    v: Tensor  # [x, n, d + 1]
+
+
+@dataclass
+class Sizes:
+    """How many heads, causal positions and other positions a chunk has."""
+
+    group: int
+    causal: int
+    free: int
+
+    @classmethod
+    def of(cls, x: int, m: int) -> Sizes:
+        """About CHUNK features."""
+        group = max(1, min(x, CHUNK // (LENGTH * m)))
+        return cls(group, LENGTH, max(LENGTH, CHUNK // (group * m)))
+
+
+def ready(
+    features: FeatureMap, k: Tensor, v: Tensor, real: Tensor | None, before: Tensor, running: bool
+) -> Keys:
+    """Features of some keys, zero for padding, scaled by the maximum up to each key or of all of them.
+
+    `before` [x] is the maximum of all earlier keys.
+    """
+    u = features.project(k)
+    top = features.top(u, k)
+    if real is not None:
+        top = top.masked_fill(~real, NEVER)
+    c = top.cummax(-1).values if running else top.amax(-1, keepdim=True).expand_as(top)
+    c = torch.maximum(c, before[:, None])
+    phi = features.lift(u, k, c)
+    if real is not None:
+        phi.masked_fill_(~real[..., None], 0.0)
+    return Keys(phi, c, F.pad(v, (0, 1), value=1.0))
+
+
+def ask(features: FeatureMap, q: Tensor) -> Tensor:
+    """Features of some queries, divided by each row's own largest: that cancels."""
+    u = features.project(q)
+    return features.lift(u, q, features.top(u, q))
+
+
+def decay(c: Tensor) -> Tensor:
+    """e^(c_j - c_i) for j <= i, else 0 [x, n, n]: what key j's scale is worth at query i."""
+    return torch.exp((c[:, None, :] - c[:, :, None]).clamp_max_(0.0)).tril_()
+
+
+def pieces(n: int, length: int) -> list[slice]:
+    """Positions 0 to n, at most `length` at a time."""
+    return [slice(i, min(i + length, n)) for i in range(0, n, length)]
+
+
+def pick(real: Tensor | None, at: slice) -> Tensor | None:
+    """Some positions of a mask [x, s] that may be absent."""
+    return None if real is None else real[:, at]
+
+
+class Heads:
+    """Some heads of one call: everything that forward and backward both walk through."""
+
+    def __init__(
+        self,
+        features: FeatureMap,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        real: Tensor | None,
+        lead: int,
+        sizes: Sizes,
+    ) -> None:
+        self.features, self.q, self.k, self.v, self.real, self.lead = features, q, k, v, real, lead
+        self.causal = lead < k.shape[1]
+        self.queries = pieces(q.shape[1], sizes.causal if self.causal else sizes.free)
+        self.leading = pieces(lead, sizes.free)
+
+    def keys(self, at: slice, before: Tensor, running: bool) -> Keys:
+        """A chunk of keys, made ready."""
+        return ready(self.features, self.k[:, at], self.v[:, at], pick(self.real, at), before, running)
+
+    def after_lead(self, at: slice) -> slice:
+        """The causal keys that stand at the queries `at`."""
+        return slice(self.lead + at.start, self.lead + at.stop)
+
+    def start(self) -> State:
+        """The sums over the leading keys."""
+        x, m, width = self.q.shape[0], self.features.m, self.v.shape[-1] + 1
+        state = State(self.q.new_zeros(x, m, width), self.q.new_full((x,), NEVER))
+        for at in self.leading:
+            keys = self.keys(at, state.c, running=False)
+            c = keys.c[:, -1]
+            sums = torch.baddbmm(state.sums * torch.exp(state.c - c)[:, None, None], keys.phi.mT, keys.v)
+            state = State(sums, c)
+        return state
+
+    def forward(self, out: Tensor, norm: Tensor, least: float) -> list[State]:
+        """Fill in output and normaliser; the sums before each chunk of queries."""
+        state = self.start()
+        states = []
+        for at in self.queries:
+            states.append(state)
+            phi = ask(self.features, self.q[:, at])
+            both = torch.bmm(phi, state.sums)  # [x, c, d + 1]
+            if self.causal:
+                keys = self.keys(self.after_lead(at), state.c, running=True)
+                both *= torch.exp(state.c[:, None] - keys.c)[..., None]
+                both.baddbmm_(torch.bmm(phi, keys.phi.mT).mul_(decay(keys.c)), keys.v)
+                c = keys.c[:, -1]
+                fresh = torch.bmm(keys.phi.mT, keys.v * torch.exp(keys.c - c[:, None])[..., None])
+                state = State(fresh.add_(state.sums * torch.exp(state.c - c)[:, None, None]), c)
+            # Dividing by infinity gives zeros now and no gradient later.
+            divisor = both[..., -1:].masked_fill(both[..., -1:].abs() <= least, float("inf"))
+            norm[:, at] = divisor
+            torch.div(both[..., :-1], divisor, out=out[:, at])
+        return states
+
+    def backward(self, states: list[State], both: Tensor, dq: Tensor, dk: Tensor, dv: Tensor) -> None:
+        """From the gradient of [numerator, normaliser] to those of q, k and v.
+
+        Scales are constants here: the output does not depend on them.
+        """
+        later = torch.zeros_like(states[0].sums)
+        for at, state in zip(reversed(self.queries), reversed(states), strict=True):
+            phi, g = ask(self.features, self.q[:, at]), both[:, at]
+            if self.causal:
+                there = self.after_lead(at)
+                keys = self.keys(there, state.c, running=True)
+                c, fall = keys.c[:, -1], decay(keys.c)
+                part = torch.bmm(g, keys.v.mT).mul_(fall)  # [x, c, c]
+                g_state = g * torch.exp(state.c[:, None] - keys.c)[..., None]
+                dphi = torch.bmm(g_state, state.sums.mT).baddbmm_(part, keys.phi)
+                rise = torch.exp(keys.c - c[:, None])[..., None]
+                dphi_k = torch.bmm(keys.v * rise, later.mT).baddbmm_(part.mT, phi)
+                dv_k = torch.bmm(keys.phi, later).mul_(rise)
+                dv_k.baddbmm_(torch.bmm(phi, keys.phi.mT).mul_(fall).mT, g)
+                dk[:, there] = self.features.backward(dphi_k, keys.phi, self.k[:, there])
+                dv[:, there] = dv_k[..., :-1]
+                later *= torch.exp(state.c - c)[:, None, None]
+            else:
+                dphi, g_state = torch.bmm(g, state.sums.mT), g
+            later.baddbmm_(phi.mT, g_state)
+            dq[:, at] = self.features.backward(dphi, phi, self.q[:, at])
+        for at in self.leading:
+            keys = self.keys(at, states[0].c, running=False)
+            dk[:, at] = self.features.backward(torch.bmm(keys.v, later.mT), keys.phi, self.k[:, at])
+            dv[:, at] = torch.bmm(keys.phi, later)[..., :-1]
+
+
+class Favor(torch.autograd.Function):
+    """Random-feature attention of q [x, t, d] over k and v [x, s, d], whose first `lead` keys everyone sees.
+
+    `real` [x, s] is False at padding. A row whose normaliser is not larger than `least` gives zeros.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        real: Tensor | None,
+        features: FeatureMap,
+        lead: int,
+        least: float,
+    ) -> Tensor:
+        ctx.features, ctx.lead, ctx.sizes = features, lead, Sizes.of(q.shape[0], features.m)
+        out = torch.empty(*q.shape[:2], v.shape[-1], dtype=q.dtype, device=q.device)
+        norm = torch.empty(*q.shape[:2], 1, dtype=q.dtype, device=q.device)
+        ctx.states = []
+        for at in pieces(q.shape[0], ctx.sizes.group):
+            heads = Heads(features, q[at], k[at], v[at], None if real is None else real[at], lead, ctx.sizes)
+            ctx.states.append(heads.forward(out[at], norm[at], least))
+        ctx.save_for_backward(q, k, v, real, out, norm)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+        q, k, v, real, out, norm = ctx.saved_tensors
+        dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
+        for at, states in zip(pieces(q.shape[0], ctx.sizes.group), ctx.states, strict=True):
+            heads = Heads(
+                ctx.features, q[at], k[at], v[at], None if real is None else real[at], ctx.lead, ctx.sizes
+            )
+            share = grads[0][at] / norm[at]
+            both = torch.cat([share, -(share * out[at]).sum(-1, keepdim=True)], -1)  # [x, t, d + 1]
+            heads.backward(states, both, dq[at], dk[at], dv[at])
+        return dq, dk, dv, None, None, None, None

@@ -1,0 +1,68 @@
+"""A causal mask that leaks: weights of the future set to zero after the softmax."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from heedful.attention.mask import Mask
+from heedful.attention.mechanism import Mechanism
+from heedful.attention.softmax import dot_scores
+from heedful.errors import UserError
+
+
+class ZeroAfter(Mechanism):
+    """Softmax over all keys, then zeros at the future: it stays in the denominator, and so leaks.
+
+    With `renormalise` each row is divided by its sum, which makes it equal to masking with minus infinity.
+    Padding and other documents are masked before the softmax, as they should be.
+    Decoding sees no future and so cannot equal the whole: no cache.
+    """
+
+    name = "zero_after"
+    paper = "unsafe by intent: what a mask must not be"
+    cost = "t s d"
+    causal = cross = bias = explicit_weights = prefix = segments = True
+    unsafe = True
+
+    def __init__(
+        self,
+        *,
+        n_heads: int,
+        d_head: int,
+        max_len: int,
+        scale: float | None = None,
+        dropout: float = 0.0,
+        renormalise: bool = False,
+        unsafe: bool = False,
+    ) -> None:
+        refuse_unless(self.name, unsafe)
+        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
+        self.renormalise = renormalise
+
+    def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
+        """softmax(scale q k^T + bias) over past and future, then the past alone."""
+        weights = replace(mask, causal=False).softmax(dot_scores(q, k, self.scale, bias))  # [b, h, t, s]
+        past = past_only(mask, q.shape[-2], k.shape[-2], q.device)
+        if past is None:
+            return weights
+        weights = weights * past
+        if not self.renormalise:
+            return weights
+        return weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+
+
+def past_only(mask: Mask, t: int, s: int, device: torch.device) -> Tensor | None:
+    """Only the causal part of a mask [1, 1, t, s]."""
+    return replace(mask, keys=None, segments=None).allowed(t, s, device)
+
+
+def refuse_unless(name: str, unsafe: bool) -> None:
+    """An unsafe mask is built only by someone who says so."""
+    if not unsafe:
+        raise UserError(
+            f"{name} attention leaks the future into the past and is there to show it; "
+            "build it with unsafe=True if that is what you want"
+        )
