@@ -205,6 +205,18 @@ def test_the_best_point_of_each_curve_is_marked_and_broken_ones_leave_gaps() -> 
     assert [row["y"] for row in rows_of(lowest) if "best" in row] == [0.5, 1.0]
 
 
+def test_a_very_long_curve_keeps_its_ends_peaks_gaps_and_best() -> None:
+    points: list[tuple[float, float | None]] = [(i, math.sin(i / 500)) for i in range(30_000)]
+    points[12_345], points[20_000], points[25_000] = (12_345, 7.0), (20_000, -7.0), (25_000, None)
+    chart = charts.lines({"a": points}, title="", x_title="", y_title="", mark_best="max")
+    rows = rows_of(chart)
+    kept = {row["x"]: row["y"] for row in rows}
+    assert len(rows) < 1600
+    assert {0, 12_345, 20_000, 25_000, 29_999} <= kept.keys()
+    assert [row["x"] for row in rows if "best" in row] == [12_345]
+    assert list(kept) == sorted(kept)
+
+
 def test_what_a_logarithmic_axis_cannot_show_is_a_gap() -> None:
     chart = charts.lines(
         {"a": [(0, 1), (1, 0), (2, 4)]}, title="", x_title="", y_title="", log_x=True, log_y=True

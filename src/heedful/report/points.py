@@ -26,6 +26,7 @@ from heedful.report.parts import (
 )
 
 POINTS_SHOWN = 40
+POINTS_KEPT = 1000
 POINTS_NAMED = 24
 
 
@@ -46,7 +47,8 @@ def lines(
     """Draw curves of points `(x, y)` or `(x, y, low, high)`; low and high become a band.
 
     `mark_best` puts a dot on each curve's largest or smallest value. What cannot be drawn (a loss that became
-    infinite, a value below zero on a logarithmic axis) leaves a gap.
+    infinite, a value below zero on a logarithmic axis) leaves a gap. Of a very long curve
+    as many points are kept as can be seen, peaks and gaps among them.
     """
     rows: list[dict[str, Any]] = []
     for name, points in series.items():
@@ -54,7 +56,7 @@ def lines(
         finite = [row for row in curve if row["y"] is not None]
         if mark_best and finite:
             (max if mark_best == "max" else min)(finite, key=lambda row: cast(float, row["y"]))["best"] = True
-        rows += curve
+        rows += thinned(curve)
     names = [words(name) for name in series]
     most = max((sum(row["series"] == name for row in rows) for name in names), default=0)
     x = {
@@ -95,6 +97,22 @@ def lines(
         layers.append({"transform": [{"filter": "datum.best"}], "mark": best, "encoding": dots})
     body = {"data": {"values": rows}, "layer": [*layers, *vertical_rules(rules, x)]}
     return chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, **body})
+
+
+def thinned(curve: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Keep the ends of a long curve, its best, and of each short stretch the lowest, the highest and a gap."""
+    stride = 2 * len(curve) // POINTS_KEPT
+    if len(curve) <= POINTS_KEPT:
+        return curve
+    kept = {0, len(curve) - 1} | {i for i, row in enumerate(curve) if row.get("best")}
+    for start in range(0, len(curve), stride):
+        stretch = range(start, min(start + stride, len(curve)))
+        known = sorted(
+            (i for i in stretch if curve[i]["y"] is not None), key=lambda i: cast(float, curve[i]["y"])
+        )
+        gaps = [i for i in stretch if curve[i]["y"] is None]
+        kept |= {*known[:1], *known[-1:], *gaps[:1]}
+    return [curve[i] for i in sorted(kept)]
 
 
 def line_row(name: str, point: Sequence[float | None], log_x: bool, log_y: bool) -> dict[str, Any]:
