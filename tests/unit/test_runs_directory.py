@@ -173,10 +173,12 @@ def test_a_folder_that_is_no_run_is_never_touched(tmp_path: Path, how: str) -> N
 
 def test_resuming_cleans_up_after_a_kill_and_starts_when_nothing_is_there(run: Run, tmp_path: Path) -> None:
     (run.path / ".results.json.77-abcd.tmp").write_text("{")
+    (run.checkpoints / ".step-7.77-abcd.tmp").mkdir(parents=True)
     (run.path / ".best.former").mkdir()
     (run.path / ".best.former" / "model").write_text("")
     Run.create(run.path, resume=True)
-    assert sorted(entry.name for entry in run.path.iterdir()) == ["best", "config.toml"]
+    assert sorted(entry.name for entry in run.path.iterdir()) == ["best", "checkpoints", "config.toml"]
+    assert list(run.checkpoints.iterdir()) == []
     assert Run.create(tmp_path / "new", resume=True).path.is_dir()
 
 

@@ -100,10 +100,10 @@ def lines(
 
 
 def thinned(curve: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Keep the ends of a long curve, its best, and of each short stretch the lowest, the highest and a gap."""
-    stride = 2 * len(curve) // POINTS_KEPT
+    """Keep a long curve's ends, its best, and of each short stretch the lowest, the highest and a gap."""
     if len(curve) <= POINTS_KEPT:
         return curve
+    stride = 2 * len(curve) // POINTS_KEPT
     kept = {0, len(curve) - 1} | {i for i, row in enumerate(curve) if row.get("best")}
     for start in range(0, len(curve), stride):
         stretch = range(start, min(start + stride, len(curve)))

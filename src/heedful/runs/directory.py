@@ -67,6 +67,7 @@ class Run:
             run.clear()
         if resume:
             remove_temporary(run.path)
+            remove_temporary(run.checkpoints)
             recover(run.path / BEST)
         return run
 
