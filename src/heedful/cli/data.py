@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from cyclopts import App
 
+from heedful.cli.data_make import world
+from heedful.cli.data_show import show
+
 app = App(name="data", help="Look at a task's data, or make a world of data.")
-app.command(
-    "heedful.cli.data_show:show", name="show", help="Rows, labels, lengths, baselines, duplicates, examples."
-)
+app.command(show)
 
 make = App(name="make", help="Generate data.")
-make.command(
-    "heedful.cli.data_make:world",
-    name="world",
-    help="An invented but consistent world, in the named tasks' formats.",
-)
+make.command(world)
 app.command(make)

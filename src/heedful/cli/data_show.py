@@ -13,46 +13,68 @@ from heedful.errors import UserError, shorten
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
 
+Flag = Annotated[bool, Parameter(negative=())]
 DRAWN_LENGTHS = 100_000
 SHOWN_LABELS = 20
 
 
 def show(
     task: str,
+    /,
     *,
-    data_dir: Annotated[Path | None, Parameter(help="Folder of a named task's files.")] = None,
-    text_column: Annotated[str | None, Parameter(help="Column of the text: its name, or its number.")] = None,
-    pair_column: Annotated[str | None, Parameter(help="Column of the second text of a pair.")] = None,
-    label_column: Annotated[str | None, Parameter(help="Column of the label.")] = None,
-    split: Annotated[
-        Literal["hash", "first"],
-        Parameter(help="Where the files do not say: split rows by content hash, or by their order."),
-    ] = "hash",
-    seed: Annotated[int, Parameter(help="Seed of the content hash.")] = 0,
-    tokenizer: Annotated[
-        str | None,
-        Parameter(help="Tokenizer or model to count with. Default: minilm when installed, else words."),
-    ] = None,
-    max_len: Annotated[int, Parameter(help="Length in tokens above which a text is cut.")] = 128,
-    batches: Annotated[
-        bool, Parameter(help="Also the padding waste of each way to batch.", negative=())
-    ] = False,
-    batch_size: Annotated[int, Parameter(help="Examples a batch, for --batches.")] = 32,
-    figure: Annotated[
-        Path | None, Parameter(help="Draw a histogram of the lengths: .png, .svg, .pdf or .html.")
-    ] = None,
+    data_dir: Path | None = None,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    split: Literal["hash", "first"] = "hash",
+    seed: int = 0,
+    tokenizer: str | None = None,
+    max_len: int = 128,
+    batches: Flag = False,
+    batch_size: int = 32,
+    figure: Path | None = None,
     json: Json = False,
 ) -> None:
     """Show rows, labels, lengths, baselines, duplicates and examples of a task.
 
-    TASK is boolq, sst2, yelp, birthplaces, world/boolq (or /reviews, /sentiment, /birthplaces), a folder with
-    train, dev and test files (CSV, TSV, JSON lines, Parquet, text), or one file, which is split 80/10/10.
+    TASK is boolq, sst2, yelp or birthplaces; world/boolq, world/reviews, world/sentiment or
+    world/birthplaces, which need no files; a folder with train, dev and test files
+    (CSV, TSV, JSON lines, Parquet or text); or one file, which is split 80/10/10.
 
     Examples:
       heedful data show world/boolq
       heedful data show sst2 --data-dir ~/data/sst2 --max-len 64
-      heedful data show reviews.csv --text-column body --label-column stars --figure lengths.png
-      heedful data show my-task/ --batches --json
+      heedful data show reviews.csv --text-column body --label-column stars
+      heedful data show my-task/ --batches --figure lengths.png
+
+    Parameters
+    ----------
+    task
+        A named task, a folder or a file.
+    data_dir
+        Folder of a named task's files; default: $HEEDFUL_DATA/TASK, else the Hub.
+    text_column
+        Column of the text: its name, or its number in a file without a header.
+    pair_column
+        Column of the second text of a pair.
+    label_column
+        Column of the label.
+    split
+        Where the files do not say, split rows by a hash of their content, or by their order.
+    seed
+        Seed of the content hash.
+    tokenizer
+        Tokenizer or model to count with; default: minilm when installed, else words.
+    max_len
+        Length in tokens above which a text would be cut.
+    batches
+        Also show how much padding each way to make batches costs.
+    batch_size
+        Examples a batch, for --batches.
+    figure
+        Draw a histogram of the lengths: .png, .svg, .pdf or .html.
+    json
+        Print the facts as JSON.
     """
     from heedful.data import load_task, stats
     from heedful.evaluation.baselines import baselines

@@ -80,7 +80,7 @@ def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str 
     if place.is_file():
         readers.format_of(place)
         return Corpus(name, (place,))
-    parts = split_files(place)
+    parts = split_files(place, rules.more_splits)
     extra = tuple(place / file for file in UNLABELLED if (place / file).is_file()) if split == "train" else ()
     if rules.corpus and split == "train":
         if not (place / rules.corpus).is_file():

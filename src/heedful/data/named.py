@@ -38,6 +38,8 @@ class Rules:
     change: Callable[[str], str] | None = None
     corpus: str | None = None
     """The file that is the task's corpus, instead of the texts of train."""
+    more_splits: tuple[str, ...] = ()
+    """Splits besides train, dev and test."""
     train_of: tuple[int, int] | None = None
     """So many rows of so many of train's file are train; the others are test."""
     hub: HubSource | None = None
@@ -54,7 +56,9 @@ NAMED = {
         change=unescape_newlines,
         hub=HubSource("Yelp/yelp_review_full", {"text": "text", "label": "label"}, first_label=1),
     ),
-    "birthplaces": Rules(kind="text2text", columns=Wanted("1", None, "2"), corpus="wiki.txt"),
+    "birthplaces": Rules(
+        kind="text2text", columns=Wanted("1", None, "2"), corpus="wiki.txt", more_splits=("unseen",)
+    ),
 }
 WORLD = {
     "world/birthplaces": NAMED["birthplaces"],
@@ -73,7 +77,7 @@ def named_folder(name: str, data_dir: Path | None) -> Path:
     if name in WORLD:
         from heedful.data.world import task_folder
 
-        return task_folder(name.removeprefix("world/"))
+        return task_folder(name)
     parent = os.environ.get("HEEDFUL_DATA")
     if parent and (Path(parent).expanduser() / name).is_dir():
         return Path(parent).expanduser() / name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -73,15 +74,15 @@ def load_task(
         pair_column or rules.columns.pair,
         label_column or rules.columns.label,
     )
-    files = {"train": place} if place.is_file() else split_files(place)
+    files = {"train": place} if place.is_file() else split_files(place, rules.more_splits)
     if "train" not in files:
         found = ", ".join(path.name for path in files.values()) or "none"
         raise UserError(f"{place}: no train file (train.csv, .tsv, .jsonl, .parquet or .txt); found {found}")
     if rules.train_of:
         files.pop("test", None)  # published without labels; a part of train's file is test
     rows, sheets = read_files(files, wanted, rules)
-    parts = partition(files, rows, rules, mode, seed)
     names = name_labels(sheets, rows) if rules.kind == "classify" else []
+    parts = partition(files, rows, rules, mode, seed)
     shown = name_or_path if name_or_path in NAMED or name_or_path in WORLD else place.stem
     task = Task(
         name=shown,
@@ -127,7 +128,7 @@ def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, Rules]:
     raise unknown("task", name, [*NAMED, *WORLD])
 
 
-def split_files(folder: Path) -> dict[str, Path]:
+def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
     """Find the files of each split: `train.csv`, or one with the word in its name, as `ptb.train.txt`."""
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS and path.is_file())
@@ -136,7 +137,7 @@ def split_files(folder: Path) -> dict[str, Path]:
     if not files:
         raise UserError(f"{folder}: no data files; {KINDS}")
     found = {}
-    for split, names in SPLIT_NAMES.items():
+    for split, names in (SPLIT_NAMES | {name: (name,) for name in more}).items():
         exact = [path for path in files if path.stem.lower() in names]
         inside = [path for path in files if set(names) & set(re.split(r"[._ -]", path.stem.lower()))]
         several = exact or inside
@@ -189,7 +190,7 @@ def partition(files: dict[str, Path], rows: dict[str, Rows], rules: Rules, mode:
         return whole
     splits.refuse_empty(str(files["train"]), cut, len(train))
     parts = whole | {name: ("train", index, told[name]) for name, index in cut.items()}
-    return {name: parts[name] for name in SPLIT_NAMES if name in parts}
+    return {name: parts[name] for name in dict.fromkeys([*SPLIT_NAMES, *parts]) if name in parts}
 
 
 def name_labels(sheets: dict[str, tuple[Sheet, Layout]], rows: dict[str, Rows]) -> list[str]:

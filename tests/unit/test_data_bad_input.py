@@ -1,0 +1,482 @@
+"""Every kind of bad file gets one line that names the file and the row, and says what is right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from heedful.data import load_task
+from heedful.data.readers import MAX_ROW_BYTES
+from heedful.errors import UserError
+
+GOOD = b"text,label\n" + b"".join(b"a sentence number %d,%d\n" % (n, n % 2) for n in range(20))
+GOOD_JSON = b"".join(b'{"text": "a sentence number %d", "label": %d}\n' % (n, n % 2) for n in range(20))
+TEN_MB = b"word " * (10 * 2**20 // 5)
+
+
+def jsonl(*rows: Any) -> bytes:
+    return GOOD_JSON + b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def parquet(**columns: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue().to_pybytes()
+
+
+MANY = [f"sentence number {n}" for n in range(20)]
+BINARY = [n % 2 for n in range(20)]
+
+# name: (files, options, where, what)
+BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
+    "wrong text column": (
+        {"train.csv": GOOD},
+        {"text_column": "txet"},
+        "train.csv line 1",
+        'did you mean "text"',
+    ),
+    "wrong label column": (
+        {"train.csv": GOOD},
+        {"label_column": "stars"},
+        "train.csv line 1",
+        "there are label, text",
+    ),
+    "wrong pair column": (
+        {"train.csv": GOOD},
+        {"pair_column": "passage"},
+        "train.csv line 1",
+        'unknown column "passage"',
+    ),
+    "a number for a column that a headed file lacks": (
+        {"train.csv": GOOD},
+        {"label_column": "7"},
+        "train.csv line 1",
+        'unknown column "7"',
+    ),
+    "text and label the same": (
+        {"train.csv": GOOD},
+        {"text_column": "text", "label_column": "text"},
+        "train.csv line 1",
+        "cannot be both",
+    ),
+    "missing label in CSV": (
+        {"train.csv": GOOD + b"more text,\n"},
+        {},
+        "train.csv line 22",
+        "label the row or remove it",
+    ),
+    "missing label in JSON": (
+        {"train.jsonl": jsonl({"text": "x y"})},
+        {},
+        "train.jsonl line 21",
+        "label is missing",
+    ),
+    "null label": (
+        {"train.jsonl": jsonl({"text": "x y", "label": None})},
+        {},
+        "train.jsonl line 21",
+        "label is missing",
+    ),
+    "NaN label": (
+        {"train.jsonl": GOOD_JSON + b'{"text": "x", "label": NaN}'},
+        {},
+        "train.jsonl line 21",
+        "missing",
+    ),
+    "missing label in Parquet": (
+        {"train.parquet": parquet(text=MANY, label=[*BINARY[:9], None, *BINARY[10:]])},
+        {},
+        "train.parquet row 10",
+        "label is missing",
+    ),
+    "label only in test": (
+        {"train.csv": GOOD, "dev.csv": GOOD, "test.csv": GOOD + b"new,7\n"},
+        {},
+        "test.csv line 22",
+        'label "7" is not in train.csv, which has 0, 1',
+    ),
+    "label only in dev": (
+        {"train.csv": GOOD, "dev.csv": GOOD + b"new,7\n"},
+        {},
+        "dev.csv line 22",
+        "not in train.csv",
+    ),
+    "dev without labels": (
+        {"train.csv": GOOD, "dev.csv": b"text\nx\n"},
+        {},
+        "dev.csv line 1",
+        'unknown column "label"',
+    ),
+    "a word among numbers": (
+        {"train.csv": GOOD + b"a good meal,six\n"},
+        {},
+        "train.csv line 22",
+        'label "six" is not a number; the other 20 rows have 0, 1',
+    ),
+    "empty text": (
+        {"train.csv": GOOD + b",1\n"},
+        {},
+        "train.csv line 22",
+        'empty text in column "text"; write one',
+    ),
+    "white text": (
+        {"train.tsv": b"fine words here\t1\nmore words here\t0\n \t1\n"},
+        {},
+        "train.tsv line 3",
+        "empty text",
+    ),
+    "empty JSON text": (
+        {"train.jsonl": jsonl({"text": "", "label": 1})},
+        {},
+        "train.jsonl line 21",
+        "empty text",
+    ),
+    "missing JSON text": (
+        {"train.jsonl": jsonl({"label": 1})},
+        {},
+        "train.jsonl line 21",
+        '"text" is missing',
+    ),
+    "empty pair": (
+        {
+            "train.jsonl": b'{"question": "q", "passage": "p", "label": 1}\n{"question": "q", "passage": "", "label": 0}'
+        },
+        {},
+        "train.jsonl line 2",
+        'empty text in column "passage"',
+    ),
+    "number in the place of text": (
+        {"train.jsonl": jsonl({"text": 5, "label": 1})},
+        {},
+        "train.jsonl line 21",
+        "is not a string but 5",
+    ),
+    "tokenised text": (
+        {"train.jsonl": jsonl({"text": ["a", "b"], "label": 1})},
+        {},
+        "train.jsonl line 21",
+        'not a string but ["a", "b"]',
+    ),
+    "Latin-1": (
+        {"train.csv": GOOD + "café,1\n".encode("latin1")},
+        {},
+        "train.csv line 22",
+        "byte 4 is not UTF-8 (0xe9)",
+    ),
+    "UTF-16": (
+        {"train.csv": GOOD.decode().encode("utf-16")},
+        {},
+        "train.csv line 1",
+        "UTF-16; save it as UTF-8",
+    ),
+    "UTF-16 without a mark": (
+        {"train.csv": GOOD.decode().encode("utf-16-le")},
+        {},
+        "train.csv line 1",
+        "NUL byte",
+    ),
+    "not UTF-8 in JSON": (
+        {"train.jsonl": GOOD_JSON + b'{"text": "\xff"}'},
+        {},
+        "train.jsonl line 21",
+        "not UTF-8",
+    ),
+    "broken JSON": (
+        {"train.jsonl": GOOD_JSON + b'{"text": "x", '},
+        {},
+        "train.jsonl line 21",
+        "broken JSON at column",
+    ),
+    "deeply nested JSON": (
+        {"train.jsonl": GOOD_JSON + b'{"a":' * 100_000},
+        {},
+        "train.jsonl line 21",
+        "broken JSON",
+    ),
+    "JSON array": (
+        {"train.json": b'[{"text": "a", "label": 0}]'},
+        {},
+        "train.json line 1",
+        "jq -c '.[]' train.json",
+    ),
+    "JSON that is no object": (
+        {"train.jsonl": jsonl("words")},
+        {},
+        "train.jsonl line 21",
+        "is not an object such as",
+    ),
+    "half a surrogate": (
+        {"train.jsonl": GOOD_JSON + b'{"text": "\\ud800", "label": 1}'},
+        {},
+        "line 21",
+        "surrogate",
+    ),
+    "half a surrogate in a label": (
+        {"train.jsonl": GOOD_JSON + b'{"text": "x", "label": "\\udfff"}'},
+        {},
+        "train.jsonl line 21",
+        "surrogate",
+    ),
+    "ragged CSV, too wide": (
+        {"train.csv": GOOD + b"one, two,1\n"},
+        {},
+        "train.csv line 22",
+        "3 columns, but the first",
+    ),
+    "ragged CSV, too narrow": (
+        {"train.csv": GOOD + b"alone\n"},
+        {},
+        "train.csv line 22",
+        'holds "," or a line break',
+    ),
+    "ragged TSV": (
+        {"train.tsv": GOOD.replace(b",", b"\t") + b"a\tb\t1\n"},
+        {},
+        "train.tsv line 22",
+        "no text holds a tab",
+    ),
+    "ragged text": (
+        {"train.txt": b"good\t1\nbad\t0\nso so\n"},
+        {},
+        "train.txt line 3",
+        "1 column, but the first line has 2",
+    ),
+    "unclosed quote": ({"train.csv": GOOD + b'"open,1\nmore,0\n'}, {}, "train.csv line 22", "never closed"),
+    "unclosed quote before many rows": (
+        {"train.csv": GOOD + b'"open,1\n' + b"a row like the others,0\n" * (MAX_ROW_BYTES // 20)},
+        {},
+        "train.csv line 22",
+        "never closed",
+    ),
+    "text after a quote": (
+        {"train.csv": GOOD + b'"no" he said,1\n'},
+        {},
+        "train.csv line 22",
+        'is written ""',
+    ),
+    "bare carriage return": (
+        {"train.csv": GOOD + b"one\rtwo,1\n"},
+        {},
+        "train.csv line 22",
+        "quote the cell",
+    ),
+    "old Mac lines": ({"train.csv": GOOD.replace(b"\n", b"\r")}, {}, "train.csv line 1", "end them with \\n"),
+    "empty CSV": ({"train.csv": b""}, {}, "train.csv line 1", "the file is empty"),
+    "empty JSON lines": ({"train.jsonl": b"\n\n"}, {}, "train.jsonl line 1", "the file is empty"),
+    "empty text file": ({"train.txt": b"\n"}, {}, "train.txt line 1", "the file is empty"),
+    "empty Parquet": ({"train.parquet": parquet(text=[], label=[])}, {}, "train.parquet row 1", "no rows"),
+    "only a header": ({"train.csv": b"text,label\n"}, {}, "train.csv line 2", "a header and no rows"),
+    "empty dev": (
+        {"train.csv": GOOD, "dev.csv": b"text,label\n"},
+        {},
+        "dev.csv line 2",
+        "the split is empty",
+    ),
+    "only one class": (
+        {"train.csv": b"text,label\na b c,1\nd e f,1\n"},
+        {},
+        "train.csv line 2",
+        "two classes at least",
+    ),
+    "NUL byte in CSV": (
+        {"train.csv": GOOD + b"a\0b,1\n"},
+        {},
+        "train.csv line 22",
+        "a NUL byte; text in UTF-8 is wanted",
+    ),
+    "NUL byte in text": ({"train.txt": b"a\t1\nb\0\t0\n"}, {}, "train.txt line 2", "NUL byte"),
+    "NUL in JSON": (
+        {"train.jsonl": jsonl({"text": "a\0b", "label": 1})},
+        {},
+        "train.jsonl line 21",
+        "NUL character",
+    ),
+    "NUL in Parquet": (
+        {"train.parquet": parquet(text=[*MANY[:4], "a\0", *MANY[5:]], label=BINARY)},
+        {},
+        "train.parquet row 5",
+        "NUL character; remove it",
+    ),
+    "row of 10 MB in CSV": (
+        {"train.csv": GOOD + TEN_MB + b",1\n"},
+        {},
+        "train.csv line 22",
+        "longer than 4 MB",
+    ),
+    "row of 10 MB in quotes": (
+        {"train.csv": GOOD + b'"' + TEN_MB.replace(b"word " * 99, b"word\n" + b"word " * 98) + b'",1\n'},
+        {},
+        "train.csv line 22",
+        "never closed",
+    ),
+    "row of 10 MB in JSON": (
+        {"train.jsonl": jsonl({"text": TEN_MB.decode()})},
+        {},
+        "train.jsonl line 21",
+        "longer than",
+    ),
+    "row of 10 MB in text": (
+        {"train.txt": b"good\t1\n" + TEN_MB + b"\t0\n"},
+        {},
+        "train.txt line 2",
+        "fold -s",
+    ),
+    "row of 10 MB in Parquet": (
+        {"train.parquet": parquet(text=[*MANY[:7], TEN_MB.decode(), *MANY[8:]], label=BINARY)},
+        {},
+        "train.parquet row 8",
+        "longer than 4 MB",
+    ),
+    "Parquet that is none": ({"train.parquet": GOOD}, {}, "train.parquet row 1", "is not a Parquet file"),
+    "label lists": (
+        {"train.jsonl": jsonl({"text": "x", "label": ["a", "b"]})},
+        {},
+        "line 21",
+        "multi-label tasks",
+    ),
+    "label lists in Parquet": (
+        {"train.parquet": parquet(text=MANY, label=[[n] for n in BINARY])},
+        {},
+        "train.parquet row 1",
+        "one label a row is",
+    ),
+    "label sets": (
+        {"train.csv": b'text,label\none two,a\nthree four,b\nfive six,"a,b"\n'},
+        {},
+        "train.csv line 4",
+        "several labels in one row (a,b)",
+    ),
+    "label lists as text": (
+        {"train.csv": b"text,label\none two,\"['a']\"\nthree four,\"['a', 'b']\"\n"},
+        {},
+        "train.csv line 2",
+        "several labels",
+    ),
+    "regression": (
+        {
+            "train.csv": b"text,score\n"
+            + b"".join(b"a sentence number %d,%d.37\n" % (n, n) for n in range(20))
+        },
+        {},
+        "train.csv line 2",
+        "regression is not supported",
+    ),
+    "free text as label": (
+        {"train.csv": b"text,label\n" + b"".join(b"sentence %d,answer %d\n" % (n, n) for n in range(60))},
+        {},
+        "train.csv line 61",
+        "is it the right column (--label-column)?",
+    ),
+    "a label as long as a text": (
+        {"train.csv": b"text,label\nshort," + b"very " * 50 + b"long\nother,x\n"},
+        {},
+        "train.csv line 2",
+        "254 characters",
+    ),
+    "two texts and no names": (
+        {
+            "train.csv": b"".join(
+                b"first text number %d,second text number %d,%d\n" % (n, n, n % 2) for n in range(20)
+            )
+        },
+        {},
+        "train.csv line 1",
+        'of "1", "2"? Say --text-column (and --pair-column',
+    ),
+    "two labels": (
+        {"train.csv": b"text,stars,sentiment\none two,1,a\nthree four,2,b\n"},
+        {},
+        "train.csv line 1",
+        'of "stars", "sentiment"? Say --label-column',
+    ),
+    "one column": (
+        {"train.csv": b"text\none\ntwo\n"},
+        {},
+        "train.csv line 1",
+        "a text and a label are wanted",
+    ),
+    "no train": (
+        {"dev.csv": GOOD, "test.csv": GOOD},
+        {},
+        "",
+        "no train file (train.csv, .tsv, .jsonl, .parquet or .txt)",
+    ),
+    "two trains": (
+        {"train.csv": GOOD, "train.tsv": GOOD},
+        {},
+        "",
+        "several files for train (train.csv, train.tsv); keep one",
+    ),
+    "no data files": ({"train.xlsx": b"PK"}, {}, "", "no data files; CSV (.csv), TSV"),
+}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_one_line_names_the_file_and_the_row_and_says_what_is_right(name: str, tmp_path: Path) -> None:
+    files, options, where, what = BAD[name]
+    folder = tmp_path / "task"
+    folder.mkdir()
+    for file, content in files.items():
+        (folder / file).write_bytes(content)
+    with pytest.raises(UserError) as caught:
+        load_task(str(folder), **options)
+    message = str(caught.value)
+    assert message.startswith(str(folder))
+    assert f"{where}: " in message if where else True
+    assert what in message
+    assert len(message) < 400 + len(str(folder))
+    assert message.isprintable()
+
+
+def test_at_least_thirty_malformed_files_are_tried() -> None:
+    assert len(BAD) >= 30
+
+
+def test_one_file_too_small_to_split_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.csv"
+    path.write_bytes(b"text,label\none two,0\nthree four,1\n")
+    with pytest.raises(
+        UserError, match=r"tiny.csv: 2 rows are too few to split, dev gets none; give more rows"
+    ):
+        load_task(str(path))
+
+
+@pytest.mark.parametrize("name", ["nowhere.csv", "./nowhere", "/no/where"])
+def test_a_path_that_does_not_exist_is_called_so(name: str) -> None:
+    with pytest.raises(UserError, match="no such file or folder"):
+        load_task(name)
+
+
+def test_an_unknown_task_lists_the_nearest() -> None:
+    with pytest.raises(UserError, match='unknown task "bolq"; did you mean "boolq"'):
+        load_task("bolq")
+
+
+def test_an_unreadable_file_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").mkdir()
+    with pytest.raises(UserError, match="no data files"):
+        load_task(str(tmp_path))
+
+
+def test_an_unknown_way_to_split_lists_the_ways(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_bytes(GOOD)
+    with pytest.raises(UserError, match='unknown way to split "last"; there are first, hash'):
+        load_task(str(tmp_path), split="last")
+
+
+def test_control_characters_in_data_never_reach_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_bytes(GOOD + b"a meal,\x1b]0;pwned\x07\n")
+    with pytest.raises(UserError) as caught:
+        load_task(str(tmp_path))
+    assert "\x1b" not in str(caught.value)
+    assert r"\x1b]0;pwned\x07" in str(caught.value)
