@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from heedful import __version__
@@ -31,14 +32,14 @@ COMMANDS = {
 }
 
 
-def build() -> App:
-    """Assemble the command tree without importing any command."""
+def build(chosen: str | None = None) -> App:
+    """Assemble the command tree. Only the chosen command is imported, and shows its own help."""
     from cyclopts import App
 
     app = App(
         name="heedful",
         help="From how attention works to a Transformer language model adapted to your problem.",
-        help_epilogue="Start with: heedful demo",
+        help_epilogue="" if chosen else "Start with: heedful demo",
         version=__version__,
         error_formatter=error_line,
         help_format="plaintext",
@@ -47,7 +48,12 @@ def build() -> App:
         print_error=False,
     )
     for name, (path, about) in COMMANDS.items():
-        app.command(path, name=name, help=about)
+        if name == chosen:
+            module, _, attribute = path.partition(":")
+            target = getattr(import_module(module), attribute)
+            app.command(target, name=None if isinstance(target, App) else name)
+        else:
+            app.command(path, name=name, help=about)
     return app
 
 
@@ -62,9 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-            raise unknown("command", arguments[0], COMMANDS)
-        result = build()(arguments)
+        chosen = arguments[0] if arguments and not arguments[0].startswith("-") else None
+        if chosen is not None and chosen not in COMMANDS:
+            raise unknown("command", chosen, COMMANDS)
+        result = build(chosen)(arguments)
     except UserError as error:
         fail(str(error))
         return error.status
