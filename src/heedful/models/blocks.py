@@ -6,7 +6,7 @@ pre-norm (GPT, T5): x = x + attend(norm(x));      x = x + feed_forward(norm(x));
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,7 @@ from heedful.attention import MECHANISMS, Mask, able, make
 from heedful.attention.dropout import Dropout
 from heedful.errors import UserError, unknown
 from heedful.models.config import TransformerConfig
+from heedful.models.needed import Needed, rowwise
 from heedful.models.positions import RelativeBias, Rotary, rotate
 
 
@@ -110,9 +111,16 @@ class Attention(nn.Module):
         bias: Tensor | None = None,
         turn: tuple[Tensor, Tensor] | None = None,
         cache: LayerCache | None = None,
+        prefix: tuple[Tensor, Tensor] | None = None,
+        needed: Needed | None = None,
     ) -> Tensor:
-        """Attend from x [b, t, d_model] to itself, or to `context` [b, s, d_model]."""
-        q = self.heads(self.q_proj(x))  # [b, h, t, d]
+        """Attend from x [b, t, d_model] to itself, or to `context` [b, s, d_model].
+
+        `prefix` is keys and values [h, p, d] that every query sees. With `needed`, the output is that of one
+        position [b, 1, d_model].
+        """
+        row = needed if needed is not None and rowwise(self.mechanism, mask) else None
+        q = self.heads(self.q_proj(x if row is None or self.shared else row.take(x)))  # [b, h, t or 1, d]
         if self.cross:
             assert context is not None
             if cache is not None and cache.cross is not None:
@@ -123,8 +131,13 @@ class Attention(nn.Module):
                     cache.cross = (k, v)
         else:
             k, v = self.keys_values(x, q)
-            if turn is not None:
-                q, k = rotate(q, turn), rotate(k, turn)
+        if row is not None:
+            q = row.take(q, dim=2) if self.shared else q
+            mask = row.mask(mask, k.shape[2])
+            bias = None if bias is None else row.take(bias, dim=2)
+        if turn is not None:
+            k = rotate(k, turn)
+            q = rotate(q, turn if row is None else (row.take(turn[0], 2), row.take(turn[1], 2)))
         if self.qk_norm:
             q = F.rms_norm(q, (self.d_head,))
             k = F.rms_norm(k, (self.d_head,))
@@ -133,7 +146,16 @@ class Attention(nn.Module):
                 k = torch.cat([cache.own[0], k], dim=2)
                 v = torch.cat([cache.own[1], v], dim=2)
             cache.own = (k, v)
+        if prefix is not None:
+            k, v = (
+                torch.cat([p.expand(len(k), -1, -1, -1), own], dim=2)
+                for p, own in zip(prefix, (k, v), strict=True)
+            )
+            mask = replace(mask, prefix=prefix[0].shape[1])
+            bias = None if bias is None else F.pad(bias, (mask.prefix, 0))
         out = self.mechanism(q, k, v, mask, bias)  # [b, h, t, d]
+        if needed is not None and row is None:
+            out = needed.take(out, dim=2)
         merged: Tensor = self.o_proj(out.transpose(1, 2).flatten(2))  # [b, t, d_model]
         return merged
 
@@ -205,10 +227,13 @@ class Block(nn.Module):
         bias: Tensor | None = None,
         turn: tuple[Tensor, Tensor] | None = None,
         cache: LayerCache | None = None,
+        prefix: tuple[Tensor, Tensor] | None = None,
+        needed: Needed | None = None,
     ) -> Tensor:
-        """[b, t, d_model] to the same."""
+        """[b, t, d_model] to the same, or to [b, 1, d_model] at the position that is needed."""
         inner = self.attn_norm(x) if self.pre else x
-        x = x + self.attn_dropout(self.attn(inner, mask, bias=bias, turn=turn, cache=cache))
+        attended = self.attn(inner, mask, bias=bias, turn=turn, cache=cache, prefix=prefix, needed=needed)
+        x = (x if needed is None else needed.take(x)) + self.attn_dropout(attended)
         x = x if self.pre else self.attn_norm(x)
         if self.has_cross:
             assert context_mask is not None
@@ -237,6 +262,9 @@ class Stack(nn.Module):
         )
         self.norm = make_norm(config) if config.norm_place == "pre" else None
         self.dropout = Dropout(config.final_dropout)
+        self.register_module("prefix", None)
+        self.prefix: nn.Module | None
+        """Makes keys and values [n_layers, 2, h, p, d] that every query of a layer sees (prefix tuning)."""
 
     def forward(
         self,
@@ -248,8 +276,12 @@ class Stack(nn.Module):
         context: Tensor | None = None,
         context_keys: Tensor | None = None,
         cache: Cache | None = None,
+        needed: Needed | None = None,
     ) -> Tensor:
-        """Run embedded tokens [b, t, d_model] through the layers; `keys` is True at real tokens."""
+        """Run embedded tokens [b, t, d_model] through the layers; `keys` is True at real tokens.
+
+        With `needed`, the result is the state at that position alone [b, 1, d_model].
+        """
         t, offset = x.shape[1], cache.length if cache is not None else 0
         mask = Mask(causal=self.causal, keys=keys, segments=segments, offset=offset)
         bias = turn = None
@@ -261,6 +293,8 @@ class Stack(nn.Module):
             turn = self.rotary(positions)
         if cache is not None and not cache.layers:
             cache.layers = [LayerCache() for _ in self.layers]
+        prefix = None if self.prefix is None else self.prefix()
+        last = len(self.layers) - 1
         for i, layer in enumerate(self.layers):
             x = layer(
                 x,
@@ -270,6 +304,8 @@ class Stack(nn.Module):
                 bias=bias,
                 turn=turn,
                 cache=cache.layers[i] if cache is not None else None,
+                prefix=None if prefix is None else (prefix[i, 0], prefix[i, 1]),
+                needed=needed if i == last else None,
             )
         if cache is not None:
             cache.length += t

@@ -2,70 +2,110 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
-from heedful.attention.dropout import Dropout
 from heedful.errors import UserError
 from heedful.models.blocks import Cache, Stack
 from heedful.models.config import TransformerConfig
-from heedful.models.positions import restarting, sinusoids
+from heedful.models.embeddings import Embeddings, Pool, Prompt
+from heedful.models.needed import Needed
+
+ROLES = {
+    "q": ("q_proj",),
+    "k": ("k_proj",),
+    "v": ("v_proj",),
+    "o": ("o_proj",),
+    "ff": ("in_proj", "gate_proj", "out_proj"),
+}
+"""What the linear layers of a body do, and what they are called; the same for every family."""
 
 
-class Embeddings(nn.Module):
-    """Token, position and type embeddings, their norm and dropout."""
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A batch as the layers take it."""
 
-    def __init__(self, config: TransformerConfig) -> None:
-        super().__init__()
-        self.config = config
-        rows = config.max_len + config.position_offset
-        self.tokens = nn.Embedding(config.vocab_size, config.d_model)
-        if config.position == "learned":
-            self.positions = nn.Embedding(rows, config.d_model)
-        elif config.position == "sinusoidal":
-            self.register_buffer("table", sinusoids(rows, config.d_model), persistent=False)
-            self.table: Tensor
-        if config.n_types:
-            self.types = nn.Embedding(config.n_types, config.d_model)
-        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_eps) if config.embed_norm else None
-        self.dropout = Dropout(config.embed_dropout)
-
-    def forward(self, input_ids: Tensor, positions: Tensor, token_type_ids: Tensor | None = None) -> Tensor:
-        """Embed ids [b, t] that stand at `positions` [b or 1, t]."""
-        x: Tensor = self.tokens(input_ids)  # [b, t, d]
-        if self.config.n_types:
-            types = self.types.weight[0] if token_type_ids is None else self.types(token_type_ids)
-            x = x + types
-        if self.config.position == "learned":
-            x = x + self.positions(positions)
-        elif self.config.position == "sinusoidal":
-            x = x + self.table[positions]
-        return self.dropout(x if self.norm is None else self.norm(x))  # type: ignore[no-any-return]
-
-    def places(self, input_ids: Tensor, segments: Tensor | None, offset: int) -> Tensor:
-        """The position of each token: [b or 1, t]. Packed documents begin anew; RoBERTa skips padding."""
-        config, t = self.config, input_ids.shape[1]
-        if config.position != "relative" and offset + t > config.max_len:
-            raise UserError(f"a text of {offset + t} tokens; this model has {config.max_len} positions")
-        if config.position_offset and config.pad_id is not None and segments is None and not offset:
-            real = input_ids.ne(config.pad_id)
-            return torch.where(real, real.cumsum(1) - 1 + config.position_offset, config.pad_id)
-        own = torch.arange(t, device=input_ids.device)[None] if segments is None else restarting(segments)
-        return own + offset + config.position_offset
+    x: Tensor
+    keys: Tensor | None
+    places: Tensor
+    front: int
+    """How many of the positions belong to the prompt."""
 
 
 class Body(nn.Module):
-    """What all bodies share: a configuration, embeddings, initial weights."""
+    """What all bodies share: a configuration, embeddings, initial weights, and what methods act on."""
 
     report: Any = None
     """What reading a checkpoint did (`heedful.checkpoints.LoadReport`)."""
+    pools: tuple[Pool, ...] = ("text",)
+    """What can be pooled after a prompt."""
+    skip: int = 0
+    """Positions left free before the text, for a prefix that counts them."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
         self.embed = Embeddings(config)
+        self.register_module("prompt", None)
+        self.prompt: Prompt | None
+
+    @property
+    def ahead(self) -> int:
+        """Positions that are taken before the text begins."""
+        return self.skip + (len(self.prompt) if self.prompt is not None else 0)
+
+    @property
+    def room(self) -> int:
+        """How many tokens a text may have. Relative positions have no table to share."""
+        return self.config.max_len - (0 if self.config.position == "relative" else self.ahead)
+
+    def roles(self) -> dict[str, list[str]]:
+        """The linear layers of the body by what they do: `q`, `k`, `v`, `o` and `ff`."""
+        found: dict[str, list[str]] = {role: [] for role in ROLES}
+        for name, part in self.named_modules():
+            for role, layers in ROLES.items():
+                if isinstance(part, nn.Linear) and name.endswith(layers) and ".mechanism." not in name:
+                    found[role].append(name)
+        return found
+
+    def stacks(self) -> dict[str, Stack]:
+        """The stacks of layers by name."""
+        return {name: part for name, part in self.named_children() if isinstance(part, Stack)}
+
+    def read(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None,
+        token_type_ids: Tensor | None = None,
+        segments: Tensor | None = None,
+        cache: Cache | None = None,
+    ) -> Read:
+        """Embed tokens, after the prompt where there is one and this is the first step."""
+        offset = cache.length if cache is not None else 0
+        keys = self.real(attention_mask)
+        if self.prompt is None or offset:
+            places = self.embed.places(input_ids, segments, offset, self.skip)
+            return Read(self.embed(input_ids, places, token_type_ids), keys, places, 0)
+        if segments is not None:
+            raise UserError("a prompt cannot stand before packed documents; train without packing")
+        p = len(self.prompt)
+        places = self.embed.places(input_ids, None, 0, self.ahead)
+        x = self.embed(input_ids, places, token_type_ids, self.prompt.vectors)
+        front = self.embed.first(p, x.device).expand(len(places), -1)
+        return Read(x, keys, torch.cat([front, places], dim=1), p)
+
+    def real(self, attention_mask: Tensor | None) -> Tensor | None:
+        """Which keys are real, the prompt's among them; None when all are, for the quickest kernel."""
+        if attention_mask is None:
+            return None
+        keys = attention_mask.bool()
+        if keys.device.type == "cpu" and bool(keys.all()):
+            return None
+        return keys if self.prompt is None else F.pad(keys, (len(self.prompt), 0), value=True)
 
     def initialise(self) -> None:
         """Draw new weights from torch's generator: normal(0, init_std), biases zero.
@@ -95,16 +135,10 @@ def initialise(module: nn.Module, config: TransformerConfig) -> None:
             part.reset_parameters()
 
 
-def real_keys(attention_mask: Tensor | None) -> Tensor | None:
-    """The mask as booleans, or None when nothing is padded, so that the quickest kernel can be used."""
-    if attention_mask is None:
-        return None
-    keys = attention_mask.bool()
-    return None if keys.device.type == "cpu" and bool(keys.all()) else keys
-
-
 class Encoder(Body):
     """Every token sees every token (BERT, DistilBERT, RoBERTa)."""
+
+    pools = ("text", "first")
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
@@ -121,10 +155,21 @@ class Encoder(Body):
         segments: Tensor | None = None,
     ) -> Tensor:
         """Last hidden states [b, t, d_model]. `attention_mask` is 1 at real tokens."""
-        places = self.embed.places(input_ids, segments, 0)
-        x = self.embed(input_ids, places, token_type_ids)
-        states: Tensor = self.stack(x, keys=real_keys(attention_mask), segments=segments, positions=places)
-        return states
+        read = self.read(input_ids, attention_mask, token_type_ids, segments)
+        states: Tensor = self.stack(read.x, keys=read.keys, segments=segments, positions=read.places)
+        return states[:, read.front :]
+
+    def pooled(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> Tensor:
+        """`pool` of `forward`, [b, d_model], without what it does not need."""
+        read = self.read(input_ids, attention_mask, token_type_ids)
+        first = 0 if self.prompt is not None and self.prompt.pool == "first" else read.front
+        state = self.stack(read.x, keys=read.keys, positions=read.places, needed=Needed(first))
+        return self.pool(state, input_ids, attention_mask)
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """One state a text [b, d_model]: the first token's, through the pooler where there is one."""
@@ -153,25 +198,44 @@ class Decoder(Body):
 
         With a cache, `input_ids` are the new tokens and `attention_mask` covers all tokens so far.
         """
-        offset = cache.length if cache is not None else 0
-        places = self.embed.places(input_ids, segments, offset)
-        x = self.embed(input_ids, places, token_type_ids)
+        read = self.read(input_ids, attention_mask, token_type_ids, segments, cache)
         states: Tensor = self.stack(
-            x, keys=real_keys(attention_mask), segments=segments, positions=places, cache=cache
+            read.x, keys=read.keys, segments=segments, positions=read.places, cache=cache
         )
-        return states
+        return states[:, read.front :]
+
+    def pooled(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> Tensor:
+        """`pool` of `forward`, [b, d_model], without what it does not need."""
+        read = self.read(input_ids, attention_mask, token_type_ids)
+        last = self.last(input_ids, attention_mask)
+        state: Tensor = self.stack(
+            read.x, keys=read.keys, positions=read.places, needed=Needed(read.front + last)
+        )
+        return state[:, 0]
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """The state of the last real token [b, d_model]."""
+        return Needed(self.last(input_ids, attention_mask)).take(states)[:, 0]
+
+    def last(self, input_ids: Tensor, attention_mask: Tensor | None) -> int | Tensor:
+        """Where the last real token of each text stands."""
+        t = input_ids.shape[1]
         if attention_mask is None:
-            return states[:, -1]
-        index = torch.arange(states.shape[1], device=states.device)
-        last = (index * attention_mask).argmax(1)
-        return states[torch.arange(len(states), device=states.device), last]
+            return t - 1
+        return (torch.arange(t, device=input_ids.device) * attention_mask).argmax(1)
 
 
 class EncoderDecoder(Body):
-    """An encoder, and a decoder that also attends to the encoder's states (T5)."""
+    """An encoder, and a decoder that also attends to the encoder's states (T5).
+
+    A prompt stands before the encoder's input alone (Lester et al. 2021): the decoder, which for
+    classification reads the text once more, sees it through the encoder's states.
+    """
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
@@ -193,11 +257,9 @@ class EncoderDecoder(Body):
         return self.decode(decoder_input_ids, self.encode(input_ids, attention_mask), attention_mask)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """The encoder's last hidden states [b, s, d_model]."""
-        places = self.embed.places(input_ids, None, 0)
-        states: Tensor = self.encoder(
-            self.embed(input_ids, places), keys=real_keys(attention_mask), positions=places
-        )
+        """The encoder's last hidden states [b, s, d_model], those of the prompt first."""
+        read = self.read(input_ids, attention_mask)
+        states: Tensor = self.encoder(read.x, keys=read.keys, positions=read.places)
         return states
 
     def decode(
@@ -206,15 +268,18 @@ class EncoderDecoder(Body):
         context: Tensor,
         attention_mask: Tensor | None = None,
         cache: Cache | None = None,
+        needed: Needed | None = None,
     ) -> Tensor:
         """The decoder's last hidden states [b, t, d_model], given the encoder's."""
-        places = self.embed.places(decoder_input_ids, None, cache.length if cache is not None else 0)
+        offset = cache.length if cache is not None else 0
+        places = self.embed.places(decoder_input_ids, None, offset, self.skip)
         states: Tensor = self.decoder(
             self.embed(decoder_input_ids, places),
             positions=places,
             context=context,
-            context_keys=real_keys(attention_mask),
+            context_keys=self.real(attention_mask),
             cache=cache,
+            needed=needed,
         )
         return states
 
@@ -226,13 +291,27 @@ class EncoderDecoder(Body):
         shifted = torch.cat([torch.full_like(ids[:, :1], start), ids[:, :-1]], dim=1)
         return shifted.masked_fill(shifted == -100, self.config.pad_id or 0)
 
+    def pooled(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+    ) -> Tensor:
+        """`pool` of `forward`, [b, d_model], without what it does not need."""
+        end = Needed(self.end(input_ids))
+        context = self.encode(input_ids, attention_mask)
+        return self.decode(self.shift(input_ids), context, attention_mask, needed=end)[:, 0]
+
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """The decoder's state at the last end-of-text token of the input (T5ForSequenceClassification)."""
+        return Needed(self.end(input_ids)).take(states)[:, 0]
+
+    def end(self, input_ids: Tensor) -> Tensor:
+        """Where the last end-of-text token of each text stands."""
         ends = input_ids.eq(-1 if self.config.eos_id is None else self.config.eos_id)
         if not bool(ends.any(1).all()):
             raise UserError("every text needs an end-of-text token for T5's classification head")
-        index = torch.arange(states.shape[1], device=states.device)
-        return states[torch.arange(len(states), device=states.device), (index * ends).argmax(1)]
+        return (torch.arange(input_ids.shape[1], device=input_ids.device) * ends).argmax(1)
 
 
 BODIES: dict[str, type[Encoder] | type[Decoder] | type[EncoderDecoder]] = {

@@ -96,6 +96,8 @@ class Headed(nn.Module):
     kind: str
     report: Any = None
     """What reading a checkpoint did (`heedful.checkpoints.LoadReport`)."""
+    method: Any = None
+    """The method that is attached (`heedful.methods.Method`), if one is."""
 
     @property
     def config(self) -> TransformerConfig:
@@ -126,11 +128,9 @@ class Classifier(Headed):
         input_ids: Tensor,
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
-        **more: Any,
     ) -> Tensor:
         """Logits [b, n_classes]."""
-        states = self.body(input_ids, attention_mask, token_type_ids, **more)
-        logits: Tensor = self.head(self.body.pool(states, input_ids, attention_mask))
+        logits: Tensor = self.head(self.body.pooled(input_ids, attention_mask, token_type_ids))
         return logits
 
 
