@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful import __version__
 from heedful.checkpoints.files import write_folder
-from heedful.checkpoints.load import FAMILIES, OWN, head_of
+from heedful.checkpoints.load import FAMILIES, OWN, head_of, own_tensors
 from heedful.errors import UserError
 from heedful.models import Classifier, Model
 
@@ -88,7 +88,7 @@ def own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
     }
     if isinstance(model, Classifier):
         config |= {"head_form": model.form, "labels": model.labels}
-    return config, dict(model.named_parameters())
+    return config, own_tensors(model)
 
 
 def card(model: Model, reason: str | None, source: str) -> str:

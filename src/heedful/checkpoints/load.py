@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from heedful.attention import parse
 from heedful.checkpoints.bert import BERT, ROBERTA
@@ -165,14 +165,26 @@ def load_family(
     )
 
 
-def fill(parameters: Mapping[str, nn.Parameter], state: Mapping[str, Tensor]) -> None:
+def own_tensors(model: Model) -> dict[str, Tensor]:
+    """Everything a model is made of, under our names: parameters, and buffers such as Performer's features.
+
+    A tied output is the embedding and has no name of its own.
+    """
+    found: dict[int, str] = {}
+    state = model.state_dict(keep_vars=True)
+    for name, tensor in state.items():
+        found.setdefault(id(tensor), name)
+    return {name: state[name] for name in found.values()}
+
+
+def fill(parameters: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
     """Set the weights, once everything is known to fit."""
     with torch.no_grad():
         for name, tensor in state.items():
             parameters[name].copy_(tensor)
 
 
-def fit(row: Row, tensor: Tensor, parameters: Mapping[str, nn.Parameter], where: str) -> dict[str, Tensor]:
+def fit(row: Row, tensor: Tensor, parameters: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
     """One of their tensors as ours, with the shapes checked."""
     wanted = list(parameters[row.ours[0]].shape)
     wanted[0] = sum(parameters[name].shape[0] for name in row.ours)
@@ -214,7 +226,7 @@ def load_own(
     labels = theirs.get("labels") if isinstance(theirs.get("labels"), list) else None
     n = n_classes or (len(labels) if labels else 2)
     model = build(config, head, n, theirs.get("head_form", "family"))
-    parameters = dict(model.named_parameters())
+    parameters = own_tensors(model)
     body_prefix = "" if theirs.get("head") is None else "body."
     same_head = head == theirs.get("head") and (labels is None or n == len(labels))
     state: dict[str, Tensor] = {}
