@@ -105,6 +105,15 @@ def test_chance_and_majority_are_what_they_say(tmp_path: Path) -> None:
     assert set(found["dev"]) == {"chance", "majority", "bag_of_words"}
 
 
+def test_of_many_rows_the_classifier_sees_every_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("heedful.evaluation.baselines.TRAIN_ROWS", 40)
+    monkeypatch.setattr("heedful.evaluation.baselines.PREDICT_ROWS", 7)
+    rows = "".join(f"a {['bad', 'good'][n >= 200]} meal number {n},{int(n >= 200)}\n" for n in range(400))
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
+    assert baselines(load_task(str(tmp_path)))["dev"]["bag_of_words"] == 1.0
+
+
 def test_a_constant_answer_is_the_baseline_of_text_to_text(tmp_path: Path) -> None:
     for name, places in (("train", ["Rome", "Oslo", "Rome"]), ("dev", ["Rome", "Oslo", "Bonn", "Rome"])):
         rows = "".join(f"Where was {name} {n} born?\t{place}\n" for n, place in enumerate(places))

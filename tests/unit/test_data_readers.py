@@ -94,6 +94,11 @@ def test_an_index_column_as_pandas_writes_is_passed_over(tmp_path: Path) -> None
     assert examples(write(tmp_path / "train.csv", [["", "text", "label"], *rows])) == EXPECTED
 
 
+def test_columns_without_a_name_or_a_value_are_passed_over(tmp_path: Path) -> None:
+    rows = [[label, text, "", ""] for text, label in ROWS]
+    assert examples(write(tmp_path / "train.csv", [["v1", "v2", "", ""], *rows])) == EXPECTED
+
+
 def test_booleans_and_numbers_of_json_become_names(tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     path.write_text(

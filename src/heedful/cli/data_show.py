@@ -37,9 +37,10 @@ def show(
 ) -> None:
     """Show rows, labels, lengths, baselines, duplicates and examples of a task.
 
-    TASK is boolq, sst2, yelp or birthplaces; world/boolq, world/reviews, world/sentiment or
-    world/birthplaces, which need no files; a folder with train, dev and test files
-    (CSV, TSV, JSON lines, Parquet or text); or one file, which is split 80/10/10.
+    TASK is boolq, sst2, yelp or birthplaces; world/boolq, world/reviews,
+    world/sentiment or world/birthplaces, which need no files; a folder with train,
+    dev and test files (CSV, TSV, JSON lines, Parquet or text); or one file, which
+    is split 80/10/10.
 
     Examples:
       heedful data show world/boolq

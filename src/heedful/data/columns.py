@@ -155,13 +155,14 @@ def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
     first, below = [cell.strip() for cell in rows[0]], [row for row in rows[1:] if len(row) == len(rows[0])]
     if any(name in first for name in names if not name.isdigit()):
         return True
-    if len(set(first)) < len(first) or any(len(cell) > 64 for cell in first):
+    named = [cell for cell in first if cell]
+    if len(set(named)) < len(named) or any(len(cell) > 64 for cell in first):
         return False
     columns = list(zip(*below, strict=True)) or [()] * len(first)
     new = [cell not in column for cell, column in zip(first, columns, strict=True)]
     if any(cell.lower() in KNOWN for cell in first):
         return all(fresh for cell, fresh in zip(first, new, strict=True) if cell.lower() in KNOWN)
-    if len(below) < FEW_ROWS or not all(NAME.fullmatch(cell) for cell in first):
+    if len(below) < FEW_ROWS or not all(NAME.fullmatch(cell) for cell in named):
         return False
     return any(fresh and repeats(column) for fresh, column in zip(new, columns, strict=True))
 

@@ -17,7 +17,6 @@ from heedful.errors import UserError
 Index = npt.NDArray[np.int64]
 Mode = Literal["hash", "first"]
 TRAIN_SHARE, DEV_SHARE = 0.8, 0.1
-WHOLE = 2.0**64
 
 
 @dataclass(frozen=True)
@@ -123,25 +122,38 @@ def hash_rows(rows: Rows, seed: int, index: Index | None = None) -> npt.NDArray[
     return found
 
 
+def places(rows: Rows, seed: int, mode: Mode) -> npt.NDArray[np.uint64]:
+    """Give what rows are ordered by: their content hash, or their number."""
+    return np.arange(len(rows), dtype=np.uint64) if mode == "first" else hash_rows(rows, seed)
+
+
+def cut(rows: Rows, mode: Mode, *shares: float) -> list[np.uint64]:
+    """Give where shares of the rows end."""
+    whole = len(rows) if mode == "first" else 2**64
+    return [np.uint64(round(share * whole)) for share in shares]
+
+
 def split_three(rows: Rows, seed: int, mode: Mode) -> dict[str, Index]:
     """Split one file 80/10/10 into train, dev and test."""
-    place = np.arange(len(rows)) / len(rows) if mode == "first" else hash_rows(rows, seed) / WHOLE
+    low, high = cut(rows, mode, TRAIN_SHARE, TRAIN_SHARE + DEV_SHARE)
+    keys = places(rows, seed, mode)
     return {
-        "train": np.flatnonzero(place < TRAIN_SHARE),
-        "dev": np.flatnonzero((place >= TRAIN_SHARE) & (place < TRAIN_SHARE + DEV_SHARE)),
-        "test": np.flatnonzero(place >= TRAIN_SHARE + DEV_SHARE),
+        "train": np.flatnonzero(keys < low),
+        "dev": np.flatnonzero((keys >= low) & (keys < high)),
+        "test": np.flatnonzero(keys >= high),
     }
 
 
 def carve_dev(rows: Rows, seed: int, mode: Mode) -> dict[str, Index]:
     """Take a tenth of train as dev."""
-    place = np.arange(len(rows)) / len(rows) if mode == "first" else hash_rows(rows, seed) / WHOLE
-    return {"train": np.flatnonzero(place < 1 - DEV_SHARE), "dev": np.flatnonzero(place >= 1 - DEV_SHARE)}
+    (low,) = cut(rows, mode, 1 - DEV_SHARE)
+    keys = places(rows, seed, mode)
+    return {"train": np.flatnonzero(keys < low), "dev": np.flatnonzero(keys >= low)}
 
 
 def smallest(rows: Rows, count: int, seed: int, mode: Mode) -> tuple[Index, Index]:
     """Choose exactly `count` rows, those with the smallest content hashes, or the first; in file order."""
-    order = np.arange(len(rows)) if mode == "first" else np.argsort(hash_rows(rows, seed), kind="stable")
+    order = np.argsort(places(rows, seed, mode), kind="stable")
     return np.sort(order[:count]), np.sort(order[count:])
 
 

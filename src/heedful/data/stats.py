@@ -26,6 +26,7 @@ EXAMPLE_CHARS = 100
 COMMON_ANSWERS = 5
 
 Ints = npt.NDArray[np.int64]
+Keys = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ def describe(
 
     With `batch_size`, also the share of padding in train's batches under each strategy.
     """
+    keys = {name: split.hashes(task.seed) for name, split in task.splits.items()}
     facts: dict[str, Any] = {
         "task": task.name,
         "kind": task.kind,
@@ -71,10 +73,11 @@ def describe(
         "fingerprint": task.fingerprint,
         "max_len": max_len,
         "splits": {
-            name: split_facts(task, split, counted[name], max_len) for name, split in task.splits.items()
+            name: split_facts(task, split, keys[name], counted[name], max_len)
+            for name, split in task.splits.items()
         },
-        "shared": shared_facts(task),
-        "examples": examples(task),
+        "shared": shared_facts(task, keys),
+        "examples": examples(task, keys["train"]),
     }
     if batch_size is not None:
         cut = np.minimum(counted["train"].lengths, max_len)
@@ -82,9 +85,8 @@ def describe(
     return facts
 
 
-def split_facts(task: Task, split: Split, counted: Counted, max_len: int) -> dict[str, Any]:
+def split_facts(task: Task, split: Split, keys: Keys, counted: Counted, max_len: int) -> dict[str, Any]:
     """Gather the facts about one split."""
-    keys = split.hashes()
     facts: dict[str, Any] = {
         "rows": len(split),
         "how": split.how,
@@ -110,7 +112,7 @@ def split_facts(task: Task, split: Split, counted: Counted, max_len: int) -> dic
     return facts
 
 
-def contradictions(keys: npt.NDArray[np.uint64], labels: npt.NDArray[np.int32]) -> int:
+def contradictions(keys: Keys, labels: npt.NDArray[np.int32]) -> int:
     """Count the texts that occur with different labels."""
     order = np.lexsort((labels, keys))
     keys, labels = keys[order], labels[order]
@@ -118,32 +120,32 @@ def contradictions(keys: npt.NDArray[np.uint64], labels: npt.NDArray[np.int32]) 
     return len(np.unique(keys[1:][differs]))
 
 
-def shared_facts(task: Task) -> dict[str, dict[str, int]]:
+def shared_facts(task: Task, keys: dict[str, Keys]) -> dict[str, dict[str, int]]:
     """Count what two splits have in common: whole rows, and in pairs also each text alone."""
     found: dict[str, dict[str, int]] = {}
-    columns: dict[str, dict[str, npt.NDArray[np.uint64]]] = {"rows": {}}
+    columns: dict[str, dict[str, Keys]] = {"rows": {}}
     for name, split in task.splits.items():
-        columns["rows"][name] = np.unique(split.hashes())
+        columns["rows"][name] = np.unique(keys[name])
         if split.pairs is not None:
             columns.setdefault("first texts", {})[name] = hashed(split.texts)
             columns.setdefault("second texts", {})[name] = hashed(split.pairs)
     for one, other in combinations(task.splits, 2):
         found[f"{one} and {other}"] = {
-            what: len(np.intersect1d(keys[one], keys[other], assume_unique=True))
-            for what, keys in columns.items()
+            what: len(np.intersect1d(found_in[one], found_in[other], assume_unique=True))
+            for what, found_in in columns.items()
         }
     return found
 
 
-def hashed(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
+def hashed(texts: Iterable[str]) -> Keys:
     """Hash each text, each once."""
     return np.unique(np.fromiter((content_key(0, text, None) for text in texts), np.uint64))
 
 
-def examples(task: Task) -> dict[str, list[str]]:
+def examples(task: Task, keys: Keys) -> dict[str, list[str]]:
     """Choose three of train a label, those with the smallest hashes, shortened for one line each."""
     train = task.splits["train"]
-    order = np.argsort(train.hashes(), kind="stable")
+    order = np.argsort(keys, kind="stable")
     if train.labels is None:
         return {"": [show(train, int(place)) for place in order[:EXAMPLES_A_LABEL]]}
     found = {}
