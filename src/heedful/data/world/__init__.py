@@ -23,7 +23,7 @@ from heedful.data.world.files import (
     write_sentiment,
 )
 from heedful.data.world.people import STRANGERS, World
-from heedful.errors import UserError, shorten, unknown
+from heedful.errors import UserError, unknown
 
 VERSION = 1
 PEOPLE = 2000
@@ -74,7 +74,7 @@ def make_world(
             shutil.rmtree(folder)
         made.rename(folder)
     except OSError as error:
-        raise UserError(f"{shorten(str(folder))}: cannot be written ({error.strerror or error})") from None
+        raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
     finally:
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
@@ -83,15 +83,14 @@ def make_world(
 
 def check_place(folder: Path, overwrite: bool) -> None:
     """Refuse to write over anything but an empty folder, or an older world when asked to."""
-    shown = shorten(str(folder))
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UserError(f"{shown}: is not a folder; give a new one")
+        raise UserError(f"{folder}: is not a folder; give a new one")
     if not folder.is_dir() or not any(folder.iterdir()):
         return
     if not (folder / FACTS).is_file():
-        raise UserError(f"{shown}: is not empty and holds no world; give a new folder")
+        raise UserError(f"{folder}: is not empty and holds no world; give a new folder")
     if not overwrite:
-        raise UserError(f"{shown}: holds a world already; --overwrite makes it anew")
+        raise UserError(f"{folder}: holds a world already; --overwrite makes it anew")
 
 
 def task_folder(name: str, seed: int = 0) -> Path:
