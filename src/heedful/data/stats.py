@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PERCENTILES = (50, 90, 95, 99)
 EXAMPLES_A_LABEL = 3
-EXAMPLE_CHARS = 100
+EXAMPLE_CHARS = 120
 COMMON_ANSWERS = 5
 
 Ints = npt.NDArray[np.int64]
@@ -159,5 +159,5 @@ def show(split: Split, place: int) -> str:
     """Write one example in one line."""
     example = split[place]
     parts = [part for part in (example.text, example.pair, example.answer) if part is not None]
-    marks = [shorten(" ".join(part.split()), EXAMPLE_CHARS) for part in parts]
+    marks = [shorten(" ".join(part.split()), EXAMPLE_CHARS // len(parts)) for part in parts]
     return (" -> " if example.answer is not None else " | ").join(marks)

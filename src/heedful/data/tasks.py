@@ -76,8 +76,10 @@ def load_task(
     )
     files = {"train": place} if place.is_file() else split_files(place, rules.more_splits)
     if "train" not in files:
-        found = ", ".join(path.name for path in files.values()) or "none"
-        raise UserError(f"{place}: no train file (train.csv, .tsv, .jsonl, .parquet or .txt); found {found}")
+        found = ", ".join(shorten(path.name, 30) for path in data_files(place)[:8])
+        raise UserError(
+            f"{place}: no train file (train.csv, .tsv, .jsonl, .parquet or .txt); there are {found}"
+        )
     if rules.train_of:
         files.pop("test", None)  # published without labels; a part of train's file is test
     rows, sheets = read_files(files, wanted, rules)
@@ -128,14 +130,20 @@ def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, Rules]:
     raise unknown("task", name, [*NAMED, *WORLD])
 
 
-def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
-    """Find the files of each split: `train.csv`, or one with the word in its name, as `ptb.train.txt`."""
+def data_files(folder: Path) -> list[Path]:
+    """Find the files of a folder that can be read."""
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS and path.is_file())
     except OSError as error:
         raise UserError(f"{folder}: {cache.reason(error)}") from None
     if not files:
         raise UserError(f"{folder}: no data files; {KINDS}")
+    return files
+
+
+def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
+    """Find the files of each split: `train.csv`, or one with the word in its name, as `ptb.train.txt`."""
+    files = data_files(folder)
     found = {}
     for split, names in (SPLIT_NAMES | {name: (name,) for name in more}).items():
         exact = [path for path in files if path.stem.lower() in names]
