@@ -244,6 +244,15 @@ def test_t5_hides_every_position_equally_often_but_the_ends():
     assert np.ptp(share[6:-6]) < 0.02
 
 
+def test_an_empty_part_of_a_batch_is_corrupted_to_nothing():
+    inputs, labels = mask(np.empty((0, 5), np.int64), generator=stream(0, "x"))
+    assert inputs.shape == labels.shape == (0, 5)
+    inputs, targets = single_span([], block=32, mask_id=MASK, pad_id=PAD, generator=stream(0, "x"))
+    assert inputs.shape == targets.shape == (0, 31)
+    inputs, targets = t5([])
+    assert len(inputs) == len(targets) == 0
+
+
 def test_t5_never_needs_more_sentinels_than_there_are():
     inputs, targets = t5([np.arange(5, 105)], sentinel_ids=SENTINELS[:4], density=0.5, mean_span=1)
     rebuilt, spans = rebuild_t5(inputs[0], targets[0])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_facts, print_json
+from heedful.errors import one_line
 
 
 def world(
@@ -51,4 +53,5 @@ def world(
             )
             told["best possible, unseen people"] = f"{known['best_possible_on_unseen']:.3f}"
         print_facts(f"{folder / task}", told)
-    console().print(f"Look at one: heedful data show world/boolq --data-dir {folder / 'boolq'}", markup=False)
+    look = shlex.join(["heedful", "data", "show", "world/boolq", "--data-dir", str(folder / "boolq")])
+    console().print(f"Look at one: {one_line(look)}", markup=False, soft_wrap=True)

@@ -155,13 +155,13 @@ def random_noise(
     """Draw `spans[i]` separate spans that hide `hidden[i]` of the first `lengths[i]` tokens of row i."""
     b = len(lengths)
     # The hidden tokens are cut into spans at random places between them ...
-    begins = np.ones((b, int(hidden.max())), dtype=bool)
+    begins = np.ones((b, int(hidden.max(initial=0))), dtype=bool)
     if begins.shape[1] > 1:
         begins[:, 1:] = choose_places(hidden - 1, spans - 1, generator)
     number = np.cumsum(begins, axis=1) - 1  # the span that each hidden token belongs to
     # ... and each span goes into a gap of its own between the visible tokens, so that no two touch.
     row, gap = np.nonzero(choose_places(lengths - hidden + 1, spans, generator))
-    gap_of = np.zeros((b, int(spans.max())), dtype=np.int64)
+    gap_of = np.zeros((b, int(spans.max(initial=0))), dtype=np.int64)
     gap_of[np.arange(gap_of.shape[1])[None] < spans[:, None]] = gap
     at = np.arange(begins.shape[1])[None] + np.take_along_axis(
         gap_of, np.minimum(number, spans[:, None] - 1), axis=1
@@ -202,14 +202,14 @@ def sentinel_form(
     visible = rows.astype(np.int64)
     visible.reshape(-1)[start] = sentinels[number]
     sizes = kept.sum(axis=1)
-    inputs = np.full((b, int(sizes.max()) + 1), pad_id, dtype=np.int64)
+    inputs = np.full((b, int(sizes.max(initial=0)) + 1), pad_id, dtype=np.int64)
     inputs[np.arange(inputs.shape[1])[None] < sizes[:, None]] = visible[kept]
     inputs[np.arange(b), sizes] = eos_id
 
     begins = np.searchsorted(hidden, start)  # where each span begins among the hidden tokens
     sizes = spans + noise.sum(axis=1)
     answers = np.insert(rows.reshape(-1)[hidden], begins, sentinels[number])
-    targets = np.full((b, int(sizes.max()) + 2), IGNORED, dtype=np.int64)
+    targets = np.full((b, int(sizes.max(initial=0)) + 2), IGNORED, dtype=np.int64)
     targets[np.arange(targets.shape[1])[None] < sizes[:, None]] = answers
     targets[np.arange(b), sizes] = sentinels[spans]
     targets[np.arange(b), sizes + 1] = eos_id
