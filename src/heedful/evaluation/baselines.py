@@ -127,14 +127,15 @@ def most_frequent(labels: Ints) -> int:
     return int(np.bincount(labels).argmax())
 
 
-def baselines(task: Task) -> dict[str, dict[str, float]]:
-    """Score the baselines on each labelled split but train, learned from train alone (50,000 of its rows).
+def baselines(task: Task, splits: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
+    """Score the baselines on labelled splits (default: all but train), learned from 50,000 rows of train.
 
     Classification: `chance`, `majority` and `bag_of_words`, as accuracy. Text to text: `majority`, the exact
     match of always giving train's most frequent answer.
     """
     train = task.splits["train"]
-    scored_on = [split for name, split in task.splits.items() if name != "train"]
+    chosen = [name for name in task.splits if name != "train"] if splits is None else splits
+    scored_on = [task.splits[name] for name in chosen if name in task.splits]
     if task.kind == "text2text":
         answer = constant_answer(train)
         return {
@@ -143,7 +144,7 @@ def baselines(task: Task) -> dict[str, dict[str, float]]:
             if split.answers is not None
         }
     assert train.labels is not None
-    model = BagOfWords().fit(*some_rows(train, train.labels), len(task.label_names))
+    model = bag_of_words(task)
     common = most_frequent(train.labels)
     return {
         split.name: {
@@ -154,6 +155,19 @@ def baselines(task: Task) -> dict[str, dict[str, float]]:
         for split in scored_on
         if split.labels is not None
     }
+
+
+def bag_of_words(task: Task) -> BagOfWords:
+    """Fit the classifier to a task's train split."""
+    train = task.splits["train"]
+    assert train.labels is not None
+    return BagOfWords().fit(*some_rows(train, train.labels), len(task.label_names))
+
+
+def first_texts(split: Split) -> tuple[list[str], list[str] | None]:
+    """Give the first 50,000 texts of a split, and their pairs."""
+    pairs = split.pairs
+    return list(islice(split.texts, TRAIN_ROWS)), None if pairs is None else list(islice(pairs, TRAIN_ROWS))
 
 
 def some_rows(split: Split, labels: Ints) -> tuple[list[str], list[str] | None, Ints]:
