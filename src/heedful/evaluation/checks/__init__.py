@@ -1,0 +1,41 @@
+"""A run examines itself: each check is a function that takes what it needs and returns one `Check`.
+
+A finding is one sentence in parts divided by semicolons: what was found; why it matters; what to do.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from heedful.evaluation.checks.curves import dev_falls_while_train_rises, warmup
+from heedful.evaluation.checks.scores import beats_bag_of_words, collapse, evaluation_size
+from heedful.evaluation.checks.splits import labels_everywhere, shared_parts, shared_texts
+from heedful.evaluation.checks.tokens import tokenizer_fits, truncation
+from heedful.evaluation.checks.words import summary
+
+if TYPE_CHECKING:
+    from heedful.evaluation.checks.outputs import causality, reload
+
+__all__ = [
+    "beats_bag_of_words",
+    "causality",
+    "collapse",
+    "dev_falls_while_train_rises",
+    "evaluation_size",
+    "labels_everywhere",
+    "reload",
+    "shared_parts",
+    "shared_texts",
+    "summary",
+    "tokenizer_fits",
+    "truncation",
+    "warmup",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Offer the checks that need torch, which is imported when one is first asked for."""
+    if name in ("causality", "reload"):
+        return getattr(import_module(f"{__name__}.outputs"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

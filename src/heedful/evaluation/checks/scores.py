@@ -1,0 +1,107 @@
+"""Checks of a run's scores: are they those of a model that has learned, and can they be told apart?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy.typing as npt
+
+from heedful.evaluation.checks.words import percent, quoted
+from heedful.evaluation.intervals import wilson
+from heedful.evaluation.paired import compare, p_text, reach, rounded
+from heedful.runs.schemas import Check
+
+NEARLY_ALL = 0.99
+"""Predictions of one class that amount to a constant answer, as long as the labels are not so too."""
+LEFT = 0.25
+"""A careful model may name a rare class seldom; a collapsed one has less than this of its share left."""
+MOSTLY = 0.95
+"""Predictions of one class that, with a score no better than the majority's, amount to the majority."""
+
+
+def collapse(predicted: Mapping[str, int], labels: Mapping[str, int], accuracy: float | None = None) -> Check:
+    """Does the model give one answer whatever it reads? Takes how often each label is predicted and occurs.
+
+    With `accuracy` it also finds a model that is the majority baseline but for a few answers.
+    """
+    name = "collapse"
+    n = sum(labels.values())
+    if not n or not sum(predicted.values()):
+        return Check(name, "skipped", "There are no predictions.")
+    if sum(count > 0 for count in labels.values()) < 2:
+        return Check(name, "skipped", "All labels are the same, so that one answer is right.")
+    top = max(predicted, key=lambda label: predicted[label])
+    share, true_share = predicted[top] / sum(predicted.values()), labels.get(top, 0) / n
+    others, true_others = 1 - share, 1 - true_share
+    advice = (
+        "the model does not use its input; lower the learning rate, or train longer if its loss still falls"
+    )
+    if others == 0 or (share >= NEARLY_ALL and others < LEFT * true_others):
+        every = "every prediction is" if others == 0 else f"{percent(share)} of predictions are"
+        found = f"Collapsed: {every} {quoted(top)}; of the labels {percent(true_share)} are, so {advice}."
+        rare = true_share >= NEARLY_ALL
+        return Check(name, "warning" if rare else "failed", found, share, NEARLY_ALL)
+    majority = max(labels.values())
+    if accuracy is not None and share >= MOSTLY and accuracy <= wilson(majority, n).high:
+        found = (
+            f"Nearly collapsed: {percent(share)} of predictions are {quoted(top)} and accuracy "
+            f"{accuracy:.3f} is no better than that of the most frequent label, {majority / n:.3f}; {advice}."
+        )
+        return Check(name, "warning", found, share, MOSTLY)
+    found = f"The most frequent prediction, {quoted(top)}, is {percent(share)} of all."
+    return Check(name, "passed", found, share, NEARLY_ALL)
+
+
+def beats_bag_of_words(right: npt.ArrayLike, right_of_bag: npt.ArrayLike) -> Check:
+    """Is the model better than counting words? Takes 1 or 0 for each example, of the model and of the bag."""
+    name = "beats_bag_of_words"
+    try:
+        c = compare(right, right_of_bag, names=("the model", "a bag of words"))
+    except ValueError:
+        return Check(name, "skipped", "There are too few examples that both were scored on.")
+    numbers = (
+        f"accuracy {c.value_a:.3f} against {c.value_b:.3f}, difference {c.difference:+.3f} "
+        f"(95 % interval {c.low:+.3f} to {c.high:+.3f}, p {p_text(c.p)}, {c.n:,} examples)"
+    )
+    if c.differs and c.difference > 0:
+        return Check(name, "passed", f"Better than a bag of words: {numbers}.", c.difference, 0.0)
+    if c.differs:
+        found = (
+            f"Worse than a bag of words: {numbers}; a logistic regression that trains in seconds does "
+            f"better; look at the learning rate and at what was cut, or use the simpler model."
+        )
+        return Check(name, "failed", found, c.difference, 0.0)
+    found = (
+        f"No better than a bag of words: {numbers}; nothing shows that reading words in order has helped; "
+        f"train longer, use a larger model, or score more examples."
+    )
+    return Check(name, "warning", found, c.difference, 0.0)
+
+
+def evaluation_size(n: int, value: float, reference: float, against: str = "the best baseline") -> Check:
+    """Is an evaluation set of `n` examples large enough to tell `value` from `reference`, both shares?
+
+    Without the answers themselves the two are taken to err independently; in truth they often err on the
+    same examples, which makes a difference easier to tell.
+    """
+    name = "evaluation_size"
+    difference = abs(value - reference)
+    if n < 1:
+        return Check(name, "skipped", "There are no examples.")
+    if difference < 0.5 / n:
+        found = f"The score equals that of {against}: there is no difference to tell."
+        return Check(name, "skipped", found, 0.0)
+    variance = value * (1 - reference) + reference * (1 - value) - difference**2
+    told = reach() * math.sqrt(variance / n)
+    numbers = f"{value:.3f} and {reference:.3f} of {against} differ by {difference:.3f}"
+    if difference >= told:
+        found = f"{n:,} examples are enough: {numbers}, and {told:.3f} or more would be found."
+        return Check(name, "passed", found, difference, told)
+    needed = math.ceil(variance * (reach() / difference) ** 2)
+    found = (
+        f"{n:,} examples are too few to tell the difference: {numbers}, but only {told:.3f} or more would be "
+        f"found four times in five; do not call it better or worse; about {rounded(needed)} examples would "
+        f"tell."
+    )
+    return Check(name, "warning", found, difference, told)

@@ -1,0 +1,167 @@
+"""Checks of a task's splits: what they share, and which labels they lack."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.splits import content_key
+from heedful.data.tasks import Task
+from heedful.evaluation.checks.words import percent, quoted
+from heedful.runs.schemas import Check
+
+SHARED_WARNS = 0.005
+"""Half a point of accuracy at most: less is far below what evaluation sets of usual size can tell."""
+SHARED_FAILS = 0.1
+"""So many known rows can move a score by more than most methods differ: it is a score of memory."""
+PARTS_WARN = 0.1
+"""Part of a row gives no answer away, so it takes as many of these as of whole rows to make a score void."""
+REPEATS = 0.1
+"""A column with fewer different texts than this a row is a form (a fixed question), shared by intent."""
+IMBALANCE = 0.9
+"""With so much of one label, accuracy hardly says whether the others are ever found."""
+LISTED = 3
+WORDS = re.compile(r"\w+")
+
+Keys = npt.NDArray[np.uint64]
+
+
+class Overlap(NamedTuple):
+    """What two splits share: the share of the later one's rows, and which these are."""
+
+    share: float
+    earlier: str
+    later: str
+    both: npt.NDArray[np.bool_]
+
+
+def normal(text: str) -> str:
+    """Forget case, white space and punctuation; a text of nothing else keeps its marks."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(WORDS.findall(text) or text.split())
+
+
+def hashed(texts: Iterable[str], pairs: Iterable[str] | None, count: int) -> Keys:
+    """Hash each row as `normal` leaves it."""
+    if pairs is None:
+        return np.fromiter((content_key(0, normal(text), None) for text in texts), np.uint64, count)
+    both = zip(texts, pairs, strict=True)
+    return np.fromiter((content_key(0, normal(text), normal(pair)) for text, pair in both), np.uint64, count)
+
+
+def overlaps(keys: Mapping[str, Keys]) -> list[Overlap]:
+    """Find the rows of each split that an earlier one has too, the largest share first."""
+    found = []
+    for earlier, later in combinations(keys, 2):
+        both = np.isin(keys[later], keys[earlier])
+        if both.any():
+            found.append(Overlap(float(both.mean()), earlier, later, both))
+    return sorted(found, key=lambda overlap: -overlap.share)
+
+
+def shared_texts(task: Task) -> Check:
+    """Is a row (a text, or a whole pair) of one split in another too, but for case, spaces or punctuation?"""
+    name = "shared_texts"
+    if len(task.splits) < 2:
+        return Check(name, "skipped", "There is only one split.")
+    found = overlaps({s: hashed(part.texts, part.pairs, len(part)) for s, part in task.splits.items()})
+    if not found:
+        return Check(name, "passed", "No text is in two splits.", 0.0, SHARED_WARNS)
+    told = []
+    for share, earlier, later, both in found:
+        exact = np.isin(task.splits[later].hashes(), task.splits[earlier].hashes()).sum()
+        told.append(
+            f"{both.sum():,} of {later}'s {len(both):,} rows also in {earlier} ({percent(share)}, {exact:,} "
+            f"of them letter for letter)"
+        )
+    share, earlier, later, both = found[0]
+    example = task.splits[later].texts[int(both.argmax())]
+    listed = f"{', '.join(told)}, such as {quoted(example, 60)}"
+    if share < SHARED_WARNS:
+        return Check(name, "passed", f"Few texts are in two splits: {listed}.", share, SHARED_WARNS)
+    sentence = (
+        f"Splits share texts: {listed}; a score on texts that were seen before flatters the model; take them "
+        f"out of {earlier}."
+    )
+    return Check(name, "failed" if share >= SHARED_FAILS else "warning", sentence, share, SHARED_WARNS)
+
+
+def shared_parts(task: Task) -> Check:
+    """Of pairs: do two splits share a text of one column, such as a passage, under different questions?"""
+    name = "shared_parts"
+    if len(task.splits) < 2 or any(part.pairs is None for part in task.splits.values()):
+        return Check(name, "skipped", "The task has no pairs of texts in two splits.")
+    found: list[tuple[float, str]] = []
+    for which in ("first", "second"):
+        columns = {s: part.texts if which == "first" else part.pairs for s, part in task.splits.items()}
+        keys = {s: hashed(column, None, len(column)) for s, column in columns.items() if column is not None}
+        if min(len(np.unique(k)) / len(k) for k in keys.values()) < REPEATS:
+            continue
+        for share, earlier, later, both in overlaps(keys):
+            texts = len(np.unique(keys[later][both]))
+            rows = f"in {both.sum():,} of {len(both):,} rows, {percent(share)}"
+            found.append((share, f"of {later}'s {which} texts {texts:,} also in {earlier} ({rows})"))
+    if not found:
+        return Check(name, "passed", "No text of a pair is in two splits.", 0.0, PARTS_WARN)
+    found.sort(reverse=True)
+    share, listed = found[0][0], ", ".join(words for _, words in found[:LISTED])
+    if share < PARTS_WARN:
+        return Check(name, "passed", f"Few texts of pairs are in two splits: {listed}.", share, PARTS_WARN)
+    sentence = (
+        f"Pairs of two splits share one of their texts: {listed}; whole rows are counted apart, but the "
+        f"score says less of texts that are new altogether; compare it with the score on the other rows."
+    )
+    return Check(name, "warning", sentence, share, PARTS_WARN)
+
+
+def labels_everywhere(task: Task) -> Check:
+    """Has every split every label? Says also when one label has nearly all rows of train."""
+    name = "labels_everywhere"
+    counts = {
+        split: np.bincount(part.labels, minlength=len(task.label_names))
+        for split, part in task.splits.items()
+        if part.labels is not None and len(part)
+    }
+    if "train" not in counts or not task.label_names:
+        return Check(name, "skipped", "The task has no labels.")
+    lacking = {
+        split: [quoted(task.label_names[i]) for i in np.flatnonzero(each == 0)]
+        for split, each in counts.items()
+        if not each.all()
+    }
+    missing = float(sum(map(len, lacking.values())))
+    told = ", ".join(f"{split} lacks {some(labels)}" for split, labels in lacking.items())
+    if "train" in lacking:
+        found = (
+            f"Labels are missing: {told}; what train never shows cannot be learned; give it rows of every "
+            f"label, or choose another split."
+        )
+        return Check(name, "failed", found, missing, 0.0)
+    if lacking:
+        found = (
+            f"Labels are missing: {told}; a score says nothing about a label that does not occur; give rows "
+            f"of every label."
+        )
+        return Check(name, "warning", found, missing, 0.0)
+    share = float(counts["train"].max() / counts["train"].sum())
+    if share >= IMBALANCE:
+        top = quoted(task.label_names[int(counts["train"].argmax())])
+        found = (
+            f"Labels are uneven: {percent(share)} of train is {top}; always answering so scores as much; "
+            f"look at macro F1, and think of class weights."
+        )
+        return Check(name, "warning", found, share, IMBALANCE)
+    found = f"Every split has every label, and the most frequent is {percent(share)} of train."
+    return Check(name, "passed", found, share, IMBALANCE)
+
+
+def some(labels: list[str]) -> str:
+    """List a few labels, and how many more there are."""
+    more = f" and {len(labels) - LISTED:,} more" if len(labels) > LISTED else ""
+    return ", ".join(labels[:LISTED]) + more

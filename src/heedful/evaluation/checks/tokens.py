@@ -1,0 +1,144 @@
+"""Checks of tokens: do tokenizer and model belong together, and how much text is cut off?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.evaluation.checks.words import percent, quoted
+from heedful.runs.schemas import Check
+
+if TYPE_CHECKING:
+    from heedful.models import TransformerConfig
+    from heedful.text import Tokenizer
+
+KINDS = {"bert": "wordpiece", "distilbert": "wordpiece", "roberta": "bpe", "gpt2": "bpe", "t5": "unigram"}
+"""What each family was published with."""
+FRAMES = {"bert": ("cls", "sep"), "distilbert": ("cls", "sep"), "roberta": ("cls", "sep"), "t5": ("eos",)}
+"""The special tokens that a pretrained model of a family expects around every text."""
+SPARE_ROWS = 0.01
+"""Embeddings are often padded to a round number (T5: 28 of 32,128); more rows without a token are odd."""
+PROBE = ("A small Test, with 42 numbers.", "Naïve café — isn't it?")
+CUT_LIMIT = 0.05
+"""As many rows as an evaluation of usual size can just tell: what is lost with them may show in the score."""
+KEPT = 0.99
+
+
+def tokenizer_fits(
+    tokenizer: Tokenizer, config: TransformerConfig, *, pretrained: bool, shipped: Tokenizer | None = None
+) -> Check:
+    """Does each id mean to the model what it means to the tokenizer? To be in range is not enough.
+
+    `pretrained` says that the weights were trained before, `shipped` is the tokenizer beside them, if there
+    is one: it may be of any kind, as a model that was trained with a vocabulary of its own. A model that
+    starts from nothing takes every tokenizer whose ids it has, if their special tokens agree.
+    """
+    name = "tokenizer_fits"
+    size, rows = tokenizer.vocab_size, config.vocab_size
+    if size > rows:
+        found = (
+            f"The tokenizer has {size:,} ids, the model only {rows:,} embeddings; a text with id {rows:,} or "
+            f"above cannot be read; use the tokenizer that was published with the model."
+        )
+        return Check(name, "failed", found, float(size), float(rows))
+    wrong = special_problems(tokenizer, config, pretrained)
+    if pretrained:
+        wrong += (
+            shipped_problems(tokenizer, shipped) if shipped else family_problems(tokenizer, config.family)
+        )
+    if wrong:
+        found = (
+            f"Tokenizer and model do not belong together: {', '.join(wrong)}; the model would read other "
+            f"words than you wrote, without any error; use the tokenizer that was published with the model."
+        )
+        return Check(name, "failed", found, float(size), float(rows))
+    if pretrained and shipped is None and rows - size > SPARE_ROWS * rows:
+        found = (
+            f"The tokenizer has {size:,} ids for {rows:,} embeddings; a pretrained model's own has nearly as "
+            f"many; make sure that it is the one published with the model."
+        )
+        return Check(name, "warning", found, float(size), float(rows))
+    found = f"Each of the tokenizer's {size:,} ids has its embedding."
+    return Check(name, "passed", found, float(size), float(rows))
+
+
+def special_problems(tokenizer: Tokenizer, config: TransformerConfig, pretrained: bool) -> list[str]:
+    """Say which special tokens have another id in the model's configuration."""
+    wrong = []
+    pairs = {
+        "pad": (config.pad_id, tokenizer.pad_id),
+        "bos": (config.bos_id, tokenizer.bos_id),
+        "eos": (config.eos_id, tokenizer.eos_id),
+    }
+    for role, (stated, own) in pairs.items():
+        # An id that the model itself has no row for stands in many configurations, unused.
+        if stated is None or stated >= config.vocab_size or stated == own:
+            continue
+        if own is not None:
+            wrong.append(f"{role} is id {own:,} in the tokenizer and {stated:,} in the model")
+        elif pretrained and stated not in tokenizer.special_ids:
+            piece = tokenizer.pieces([stated])[0]
+            meant = f"stands for {quoted(piece)}" if piece else "does not exist"
+            wrong.append(f"id {stated:,}, the model's {role}, {meant} in the tokenizer")
+    return wrong
+
+
+def shipped_problems(tokenizer: Tokenizer, shipped: Tokenizer) -> list[str]:
+    """Say how a tokenizer differs from the one beside the weights, in what it makes of text."""
+    if tokenizer.fingerprint == shipped.fingerprint:
+        return []
+    ours, theirs = tokenizer.backend.get_vocab(), shipped.backend.get_vocab()
+    other = sum(ours.get(piece) != i for piece, i in theirs.items())
+    if other:
+        return [f"{other:,} of the {len(theirs):,} pieces beside the weights have another id in it or none"]
+    # Two files may write the same tokenizer in different ways.
+    if all(
+        tokenizer.encode(PROBE[0], pair).ids == shipped.encode(PROBE[0], pair).ids
+        for pair in (None, PROBE[1])
+    ):
+        return []
+    return ["it has the pieces of the tokenizer beside the weights, but cuts or frames text in another way"]
+
+
+def family_problems(tokenizer: Tokenizer, family: str) -> list[str]:
+    """Say what speaks against a tokenizer on pretrained weights of a family without a tokenizer beside."""
+    wrong = []
+    if family in KINDS and tokenizer.kind != KINDS[family]:
+        wrong.append(
+            f"a {family} model was trained with {KINDS[family]}, this is a {tokenizer.kind} tokenizer"
+        )
+    lacking = [role for role in FRAMES.get(family, ()) if role not in tokenizer.roles]
+    if lacking:
+        wrong.append(f"it has no {' and no '.join(lacking)} token, which {family} expects around a text")
+    return wrong
+
+
+def truncation(lengths: npt.ArrayLike, max_len: int, positions: int | None = None) -> Check:
+    """Is much text cut off? Takes each row's length in tokens before it is cut.
+
+    `positions` is the most that the model can read, if it has a limit.
+    """
+    name = "truncation"
+    tokens = np.asarray(lengths, dtype=np.int64)
+    if not tokens.sum():
+        return Check(name, "skipped", "There are no texts.")
+    share = float(np.mean(tokens > max_len))
+    lost = float(np.maximum(tokens - max_len, 0).sum() / tokens.sum())
+    if not share:
+        return Check(name, "passed", f"No text is longer than {max_len:,} tokens.", 0.0, CUT_LIMIT)
+    cut = f"{percent(share)} of rows are cut at {max_len:,} tokens, with them {percent(lost)} of all tokens"
+    if share <= CUT_LIMIT:
+        return Check(name, "passed", f"{cut}.", share, CUT_LIMIT)
+    enough = int(np.quantile(tokens, KEPT, method="inverted_cdf"))
+    advice = f"max_len {enough:,} would keep {percent(KEPT)} of rows whole"
+    if positions is not None and enough > positions:
+        whole = float(np.mean(tokens <= positions))
+        advice = (
+            f"{advice}, but the model reads {positions:,} at most, which keeps {percent(whole)}"
+            if whole > 1 - share
+            else f"{advice}, but the model reads {positions:,} at most: shorten or divide the texts"
+        )
+    found = f"{cut}; what decides the label may be in the part that is never read; {advice}."
+    return Check(name, "warning", found, share, CUT_LIMIT)
