@@ -21,6 +21,10 @@ STATUS_INTERRUPTED = 130
 
 COMMANDS = {
     "list": ("heedful.cli.listing:app", "What there is: attention mechanisms, models, families."),
+    "adapt": (
+        "heedful.cli.adapt:adapt",
+        "Adapt a model to a task: fine-tune, head, prompt, prefix, LoRA, BitFit.",
+    ),
     "inspect": (
         "heedful.cli.inspect:inspect",
         "A model's family, sizes, parameters by part, and what was loaded.",

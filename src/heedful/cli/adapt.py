@@ -1,0 +1,84 @@
+"""`heedful adapt`: adapt a model to a task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from heedful.cli.output import Json, console, print_json, print_table
+from heedful.training.options import AdaptOptions
+
+if TYPE_CHECKING:
+    from heedful.training.adapt import Finished
+
+DEFAULTS = AdaptOptions()
+
+
+def adapt(
+    model: str,
+    task: str,
+    /,
+    *,
+    options: Annotated[AdaptOptions, Parameter(name="*")] = DEFAULTS,
+    json: Json = False,
+) -> None:
+    """Adapt a model to a task, and leave a run directory with its scores, checks and best model.
+
+    Dev selects the best epoch; test is scored once, at the end. A run that is stopped (Ctrl-C, SIGTERM,
+    SIGUSR1: status 75) leaves a checkpoint; the same command with --resume continues to the same bits.
+
+    Examples:
+
+        heedful adapt minilm world/reviews --method lora --epochs 3
+
+        heedful adapt minilm reviews.csv --method head --lr 1e-3 --epochs 20
+
+        heedful adapt minilm sst2 --lr 5e-5 --epochs 3 --out runs/sst2 --resume
+
+    Parameters
+    ----------
+    model
+        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+    task
+        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+    json
+        Print results.json.
+    """
+    from heedful.training.adapt import adapt as work
+
+    adapted = work(replace(options, model=model, task=task))
+    if json:
+        from heedful.runs.records import encode
+
+        print_json(encode(adapted.results) | {"folder": str(adapted.folder)})
+        return
+    show(adapted)
+
+
+def show(adapted: Finished) -> None:
+    """Scores with intervals beside the baselines; the most serious finding last."""
+    from heedful.evaluation.checks import summary
+
+    results = adapted.results
+    rows = []
+    for split, r in results.splits.items():
+        interval = f"{r.ci95[0]:.3f} to {r.ci95[1]:.3f}" if r.ci95 and None not in r.ci95 else ""
+        simple = [f"{v:.3f}" for v in (r.baselines or {}).values()]
+        f1 = f"{r.macro_f1:.3f}" if r.macro_f1 is not None else ""
+        value = f"{r.value:.3f}" if r.value is not None else "not a number"
+        rows.append((split, f"{r.n:,}", value, interval, f1, *simple))
+    names = [n.replace("_", " ") for n in (next(iter(results.splits.values())).baselines or {})]
+    numbers = ("rows", next(iter(results.splits.values())).metric, "macro F1", *names)
+    title = f"{results.model} on {results.task}, {results.method}"
+    print_table(title, ("split", *numbers[:2], "95 % interval", *numbers[2:]), rows, right=numbers)
+    out = console()
+    out.print(
+        f"trained {results.trainable_parameters:,} of {results.total_parameters:,} parameters "
+        f"({adapted.formula}) in {results.seconds:.0f} s, "
+        f"{results.examples_per_second or 0:.0f} examples a second",
+        markup=False,
+    )
+    out.print(f"run: {adapted.folder}", markup=False)
+    out.print(f"checks: {summary(adapted.checks.checks)}", markup=False)

@@ -1,0 +1,110 @@
+"""What every objective is: examples into tensors, tensors into losses, a split into a score."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from heedful.data.batches import Batches
+from heedful.progress import progress
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+EVALUATION_TOKENS = 8192
+"""Tokens a batch when no gradient is kept: larger ones leave the cache and gain nothing on a CPU."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """One micro-batch: tensors by name, and how many units each part of the loss is a mean over."""
+
+    tensors: Mapping[str, Tensor]
+    counts: Mapping[str, int]
+    examples: int
+    tokens: int
+    """Real tokens, padding not counted."""
+
+    def to(self, device: torch.device) -> Inputs:
+        """The same on another device."""
+        if device.type == "cpu":
+            return self
+        moved = {name: tensor.to(device, non_blocking=True) for name, tensor in self.tensors.items()}
+        return Inputs(moved, self.counts, self.examples, self.tokens)
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Sums over the micro-batch, one a part; the loop divides by the counts of the whole step."""
+
+    sums: Mapping[str, Tensor]
+    right: int | None = None
+    """Examples (or tokens) predicted right while training."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a model does on a split."""
+
+    metric: str
+    value: float
+    loss: float
+    n: int
+    labels: Ints | None = None
+    predicted: Ints | None = None
+    probabilities: Floats | None = field(default=None, repr=False)
+    """[n, n_classes]"""
+
+
+class Objective(ABC):
+    """What a step minimises, and how it is scored."""
+
+    name: ClassVar[str]
+    metric: ClassVar[str]
+    weights: Mapping[str, float]
+    """The parts of the loss and their weights."""
+    first_steps: int = 0
+    """Steps before the first epoch that `prepare` fills by itself (pretraining before the task)."""
+
+    @abstractmethod
+    def train_lengths(self) -> Ints:
+        """The length of each training example, in tokens."""
+
+    @abstractmethod
+    def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
+        """Put a step's training examples into tensors, in parts; random choices depend on the step alone."""
+
+    @abstractmethod
+    def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
+        """Run the model; sums of losses."""
+
+    @abstractmethod
+    def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
+        """Score a split, or some of its examples, in evaluation mode and without gradients."""
+
+    @property
+    @abstractmethod
+    def splits(self) -> Sequence[str]:
+        """The splits that can be scored."""
+
+    def facts(self) -> Mapping[str, Any]:
+        """Facts for the run's log: rows, truncation."""
+        return {}
+
+
+def in_length_order(lengths: Ints, tokens: int = EVALUATION_TOKENS, label: str = "") -> Iterator[Ints]:
+    """Batches for evaluation: longest first, to a token budget, with progress when it takes long."""
+    batches = Batches(lengths, token_budget=tokens, order="sorted")
+    if not label:
+        yield from batches
+        return
+    with progress(label, len(lengths)) as shown:
+        for batch in batches:
+            yield batch
+            shown.advance(len(batch))

@@ -1,0 +1,200 @@
+"""Classification: one label a text, or a pair of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heedful.data import Task, Tokens, tokenize
+from heedful.data.batches import collate
+from heedful.data.random import stream
+from heedful.errors import UserError
+from heedful.objectives.base import Evaluation, Floats, Inputs, Ints, Losses, Objective, in_length_order
+from heedful.text import Tokenizer
+
+ClassWeights = Literal["none", "balanced"]
+
+
+def balanced_rows(labels: Ints, count: int, seed: int) -> Ints:
+    """Choose `count` rows, as equal in labels as they can be, seeded; more rows contain the fewer."""
+    n_classes = int(labels.max()) + 1
+    if count > len(labels):
+        raise UserError(f"--train-rows {count}: the training data has {len(labels)} rows")
+    if count < n_classes:
+        raise UserError(f"--train-rows {count}: there are {n_classes} labels, and each needs a row")
+    order = stream(seed, "train rows").permutation(len(labels))
+    turn = np.empty(len(labels), np.int64)  # how many rows of the same label come earlier in the order
+    for label in range(n_classes):
+        own = order[labels[order] == label]
+        turn[own] = np.arange(len(own))
+    ranked = order[np.argsort(turn[order], kind="stable")]
+    return np.sort(ranked[:count])
+
+
+class Classify(Objective):
+    """Cross-entropy of the label (sums over texts)."""
+
+    name = "classify"
+    metric = "accuracy"
+
+    def __init__(
+        self,
+        task: Task,
+        tokenizer: Tokenizer,
+        *,
+        max_len: int,
+        with_types: bool,
+        train_rows: int | None = None,
+        label_smoothing: float = 0.0,
+        class_weights: ClassWeights = "none",
+        seed: int = 0,
+    ) -> None:
+        if task.kind != "classify":
+            raise UserError(f"{task.name} has answers, not labels; classification needs labels")
+        self.task, self.tokenizer, self.max_len, self.seed = task, tokenizer, max_len, seed
+        self.with_types = with_types
+        self.weights = {"classify": 1.0}
+        self.tokens: dict[str, Tokens] = {
+            name: tokenize(split, tokenizer, max_len=max_len)
+            for name, split in task.splits.items()
+            if split.labels is not None
+        }
+        self.labels: dict[str, Ints] = {n: self.labels_of(n).astype(np.int64) for n in self.tokens}
+        self.lengths = {name: tokens.lengths for name, tokens in self.tokens.items()}
+        whole = np.arange(len(self.tokens["train"]))
+        self.rows = whole if train_rows is None else balanced_rows(self.labels["train"], train_rows, seed)
+        self.label_smoothing = label_smoothing
+        self.class_weights = self.weigh(class_weights)
+        self.pad_id = 0 if tokenizer.pad_id is None else tokenizer.pad_id
+
+    def labels_of(self, split: str) -> Any:
+        """The labels of a split."""
+        return self.task.splits[split].labels
+
+    def weigh(self, how: ClassWeights) -> Tensor | None:
+        """Weights that make every label count the same in total."""
+        if how == "none":
+            return None
+        counts = np.bincount(self.labels["train"][self.rows], minlength=len(self.task.label_names))
+        return torch.from_numpy(counts.sum() / (len(counts) * np.maximum(counts, 1))).float()
+
+    @property
+    def splits(self) -> Sequence[str]:
+        """The splits with labels."""
+        return list(self.tokens)
+
+    def train_lengths(self) -> Ints:
+        """Tokens of each training text."""
+        return self.lengths["train"][self.rows]
+
+    def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
+        """Texts of training rows, padded to the longest of each part."""
+        rows = self.rows[examples]
+        return [self.inputs("train", part) for part in np.array_split(rows, parts) if len(part)]
+
+    def inputs(self, split: str, rows: Ints) -> Inputs:
+        """Texts of any split, padded to the longest."""
+        tokens = self.tokens[split]
+        types = [tokens.types(int(i)) for i in rows] if self.with_types else None
+        labels = self.labels[split][rows].tolist()
+        batch = collate([tokens[int(i)] for i in rows], pad_id=self.pad_id, types=types, labels=labels)
+        return Inputs(batch.tensors(), {"classify": len(rows)}, len(rows), int(batch.mask.sum()))
+
+    def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
+        """Run the classifier."""
+        t = inputs.tensors
+        result: Tensor = model(t["ids"], t["mask"], t.get("types"))
+        return result
+
+    def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
+        """Cross-entropy, and how many were right."""
+        logits, labels = self.logits(model, inputs), inputs.tensors["labels"]
+        weight = None if self.class_weights is None else self.class_weights.to(logits.device)
+        loss = F.cross_entropy(
+            logits.float(), labels, weight, reduction="sum", label_smoothing=self.label_smoothing
+        )
+        return Losses({"classify": loss}, int((logits.detach().argmax(1) == labels).sum()))
+
+    def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
+        """Accuracy, plain cross-entropy and probabilities."""
+        rows = np.arange(len(self.tokens[split])) if examples is None else examples
+        probabilities = self.probabilities(model, split, rows)
+        return score(self.labels[split][rows], probabilities)
+
+    def probabilities(self, model: nn.Module, split: str, rows: Ints) -> Floats:
+        """Probabilities [n, n_classes] of some rows, in their order."""
+        device = next(model.parameters()).device
+        found = np.empty((len(rows), len(self.task.label_names)))
+        was_training = model.training
+        model.eval()
+        with torch.inference_mode():
+            for batch in in_length_order(self.lengths[split][rows], label=f"scoring {split}"):
+                logits = self.logits(model, self.inputs(split, rows[batch]).to(device))
+                found[batch] = logits.double().softmax(1).cpu().numpy()
+        model.train(was_training)
+        return found
+
+    def facts(self) -> Mapping[str, Any]:
+        """Rows and truncation."""
+        return {
+            "train_rows": len(self.rows),
+            "truncated": {n: t.truncated_rows / max(1, len(t)) for n, t in self.tokens.items()},
+        }
+
+
+def score(labels: Ints, probabilities: Floats) -> Evaluation:
+    """Accuracy and cross-entropy of probabilities."""
+    predicted = probabilities.argmax(1)
+    own = probabilities[np.arange(len(labels)), labels]
+    loss = float(-np.log(np.maximum(own, np.finfo(np.float64).tiny)).mean()) if len(labels) else float("nan")
+    right = float((predicted == labels).mean()) if len(labels) else float("nan")
+    return Evaluation("accuracy", right, loss, len(labels), labels, predicted, probabilities)
+
+
+class ClassifyFeatures(Classify):
+    """Classification on a frozen body: it runs once, its pooled states are kept, only the head trains.
+
+    Grade: same mathematics, with dropout in the body off. Twenty epochs cost about one forward pass.
+    """
+
+    def __init__(self, plain: Classify, model: Any) -> None:
+        self.__dict__.update(plain.__dict__)
+        self.features: dict[str, Tensor] = {}
+        self.compute(model, "train", self.rows)
+        for split in self.tokens:
+            if split != "train":
+                self.compute(model, split, np.arange(len(self.tokens[split])))
+
+    def compute(self, model: Any, split: str, rows: Ints) -> None:
+        """Run the body over a split."""
+        device = next(model.parameters()).device
+        out = torch.zeros(len(self.tokens[split]), model.config.d_model)
+        was_training = model.training
+        model.eval()
+        with torch.inference_mode():
+            for batch in in_length_order(self.lengths[split][rows], label=f"features of {split}"):
+                t = self.inputs(split, rows[batch]).to(device).tensors
+                out[rows[batch]] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu()
+        model.train(was_training)
+        self.features[split] = out.clone()
+
+    def inputs(self, split: str, rows: Ints) -> Inputs:
+        """Kept features in place of texts, once they are there."""
+        if split not in self.features:
+            return super().inputs(split, rows)
+        tensors = {
+            "features": self.features[split][torch.from_numpy(rows)],
+            "labels": torch.from_numpy(self.labels[split][rows]),
+        }
+        tokens = int(self.lengths[split][rows].sum())
+        return Inputs(tensors, {"classify": len(rows)}, len(rows), tokens)
+
+    def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
+        """Run the head alone."""
+        result: Tensor = model.head(inputs.tensors["features"])  # type: ignore[operator]
+        return result

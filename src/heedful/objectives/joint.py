@@ -1,0 +1,81 @@
+"""Classification together with masked language modelling on unlabelled text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any
+
+from torch import nn
+
+from heedful.errors import UserError
+from heedful.objectives.base import Evaluation, Inputs, Ints, Losses, Objective
+from heedful.objectives.classify import Classify
+from heedful.objectives.masked import MaskedText
+
+
+def merged(*parts: Inputs) -> Inputs:
+    """Two micro-batches as one; the examples are the first's."""
+    return Inputs(
+        {name: tensor for part in parts for name, tensor in part.tensors.items()},
+        {name: count for part in parts for name, count in part.counts.items()},
+        parts[0].examples,
+        sum(part.tokens for part in parts),
+    )
+
+
+class Joint(Objective):
+    """The classification loss plus `mlm_weight` times the masked loss; batches of both in step.
+
+    With `first_steps`, so many steps of masked language modelling alone come before (sequential training).
+    The classifier sees unmasked text; selection and scores are the classification's.
+    """
+
+    name = "joint"
+    metric = "accuracy"
+
+    def __init__(
+        self, classify: Classify, masked: MaskedText, *, mlm_weight: float, first_steps: int = 0
+    ) -> None:
+        if mlm_weight < 0:
+            raise UserError(f"--mlm-weight {mlm_weight}: must not be negative")
+        self.classify, self.masked, self.first_steps = classify, masked, first_steps
+        self.weights = {"classify": 1.0, "masked": mlm_weight}
+
+    @property
+    def splits(self) -> Any:
+        """The splits with labels."""
+        return self.classify.splits
+
+    def train_lengths(self) -> Ints:
+        """Tokens of each labelled text."""
+        return self.classify.train_lengths()
+
+    def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
+        """The labelled batch, and beside it the unlabelled batch of this step."""
+        if step < self.first_steps:
+            return self.masked.prepare(step, parts)
+        labelled = self.classify.prepare(examples, step, parts)
+        if self.weights["masked"] == 0:
+            return labelled
+        both = zip_longest(labelled, self.masked.prepare(step, parts))
+        return [merged(*(part for part in pair if part is not None)) for pair in both]
+
+    def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
+        """Both losses, on the same body."""
+        sums: dict[str, Any] = {}
+        right = None
+        if "classify" in inputs.counts:
+            plain = self.classify.losses(model, inputs)
+            sums, right = dict(plain.sums), plain.right
+        if "masked" in inputs.counts:
+            sums |= self.masked.losses(model.body, model.masked_head, inputs).sums  # type: ignore[arg-type]
+        return Losses(sums, right)
+
+    def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
+        """Classification alone."""
+        return self.classify.evaluate(model, split, examples)
+
+    def facts(self) -> Mapping[str, Any]:
+        """Rows and truncation, of both."""
+        return {**self.classify.facts(), "unlabelled_rows": len(self.masked.rows)}

@@ -1,0 +1,1 @@
+"""The one loop; optimisers, schedules, precision, checkpoints and exact resume."""

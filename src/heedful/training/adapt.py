@@ -1,0 +1,306 @@
+"""Adapting a model to a task: everything from names to a finished run directory."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from heedful import checkpoints, methods
+from heedful.data import Task, load_task, tokenize
+from heedful.errors import UserError, unknown
+from heedful.evaluation import metrics as scores
+from heedful.evaluation.baselines import baselines
+from heedful.evaluation.intervals import wilson
+from heedful.models import PRESETS, Classifier, LanguageModel
+from heedful.objectives import Classify, ClassifyFeatures, Evaluation, Joint, MaskedText, Objective
+from heedful.runs.directory import Run, new_run_path
+from heedful.runs.environment import environment, usable_cores
+from heedful.runs.schemas import Checks, Prediction, Results, SplitResult
+from heedful.text import Tokenizer
+from heedful.text import load as load_tokenizer
+from heedful.training.hooks import Hook, TensorBoard
+from heedful.training.loop import Loop, find_device
+from heedful.training.options import DEFAULT_LR, NOT_IN_CONFIG, AdaptOptions
+from heedful.training.precision import choose
+from heedful.training.selfcheck import examine
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run: where it is and how it did."""
+
+    folder: Path
+    results: Results
+    checks: Checks
+    formula: str = ""
+    """The number of trained parameters as a function of the model's width."""
+
+
+def adapt(options: AdaptOptions) -> Finished:
+    """Adapt a model to a task and leave a run directory. Resuming a finished run gives its results again."""
+    if options.method not in methods.METHODS:
+        raise unknown("method", options.method, methods.METHODS)
+    refuse_impossible(options)
+    if options.resume and options.out is None:
+        raise UserError("--resume needs --out, the run to continue")
+    if options.resume and options.out is not None and (options.out / "results.json").is_file():
+        finished = Run.open(options.out)
+        return Finished(finished.path, finished.results(), finished.checks())
+    threads = options.threads or usable_cores()
+    torch.set_num_threads(threads)
+    device = find_device(options.device)
+    precision, notice = choose(options.precision, device)
+    if notice is not None:
+        print(f"heedful: {notice}", file=sys.stderr)
+    task = load_task(
+        options.task,
+        data_dir=options.data_dir,
+        text_column=options.text_column,
+        pair_column=options.pair_column,
+        label_column=options.label_column,
+        split=options.split,
+        seed=options.seed if options.split == "hash" else 0,
+    )
+    job = Job(options, task, device, precision, threads)
+    return job.work()
+
+
+def refuse_impossible(options: AdaptOptions) -> None:
+    """Find mistakes before anything is loaded."""
+    for name, least in (("epochs", 1), ("batch_size", 1), ("accumulate", 1), ("max_len", 4)):
+        if getattr(options, name) < least:
+            option = "--" + name.replace("_", "-")
+            raise UserError(f"{option} {getattr(options, name)}: must be at least {least}")
+    if options.lr is not None and not options.lr > 0:
+        raise UserError(f"--lr {options.lr}: must be above 0")
+    if options.objective != "joint" and (options.unlabeled is not None or options.mlm_first):
+        raise UserError("--unlabeled and --mlm-first belong to --objective joint")
+    if options.unlabeled is not None and not options.unlabeled.is_file():
+        raise UserError(f"{options.unlabeled}: there is no such file")
+    if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
+        raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
+
+
+def make_method(options: AdaptOptions) -> methods.Method:
+    """The method with its options, read by their declared types."""
+    known = methods.options(options.method)
+    given: dict[str, Any] = {}
+    for text in options.method_options:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f'--method-options "{text}": is not option=value')
+        kind = known.get(name, str)
+        if kind is bool and value.lower() in ("true", "false"):
+            given[name] = value.lower() == "true"
+        elif kind in (int, float):
+            try:
+                given[name] = kind(value)
+            except ValueError:
+                raise UserError(f"--method-options {name}={value}: takes {kind.__name__}") from None
+        else:
+            given[name] = value
+    return methods.make(options.method, **given)
+
+
+class Job:
+    """The parts of one run, put together."""
+
+    def __init__(
+        self, options: AdaptOptions, task: Task, device: torch.device, precision: str, threads: int
+    ) -> None:
+        self.options, self.task, self.device, self.precision = options, task, device, precision
+        self.threads = threads
+        self.from_nothing = options.model in PRESETS and not Path(options.model).is_dir()
+        self.method = make_method(options)
+        torch.manual_seed(options.seed)
+        form = self.method.default_head_form if options.head == "auto" else options.head
+        self.tokenizer = self.find_tokenizer()
+        changes: dict[str, Any] = {}
+        if options.dropout is not None:
+            names = ("dropout", "attention_dropout", "embed_dropout", "ff_dropout", "final_dropout")
+            changes = dict.fromkeys(names, options.dropout)
+        if self.from_nothing:
+            ids = ("vocab_size", "pad_id", "bos_id", "eos_id")
+            changes |= {name: getattr(self.tokenizer, name) for name in ids}
+        model = checkpoints.load(
+            options.model,
+            head="classify",
+            n_classes=len(task.label_names),
+            attention=options.attention,
+            head_form=form,
+            **changes,
+        )
+        assert isinstance(model, Classifier)
+        self.model, self.form = model, form
+        model.labels = list(task.label_names)
+        self.method.attach(model)
+        model.to(device)
+        self.formula = self.method.formula(model)
+        self.room = methods.room(model)
+        self.max_len = min(options.max_len, self.room)
+        if self.max_len < options.max_len:
+            print(
+                f"heedful: texts are cut to {self.max_len} tokens, what the model has room for",
+                file=sys.stderr,
+            )
+        self.objective = self.make_objective()
+
+    def find_tokenizer(self) -> Tokenizer:
+        """The model's own tokenizer, unless told otherwise."""
+        o = self.options
+        if o.tokenizer is None and self.from_nothing:
+            raise UserError(f"{o.model} is a model from nothing and has no tokenizer; --tokenizer names one")
+        return load_tokenizer(o.tokenizer or o.model)
+
+    def make_objective(self) -> Objective:
+        """What is minimised."""
+        o = self.options
+        plain = self.plain = Classify(
+            self.task,
+            self.tokenizer,
+            max_len=self.max_len,
+            with_types=self.model.config.n_types > 1,
+            train_rows=o.train_rows,
+            label_smoothing=o.label_smoothing,
+            class_weights=o.class_weights,
+            seed=o.seed,
+        )
+        if o.objective == "joint":
+            source = self.task.splits["train"] if o.unlabeled is None else o.unlabeled
+            text = tokenize(source, self.tokenizer, max_len=self.max_len)
+            masked = MaskedText(text, self.tokenizer, batch_size=o.batch_size, rate=o.mlm_rate, seed=o.seed)
+            self.add_masked_head()
+            return Joint(plain, masked, mlm_weight=o.mlm_weight, first_steps=o.mlm_first)
+        if o.method == "head" and o.cache_features:
+            print("heedful: the frozen body runs once; its dropout is off", file=sys.stderr)
+            return ClassifyFeatures(plain, self.model)
+        return plain
+
+    def add_masked_head(self) -> None:
+        """A second head on the same body, from the checkpoint where it has one."""
+        changes: dict[str, Any] = {"vocab_size": self.tokenizer.vocab_size} if self.from_nothing else {}
+        other = checkpoints.load(self.options.model, head="masked", **changes)
+        assert isinstance(other, LanguageModel)
+        self.model.masked_head = other.head
+        if other.config.tie_output:
+            other.head.out.weight = self.model.body.embed.tokens.weight
+
+    def work(self) -> Finished:
+        """Train, score, examine and write."""
+        o = self.options
+        out = o.out or new_run_path("runs", self.task.name, o.model, o.method, o.seed)
+        run = Run.create(out, overwrite=o.overwrite, resume=o.resume)
+        run.write_config(self.config())
+        run.write_environment(
+            environment(threads=self.threads, device=str(self.device), precision=self.precision)
+        )
+        hooks: list[Hook] = [TensorBoard(run.path / "tensorboard")] if o.tensorboard else []
+        parameters = self.method.trainable(self.model)
+        if isinstance(self.objective, Joint):
+            parameters |= {
+                name: p for name, p in self.model.named_parameters() if name.startswith("masked_head.")
+            }
+        lr = o.lr if o.lr is not None else DEFAULT_LR[o.method]
+        loop = Loop(self.model, parameters, self.objective, o, lr, run, self.precision, hooks)
+        progress = loop.train(resume=o.resume)
+        found = {
+            split: loop.score(split)
+            for split in ("dev", "test")
+            if split in self.objective.splits and (split == "dev" or o.score_test)
+        }
+        trained = sum(p.numel() for p in parameters.values())
+        results = Results(
+            task=self.task.name,
+            model=o.model,
+            method=o.method,
+            head=self.form,
+            seed=o.seed,
+            splits=self.split_results(found),
+            trainable_parameters=trained,
+            total_parameters=sum(p.numel() for p in self.model.parameters()),
+            seconds=progress.seconds,
+            examples_per_second=progress.examples / max(progress.seconds, 1e-9),
+            tokens_per_second=progress.tokens / max(progress.seconds, 1e-9),
+            memory_gb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            objective=o.objective,
+            labels=tuple(self.task.label_names),
+            best_step=progress.best_step,
+        )
+        self.save_best(run)
+        for split, evaluation in found.items():
+            run.write_predictions(split, self.predictions(split, evaluation))
+        checks = examine(self, loop, found, results, run)
+        run.write_checks(checks)
+        run.write_results(results)
+        return Finished(run.path, results, checks, self.formula)
+
+    def config(self) -> dict[str, Any]:
+        """The resolved configuration, which makes the run again."""
+        values = {k: v for k, v in asdict(self.options).items() if k not in NOT_IN_CONFIG and v is not None}
+        values = {k: str(v) if isinstance(v, Path) else v for k, v in values.items()}
+        values |= {"threads": self.threads, "precision": self.precision, "max_len": self.max_len}
+        values["lr"] = self.options.lr if self.options.lr is not None else DEFAULT_LR[self.options.method]
+        return {"command": "adapt", "adapt": values}
+
+    def split_results(self, found: dict[str, Evaluation]) -> dict[str, SplitResult]:
+        """Scores with intervals and baselines."""
+        simple = baselines(self.task, list(found))
+        names = self.task.label_names
+        results = {}
+        for split, e in found.items():
+            assert e.labels is not None
+            assert e.predicted is not None
+            cells = scores.confusion(e.labels, e.predicted, len(names))
+            right = int((e.labels == e.predicted).sum())
+            results[split] = SplitResult(
+                metric="accuracy",
+                value=e.value,
+                n=e.n,
+                ci95=wilson(right, e.n),
+                loss=e.loss,
+                macro_f1=scores.macro_f1(cells),
+                confusion=tuple(tuple(int(c) for c in row) for row in cells),
+                predicted_counts={
+                    name: int(n)
+                    for name, n in zip(names, np.bincount(e.predicted, minlength=len(names)), strict=True)
+                },
+                baselines=simple.get(split),
+            )
+        return results
+
+    def predictions(self, split: str, e: Evaluation) -> list[Prediction]:
+        """One row an example, with its text."""
+        names = self.task.label_names
+        assert e.labels is not None
+        assert e.predicted is not None
+        assert e.probabilities is not None
+        return [
+            Prediction(
+                id=f"{split}-{i}",
+                label=names[e.labels[i]],
+                predicted=names[e.predicted[i]],
+                probabilities=dict(zip(names, e.probabilities[i].tolist(), strict=True)),
+                text=example.text,
+                pair=example.pair,
+            )
+            for i, example in enumerate(self.task.splits[split])
+        ]
+
+    def save_best(self, run: Run) -> None:
+        """Write best/: the whole model for `full`, adapter and head with the base's name for the others."""
+        shutil.rmtree(run.best, ignore_errors=True)
+        if self.options.method == "full" or self.from_nothing:
+            with tempfile.TemporaryDirectory() as folder:
+                self.tokenizer.save(Path(folder))
+                checkpoints.save(self.model, run.best, tokenizer=folder)
+        else:
+            methods.write_adapter(self.model, self.method, run.best, self.options.model)
+            self.tokenizer.save(run.best)

@@ -1,0 +1,115 @@
+"""A finished run, ready to use: its best model and tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from heedful import checkpoints, methods
+from heedful.data.batches import collate
+from heedful.errors import UserError
+from heedful.models import Classifier
+from heedful.objectives.base import in_length_order
+from heedful.runs.directory import Run
+from heedful.runs.files import read_json
+from heedful.text import Tokenizer
+from heedful.text import load as load_tokenizer
+
+ADAPTER = "heedful.json"
+CHUNK = 1024
+"""Texts that are encoded and sorted by length together."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says about one text."""
+
+    label: str
+    confidence: float
+    probabilities: dict[str, float]
+
+
+@dataclass
+class Adapted:
+    """A model adapted to a task. `predict` takes texts, or pairs of texts."""
+
+    model: Classifier
+    tokenizer: Tokenizer
+    max_len: int
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels' names."""
+        return self.model.labels
+
+    def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Answer]:
+        """The most probable label of each text, with its probability."""
+        if isinstance(texts, str):
+            raise UserError("predict takes a list of texts, not a single one")
+        if pairs is not None and len(pairs) != len(texts):
+            raise UserError(f"there are {len(texts)} texts but {len(pairs)} second texts")
+        found: list[Answer] = []
+        for start in range(0, len(texts), CHUNK):
+            second = None if pairs is None else pairs[start : start + CHUNK]
+            found += self.chunk(texts[start : start + CHUNK], second)
+        return found
+
+    def chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[Answer]:
+        """Some texts, in length order, given back in theirs."""
+        device = next(self.model.parameters()).device
+        encoded = self.tokenizer.encode_batch(
+            list(texts), None if pairs is None else list(pairs), max_len=self.max_len
+        )
+        rows = np.empty((len(texts), len(self.labels)))
+        typed = self.model.config.n_types > 1
+        with torch.inference_mode():
+            for batch in in_length_order(np.array([len(e.ids) for e in encoded])):
+                part = collate(
+                    [np.array(encoded[i].ids) for i in batch],
+                    pad_id=self.tokenizer.pad_id or 0,
+                    types=[np.array(encoded[i].types) for i in batch] if typed else None,
+                )
+                t = {name: tensor.to(device) for name, tensor in part.tensors().items()}
+                logits = self.model.eval()(t["ids"], t["mask"], t.get("types"))
+                rows[batch] = logits.double().softmax(1).cpu().numpy()
+        for row in rows:
+            best = int(row.argmax())
+            yield Answer(
+                self.labels[best], float(row[best]), dict(zip(self.labels, row.tolist(), strict=True))
+            )
+
+
+def load_run(path: str | Path) -> Adapted:
+    """Load the best model of a finished run."""
+    run = Run.open(path)
+    if not run.best.is_dir():
+        raise UserError(
+            f"{run.path}: has no best model yet: the run has not finished (--resume continues it)"
+        )
+    config = run.config().get("adapt")
+    if not isinstance(config, dict):
+        raise UserError(f"{run.path}: is not a run of adapt")
+    model = load_best(run, str(config["model"]), attention=config.get("attention"))
+    return Adapted(model, load_tokenizer(run.best), int(config["max_len"]))
+
+
+def load_best(run: Run, base: str, attention: str | None = None) -> Classifier:
+    """The model in best/: whole, or its base with the adapter."""
+    if (run.best / ADAPTER).is_file():
+        facts = read_json(run.best / ADAPTER)
+        model = checkpoints.load(
+            base,
+            head="classify",
+            n_classes=len(facts["labels"]),
+            attention=attention,
+            head_form=facts["head_form"],
+        )
+        methods.read_adapter(run.best, model)
+    else:
+        model = checkpoints.load(run.best, head="classify")
+    assert isinstance(model, Classifier)
+    return model.eval()

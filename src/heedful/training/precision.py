@@ -1,0 +1,110 @@
+"""Which number format to compute in: measured in a child process, never assumed.
+
+A processor can announce bfloat16 and then die of an illegal instruction on it, refuse it, or run it a hundred
+times slower than float32. The child tries a forward and a backward product; what it says (or that it died) is
+remembered for this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+
+from heedful.data.cache import cache_home, digest
+from heedful.errors import UserError
+from heedful.runs.environment import cpu_name
+from heedful.runs.files import read_json, write_json
+from heedful.training.options import Precision
+
+GAIN = 1.2
+"""How much faster bfloat16 must be to be chosen: below that, exact numbers are worth more."""
+LIMIT_SECONDS = 60.0
+
+PROBE = """
+import json, sys, time, torch
+device = torch.device(sys.argv[1])
+torch.manual_seed(0)
+def run(dtype):
+    up, down = torch.nn.Linear(384, 1536), torch.nn.Linear(1536, 384)
+    layer = torch.nn.Sequential(up, torch.nn.GELU(), down).to(device)
+    x = torch.randn(1024, 384, device=device)
+    times = []
+    for _ in range(6):
+        start = time.perf_counter()
+        with torch.autocast(device.type, dtype=dtype, enabled=dtype is not None):
+            y = layer(x)
+        y.float().square().mean().backward()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return sorted(times)[1], bool(torch.isfinite(y).all())
+plain, _ = run(None)
+half, finite = run(torch.bfloat16)
+print(json.dumps({"float32": plain, "bfloat16": half, "finite": finite}))
+"""
+
+
+def choose(precision: Precision, device: torch.device) -> tuple[str, str | None]:
+    """The format to use, and a notice for the person when the measurement decided against bfloat16."""
+    if precision not in ("auto", "float32", "bfloat16"):
+        raise UserError(f'--precision "{precision}": is one of auto, float32, bfloat16')
+    if precision != "auto":
+        return precision, None
+    found = measured(device)
+    if "failed" in found:
+        return "float32", f"precision: float32, because bfloat16 {found['failed']} on this machine"
+    ratio = float(found["float32"]) / float(found["bfloat16"])
+    if found["finite"] and ratio >= GAIN:
+        return "bfloat16", None
+    return (
+        "float32",
+        f"precision: float32, because bfloat16 runs at {ratio:.2g} times its speed on this machine",
+    )
+
+
+def measured(device: torch.device) -> dict[str, Any]:
+    """The measurement, from memory where this machine has made it already."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_name()
+    path = cache_home() / "precision" / f"{digest(name, device.type, torch.__version__)}.json"
+    if path.is_file():
+        try:
+            remembered: dict[str, Any] = read_json(path)
+            return remembered
+        except UserError:
+            path.unlink(missing_ok=True)
+    found = probe(device)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, found)
+    return found
+
+
+def probe(device: torch.device, code: str = PROBE) -> dict[str, Any]:
+    """Measure in a child process, which may die."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(device)],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"took longer than {LIMIT_SECONDS:.0f} s"}
+    if done.returncode < 0:
+        return {"failed": f"died of signal {-done.returncode}"}
+    if done.returncode:
+        return {"failed": "gave an error"}
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """The context a step runs in."""
+    if precision == "float32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)

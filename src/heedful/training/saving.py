@@ -1,0 +1,111 @@
+"""Checkpoints of a run in progress: written whole or not at all, checked when read."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heedful.errors import UserError
+from heedful.runs.checksums import damage, seal
+from heedful.runs.directory import Run
+from heedful.runs.files import new_folder, read_json, remove_temporary, write_json
+
+NAME = re.compile(r"step-(\d+)")
+KEEP_LAST = 2
+
+
+@dataclass
+class Progress:
+    """Everything about a run in progress that is not a tensor."""
+
+    step: int = 0
+    data: int = 0
+    """Fingerprint of the batches, so that a resume on other data is refused."""
+    metrics_bytes: int = 0
+    timing_bytes: int = 0
+    seconds: float = 0.0
+    examples: int = 0
+    tokens: int = 0
+    best_step: int = -1
+    best_value: float = float("-inf")
+    best_loss: float = float("inf")
+    evaluations_since_best: int = 0
+    running_loss: dict[str, float] = field(default_factory=dict)
+    running_count: dict[str, int] = field(default_factory=dict)
+    running_right: int = 0
+    stopped_early: bool = False
+    processes: int = 1
+
+
+def save(run: Run, progress: Progress, weights: dict[str, Tensor], optimiser: dict[str, Any]) -> None:
+    """Write the checkpoint of a step, then remove those that are no longer needed."""
+    folder = run.checkpoints / f"step-{progress.step:08d}"
+    run.checkpoints.mkdir(exist_ok=True)
+    if folder.exists() and damage(folder) is None and read_json(folder / "progress.json") == plain(progress):
+        return
+    with new_folder(folder) as new:
+        torch.save(weights, new / "weights.pt")
+        torch.save(optimiser, new / "optimiser.pt")
+        write_json(new / "progress.json", plain(progress))
+        seal(new)
+    keep = {progress.best_step, *sorted(steps(run))[-KEEP_LAST:]}
+    for step in steps(run):
+        if step not in keep:
+            shutil.rmtree(run.checkpoints / f"step-{step:08d}", ignore_errors=True)
+
+
+def plain(progress: Progress) -> dict[str, Any]:
+    """As JSON: infinities are words there."""
+    return {
+        k: str(v) if isinstance(v, float) and abs(v) == float("inf") else v
+        for k, v in asdict(progress).items()
+    }
+
+
+def steps(run: Run) -> list[int]:
+    """The steps that have a checkpoint."""
+    if not run.checkpoints.is_dir():
+        return []
+    found = (NAME.fullmatch(p.name) for p in run.checkpoints.iterdir())
+    return sorted(int(m[1]) for m in found if m)
+
+
+def load_latest(run: Run) -> tuple[Progress, dict[str, Tensor], dict[str, Any]] | None:
+    """The newest whole checkpoint; a damaged one is passed over, and said so."""
+    if not run.checkpoints.is_dir():
+        return None
+    remove_temporary(run.checkpoints)
+    for step in reversed(steps(run)):
+        folder = run.checkpoints / f"step-{step:08d}"
+        wrong = damage(folder)
+        if wrong is None:
+            return read(folder)
+        print(f"heedful: {folder}: {wrong}; using the checkpoint before it", file=sys.stderr)
+        shutil.rmtree(folder, ignore_errors=True)
+    return None
+
+
+def load_step(run: Run, step: int) -> dict[str, Tensor]:
+    """The weights of one checkpoint, checked."""
+    folder = run.checkpoints / f"step-{step:08d}"
+    wrong = damage(folder)
+    if wrong is not None:
+        raise UserError(f"{folder}: {wrong}")
+    return read(folder)[1]
+
+
+def read(folder: Path) -> tuple[Progress, dict[str, Tensor], dict[str, Any]]:
+    """A whole checkpoint; tensors and plain values only, nothing is executed."""
+    stored = read_json(folder / "progress.json")
+    for name in ("best_value", "best_loss"):
+        stored[name] = float(stored[name])
+    weights = torch.load(folder / "weights.pt", map_location="cpu", weights_only=True)
+    optimiser = torch.load(folder / "optimiser.pt", map_location="cpu", weights_only=True)
+    return Progress(**stored), weights, optimiser

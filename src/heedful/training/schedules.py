@@ -1,0 +1,56 @@
+"""How the learning rate moves: a factor for each step, a pure function of the step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from heedful.errors import UserError, unknown
+
+DECAY_SHARE = 0.2
+"""Of a warm-up-stable-decay run: the last part, in which the rate falls to zero."""
+
+
+def constant(progress: float) -> float:
+    """Stay."""
+    return 1.0
+
+
+def linear(progress: float) -> float:
+    """Fall in a straight line to zero at the end."""
+    return 1.0 - progress
+
+
+def cosine(progress: float) -> float:
+    """Fall along half a cosine to zero at the end; never rises again (Loshchilov and Hutter 2017)."""
+    return 0.5 * (1.0 + math.cos(math.pi * progress))
+
+
+def wsd(progress: float) -> float:
+    """Stay, then fall in a straight line over the last fifth (warm-up, stable, decay; Hu et al. 2024)."""
+    return min(1.0, (1.0 - progress) / DECAY_SHARE)
+
+
+SCHEDULES: dict[str, Callable[[float], float]] = {
+    "constant": constant,
+    "linear": linear,
+    "cosine": cosine,
+    "wsd": wsd,
+}
+
+
+def warmup_steps(warmup: float, total: int) -> int:
+    """Read a warm-up: below 1 it is a share of all steps, from 1 on a number of steps."""
+    if warmup < 0:
+        raise UserError(f"--warmup {warmup}: must not be negative")
+    return round(warmup * total) if warmup < 1 else int(warmup)
+
+
+def factor(name: str, step: int, total: int, warmup: int) -> float:
+    """The factor of step 0, 1, ... total - 1. The first step already has a share of the rate, never zero."""
+    if name not in SCHEDULES:
+        raise unknown("schedule", name, SCHEDULES)
+    if step < warmup:
+        return (step + 1) / (warmup + 1)
+    rest = max(1, total - warmup)
+    return max(0.0, SCHEDULES[name](min(1.0, (step - warmup) / rest)))
