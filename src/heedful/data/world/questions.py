@@ -17,6 +17,8 @@ from heedful.data.world.text import capital, listed
 
 YES_SHARE = 0.58
 CONTRARY_SHARE = 0.25
+ABSENT_SHARE = 0.4
+"""Of the values asked for in vain, so many occur nowhere in the passage: the easier part, to begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ Parts = tuple[str, list[str], str]
 
 
 def bind(scene: Scene, words: dict[str, str], true: bool, contrary: bool, draws: Draws) -> Parts:
-    """Bind three or four things to values; ask for the value of the first, or one of another or denied."""
+    """Bind three or four things to values; ask for the first one's, or another, denied or absent one."""
     n = 3 + draws.below(2)
     things = [t.format_map(words) for t in draws.several(scene.things, n)]
     values = [v.format_map(words) for v in draws.several(scene.values, min(n + 3, len(scene.values)))]
@@ -88,6 +90,11 @@ def bind(scene: Scene, words: dict[str, str], true: bool, contrary: bool, draws:
         sentences.append(write(neither, e=e, f=f, w=denied, x=bare(e), y=bare(f)))
         if things[0] in (e, f):
             wrong.append(denied)
+    if not true and draws.chance(ABSENT_SHARE):
+        told = " ".join(sentences)
+        wrong = [
+            v for v in (v.format_map(words) for v in scene.values) if v.lower() not in told.lower()
+        ] or wrong
     asked = values[0] if true else draws.pick(wrong)
     form = draws.pick(scene.contrary if contrary else scene.questions)
     question = write(form, e=things[0], v=asked, town=words["town"])
