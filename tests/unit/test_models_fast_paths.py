@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful.attention import MECHANISMS
 from heedful.errors import UserError
 from heedful.models import Classifier, TransformerConfig, build
-from heedful.models.embeddings import Prompt
+from heedful.models.embeddings import PromptVectors
 
 TOLERANCE = 1e-10
 SIZES = {"vocab_size": 40, "d_model": 24, "n_layers": 2, "n_heads": 3, "d_ff": 40, "max_len": 32}
@@ -58,9 +58,7 @@ def batch(pad: int, lengths: tuple[int, ...] = (9, 4, 1, 7), left: bool = False)
 def plain(model: Classifier, inputs: dict[str, Tensor]) -> Tensor:
     """Every position of every layer, then the pooled one."""
     states = model.body(**inputs)
-    logits: Tensor = model.head(
-        model.body.pool(states, inputs["input_ids"], inputs.get("attention_mask"))
-    )
+    logits: Tensor = model.head(model.body.pool(states, inputs["input_ids"], inputs.get("attention_mask")))
     return logits
 
 
@@ -111,7 +109,7 @@ def test_every_mechanism_gives_the_needed_position_exactly(attention: str, name:
 @pytest.mark.parametrize("name", ["encoder", "roberta", "decoder", "encoder-decoder"])
 def test_the_needed_position_is_found_after_a_prompt(name: str) -> None:
     model = make(name)
-    model.body.prompt = Prompt(torch.randn(5, 24, dtype=torch.float64))
+    model.body.prompt = PromptVectors(torch.randn(5, 24, dtype=torch.float64))
     assert_same(model, batch(model.config.pad_id or 0))
 
 

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from heedful.errors import UserError
 from heedful.models.blocks import Cache, Stack
 from heedful.models.config import TransformerConfig
-from heedful.models.embeddings import Embeddings, Pool, Prompt
+from heedful.models.embeddings import Embeddings, Pool, PromptVectors
 from heedful.models.needed import Needed
 
 ROLES = {
@@ -51,7 +51,7 @@ class Body(nn.Module):
         self.config = config
         self.embed = Embeddings(config)
         self.register_module("prompt", None)
-        self.prompt: Prompt | None
+        self.prompt: PromptVectors | None
 
     @property
     def ahead(self) -> int:

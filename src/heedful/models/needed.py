@@ -23,7 +23,8 @@ class Needed:
     def take(self, x: Tensor, dim: int = 1) -> Tensor:
         """Take x at the position, which stays as a dimension of length 1; x may be the same for all texts."""
         if isinstance(self.at, int):
-            return x.narrow(dim, self.at, 1)
+            # A strided input sends linear layers down a path that depends on what requires a gradient.
+            return x.narrow(dim, self.at, 1).contiguous()
         if x.shape[0] == 1:
             return x[0].index_select(dim - 1, self.at).movedim(dim - 1, 0).unsqueeze(dim)
         index = self.at.view(-1, *[1] * (x.dim() - 1))

@@ -1,0 +1,118 @@
+"""Folders with what a method learnt: in peft's format where it can express it, else in our own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from heedful import __version__
+from heedful.checkpoints.files import read_file, read_json
+from heedful.errors import UserError
+from heedful.methods.base import Method, Trainee
+from heedful.methods.peft import from_peft, to_peft, why_not_peft
+from heedful.methods.registry import make
+from heedful.runs import new_folder, write_json
+
+FACTS = "heedful.json"
+OWN_WEIGHTS = "adapter.safetensors"
+PEFT_FACTS, PEFT_WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+
+
+def write_adapter(model: Trainee, method: Method, folder: str | Path, base_name: str) -> str | None:
+    """Write adapter and head, and the base's name and fingerprint.
+
+    The folder is one that peft loads, or else ours; what is returned is why it is not peft's.
+    """
+    method.belongs(model)
+    target = Path(folder)
+    if target.is_file() or (target.is_dir() and any(target.iterdir())):
+        raise UserError(f"{target}: is not an empty folder; choose another")
+    reason = why_not_peft(model, method)
+    facts = {
+        "heedful_version": __version__,
+        "method": method.name,
+        "options": method.options(),
+        "base": base_name,
+        "base_fingerprint": fingerprint(model, method),
+        "head": model.kind,
+        "head_form": getattr(model, "form", None),
+        "labels": getattr(model, "labels", None),
+        "why_not_peft": reason,
+    }
+    if reason is None:
+        theirs, tensors = to_peft(model, method, base_name)
+    else:
+        theirs, tensors = {}, method.state(model)
+    with new_folder(target) as new:
+        write_json(new / FACTS, facts)
+        if reason is None:
+            write_json(new / PEFT_FACTS, theirs)
+        save_file(
+            {name: tensor.cpu().contiguous() for name, tensor in tensors.items()},
+            new / (PEFT_WEIGHTS if reason is None else OWN_WEIGHTS),
+            {"format": "pt"},
+        )
+        (new / "README.md").write_text(card(facts, method.formula(model)), encoding="utf-8")
+    return reason
+
+
+def read_adapter(folder: str | Path, model: Trainee) -> Method:
+    """Attach the method that a folder holds to a model just loaded, with what it learnt.
+
+    The folder is one that `write_adapter` or peft wrote, for the same base.
+    """
+    source = Path(folder)
+    own, peft = source / FACTS, source / PEFT_FACTS
+    if not own.is_file() and not peft.is_file():
+        raise UserError(f"{source}: holds no adapter; it has neither {FACTS} nor {PEFT_FACTS}")
+    facts: dict[str, Any] = read_json(own) if own.is_file() else {}
+    if peft.is_file():
+        found, state = from_peft(model, read_json(peft), read_file(source / PEFT_WEIGHTS), source)
+    else:
+        state = read_file(source / OWN_WEIGHTS)
+    options = facts.get("options")
+    method = make(str(facts.get("method")), **options) if isinstance(options, dict) else found
+    method.attach(model)
+    expected = facts.get("base_fingerprint")
+    if expected is not None and expected != fingerprint(model, method):
+        raise UserError(f"{source}: was learnt on {facts.get('base')}, whose weights are not this model's")
+    method.load_state(model, state)
+    labels = facts.get("labels")
+    if isinstance(labels, list) and len(labels) == getattr(model, "n_classes", None):
+        model.labels = [str(label) for label in labels]
+    return method
+
+
+def fingerprint(model: Trainee, method: Method) -> str:
+    """A checksum of all weights that the method leaves as they are: of the base that it was learnt on."""
+    trained = method.trainable(model)
+    digest = hashlib.sha256()
+    for name, parameter in sorted(model.named_parameters()):
+        if name not in trained:
+            digest.update(name.encode())
+            digest.update(parameter.detach().cpu().flatten().view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def card(facts: dict[str, Any], formula: str) -> str:
+    """A model card: what this is and how to load it."""
+    peft = facts["why_not_peft"] is None
+    library = ["library_name: peft"] if peft else []
+    form = "In peft's format." if peft else f"In heedful's own form: {facts['why_not_peft']}."
+    return "\n".join(
+        [
+            "---",
+            f"base_model: {json.dumps(facts['base'])}",
+            *library,
+            "---",
+            f"# {facts['method']} adapter",
+            "",
+            f"{formula} parameters, learnt with heedful {facts['heedful_version']}. {form}",
+            "",
+        ]
+    )

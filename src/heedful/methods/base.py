@@ -1,0 +1,177 @@
+"""What every method is: which parameters a step may change, and what has to be kept of them."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from heedful.errors import UserError, shorten
+from heedful.methods.counts import polynomial
+from heedful.models.heads import HeadForm
+
+Trainee = Any
+"""A body with a head: `Classifier`, `LanguageModel`, or a Hub model with the same interface."""
+
+
+@dataclass(kw_only=True)
+class Method:
+    """One way to adapt a model. Options are fields; the class constants say what it promises.
+
+    `attach` to a model just loaded, train `trainable`, keep `state`. A method object belongs to one model.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    paper: ClassVar[str] = ""
+    default_head_form: ClassVar[HeadForm] = "family"
+    keeps_output: ClassVar[bool] = True
+    """Attaching changes no output."""
+    mergeable: ClassVar[bool] = True
+    """What was learnt can be folded into a model without the method."""
+    switchable: ClassVar[bool] = True
+    """The model as it was before `attach` is still there, behind `disabled`."""
+
+    def __post_init__(self) -> None:
+        """Refuse options of a wrong type or outside their range."""
+        check_types(self)
+        self.check()
+        self.before: dict[str, Tensor] = {}
+        self.parts: set[str] = set()
+
+    def check(self) -> None:
+        """Refuse values outside their range."""
+
+    def attach(self, model: Trainee) -> None:
+        """Add what the method needs and freeze what it does not train, in place."""
+        if model.method is not None:
+            raise UserError(f"{model.method.name} is attached to this model already; load the model again")
+        existing = {name for name, _ in model.named_parameters()}
+        self.parts = {*head_names(model), *self.add(model)}
+        if not self.parts:
+            raise UserError(f"{self.name} has nothing to train in a {model.kind} model without a new head")
+        model.method = self
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(name in self.parts)
+            if self.switchable and name in self.parts & existing:
+                self.before[name] = parameter.detach().clone()
+
+    def add(self, model: Trainee) -> set[str]:
+        """Add parameters, and name those outside the head that are trained. Refuses before it changes."""
+        raise NotImplementedError
+
+    def trainable(self, model: Trainee) -> dict[str, nn.Parameter]:
+        """The parameters that a step may change, by name: all that an exact resume has to restore."""
+        self.belongs(model)
+        return {name: p for name, p in model.named_parameters() if name in self.parts}
+
+    def state(self, model: Trainee) -> dict[str, Tensor]:
+        """What has to be kept for `load_state`, as copies: the adapter and, always, the head."""
+        return {name: p.detach().clone() for name, p in self.trainable(model).items()}
+
+    def load_state(self, model: Trainee, state: Mapping[str, Tensor]) -> None:
+        """Set what `state` gave; names and shapes are checked before anything is set."""
+        ours = self.trainable(model)
+        for name in ours.keys() | state.keys():
+            if name not in state:
+                raise UserError(f'the saved {self.name} state lacks "{shorten(name)}"')
+            if name not in ours:
+                raise UserError(f'the saved {self.name} state has "{shorten(name)}", which this model lacks')
+            if ours[name].shape != state[name].shape:
+                raise UserError(
+                    f'the saved {self.name} state has "{shorten(name)}" with shape '
+                    f"{tuple(state[name].shape)}; this model's is {tuple(ours[name].shape)}"
+                )
+        with torch.no_grad():
+            for name, parameter in ours.items():
+                parameter.copy_(state[name])
+
+    def merge(self, model: Trainee) -> None:
+        """Fold what was learnt into the model, which is then without a method and wholly trainable."""
+        self.belongs(model)
+        self.fold(model)
+        model.method = None
+        model.requires_grad_(True)
+
+    def fold(self, model: Trainee) -> None:
+        """Change the base's weights so that the method's parts are no longer needed."""
+
+    @contextmanager
+    def disabled(self, model: Trainee) -> Iterator[None]:
+        """Inside, the model is what it was before `attach`, head included."""
+        self.belongs(model)
+        if not self.switchable:
+            raise UserError(f"{self.name} changes the base itself; load the base again to compare with it")
+        ours = dict(model.named_parameters())
+        now = {name: ours[name].data for name in self.before}
+        self.switch(model, False)
+        try:
+            for name, tensor in self.before.items():
+                ours[name].data = tensor.to(ours[name])
+            yield
+        finally:
+            for name, tensor in now.items():
+                ours[name].data = tensor
+            self.switch(model, True)
+
+    def switch(self, model: Trainee, on: bool) -> None:
+        """Take what was added out of the computation, or put it back."""
+
+    def count(self, model: Trainee) -> int:
+        """How many numbers are trained."""
+        return sum(p.numel() for p in self.trainable(model).values())
+
+    def formula(self, model: Trainee) -> str:
+        """The count as a function of d = d_model, from the live parameters: `130 d + 2 = 49,922`."""
+        shapes = [tuple(p.shape) for p in self.trainable(model).values()]
+        return f"{polynomial(shapes, model.config.d_model)} = {self.count(model):,}"
+
+    def options(self) -> dict[str, Any]:
+        """The options as plain values, for `make(name, **options)`."""
+        return asdict(self)
+
+    def belongs(self, model: Trainee) -> None:
+        """Refuse a model that this method is not attached to."""
+        if model.method is not self:
+            raise UserError(f"this {self.name} is not attached to this model")
+
+
+def head_names(model: Trainee) -> list[str]:
+    """The head: every parameter that the model has and the pretrained body lacks.
+
+    A model from nothing has no pretrained body; there it is what stands on the body.
+    """
+    report = model.report
+    new = set(report.new) if report is not None and report.folder is not None else set()
+    classifies = model.kind == "classify"
+    return [
+        name
+        for name, _ in model.named_parameters()
+        if name in new or (classifies and name.startswith("head."))
+    ]
+
+
+def room(model: Trainee) -> int:
+    """How many tokens of text fit into the model, beside what a prompt or a prefix takes."""
+    tokens: int = model.body.room
+    return tokens
+
+
+def check_types(method: Method) -> None:
+    """Refuse an option of the wrong type, naming the right one."""
+    hints = typing.get_type_hints(type(method))
+    for field in fields(method):
+        value, kind = getattr(method, field.name), hints[field.name]
+        if typing.get_origin(kind) is typing.Literal:
+            if value not in typing.get_args(kind):
+                choices = " or ".join(map(str, typing.get_args(kind)))
+                raise UserError(f"{method.name}: {field.name} is {choices}, not {value!r}")
+            continue
+        accepted = (float, int) if kind is float else (kind,)
+        if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+            raise UserError(f"{method.name}: {field.name} takes {kind.__name__}, not {value!r}")

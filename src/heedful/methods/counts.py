@@ -1,0 +1,25 @@
+"""A count of parameters as a formula in d = d_model."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+
+
+def polynomial(shapes: Iterable[tuple[int, ...]], d: int) -> str:
+    """The sum of the sizes of tensors: a side that is k times d counts as k d, any other as a number."""
+    coefficients: Counter[int] = Counter()
+    for shape in shapes:
+        wide = [side for side in shape if side and side % d == 0]
+        coefficients[len(wide)] += math.prod(shape) // d ** len(wide)
+    terms = [term(coefficients[power], power) for power in sorted(coefficients, reverse=True)]
+    return " + ".join(terms) or "0"
+
+
+def term(coefficient: int, power: int) -> str:
+    """One term, as `130 d`, `d^2` or `2`."""
+    symbol = {0: "", 1: "d"}.get(power, f"d^{power}")
+    if not symbol:
+        return f"{coefficient:,}"
+    return symbol if coefficient == 1 else f"{coefficient:,} {symbol}"

@@ -1,0 +1,116 @@
+"""Trainable products of two thin matrices beside frozen linear layers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heedful.attention.dropout import dropout
+from heedful.errors import UserError, unknown
+from heedful.methods.base import Method, Trainee
+from heedful.models.bodies import ROLES
+
+
+class LoRALinear(nn.Linear):
+    """A linear layer and a product of rank r beside it: y = x W^T + b + scale (x A^T) B^T.
+
+    The layer's own weight and bias keep their names, so that checkpoint tables find them.
+    """
+
+    def __init__(self, base: nn.Linear, rank: int, scale: float, p: float) -> None:
+        super().__init__(base.in_features, base.out_features, bias=base.bias is not None, device="meta")
+        self.weight, self.bias = base.weight, base.bias
+        self.lora_a = nn.Parameter(base.weight.new_empty(rank, base.in_features))
+        self.lora_b = nn.Parameter(base.weight.new_zeros(base.out_features, rank))
+        nn.init.kaiming_uniform_(self.lora_a, a=math.sqrt(5))
+        self.scale, self.p, self.on = scale, p, True
+        self.train(base.training)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., in_features] to [..., out_features]."""
+        y = F.linear(x, self.weight, self.bias)
+        if not self.on:
+            return y
+        low = F.linear(dropout(x, self.p, self.training), self.lora_a)  # [..., r]
+        return y + F.linear(low, self.lora_b * self.scale)
+
+    def plain(self) -> nn.Linear:
+        """The layer with the product added to its weight."""
+        with torch.no_grad():
+            self.weight += self.scale * (self.lora_b @ self.lora_a)
+        layer = nn.Linear(self.in_features, self.out_features, bias=self.bias is not None, device="meta")
+        layer.weight, layer.bias = self.weight, self.bias
+        return layer.train(self.training)
+
+    def extra_repr(self) -> str:
+        """Show rank and scale."""
+        return f"{super().extra_repr()}, rank={len(self.lora_a)}, scale={self.scale:.4g}"
+
+
+@dataclass(kw_only=True)
+class Lora(Method):
+    """Low-rank adaptation (Hu et al. 2022): weight changes of rank `rank`, scaled by `alpha` / `rank`.
+
+    `targets` are roles, the same for every family: q, k, v, o (attention's projections, cross-attention's
+    included) and ff (the whole feed-forward). With `rank_stabilised` the scale is `alpha` / sqrt(rank)
+    (Kalajdzievski 2023), which keeps high ranks learning. `dropout` acts on what enters the product.
+    """
+
+    name = "lora"
+    about = "low-rank changes of linear layers"
+    paper = "Hu et al. 2022, LoRA, arXiv:2106.09685"
+
+    rank: int = 8
+    alpha: float = 16.0
+    targets: str = "q,v"
+    dropout: float = 0.0
+    rank_stabilised: bool = False
+
+    def check(self) -> None:
+        """Positive rank and alpha, known roles."""
+        if self.rank < 1:
+            raise UserError(f"lora: rank must be at least 1, not {self.rank}")
+        if not self.alpha > 0:
+            raise UserError(f"lora: alpha must be above 0, not {self.alpha}")
+        if not 0 <= self.dropout < 1:
+            raise UserError(f"lora: dropout is at least 0 and below 1, not {self.dropout}")
+        for role in self.roles:
+            if role not in ROLES:
+                raise unknown("lora target", role, ROLES)
+
+    @property
+    def roles(self) -> list[str]:
+        """The targets, in the order of `ROLES`, each once."""
+        given = [part.strip() for part in self.targets.split(",")]
+        return sorted(set(given), key=lambda role: [*ROLES, role].index(role))
+
+    @property
+    def scale(self) -> float:
+        """The factor of the product."""
+        return self.alpha / (math.sqrt(self.rank) if self.rank_stabilised else self.rank)
+
+    def add(self, model: Trainee) -> set[str]:
+        """Put a `LoRALinear` in the place of every target."""
+        found: dict[str, list[str]] = model.body.roles()
+        for role in self.roles:
+            if not found[role]:
+                raise UserError(f"lora: this model has no layer in the role {role}; choose other targets")
+        self.layers = [f"body.{name}" for role in self.roles for name in found[role]]
+        for name in self.layers:
+            base = model.get_submodule(name)
+            model.set_submodule(name, LoRALinear(base, self.rank, self.scale, self.dropout))
+        return {f"{name}.{part}" for name in self.layers for part in ("lora_a", "lora_b")}
+
+    def switch(self, model: Trainee, on: bool) -> None:
+        """Leave the products out, or take them in again."""
+        for name in self.layers:
+            model.get_submodule(name).on = on
+
+    def fold(self, model: Trainee) -> None:
+        """Add every product to its layer's weight."""
+        for name in self.layers:
+            model.set_submodule(name, model.get_submodule(name).plain())

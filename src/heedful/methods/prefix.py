@@ -1,0 +1,166 @@
+"""Trainable keys and values in every layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.attention import MECHANISMS, able
+from heedful.errors import UserError
+from heedful.methods.base import Method, Trainee
+from heedful.models.blocks import Stack
+
+
+class KeysValues(nn.Module):
+    """The keys and values themselves: [n_layers, 2, h, p, d_head]."""
+
+    def __init__(self, values: Tensor) -> None:
+        super().__init__()
+        self.values = nn.Parameter(values)
+
+    def forward(self) -> Tensor:
+        """As they are."""
+        return self.values
+
+
+class Reparametrised(nn.Module):
+    """Keys and values made by a small network from one vector a position (Li and Liang 2021, section 4.3)."""
+
+    def __init__(self, d_model: int, shape: tuple[int, ...], hidden: int) -> None:
+        super().__init__()
+        layers, _, heads, length, width = self.shape = shape
+        self.vectors = nn.Parameter(torch.randn(length, d_model))
+        self.inner = nn.Linear(d_model, hidden)
+        self.outer = nn.Linear(hidden, layers * 2 * heads * width)
+
+    def forward(self) -> Tensor:
+        """Keys and values [n_layers, 2, h, p, d_head]."""
+        layers, _, heads, length, width = self.shape
+        made: Tensor = self.outer(torch.tanh(self.inner(self.vectors)))  # [p, n_layers 2 h d]
+        return made.view(length, layers, 2, heads, width).permute(1, 2, 3, 0, 4)
+
+
+@dataclass(kw_only=True)
+class Prefix(Method):
+    """Prefix tuning (Li and Liang 2021; P-tuning v2, Liu et al. 2022): `length` keys and values a layer.
+
+    They stand in the self-attention of every layer, T5's encoder and decoder alike (its cross-attention is
+    left alone), and carry no position bias. They start as the keys and values of random tokens; with
+    `reparametrise` a network of width `hidden` makes them during training and is folded away in `state`.
+    `shift` lets the text's positions begin at `length`, as transformers counts cached keys and so peft's
+    prefixes do; without it the text keeps its positions and all of the position table.
+    """
+
+    name = "prefix"
+    about = "trainable keys and values in every layer"
+    paper = "Li and Liang 2021, Prefix-Tuning, arXiv:2101.00190"
+    keeps_output = False
+    mergeable = False
+
+    length: int = 16
+    reparametrise: bool = False
+    hidden: int = 512
+    shift: bool = True
+
+    def check(self) -> None:
+        """At least one position, and a network of at least one unit."""
+        for option in ("length", "hidden"):
+            if getattr(self, option) < 1:
+                raise UserError(f"prefix: {option} must be at least 1, not {getattr(self, option)}")
+
+    def add(self, model: Trainee) -> set[str]:
+        """Give every stack its keys and values."""
+        body, config = model.body, model.config
+        stacks: dict[str, Stack] = body.stacks()
+        if not MECHANISMS[config.attention].prefix:
+            raise UserError(
+                f"prefix does not work with {config.attention} attention; "
+                f"these take one: {', '.join(able('prefix'))}"
+            )
+        absolute = config.position != "relative"
+        if absolute and self.length >= body.room:
+            raise UserError(f"prefix: length {self.length} leaves no room in {body.room} positions")
+        started = {} if self.reparametrise else start(model, self.length)
+        self.skip = self.length if self.shift and absolute else 0
+        self.modules: dict[str, nn.Module] = {}
+        for name, stack in stacks.items():
+            shape = (len(stack.layers), 2, config.n_heads, self.length, config.d_head)
+            weight = body.embed.tokens.weight
+            made = (
+                Reparametrised(config.d_model, shape, self.hidden).to(weight)
+                if self.reparametrise
+                else KeysValues(started[name])
+            )
+            self.modules[name] = made
+        self.switch(model, True)
+        return self.names()
+
+    def names(self) -> set[str]:
+        """The names of what was added."""
+        return {
+            f"body.{stack}.prefix.{name}"
+            for stack, module in self.modules.items()
+            for name, _ in module.named_parameters()
+        }
+
+    def state(self, model: Trainee) -> dict[str, Tensor]:
+        """The head, and keys and values as such: the network that made them is no longer needed."""
+        kept = {name: t for name, t in super().state(model).items() if name not in self.names()}
+        with torch.no_grad():
+            made = {f"body.{name}.prefix.values": module().clone() for name, module in self.modules.items()}
+        return {**made, **kept}
+
+    def load_state(self, model: Trainee, state: Any) -> None:
+        """Set keys and values; a network that made them is replaced."""
+        self.belongs(model)
+        if self.reparametrise:
+            with torch.no_grad():
+                self.parts -= self.names()
+                self.modules = {name: KeysValues(module().clone()) for name, module in self.modules.items()}
+                self.parts |= self.names()
+                self.reparametrise = False
+            self.switch(model, True)
+        super().load_state(model, state)
+
+    def switch(self, model: Trainee, on: bool) -> None:
+        """Take the keys and values away, or put them back."""
+        for name, stack in model.body.stacks().items():
+            stack.prefix = self.modules[name] if on else None
+        model.body.skip = self.skip if on else 0
+
+    def fold(self, model: Trainee) -> None:
+        """Keys and values of no token are no weights of the base."""
+        raise UserError(
+            "prefix adds keys and values, which no weight can hold: it cannot be merged; "
+            "export the adapter without --merge"
+        )
+
+
+def start(model: Trainee, length: int) -> dict[str, Tensor]:
+    """The keys and values that random tokens have in each layer, by stack: [n_layers, 2, h, p, d_head].
+
+    Li and Liang 2021, section 7.4: prefixes that start as real activations learn better.
+    """
+    body, config = model.body, model.config
+    weight = body.embed.tokens.weight
+    seen: dict[str, list[Tensor]] = {name: [] for name in body.stacks()}
+    hooks = [
+        layer.attn.mechanism.register_forward_pre_hook(
+            lambda _, inputs, name=name: seen[name].append(torch.stack([inputs[1][0], inputs[2][0]]))
+        )
+        for name, stack in body.stacks().items()
+        for layer in stack.layers
+    ]
+    training = body.training
+    body.eval()
+    try:
+        with torch.no_grad():
+            body(torch.randint(config.vocab_size, (1, length)).to(weight.device))
+    finally:
+        body.train(training)
+        for hook in hooks:
+            hook.remove()
+    return {name: torch.stack(layers) for name, layers in seen.items()}
