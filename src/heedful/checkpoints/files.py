@@ -132,7 +132,7 @@ def write_folder(
                 {"format": "pt"},
             )
             for name in TOKENIZER_FILES:
-                if tokenizer is not None and (tokenizer / name).is_file():
+                if tokenizer is not None and name not in files and (tokenizer / name).is_file():
                     shutil.copyfile(tokenizer / name, new / name)
             new.chmod(0o777 & ~umask())
             if folder.is_dir():

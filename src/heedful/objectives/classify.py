@@ -162,13 +162,15 @@ class ClassifyFeatures(Classify):
     Grade: same mathematics, with dropout in the body off. Twenty epochs cost about one forward pass.
     """
 
-    def __init__(self, plain: Classify, model: Any) -> None:
+    def __init__(self, plain: Classify, model: Any, split: str | None = None) -> None:
+        """Run the body over all that training needs, or over the whole of one split."""
         self.__dict__.update(plain.__dict__)
         self.features: dict[str, Tensor] = {}
-        self.compute(model, "train", self.rows)
-        for split in self.tokens:
-            if split != "train":
-                self.compute(model, split, np.arange(len(self.tokens[split])))
+        if split is None:
+            self.compute(model, "train", self.rows)
+        for name in self.tokens if split is None else [split]:
+            if name not in self.features:
+                self.compute(model, name, np.arange(len(self.tokens[name])))
 
     def compute(self, model: Any, split: str, rows: Ints) -> None:
         """Run the body over a split."""

@@ -15,6 +15,7 @@ import torch
 
 from heedful import checkpoints, methods
 from heedful.data import Task, load_task, tokenize
+from heedful.data.named import NAMED, WORLD
 from heedful.errors import UserError, unknown
 from heedful.evaluation import metrics as scores
 from heedful.evaluation.baselines import baselines
@@ -46,14 +47,19 @@ class Finished:
 
 def adapt(options: AdaptOptions) -> Finished:
     """Adapt a model to a task and leave a run directory. Resuming a finished run gives its results again."""
-    if options.method not in methods.METHODS:
-        raise unknown("method", options.method, methods.METHODS)
-    refuse_impossible(options)
     if options.resume and options.out is None:
         raise UserError("--resume needs --out, the run to continue")
     if options.resume and options.out is not None and (options.out / "results.json").is_file():
         finished = Run.open(options.out)
         return Finished(finished.path, finished.results(), finished.checks())
+    if options.out is not None and options.out.exists() and not (options.resume or options.overwrite):
+        Run.create(options.out)  # refuses a folder that is not empty, before anything is loaded
+    return prepare(options).work()
+
+
+def prepare(options: AdaptOptions) -> Job:
+    """Load model, method and data, ready to train; nothing is written yet."""
+    refuse_impossible(options)
     threads = options.threads or usable_cores()
     torch.set_num_threads(threads)
     device = find_device(options.device)
@@ -69,12 +75,13 @@ def adapt(options: AdaptOptions) -> Finished:
         split=options.split,
         seed=options.seed if options.split == "hash" else 0,
     )
-    job = Job(options, task, device, precision, threads)
-    return job.work()
+    return Job(options, task, device, precision, threads)
 
 
 def refuse_impossible(options: AdaptOptions) -> None:
     """Find mistakes before anything is loaded."""
+    if options.method not in methods.METHODS:
+        raise unknown("method", options.method, methods.METHODS)
     for name, least in (("epochs", 1), ("batch_size", 1), ("accumulate", 1), ("max_len", 4)):
         if getattr(options, name) < least:
             option = "--" + name.replace("_", "-")
@@ -87,6 +94,16 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"{options.unlabeled}: there is no such file")
     if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
+
+
+def whole_path(name: str, value: Any) -> Any:
+    """A path as it reads from every folder; a name stays one."""
+    if isinstance(value, Path):
+        return str(value.expanduser().absolute())
+    named = name == "task" and (value in NAMED or value in WORLD)
+    if name in ("model", "task", "tokenizer") and not named and Path(value).expanduser().exists():
+        return str(Path(value).expanduser().absolute())
+    return value
 
 
 def make_method(options: AdaptOptions) -> methods.Method:
@@ -120,6 +137,10 @@ class Job:
         self.threads = threads
         self.from_nothing = options.model in PRESETS and not Path(options.model).is_dir()
         self.method = make_method(options)
+        if self.from_nothing and not self.method.mergeable:
+            raise UserError(
+                f"--method {options.method} needs a pretrained model; {options.model} starts from nothing"
+            )
         torch.manual_seed(options.seed)
         form = self.method.default_head_form if options.head == "auto" else options.head
         self.tokenizer = self.find_tokenizer()
@@ -245,7 +266,7 @@ class Job:
     def config(self) -> dict[str, Any]:
         """The resolved configuration, which makes the run again."""
         values = {k: v for k, v in asdict(self.options).items() if k not in NOT_IN_CONFIG and v is not None}
-        values = {k: str(v) if isinstance(v, Path) else v for k, v in values.items()}
+        values = {k: whole_path(k, v) for k, v in values.items()}
         values |= {"threads": self.threads, "precision": self.precision, "max_len": self.max_len}
         values["lr"] = self.options.lr if self.options.lr is not None else DEFAULT_LR[self.options.method]
         return {"command": "adapt", "adapt": values}
@@ -297,6 +318,8 @@ class Job:
     def save_best(self, run: Run) -> None:
         """Write best/: the whole model for `full`, adapter and head with the base's name for the others."""
         shutil.rmtree(run.best, ignore_errors=True)
+        if self.from_nothing:
+            self.method.merge(self.model)  # no base to name: what was learnt goes into the whole
         if self.options.method == "full" or self.from_nothing:
             with tempfile.TemporaryDirectory() as folder:
                 self.tokenizer.save(Path(folder))
