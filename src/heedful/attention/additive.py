@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from heedful.attention.chunked import CHUNK, ChunkedAttention
+from heedful.attention.chunked import CHUNK, Chunk, ChunkedAttention
 from heedful.attention.dropout import draw_seed
 from heedful.attention.mask import Mask
 from heedful.attention.mechanism import Mechanism
@@ -54,7 +56,7 @@ class Additive(Mechanism):
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """softmax(scale w2 . tanh(W1q q + W1k k) + bias) over the visible keys."""
-        q, k = q @ self.w1_q, k @ self.w1_k  # [b, h, t or s, e]
+        q, k = project(q, self.w1_q), project(k, self.w1_k)
         rows = max(1, CHUNK // (k.numel() or 1))
         scores = torch.cat(
             [checkpoint(self.scores, part, k, use_reentrant=False) for part in torch.split(q, rows, dim=2)],
@@ -70,54 +72,70 @@ class Additive(Mechanism):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """The same as `weights(...) @ v` in chunks."""
         p = self.dropout if self.training else 0.0
+        seed = draw_seed() if p else 0
+        q, k = project(q, self.w1_q), project(k, self.w1_k)
         out: Tensor = ChunkedAttention.apply(  # type: ignore[no-untyped-call]
-            Tanh(self.scale),
-            q @ self.w1_q,
-            k @ self.w1_k,
-            v,
-            self.w2,
-            bias,
-            mask,
-            p,
-            draw_seed() if p else 0,
+            Tanh, q, k, v, self.w2, bias, mask, self.scale, p, seed
         )
         return out
 
 
+def project(x: Tensor, w: Tensor) -> Tensor:
+    """x [b, h, n, d] times w [h, d, e], as [b, h, n, e]; in memory e comes before b, as `Tanh` wants it."""
+    (b, h, n, d), e = x.shape, w.shape[-1]
+    whole = w.mT @ x.permute(1, 3, 0, 2).reshape(h, d, b * n)  # [h, e, b n]
+    return whole.view(h, e, b, n).permute(2, 0, 3, 1)
+
+
 class Tanh:
-    """scale w . tanh(q + k) for one head at a time; e comes first, so that a sum over it is one product."""
+    """scale w . tanh(q + k), a head at a time; hidden units e come first, so a sum over them is a product."""
 
     heads_together = False
 
-    def __init__(self, scale: float) -> None:
-        self.scale = scale
+    def __init__(self, q: Tensor, k: Tensor, w: Tensor | None, scale: float) -> None:
+        assert w is not None
+        self.q, self.k = (x.permute(1, 3, 0, 2).contiguous() for x in (q, k))  # [h, e, b, t or s]
+        self.w, self.scale = w * scale, scale  # [h, e]
+        self.dq, self.dk, self.dw = (torch.zeros_like(x) for x in (self.q, self.k, self.w))
+        self.room = q.new_empty(CHUNK)
+        self.hidden = self.room
 
-    def width(self, q: Tensor) -> int:
+    def width(self) -> int:
         """The hidden units of a score."""
-        return q.shape[-1]
+        return self.q.shape[1]
 
     def rows(self, t: int, causal: bool) -> int:
         """Few enough to leave out most of the upper triangle."""
         return -(-t // PARTS) if causal else t
 
-    def forward(self, q: Tensor, k: Tensor, w: Tensor | None) -> tuple[Tensor, Tensor]:
-        """The scores [b, 1, c, n], and the hidden units [e, b, c, n]."""
-        assert w is not None
-        (b, _, c, e), n = q.shape, k.shape[-2]
-        q = q[:, 0].permute(2, 0, 1).contiguous()[:, :, :, None]  # [e, b, c, 1]
-        k = k[:, 0].permute(2, 0, 1).contiguous()[:, :, None]  # [e, b, 1, n]
-        hidden = torch.add(q, k).tanh_()
-        return torch.mm(w * self.scale, hidden.view(e, -1)).view(b, 1, c, n), hidden
+    def pieces(self, chunk: Chunk, q: Tensor, k: Tensor) -> tuple[int, Tensor, Tensor]:
+        """The head of a chunk, and its pieces of two tensors in the shape of q and k."""
+        (b, h, rows), keys = chunk.queries, chunk.keys[2]
+        return h.start, q[h.start, :, b, rows], k[h.start, :, b, keys]  # [e, b, c], [e, b, n]
 
-    def backward(
-        self, grad: Tensor, kept: Tensor | None, q: Tensor, k: Tensor, w: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Since tanh' = 1 - tanh^2, the sums over rows and columns of grad and of grad tanh^2."""
-        assert w is not None
-        assert kept is not None
-        dw = torch.mm(kept.view(w.shape[-1], -1), grad.view(-1, 1)).mT * self.scale  # [1, e]
-        kept.square_().mul_(grad[:, 0])  # [e, b, c, n]
-        outer = w * self.scale  # [1, e]
-        dq = (grad.sum(-1)[:, 0, :, None] - kept.sum(-1).permute(1, 2, 0)) * outer  # [b, c, e]
-        dk = (grad.sum(-2)[:, 0, :, None] - kept.sum(-2).permute(1, 2, 0)) * outer  # [b, n, e]
-        return dq[:, None], dk[:, None], dw
+    def forward(self, chunk: Chunk) -> Tensor:
+        """The scores [b, 1, c, n]; the hidden units [e, b, c, n] stay for `backward`."""
+        h, q, k = self.pieces(chunk, self.q, self.k)
+        size = (*q.shape, k.shape[-1])
+        numbers = math.prod(size)
+        if numbers > self.room.numel():
+            self.room = q.new_empty(numbers)
+        # The same memory for all chunks: fresh memory costs more than the tanh.
+        self.hidden = self.room[:numbers].view(size)
+        torch.add(q[..., None], k[:, :, None], out=self.hidden).tanh_()
+        return torch.mm(self.w[h : h + 1], self.hidden.view(size[0], -1)).view(size[1], 1, *size[2:])
+
+    def backward(self, chunk: Chunk, grad: Tensor) -> None:
+        """Since tanh' = 1 - tanh^2, from the sums over rows and columns of grad and of grad tanh^2."""
+        h, dq, dk = self.pieces(chunk, self.dq, self.dk)
+        hidden, grad = self.hidden, grad[:, 0]
+        self.dw[h].add_(torch.mv(hidden.view(hidden.shape[0], -1), grad.view(-1)))
+        hidden.square_().mul_(grad)
+        dq.copy_(grad.sum(-1) - hidden.sum(-1))
+        dk.add_(grad.sum(-2) - hidden.sum(-2))
+
+    def gradients(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Of q, k and w: what all chunks have in common comes last."""
+        w = self.w[:, :, None, None]
+        dq, dk = ((x * w).permute(2, 0, 3, 1) for x in (self.dq, self.dk))  # [b, h, t or s, e]
+        return dq, dk, self.dw * self.scale

@@ -48,7 +48,7 @@ class Argmax(Mechanism):
         """One at the best visible key, zero elsewhere."""
         soft = mask.softmax(dot_scores(q, k, self.scale, bias))  # [b, h, t, s]
         with torch.no_grad():
-            best = choose(Dot(self.scale), q, k, bias, mask)
+            best = choose(Dot(q, k, None, self.scale), bias, mask)
             hard = F.one_hot(best.clamp_min(0), k.shape[-2]).to(q.dtype) * (best >= 0)[..., None]
         return hard + (soft - soft.detach() if self.straight_through else 0.0 * soft)
 
@@ -62,11 +62,11 @@ class Argmax(Mechanism):
         return out
 
 
-def choose(scores: Dot, q: Tensor, k: Tensor, bias: Tensor | None, mask: Mask) -> Tensor:
+def choose(scores: Dot, bias: Tensor | None, mask: Mask) -> Tensor:
     """The best key [b, h, t] of every query, the first one at a tie; -1 where nothing may be seen."""
-    best = torch.empty(q.shape[:-1], dtype=torch.long, device=q.device)
-    for chunk in chunks(scores, q, k, bias, mask):
-        made = chunk.masked(scores.forward(q[chunk.queries], k[chunk.keys], None)[0], bias)
+    best = torch.empty(scores.q.shape[:-1], dtype=torch.long, device=scores.q.device)
+    for chunk in chunks(scores, scores.q, scores.k, bias, mask):
+        made = chunk.masked(scores.forward(chunk), bias)
         piece = best[chunk.queries]
         torch.argmax(made, -1, out=piece)
         if chunk.alive is not None:
@@ -88,7 +88,7 @@ class Select(torch.autograd.Function):
         scale: float,
         straight_through: bool,
     ) -> Tensor:
-        best = choose(Dot(scale), q, k, bias, mask)[..., None]  # [b, h, t, 1]
+        best = choose(Dot(q, k, None, scale), bias, mask)[..., None]  # [b, h, t, 1]
         ctx.save_for_backward(q, k, v, bias, best)
         ctx.mask, ctx.scale, ctx.straight_through = mask, scale, straight_through
         at = best.clamp_min(0).expand(*best.shape[:-1], v.shape[-1])
@@ -98,16 +98,14 @@ class Select(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         q, k, v, bias, best = ctx.saved_tensors
         grad = grads[0].masked_fill(best < 0, 0.0)
-        dq, dk = torch.zeros_like(q), torch.zeros_like(k)
         dv = torch.zeros_like(v).scatter_add_(2, best.clamp_min(0).expand_as(grad), grad)
         dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[3] else None
-        if ctx.straight_through:
-            scores = Dot(ctx.scale)
-            for chunk in chunks(scores, q, k, bias, ctx.mask):
-                queries, keys = chunk.queries, chunk.keys
-                weights = chunk.weights(scores.forward(q[queries], k[keys], None)[0], bias)
-                dscores = chunk.softmax_backward(weights, torch.matmul(grad[queries], v[keys].mT))
-                chunk.collect(dbias, dscores)
-                dq[queries], dk_part, _ = scores.backward(dscores, None, q[queries], k[keys], None)
-                dk[keys].add_(dk_part)
+        scores = Dot(q, k, None, ctx.scale)
+        for chunk in chunks(scores, q, k, bias, ctx.mask) if ctx.straight_through else ():
+            weights = chunk.weights(scores.forward(chunk), bias)
+            dweights = torch.matmul(grad[chunk.queries], v[chunk.keys].mT)
+            dscores = chunk.softmax_backward(weights, dweights)
+            chunk.collect(dbias, dscores)
+            scores.backward(chunk, dscores)
+        dq, dk, _ = scores.gradients()
         return dq, dk, dv, dbias, None, None, None

@@ -23,22 +23,25 @@ CHUNK = 1 << 18
 
 
 class Scores(Protocol):
-    """How a chunk of queries [b, h, c, e] and keys [b, h, n, e] becomes scores [b, h, c, n], and back."""
+    """How chunks of queries [b, h, t, e] and keys [b, h, s, e] become scores, and where gradients gather."""
 
     heads_together: bool
 
-    def width(self, q: Tensor) -> int:
+    def __init__(self, q: Tensor, k: Tensor, w: Tensor | None, scale: float) -> None: ...
+
+    def width(self) -> int:
         """Numbers that one score takes while it is being made."""
 
     def rows(self, t: int, causal: bool) -> int:
         """The most rows that a chunk should have."""
 
-    def forward(self, q: Tensor, k: Tensor, w: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """The scores, and what `backward` wants of them."""
+    def forward(self, chunk: Chunk) -> Tensor:
+        """The scores [b, h, c, n] of a chunk."""
 
-    def backward(
-        self, grad: Tensor, kept: Tensor | None, q: Tensor, k: Tensor, w: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+    def backward(self, chunk: Chunk, grad: Tensor) -> None:
+        """Add the gradients of a chunk, right after its `forward`."""
+
+    def gradients(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """The gradients of q, k and w."""
 
 
@@ -47,10 +50,12 @@ class Dot:
 
     heads_together = True
 
-    def __init__(self, scale: float) -> None:
-        self.scale = scale
+    def __init__(self, q: Tensor, k: Tensor, w: Tensor | None, scale: float) -> None:
+        self.q, self.k, self.scale = q, k, scale
+        self.dq: Tensor | None = None
+        self.dk: Tensor | None = None
 
-    def width(self, q: Tensor) -> int:
+    def width(self) -> int:
         """Only the score itself."""
         return 1
 
@@ -58,25 +63,30 @@ class Dot:
         """As many as fit: a product is cheap, a chunk is not."""
         return t
 
-    def forward(self, q: Tensor, k: Tensor, w: Tensor | None) -> tuple[Tensor, None]:
+    def forward(self, chunk: Chunk) -> Tensor:
         """Scale the smaller factor, then multiply."""
-        return torch.matmul(q * self.scale, k.mT), None
+        return torch.matmul(self.q[chunk.queries] * self.scale, self.k[chunk.keys].mT)
 
-    def backward(
-        self, grad: Tensor, kept: Tensor | None, q: Tensor, k: Tensor, w: Tensor | None
-    ) -> tuple[Tensor, Tensor, None]:
+    def backward(self, chunk: Chunk, grad: Tensor) -> None:
         """The product rule."""
-        return torch.matmul(grad, k).mul_(self.scale), torch.matmul(grad.mT, q * self.scale), None
+        if self.dq is None or self.dk is None:
+            self.dq, self.dk = torch.zeros_like(self.q), torch.zeros_like(self.k)
+        self.dq[chunk.queries] = torch.matmul(grad, self.k[chunk.keys]).mul_(self.scale)
+        self.dk[chunk.keys].add_(torch.matmul(grad.mT, self.q[chunk.queries] * self.scale))
+
+    def gradients(self) -> tuple[Tensor, Tensor, None]:
+        """Of q and k; zeros when no chunk came back."""
+        if self.dq is None or self.dk is None:
+            return torch.zeros_like(self.q), torch.zeros_like(self.k), None
+        return self.dq, self.dk, None
 
 
-def spans(scores: Scores, q: Tensor, k: Tensor, mask: Mask) -> tuple[int, int, int]:
-    """How many rows of the batch, heads and queries a chunk has, to be about CHUNK numbers."""
-    (b, h, t, _), s = q.shape, k.shape[-2]
-    one = s * scores.width(q)
-    rows = max(1, min(scores.rows(t, mask.causal), CHUNK // one))
-    heads = max(1, min(h, CHUNK // (one * rows))) if scores.heads_together else 1
-    batch = max(1, min(b, CHUNK // (one * rows * heads))) if heads == h or not scores.heads_together else 1
-    return batch, heads, rows
+def spans(scores: Scores, b: int, h: int, numbers: int) -> tuple[int, int]:
+    """How many rows of the batch and heads a chunk has, to be about CHUNK; one of each has `numbers`."""
+    fit = max(1, CHUNK // numbers)
+    if not scores.heads_together:
+        return min(b, fit), 1
+    return (max(1, min(b, fit // h)), h) if fit >= h else (1, fit)
 
 
 class Chunk:
@@ -84,7 +94,6 @@ class Chunk:
 
     def __init__(self, b: slice, h: slice, rows: slice, n: int, bias: Tensor | None) -> None:
         self.queries, self.keys = (b, h, rows), (b, h, slice(n))
-        self.head = h
         self.place: tuple[slice, ...] | None = None
         if bias is not None:
             self.place = (b if bias.shape[0] > 1 else slice(None), h, rows, slice(n))
@@ -118,10 +127,11 @@ class Chunk:
 def chunks(scores: Scores, q: Tensor, k: Tensor, bias: Tensor | None, mask: Mask) -> Iterator[Chunk]:
     """All chunks, in an order that forward and backward share because the random numbers follow it."""
     (b, h, t, _), s = q.shape, k.shape[-2]
-    batch, heads, rows = spans(scores, q, k, mask)
+    rows = max(1, min(scores.rows(t, mask.causal), CHUNK // (s * scores.width())))
     for i in range(0, t, rows):
         stop = min(i + rows, t)
         n = mask.reach(stop, s)
+        batch, heads = spans(scores, b, h, rows * n * scores.width())
         additive = alive = None
         allowed = mask.after(i).allowed(stop - i, s, q.device)
         if allowed is not None:
@@ -146,62 +156,50 @@ class ChunkedAttention(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        scores: Scores,
+        kind: type[Scores],
         q: Tensor,
         k: Tensor,
         v: Tensor,
         w: Tensor | None,
         bias: Tensor | None,
         mask: Mask,
+        scale: float,
         p: float,
         seed: int,
     ) -> Tensor:
         ctx.save_for_backward(q, k, v, w, bias)
-        ctx.scores, ctx.mask, ctx.p, ctx.seed = scores, mask, p, seed
+        ctx.kind, ctx.mask, ctx.scale, ctx.p, ctx.seed = kind, mask, scale, p, seed
+        scores = kind(q, k, w, scale)
         out = torch.empty((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
         keep = Keep(p, seed)
         for chunk in chunks(scores, q, k, bias, mask):
-            made, _ = scores.forward(q[chunk.queries], k[chunk.keys], part(w, chunk))
-            weights = chunk.weights(made, bias)
+            weights = chunk.weights(scores.forward(chunk), bias)
             if p:
                 weights *= keep.draw(weights)
-            piece = out[chunk.queries]
-            torch.matmul(weights, v[chunk.keys], out=piece)
-            if chunk.alive is not None:
-                piece *= chunk.alive
-        return out.mul_(keep.scale)
+            piece = torch.matmul(weights, v[chunk.keys])
+            out[chunk.queries] = piece if chunk.alive is None else piece.mul_(chunk.alive)
+        return out.mul_(keep.scale) if p else out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         q, k, v, w, bias = ctx.saved_tensors
+        scores = ctx.kind(q, k, w, ctx.scale)
         keep = Keep(ctx.p, ctx.seed)
-        grad = grads[0] * keep.scale
-        dq, dk, dv = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
-        dw = None if w is None else torch.zeros_like(w)
+        grad = grads[0] * keep.scale if ctx.p else grads[0]
+        dv = torch.zeros_like(v)
         dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[5] else None
-        for chunk in chunks(ctx.scores, q, k, bias, ctx.mask):
-            queries, keys = chunk.queries, chunk.keys
-            made, kept = ctx.scores.forward(q[queries], k[keys], part(w, chunk))
-            weights = chunk.weights(made, bias)
-            g = grad[queries] if chunk.alive is None else grad[queries] * chunk.alive
-            dweights = torch.matmul(g, v[keys].mT)  # [b, h, c, n]
+        for chunk in chunks(scores, q, k, bias, ctx.mask):
+            weights = chunk.weights(scores.forward(chunk), bias)
+            g = grad[chunk.queries] if chunk.alive is None else grad[chunk.queries] * chunk.alive
+            dweights = torch.matmul(g, v[chunk.keys].mT)  # [b, h, c, n]
             if ctx.p:
                 drawn = keep.draw(weights)
                 dweights *= drawn
-                dv[keys].add_(torch.matmul(drawn.mul_(weights).mT, g))
+                dv[chunk.keys].add_(torch.matmul(drawn.mul_(weights).mT, g))
             else:
-                dv[keys].add_(torch.matmul(weights.mT, g))
+                dv[chunk.keys].add_(torch.matmul(weights.mT, g))
             dscores = chunk.softmax_backward(weights, dweights)
             chunk.collect(dbias, dscores)
-            dq[queries], dk_part, dw_part = ctx.scores.backward(
-                dscores, kept, q[queries], k[keys], part(w, chunk)
-            )
-            dk[keys].add_(dk_part)
-            if dw is not None:
-                dw[chunk.head].add_(dw_part)
-        return None, dq, dk, dv, dw, dbias, None, None, None
-
-
-def part(w: Tensor | None, chunk: Chunk) -> Tensor | None:
-    """The heads of a chunk of the parameters [h, ...]."""
-    return None if w is None else w[chunk.head]
+            scores.backward(chunk, dscores)
+        dq, dk, dw = scores.gradients()
+        return None, dq, dk, dv, dw, dbias, None, None, None, None

@@ -67,4 +67,4 @@ def draw(n: int, d: int, orthogonal: bool, generator: torch.Generator | None) ->
         return w
     groups = torch.randn(-(-n // d), d, d, generator=generator, dtype=torch.float64)
     directions: Tensor = torch.linalg.qr(groups).Q.mT.flatten(0, 1)[:n]
-    return directions * w.norm(dim=-1, keepdim=True)
+    return directions * torch.linalg.vector_norm(w, dim=-1, keepdim=True)

@@ -66,7 +66,7 @@ class Mask:
         return bool((~keys[:, 0] & keys.any(1)).any())
 
     def documents(self, b: int, n: int) -> list[tuple[int, int, int]]:
-        """Each document as (row, first real position, one past the last real one); empty ones are left out."""
+        """Each document that has a real key: (row, first real position, one past the last)."""
         if self.keys is None and self.segments is None:
             return [(row, 0, n) for row in range(b)]
         real = torch.ones(b, n, dtype=torch.bool) if self.keys is None else self.keys.bool().cpu()

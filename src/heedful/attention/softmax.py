@@ -48,7 +48,7 @@ def attend(
     if q.device.type == "cpu" and (dropout or trainable_bias):
         seed = draw_seed() if dropout else 0
         out: Tensor = ChunkedAttention.apply(  # type: ignore[no-untyped-call]
-            Dot(scale), q, k, v, None, bias, mask, dropout, seed
+            Dot, q, k, v, None, bias, mask, scale, dropout, seed
         )
         return out
     bare = mask.keys is None and mask.segments is None and mask.prefix == 0 and mask.offset == 0
