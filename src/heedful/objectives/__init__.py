@@ -1,9 +1,10 @@
-"""What a step minimises: classify, joint (with masked language modelling)."""
+"""What a step minimises: classify, text2text, joint (with masked language modelling)."""
 
 from heedful.objectives.base import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.classify import Classify, ClassifyFeatures
 from heedful.objectives.joint import Joint
 from heedful.objectives.masked import MaskedText
+from heedful.objectives.text2text import LabelWords, Text2Text, parse_words
 
 __all__ = [
     "Classify",
@@ -11,7 +12,10 @@ __all__ = [
     "Evaluation",
     "Inputs",
     "Joint",
+    "LabelWords",
     "Losses",
     "MaskedText",
     "Objective",
+    "Text2Text",
+    "parse_words",
 ]

@@ -21,7 +21,16 @@ from heedful.evaluation import metrics as scores
 from heedful.evaluation.baselines import baselines
 from heedful.evaluation.intervals import wilson
 from heedful.models import PRESETS, Classifier, LanguageModel
-from heedful.objectives import Classify, ClassifyFeatures, Evaluation, Joint, MaskedText, Objective
+from heedful.objectives import (
+    Classify,
+    ClassifyFeatures,
+    Evaluation,
+    Joint,
+    MaskedText,
+    Objective,
+    Text2Text,
+    parse_words,
+)
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.environment import environment, usable_cores
 from heedful.runs.schemas import Checks, Prediction, Results, SplitResult
@@ -90,6 +99,10 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"--lr {options.lr}: must be above 0")
     if options.objective != "joint" and (options.unlabeled is not None or options.mlm_first):
         raise UserError("--unlabeled and --mlm-first belong to --objective joint")
+    if options.objective != "text2text" and options.label_words:
+        raise UserError("--label-words belongs to --objective text2text")
+    if options.objective == "text2text" and options.head != "auto":
+        raise UserError(f"--objective text2text writes label words and has no --head {options.head}")
     if options.unlabeled is not None and not options.unlabeled.is_file():
         raise UserError(f"{options.unlabeled}: there is no such file")
     if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
@@ -153,14 +166,14 @@ class Job:
             changes |= {name: getattr(self.tokenizer, name) for name in ids}
         model = checkpoints.load(
             options.model,
-            head="classify",
+            head="text2text" if options.objective == "text2text" else "classify",
             n_classes=len(task.label_names),
             attention=options.attention,
             head_form=form,
             **changes,
         )
-        assert isinstance(model, Classifier)
-        self.model, self.form = model, form
+        assert isinstance(model, Classifier | LanguageModel)
+        self.model, self.form = model, "text2text" if options.objective == "text2text" else form
         model.labels = list(task.label_names)
         self.method.attach(model)
         model.to(device)
@@ -181,19 +194,25 @@ class Job:
             raise UserError(f"{o.model} is a model from nothing and has no tokenizer; --tokenizer names one")
         return load_tokenizer(o.tokenizer or o.model)
 
+    plain: Classify
+    """The classification in the objective."""
+
     def make_objective(self) -> Objective:
         """What is minimised."""
         o = self.options
-        plain = self.plain = Classify(
-            self.task,
-            self.tokenizer,
-            max_len=self.max_len,
-            with_types=self.model.config.n_types > 1,
-            train_rows=o.train_rows,
-            label_smoothing=o.label_smoothing,
-            class_weights=o.class_weights,
-            seed=o.seed,
-        )
+        options: dict[str, Any] = {
+            "max_len": self.max_len,
+            "with_types": self.model.config.n_types > 1,
+            "train_rows": o.train_rows,
+            "label_smoothing": o.label_smoothing,
+            "class_weights": o.class_weights,
+            "seed": o.seed,
+        }
+        if o.objective == "text2text":
+            options["words"] = parse_words(o.label_words, self.task.label_names)
+            self.plain = Text2Text(self.task, self.tokenizer, **options)
+            return self.plain
+        plain = self.plain = Classify(self.task, self.tokenizer, **options)
         if o.objective == "joint":
             source = self.task.splits["train"] if o.unlabeled is None else o.unlabeled
             text = tokenize(source, self.tokenizer, max_len=self.max_len)

@@ -12,7 +12,8 @@ import torch
 from heedful import checkpoints, methods
 from heedful.data.batches import collate
 from heedful.errors import UserError
-from heedful.models import Classifier
+from heedful.models import Classifier, LanguageModel
+from heedful.objectives import LabelWords, parse_words
 from heedful.objectives.base import in_length_order
 from heedful.runs.directory import Run
 from heedful.runs.files import read_json
@@ -37,14 +38,12 @@ class Answer:
 class Adapted:
     """A model adapted to a task. `predict` takes texts, or pairs of texts."""
 
-    model: Classifier
+    model: Classifier | LanguageModel
     tokenizer: Tokenizer
     max_len: int
-
-    @property
-    def labels(self) -> list[str]:
-        """The labels' names."""
-        return self.model.labels
+    labels: list[str]
+    words: LabelWords | None = None
+    """Of a text-to-text model: what it writes for each label."""
 
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Answer]:
         """The most probable label of each text, with its probability."""
@@ -74,7 +73,11 @@ class Adapted:
                     types=[np.array(encoded[i].types) for i in batch] if typed else None,
                 )
                 t = {name: tensor.to(device) for name, tensor in part.tensors().items()}
-                logits = self.model.eval()(t["ids"], t["mask"], t.get("types"))
+                self.model.eval()
+                if self.words is not None:
+                    logits = self.words.scores(self.model, t["ids"], t["mask"])
+                else:
+                    logits = self.model(t["ids"], t["mask"], t.get("types"))
                 rows[batch] = logits.double().softmax(1).cpu().numpy()
         for row in rows:
             best = int(row.argmax())
@@ -94,22 +97,29 @@ def load_run(path: str | Path) -> Adapted:
     if not isinstance(config, dict):
         raise UserError(f"{run.path}: is not a run of adapt")
     model = load_best(run, str(config["model"]), attention=config.get("attention"))
-    return Adapted(model, load_tokenizer(run.best), int(config["max_len"]))
+    tokenizer, max_len = load_tokenizer(run.best), int(config["max_len"])
+    if isinstance(model, Classifier):
+        return Adapted(model, tokenizer, max_len, model.labels)
+    labels = list(run.results().labels or ())
+    words = parse_words(config.get("label_words", ()), labels)
+    return Adapted(model, tokenizer, max_len, labels, LabelWords(labels, tokenizer, words))
 
 
-def load_best(run: Run, base: str, attention: str | None = None) -> Classifier:
+def load_best(run: Run, base: str, attention: str | None = None) -> Classifier | LanguageModel:
     """The model in best/: whole, or its base with the adapter."""
+    objective = run.config()["adapt"]["objective"]
+    head = "text2text" if objective == "text2text" else "classify"
     if (run.best / ADAPTER).is_file():
         facts = read_json(run.best / ADAPTER)
         model = checkpoints.load(
             base,
-            head="classify",
+            head=head,
             n_classes=len(facts["labels"]),
             attention=attention,
-            head_form=facts["head_form"],
+            head_form=facts["head_form"] or "family",
         )
         methods.read_adapter(run.best, model)
     else:
-        model = checkpoints.load(run.best, head="classify")
-    assert isinstance(model, Classifier)
+        model = checkpoints.load(run.best, head=head)
+    assert isinstance(model, Classifier | LanguageModel)
     return model.eval()

@@ -68,8 +68,8 @@ class AdaptOptions(LoopOptions):
     """boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file."""
     method: str = "full"
     """full, head, prompt, prefix, lora or bitfit."""
-    objective: Literal["classify", "joint"] = "classify"
-    """classify, or joint with masked language modelling on unlabelled text."""
+    objective: Literal["classify", "text2text", "joint"] = "classify"
+    """classify; text2text (T5 writes a label word); joint with masked language modelling on more text."""
     head: Literal["auto", "linear", "family"] = "auto"
     """Form of the classification head; auto: linear for head and prompt, else the family's own."""
     max_len: int = MAX_LEN
@@ -88,6 +88,8 @@ class AdaptOptions(LoopOptions):
     """A tokenizer's folder or a model's name; by default the model's own."""
     method_options: tuple[str, ...] = ()
     """Options of the method: --method-options rank=8 alpha=16 targets=q,v; length=20; pool=first."""
+    label_words: tuple[str, ...] = ()
+    """text2text: words for the labels, as 0=negative 1=positive; by default their names."""
     unlabeled: Path | None = None
     """joint: text without labels, one text a line; by default the training texts."""
     mlm_weight: float = 0.3

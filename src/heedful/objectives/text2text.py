@@ -1,0 +1,148 @@
+"""Classification as text to text: each class has a label word that an encoder-decoder is to write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from heedful.data import Task
+from heedful.errors import UserError, shorten, unknown
+from heedful.models import EncoderDecoder
+from heedful.objectives.base import Inputs, Ints, Losses
+from heedful.objectives.classify import Classify
+from heedful.text import Tokenizer
+
+CHUNK = 2048
+"""Positions whose vocabulary-wide logits are made at a time."""
+IGNORED = -100
+
+
+def parse_words(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Read label words written as `label=word`."""
+    words: dict[str, str] = {}
+    for text in given:
+        known = [name for name in names if text.startswith(f"{name}=")]
+        if not known:
+            label, equals, _ = text.partition("=")
+            if equals:
+                raise unknown("label in --label-words", label, names)
+            raise UserError(f'--label-words "{shorten(text)}": is not label=word')
+        label = max(known, key=len)
+        words[label] = text[len(label) + 1 :]
+    return words
+
+
+class LabelWords:
+    """The pieces of each class's word, its end included, and how probable a model finds each.
+
+    A class that `words` does not name is called by its own name.
+    """
+
+    def __init__(
+        self, names: Sequence[str], tokenizer: Tokenizer, words: Mapping[str, str] | None = None
+    ) -> None:
+        if tokenizer.eos_id is None:
+            raise UserError("this tokenizer has no end-of-text token; label words need one")
+        self.words = [(words or {}).get(name, name) for name in names]
+        pieces = [(*e.ids, tokenizer.eos_id) for e in tokenizer.encode_batch(self.words, special=False)]
+        owner: dict[tuple[int, ...], int] = {}
+        for i, own in enumerate(pieces):
+            word = shorten(self.words[i])
+            if len(own) == 1:
+                raise UserError(f'the label word "{word}" is empty to this tokenizer; choose another')
+            if own in owner:
+                raise UserError(
+                    f'the label words "{shorten(self.words[owner[own]])}" and "{word}" have the same pieces; '
+                    f"choose others with --label-words"
+                )
+            owner[own] = i
+        rows = [torch.tensor(own) for own in pieces]
+        self.targets = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORED)  # [c, l]
+
+    def scores(self, model: Any, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """The summed log-probability of each class's pieces [b, c], teacher-forced.
+
+        The encoder runs once, and the decoder once over the words of all classes, packed side by side: each
+        sees itself and the text, whose keys and values are made once. Grade: same mathematics.
+        """
+        body: EncoderDecoder = model.body
+        targets = self.targets.to(ids.device)
+        real = targets != IGNORED  # [c, l]
+        packed = body.shift(targets)[real].expand(len(ids), -1)  # [b, n]
+        classes = torch.arange(len(targets), device=ids.device)[:, None].expand_as(targets)[real]  # [n]
+        segments = classes.expand_as(packed)
+        places = body.embed.places(packed, segments, 0, body.skip)
+        states = body.decoder(
+            body.embed(packed, places),
+            segments=segments,
+            positions=places,
+            context=body.encode(ids, mask),
+            context_keys=body.real(mask),
+        )  # [b, n, d]
+        wanted = targets[real].repeat(len(ids))
+        losses, _ = token_losses(model.head, states.flatten(0, 1), wanted)
+        sums = losses.new_zeros(len(ids), len(targets))
+        return sums.index_add(1, classes, -losses.view(len(ids), -1))
+
+
+def token_losses(
+    head: nn.Module, states: Tensor, targets: Tensor, smoothing: float = 0.0
+) -> tuple[Tensor, Tensor]:
+    """The cross-entropy of each target [n] at its state [n, d], and whether it is the most probable.
+
+    The vocabulary-wide logits are made a chunk at a time.
+    """
+    losses, right = [], []
+    for s, t in zip(torch.split(states, CHUNK), torch.split(targets, CHUNK), strict=True):
+        logits = head(s).float()  # [n, vocab_size]
+        losses.append(F.cross_entropy(logits, t, reduction="none", label_smoothing=smoothing))
+        right.append(logits.detach().argmax(1) == t)
+    return torch.cat(losses), torch.cat(right)
+
+
+class Text2Text(Classify):
+    """Cross-entropy of the pieces of the label's word (sums over pieces); T5's way (Raffel et al. 2020).
+
+    The prediction is the class whose word has the largest summed log-probability, never generated freely;
+    probabilities are the softmax of these sums over the classes. While training, an example counts as right
+    when every piece of its word is the most probable of the whole vocabulary, with the weight of its pieces.
+    """
+
+    name = "text2text"
+
+    def __init__(
+        self, task: Task, tokenizer: Tokenizer, *, words: Mapping[str, str] | None = None, **options: Any
+    ) -> None:
+        super().__init__(task, tokenizer, **options)
+        self.words = LabelWords(task.label_names, tokenizer, words)
+        self.weights = {self.name: 1.0}
+
+    def inputs(self, split: str, rows: Ints) -> Inputs:
+        """Texts of any split, and the pieces of their labels' words."""
+        plain = super().inputs(split, rows)
+        targets = self.words.targets[plain.tensors["labels"]]  # [b, l]
+        targets = targets[:, : int((targets != IGNORED).sum(1).max())]
+        count = int((targets != IGNORED).sum())
+        return Inputs({**plain.tensors, "targets": targets}, {self.name: count}, plain.examples, plain.tokens)
+
+    def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
+        """The summed log-probability of each class's word."""
+        return self.words.scores(model, inputs.tensors["ids"], inputs.tensors["mask"])
+
+    def losses(self, model: Any, inputs: Inputs) -> Losses:
+        """Cross-entropy of the own label's pieces; the other classes' words are not run."""
+        t, body = inputs.tensors, model.body
+        real = t["targets"] != IGNORED  # [b, l]
+        states = body(t["ids"], t["mask"], decoder_input_ids=body.shift(t["targets"]))[real]  # [n, d]
+        targets = t["targets"][real]
+        losses, right = token_losses(model.head, states, targets, self.label_smoothing)
+        if self.class_weights is not None:
+            own = self.class_weights.to(losses.device)[t["labels"]]
+            losses = losses * own[:, None].expand_as(real)[real]
+        wrong = torch.zeros_like(real).masked_scatter(real, ~right)
+        whole = real & ~wrong.any(1, keepdim=True)
+        return Losses({self.name: losses.sum()}, int(whole.sum()))
