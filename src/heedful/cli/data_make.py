@@ -8,35 +8,48 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, console, print_facts, print_json
+from heedful.cli.output import Flag, Json, console, print_facts, print_json
 from heedful.errors import one_line
 
 
 def world(
-    folder: Annotated[Path, Parameter(name="DIR", help="A new folder for the world.")],
+    folder: Annotated[Path, Parameter(name="DIR")],
     /,
     *,
-    people: Annotated[int, Parameter(help="People with a biography; a million take about a minute.")] = 2000,
-    seed: Annotated[int, Parameter(help="The same seed gives the same bytes.")] = 0,
-    name_signal: Annotated[
-        float,
-        Parameter(help="From 0 (names and birth places independent) to 1 (surnames hint at the country)."),
-    ] = 0.0,
-    overwrite: Annotated[bool, Parameter(help="Make a world in DIR anew.", negative=())] = False,
+    people: int = 2000,
+    seed: int = 0,
+    name_signal: float = 0.0,
+    overwrite: Flag = False,
     json: Json = False,
 ) -> None:
-    """Make an invented but consistent world: data for every task, with no download.
+    """Make an invented but consistent world: data for every task, no download.
 
-    DIR/birthplaces holds biographies (wiki.txt) and questions about birth places, birth_unseen.tsv those
-    about people without a biography; DIR/boolq yes/no questions with passages; DIR/reviews reviews with 1 to
-    5 stars; DIR/sentiment positive and negative sentences. DIR/world.json says what the best possible results
-    are. The default world needs no making: use it by name, as world/birthplaces, world/boolq, world/reviews
-    or world/sentiment.
+    DIR/birthplaces has biographies (wiki.txt) and questions about birth places,
+    birth_unseen.tsv those about people without a biography; DIR/boolq yes/no
+    questions with passages; DIR/reviews reviews with 1 to 5 stars;
+    DIR/sentiment positive and negative sentences. DIR/world.json says what the
+    best possible results are. The default world needs no making: use it by
+    name, as world/birthplaces, world/boolq, world/reviews or world/sentiment.
 
     Examples:
       heedful data make world my-world
       heedful data make world big --people 1000000 --seed 7
       heedful data make world hints --name-signal 0.8
+
+    Parameters
+    ----------
+    folder
+        A new folder for the world.
+    people
+        People with a biography; a million take about a minute.
+    seed
+        The same seed gives the same bytes.
+    name_signal
+        From 0 (names and birth places independent) to 1 (surnames hint at the country).
+    overwrite
+        Make a world in DIR anew.
+    json
+        Print one JSON object.
     """
     from heedful.data.world import make_world
 

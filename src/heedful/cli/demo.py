@@ -17,11 +17,13 @@ ARMS = (("head", 50, 40), ("head", 1000, 40), ("full", 1000, 3))
 
 
 def demo(*, out: Path = Path("demo"), quick: Flag = False, json: Json = False) -> None:
-    """Run the main job from start to end on data made here, and write a report with figures.
+    """Run the main job from start to end on data made here, with a report.
 
-    Makes a world of texts, says what its tasks are like, trains a tokenizer, proves each attention mechanism
-    causal or catches its leak, and adapts a real pretrained encoder (minilm, where it is installed) to star
-    ratings with few and with many labels. A few minutes on two cores; every number is measured in the run.
+    Makes a world of texts, says what its tasks are like, trains a tokenizer,
+    proves each attention mechanism causal or catches its leak, and adapts a
+    real pretrained encoder (minilm, where it is installed) to star ratings with
+    few and with many labels. A few minutes on two cores; every number is
+    measured in the run.
 
     Examples:
 
