@@ -1,21 +1,49 @@
 """Heedful: from how attention works to a Transformer language model adapted to your problem.
 
+    import heedful
+
+    done = heedful.adapt("minilm", "reviews.csv", method="lora")
+    model = heedful.load(done.folder)
+    model.predict(["What a lovely place."])
+
 Importing this package is quick: torch is imported only when something needs it.
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heedful.training.configuration import adapt as adapt
+    from heedful.training.loading import load_run as load
 
 __version__ = "0.1.0"
 
-SUBPACKAGES = ("attention", "checkpoints", "data", "evaluation", "models", "report", "runs", "text")
+SUBPACKAGES = (
+    "attention",
+    "checkpoints",
+    "data",
+    "evaluation",
+    "methods",
+    "models",
+    "objectives",
+    "report",
+    "runs",
+    "text",
+    "training",
+)
 """Reachable as attributes without importing them by name: `heedful.models.load("minilm")`."""
 
-__all__ = ["SUBPACKAGES", "__version__"]
+PUBLIC = {"adapt": ("training.configuration", "adapt"), "load": ("training.loading", "load_run")}
+"""Functions, and where they are."""
+
+__all__ = ["PUBLIC", "SUBPACKAGES", "__version__", "adapt", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a subpackage when it is first asked for."""
+    """Import a function or a subpackage when it is first asked for."""
+    if name in PUBLIC:
+        module, attribute = PUBLIC[name]
+        return getattr(import_module(f"heedful.{module}"), attribute)
     if name in SUBPACKAGES:
         return import_module(f"heedful.{name}")
     raise AttributeError(f"module 'heedful' has no attribute {name!r}")
@@ -23,4 +51,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Names for completion."""
-    return sorted([*globals(), *SUBPACKAGES])
+    return sorted([*globals(), *PUBLIC, *SUBPACKAGES])

@@ -29,7 +29,12 @@ COMMANDS = {
         "heedful.cli.inspect:inspect",
         "A model's family, sizes, parameters by part, and what was loaded.",
     ),
-    "export": ("heedful.cli.export:export", "Write a model as a folder that transformers loads."),
+    "evaluate": ("heedful.cli.evaluate:evaluate", "Score a run's best model on a split."),
+    "predict": ("heedful.cli.predict:predict", "Label a text, a pair of texts, or a file of them."),
+    "check": ("heedful.cli.check:check", "Examine a run or a model, and say what is wrong with it."),
+    "export": ("heedful.cli.export:export", "Write a run or a model as a folder that transformers loads."),
+    "run": ("heedful.cli.run:run", "Run a recipe, or make a run again from its config.toml."),
+    "batch-size": ("heedful.cli.batch_size:batch_size", "The largest batch that fits, and the fastest."),
     "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and look into tokenizers."),
     "data": ("heedful.cli.data:app", "Look at a task's data, or make a world of data."),
     "demo": ("heedful.cli.demo:demo", "The main job from start to end on data made here."),
@@ -39,6 +44,8 @@ COMMANDS = {
 def build(chosen: str | None = None) -> App:
     """Assemble the command tree. Only the chosen command is imported, and shows its own help."""
     from cyclopts import App
+
+    from heedful.cli.settings import settings
 
     app = App(
         name="heedful",
@@ -50,6 +57,7 @@ def build(chosen: str | None = None) -> App:
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
+        config=settings(COMMANDS) if chosen else [],
     )
     for name, (path, about) in COMMANDS.items():
         if name == chosen:

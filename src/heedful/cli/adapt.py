@@ -11,6 +11,9 @@ from heedful.cli.output import Json, console, print_json, print_table
 from heedful.training.options import AdaptOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from heedful.runs.schemas import SplitResult
     from heedful.training.adapt import Finished
 
 DEFAULTS = AdaptOptions()
@@ -46,9 +49,14 @@ def adapt(
     json
         Print results.json.
     """
+    finish(replace(options, model=model, task=task), json=json)
+
+
+def finish(options: AdaptOptions, *, json: bool) -> None:
+    """Adapt, and print how it went."""
     from heedful.training.adapt import adapt as work
 
-    adapted = work(replace(options, model=model, task=task))
+    adapted = work(options)
     if json:
         from heedful.runs.records import encode
 
@@ -62,17 +70,7 @@ def show(adapted: Finished) -> None:
     from heedful.evaluation.checks import summary
 
     results = adapted.results
-    rows = []
-    for split, r in results.splits.items():
-        interval = f"{r.ci95[0]:.3f} to {r.ci95[1]:.3f}" if r.ci95 and None not in r.ci95 else ""
-        simple = [f"{v:.3f}" for v in (r.baselines or {}).values()]
-        f1 = f"{r.macro_f1:.3f}" if r.macro_f1 is not None else ""
-        value = f"{r.value:.3f}" if r.value is not None else "not a number"
-        rows.append((split, f"{r.n:,}", value, interval, f1, *simple))
-    names = [n.replace("_", " ") for n in (next(iter(results.splits.values())).baselines or {})]
-    numbers = ("rows", next(iter(results.splits.values())).metric, "macro F1", *names)
-    title = f"{results.model} on {results.task}, {results.method}"
-    print_table(title, ("split", *numbers[:2], "95 % interval", *numbers[2:]), rows, right=numbers)
+    show_splits(f"{results.model} on {results.task}, {results.method}", results.splits)
     out = console()
     out.print(
         f"trained {results.trainable_parameters:,} of {results.total_parameters:,} parameters "
@@ -82,3 +80,17 @@ def show(adapted: Finished) -> None:
     )
     out.print(f"run: {adapted.folder}", markup=False)
     out.print(f"checks: {summary(adapted.checks.checks)}", markup=False)
+
+
+def show_splits(title: str, splits: Mapping[str, SplitResult]) -> None:
+    """A line a split: its score and interval, and what simple classifiers have there."""
+    rows = []
+    for split, r in splits.items():
+        interval = f"{r.ci95[0]:.3f} to {r.ci95[1]:.3f}" if r.ci95 and None not in r.ci95 else ""
+        simple = [f"{v:.3f}" for v in (r.baselines or {}).values()]
+        f1 = f"{r.macro_f1:.3f}" if r.macro_f1 is not None else ""
+        value = f"{r.value:.3f}" if r.value is not None else "not a number"
+        rows.append((split, f"{r.n:,}", value, interval, f1, *simple))
+    names = [n.replace("_", " ") for n in (next(iter(splits.values())).baselines or {})]
+    numbers = ("rows", next(iter(splits.values())).metric, "macro F1", *names)
+    print_table(title, ("split", *numbers[:2], "95 % interval", *numbers[2:]), rows, right=numbers)

@@ -1,0 +1,65 @@
+"""`heedful check`: examine a run or a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.text import Text
+
+from heedful.cli.output import Json, console, print_json, print_table
+from heedful.errors import one_line
+
+STYLES = {"failed": "bold red", "warning": "yellow", "passed": "green", "skipped": "dim"}
+STATUS_FAILED = 1
+
+
+def check(what: str, /, *, json: Json = False) -> int:
+    """Examine a run or a model, and say what is wrong with it. Status 1 when a check failed.
+
+    A run: what it found when it ended, with causality, tokenizer and saved weights examined again now. A
+    model: does the future reach the past, does its tokenizer fit, is it the same after saving?
+
+    Examples:
+
+        heedful check runs/sst2
+
+        heedful check minilm --json
+
+    Parameters
+    ----------
+    what
+        A run's folder; or a model: a folder in Hub form, minilm, a preset, or a Hub id.
+    json
+        Print one JSON object.
+    """
+    from heedful.evaluation.checks import summary
+    from heedful.runs.directory import CONFIG
+    from heedful.runs.records import encode
+    from heedful.runs.schemas import Checks
+    from heedful.training.evaluating import check_model, check_run
+
+    if (Path(what) / CONFIG).is_file():
+        found, again = check_run(what)
+    else:
+        found = check_model(what)
+        again = {check.name for check in found}
+    worst = Checks(tuple(found)).worst()
+    if json:
+        rows = [{**encode(check), "again": check.name in again} for check in found]
+        print_json({"of": what, "worst": worst, "checks": rows})
+    else:
+        print_table(
+            f"{what}",
+            ("check", "status", "examined", "found"),
+            [
+                (
+                    check.name.replace("_", " "),
+                    Text(check.status, style=STYLES[check.status]),
+                    "now" if check.name in again else "by the run",
+                    one_line(check.found),
+                )
+                for check in found
+            ],
+        )
+        console().print(f"checks: {one_line(summary(found))}", markup=False)
+    return STATUS_FAILED if worst == "failed" else 0

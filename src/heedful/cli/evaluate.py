@@ -1,0 +1,46 @@
+"""`heedful evaluate`: score a run's best model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from heedful.cli.output import Json, console, print_json
+
+
+def evaluate(run: Path, /, *, split: Literal["train", "dev", "test"] = "test", json: Json = False) -> None:
+    """Score a run's best model on a split, with a 95 % interval and the baselines beside it.
+
+    Task and options come from the run's config.toml; nothing is written. Test is for the one model that dev
+    selected: looking at it for many and choosing the best makes its score too high.
+
+    Examples:
+
+        heedful evaluate runs/sst2 --split test
+
+        heedful evaluate runs/sst2 --split dev --json
+
+    Parameters
+    ----------
+    run
+        A run's folder.
+    split
+        train (all its rows, also those that --train-rows left out), dev or test.
+    json
+        Print one JSON object.
+    """
+    from heedful.cli.adapt import show_splits
+    from heedful.runs.directory import Run
+    from heedful.runs.records import encode
+    from heedful.training.evaluating import evaluate as score
+
+    found = score(run, split)
+    opened = Run.open(run)
+    before = opened.results().splits.get(split) if opened.finished else None
+    recorded = before.value if before is not None else None
+    if json:
+        print_json({"run": str(run), "split": split, **encode(found), "recorded": recorded})
+        return
+    show_splits(f"{run}, best model", {split: found})
+    if recorded is not None:
+        console().print(f"recorded when the run ended: {recorded:.3f}", markup=False)

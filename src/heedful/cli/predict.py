@@ -1,0 +1,106 @@
+"""`heedful predict`: label texts with a run's best model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from heedful.cli.output import Json, console, print_json, print_table
+from heedful.errors import UserError, shorten
+
+if TYPE_CHECKING:
+    from heedful.training.predicting import Labeller
+
+Flag = Annotated[bool, Parameter(negative=())]
+
+
+def predict(
+    run: Path,
+    text: str | None = None,
+    pair: str | None = None,
+    /,
+    *,
+    source: Annotated[Path | None, Parameter(name="--in")] = None,
+    out: Path | None = None,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    overwrite: Flag = False,
+    device: str = "auto",
+    json: Json = False,
+) -> None:
+    """Label a text, a pair of texts, or every row of a file, with a run's best model.
+
+    The new file has all columns of the old one, and label and confidence (predicted_label and
+    predicted_confidence where these names are taken). Files of any size are read row by row.
+
+    Examples:
+
+        heedful predict runs/reviews "What a lovely place."
+
+        heedful predict runs/boolq "is the sea salty" "Sea water is salt water."
+
+        heedful predict runs/reviews --in reviews.csv --out labelled.csv
+
+    Parameters
+    ----------
+    run
+        A run's folder.
+    text
+        The text.
+    pair
+        The second text, where the task has pairs.
+    source
+        A file of texts: .csv, .tsv, .jsonl, .parquet or .txt.
+    out
+        Where to write: .csv, .tsv or .jsonl.
+    text_column
+        Name of the text's column; by default found as for a task.
+    pair_column
+        Name of the second text's column.
+    overwrite
+        Replace --out.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    json
+        Print one JSON object.
+    """
+    if (text is None) == (source is None):
+        raise UserError("predict labels one text, or a file with --in FILE --out FILE; say which")
+    if (source is None) != (out is None):
+        raise UserError("--in and --out belong together: a file to read and a file to write")
+    from heedful.training.loading import load_run
+    from heedful.training.predicting import Labeller
+
+    labeller = Labeller(run, load_run(run, device=device))
+    if source is None or out is None:
+        assert text is not None
+        show_one(labeller, text, pair, json)
+        return
+    done = labeller.file(source, out, text_column=text_column, pair_column=pair_column, overwrite=overwrite)
+    label, confidence = done.columns
+    if json:
+        facts = {"out": str(out), "rows": done.rows, "counts": done.counts}
+        print_json({**facts, "label_column": label, "confidence_column": confidence})
+        return
+    rows = [(shorten(name), f"{n:,}", f"{n / max(1, done.rows):.1%}") for name, n in done.counts.items()]
+    print_table("labels", ("label", "rows", "share"), rows, right=("rows", "share"))
+    console().print(f"{out}: {done.rows:,} rows, with {label} and {confidence}", markup=False)
+
+
+def show_one(labeller: Labeller, text: str, pair: str | None, json: bool) -> None:
+    """The most probable label first."""
+    answer = labeller.one(text, pair)
+    if json:
+        print_json(
+            {
+                "label": answer.label,
+                "confidence": answer.confidence,
+                "probabilities": answer.probabilities,
+            }
+        )
+        return
+    ranked = sorted(answer.probabilities.items(), key=lambda item: -item[1])
+    for name, probability in ranked:
+        console().print(f"{probability:.3f}  {shorten(name)}", markup=False)

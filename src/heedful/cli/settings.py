@@ -1,0 +1,47 @@
+"""A person's own defaults: `./heedful.toml`, then `heedful/heedful.toml` in the configuration home.
+
+A table a command (`[adapt]`), an option a key. Flags beat both files; a recipe (`heedful run`) reads neither.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.errors import UserError, unknown
+from heedful.runs.toml import read_toml
+
+if TYPE_CHECKING:
+    from cyclopts.config import Dict
+
+NAME = "heedful.toml"
+
+
+def places() -> list[Path]:
+    """Where defaults are looked for; the first that has an option wins."""
+    home = os.environ.get("XDG_CONFIG_HOME")
+    above = Path(home).expanduser() if home else Path.home() / ".config"
+    return [Path(NAME), above / "heedful" / NAME]
+
+
+def settings(commands: Iterable[str]) -> list[Dict]:
+    """The files' tables, as the command line's parser takes them."""
+    found = [(path, read_toml(path)) for path in places() if path.is_file()]
+    if not found:
+        return []
+    from cyclopts.config import Dict
+
+    names = list(commands)
+    return [Dict(tables(path, table, names), source=str(path)) for path, table in found]
+
+
+def tables(path: Path, read: dict[str, Any], commands: list[str]) -> dict[str, Any]:
+    """Refuse what is no command's table; keys may be written with underscores."""
+    for name, table in read.items():
+        if name not in commands:
+            raise UserError(f"{path}: {unknown('table', name, commands)}")
+        if not isinstance(table, dict):
+            raise UserError(f"{path}: {name} is no table; a command's defaults stand below [{name}]")
+    return {name: {k.replace("_", "-"): v for k, v in table.items()} for name, table in read.items()}

@@ -1,0 +1,293 @@
+"""The largest batch that fits, and the fastest: measured in child processes, which may run out of memory.
+
+A child builds the model and takes real training steps on the longest texts. On a CPU its parent watches how
+much memory it holds and ends it at the budget; on CUDA it says itself that memory ran out. The module is also
+the child's program, and imports torch only there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.errors import UserError
+from heedful.runs.environment import memory_gb
+from heedful.training.options import DEFAULT_LR, AdaptOptions
+
+if TYPE_CHECKING:
+    from heedful.training.adapt import Job
+
+START = 32
+GB = 1e9
+SPARE = 0.1
+"""Of the free memory: what the default budget leaves to the rest of the machine."""
+LOOK_SECONDS = 0.02
+STEPS, STEPS_SECONDS = 6, 2.0
+"""Timed steps at most, and after how long no further one begins."""
+CGROUPS = Path("/sys/fs/cgroup")
+NO_ROOM = "needs more memory"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One batch size: its peak of memory and speed, or why there is none."""
+
+    batch_size: int
+    memory_gb: float | None = None
+    """The largest amount held at once; of CUDA's memory on CUDA."""
+    examples_per_second: float | None = None
+    reason: str | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether it ran."""
+        return self.reason is None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the search found."""
+
+    tried: tuple[Measured, ...]
+    """In the order of their sizes."""
+    budget_gb: float | None
+    device: str
+
+    @property
+    def largest(self) -> Measured | None:
+        """The largest that fits."""
+        return max((m for m in self.tried if m.fits), key=lambda m: m.batch_size, default=None)
+
+    @property
+    def fastest(self) -> Measured | None:
+        """The most examples a second; the smaller of equals."""
+        fit = [m for m in self.tried if m.fits]
+        return max(fit, key=lambda m: (m.examples_per_second or 0.0, -m.batch_size), default=None)
+
+
+def find(options: AdaptOptions, *, budget_gb: float | None = None, at_most: int = 512) -> Found:
+    """Search for a model, a task and a method. `budget_gb` defaults to what is free."""
+    for option, value in (("--memory-gb", budget_gb), ("--at-most", at_most)):
+        if value is not None and not value > 0:
+            raise UserError(f"{option} {value:g}: must be above 0")
+    options = replace(options, cache_features=False, score_test=False)
+    stated = budget_gb if budget_gb is not None else free_gb()
+    built = run_child(options, 0, stated)  # also leaves the tokens in the cache: their making is not measured
+    if "reason" in built:
+        return Found((Measured(1, reason=f"building the model {built['reason']}"),), stated, "cpu")
+    device = str(built["device"])
+    budget = stated if device == "cpu" else budget_gb
+
+    def measure(batch_size: int) -> Measured:
+        return Measured(batch_size, **run_child(options, batch_size, budget))
+
+    return Found(search(measure, min(at_most, int(built["rows"]))), budget, device)
+
+
+def search(measure: Callable[[int], Measured], most: int, start: int = START) -> tuple[Measured, ...]:
+    """Double from the start while it fits, or halve until it does; then bisect, to an eighth.
+
+    Below 16 the answer is exact.
+    """
+    tried: dict[int, Measured] = {}
+
+    def fits(batch_size: int) -> bool:
+        tried[batch_size] = measure(batch_size)
+        return tried[batch_size].fits
+
+    low, high = 0, most + 1
+    size = min(start, most)
+    if fits(size):
+        low = size
+        while low < most and high > most:
+            size = min(2 * low, most)
+            low, high = (size, high) if fits(size) else (low, size)
+    else:
+        high = size
+        while high > 1 and not low:
+            size = high // 2
+            low, high = (size, high) if fits(size) else (low, size)
+    while low and high - low > max(1, low // 8):
+        middle = (low + high) // 2
+        if middle > most:
+            break
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return tuple(tried[size] for size in sorted(tried))
+
+
+def run_child(options: AdaptOptions, batch_size: int, budget_gb: float | None) -> dict[str, Any]:
+    """Measure one size in a child; it is ended when it holds more than the budget."""
+    order = {**asdict(options), "batch_size": max(1, batch_size)}
+    request = json.dumps({"options": order, "batch_size": batch_size, "budget_gb": budget_gb}, default=str)
+    return watch([sys.executable, "-m", "heedful.training.batch_size"], request, budget_gb)
+
+
+def watch(command: Sequence[str], request: str, budget_gb: float | None) -> dict[str, Any]:
+    """Run a child that prints one JSON object, and end it at the budget."""
+    with (
+        tempfile.TemporaryFile("w+") as given,
+        tempfile.TemporaryFile("w+") as said,
+        tempfile.TemporaryFile("w+") as errors,
+    ):
+        given.write(request)
+        given.seek(0)
+        child = subprocess.Popen(command, stdin=given, stdout=said, stderr=errors)
+        over = False
+        try:
+            while child.poll() is None:
+                if budget_gb is not None and resident_gb(child.pid) > budget_gb:
+                    over = True
+                    child.kill()
+                    child.wait()
+                time.sleep(LOOK_SECONDS)
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        said.seek(0)
+        errors.seek(0)
+        answers, complaints = said.read().strip().splitlines(), errors.read().strip().splitlines()
+    if over:
+        return {"reason": NO_ROOM}
+    if child.returncode == -signal.SIGKILL:
+        return {"reason": f"{NO_ROOM} (the system ended it)"}
+    if child.returncode or not answers:
+        raise UserError(f"a step could not be measured: {(complaints or ['the child said nothing'])[-1]}")
+    answer: dict[str, Any] = json.loads(answers[-1])
+    if "error" in answer:
+        raise UserError(str(answer["error"]))
+    if budget_gb is not None and answer.get("memory_gb", 0.0) > budget_gb:
+        return {"reason": NO_ROOM}  # held it for less time than two looks are apart
+    return answer
+
+
+def resident_gb(pid: int) -> float:
+    """How much memory a process holds now; 0 when it has ended."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / GB
+    except (OSError, IndexError):
+        if Path("/proc/self/statm").exists():
+            return 0.0
+    said = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return int(said.stdout.strip() or 0) * 1024 / GB
+
+
+def free_gb() -> float:
+    """What is free on this machine, or in this job's share of it, less some spare."""
+    free = (memory_gb() or 4.0) / 2
+    with suppress(OSError, IndexError, ValueError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                free = int(line.split()[1]) * 1024 / GB
+    with suppress(OSError, IndexError, ValueError):
+        inside = Path("/proc/self/cgroup").read_text().strip().splitlines()[-1].split("::")[1]
+        group = CGROUPS / inside.lstrip("/")
+        for place in (group, *group.parents):
+            if place.is_relative_to(CGROUPS) and (place / "memory.max").is_file():
+                most = (place / "memory.max").read_text().strip()
+                if most != "max":
+                    used = int((place / "memory.current").read_text())
+                    free = min(free, max(0, int(most) - used) / GB)
+    return free * (1 - SPARE)
+
+
+def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
+    """In the child: real steps on the longest texts."""
+    import numpy as np
+    import torch
+
+    from heedful.objectives.base import Ints
+    from heedful.runs.directory import Run
+    from heedful.training.loop import Loop
+
+    lengths = job.objective.train_lengths()
+    longest = np.resize(np.argsort(lengths)[::-1][:batch_size], batch_size)
+    o = job.options
+
+    class Longest(Loop):
+        """The same steps, always on the longest texts."""
+
+        def examples_of(self, step: int) -> tuple[int, Ints]:
+            return 0, longest
+
+    lr = o.lr if o.lr is not None else DEFAULT_LR[o.method]
+    cuda = job.device.type == "cuda"
+    times: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        loop = Longest(
+            job.model, job.method.trainable(job.model), job.objective, o, lr, Run(folder), job.precision
+        )
+        job.model.train()
+        try:
+            for step in range(STEPS + 1):
+                start = time.monotonic()
+                loop.step(step)
+                if cuda:
+                    torch.cuda.synchronize(job.device)
+                times.append(time.monotonic() - start)
+                if sum(times[1:]) > STEPS_SECONDS:
+                    break
+        except torch.cuda.OutOfMemoryError:
+            return {"reason": NO_ROOM}
+        except RuntimeError as error:
+            if "allocate memory" not in str(error):
+                raise
+            return {"reason": NO_ROOM}
+    seconds = min(times[1:])  # the first makes the optimiser's state; the least disturbed one counts
+    peak = torch.cuda.max_memory_allocated(job.device) / GB if cuda else own_peak_gb()
+    return {"memory_gb": peak, "examples_per_second": batch_size / seconds}
+
+
+def own_peak_gb() -> float:
+    """The most that this process ever held."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / GB
+
+
+def child(request: dict[str, Any]) -> dict[str, Any]:
+    """Build everything as `heedful adapt` does; with a batch size, take steps."""
+    import torch
+
+    from heedful.training.adapt import prepare
+    from heedful.training.configuration import checked
+
+    given = {k: v for k, v in request["options"].items() if v is not None}
+    try:
+        job = prepare(AdaptOptions(**checked(AdaptOptions, given, "batch-size")))
+    except UserError as error:
+        return {"error": str(error)}
+    except torch.cuda.OutOfMemoryError:
+        return {"reason": NO_ROOM}
+    if job.device.type == "cuda" and request["budget_gb"] is not None:
+        total = torch.cuda.get_device_properties(job.device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, request["budget_gb"] * GB / total), job.device)
+    if request["batch_size"]:
+        return take_steps(job, request["batch_size"])
+    return {
+        "device": job.device.type,
+        "rows": len(job.objective.train_lengths()),
+        "memory_gb": own_peak_gb() if job.device.type == "cpu" else 0.0,
+    }
+
+
+def main() -> None:
+    """The child's program: a request on stdin, an answer on stdout."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")  # if memory runs out, end this one first
+    print(json.dumps(child(json.loads(sys.stdin.read()))))
+
+
+if __name__ == "__main__":
+    main()

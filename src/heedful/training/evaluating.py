@@ -1,0 +1,139 @@
+"""A run looked at again: its best model scored on a split, and examined anew."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from heedful import checkpoints
+from heedful.errors import UserError, unknown
+from heedful.evaluation import checks
+from heedful.models import PRESETS, EncoderDecoder, Model
+from heedful.objectives import ClassifyFeatures
+from heedful.runs.directory import Run
+from heedful.runs.records import decode
+from heedful.runs.schemas import Check, Prediction, SplitResult
+from heedful.text import load as load_tokenizer
+from heedful.training.adapt import prepare
+from heedful.training.configuration import read_configuration
+from heedful.training.loading import load_best, load_run
+from heedful.training.precision import autocast
+
+EXAMINED_ROWS = 64
+"""Recorded predictions that are made again."""
+PROBE = (4, 16)
+"""Rows and tokens of random text for a model without data."""
+
+
+def evaluate(path: str | Path, split: str) -> SplitResult:
+    """Score a run's best model on a split of its task, as the run itself did."""
+    run = Run.open(path)
+    if not run.best.is_dir():
+        load_run(path)  # says why there is no best model
+    options = read_configuration(run.path)
+    job = prepare(
+        replace(
+            options,
+            cache_features=False,
+            objective="classify" if options.objective == "joint" else options.objective,
+            unlabeled=None,
+            mlm_first=0,
+        )
+    )
+    objective = job.objective
+    if split not in objective.splits:
+        raise UserError(f"{job.task.name}: {unknown('split with labels', split, objective.splits)}")
+    model = load_best(run, options.model, options.attention).to(job.device)
+    if options.method == "head" and options.cache_features:
+        objective = ClassifyFeatures(job.plain, model, split)
+    with autocast(job.precision, job.device):
+        found = objective.evaluate(model, split)
+    return job.split_results({split: found})[split]
+
+
+def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
+    """A run's findings, and the names of those that were examined again just now."""
+    run = Run.open(path)
+    adapted = load_run(path, device="cpu")
+    options = read_configuration(run.path)
+    again = [checks.causality(adapted.model)] if adapted.model.config.kind != "encoder" else []
+    from_nothing = options.model in PRESETS and not Path(options.model).is_dir()
+    again.append(
+        checks.tokenizer_fits(
+            adapted.tokenizer,
+            adapted.model.config,
+            pretrained=not from_nothing,
+            shipped=None if from_nothing else load_tokenizer(options.model),
+        )
+    )
+    rows = list(islice(recorded(run), EXAMINED_ROWS))
+    if rows and options.precision == "float32":
+        pairs = [str(row.pair) for row in rows] if rows[0].pair is not None else None
+        answers = adapted.predict([str(row.text) for row in rows], pairs)
+        before = [[row.probabilities.get(label, 0.0) for label in adapted.labels] for row in rows]
+        after = [[answer.probabilities[label] for label in adapted.labels] for answer in answers]
+        again.append(checks.reload(torch.tensor(before), torch.tensor(after)))
+    found = {check.name: check for check in (*run.checks().checks, *again)}
+    return list(found.values()), {check.name for check in again}
+
+
+def recorded(run: Run) -> Iterator[Prediction]:
+    """The run's predictions of dev, or else of test, one at a time; none where it made none."""
+    for split in ("dev", "test"):
+        path = run.path / f"predictions_{split}.jsonl"
+        if path.is_file():
+            with path.open(encoding="utf-8") as lines:
+                for number, line in enumerate(lines, 1):
+                    try:
+                        row = json.loads(line)
+                    except ValueError:
+                        raise UserError(f"{path} line {number}: is not JSON; the file is damaged") from None
+                    yield decode(Prediction, row, f"{path} line {number}")
+            return
+
+
+def reads_pairs(path: str | Path) -> bool | None:
+    """Whether a run's texts come in pairs; None where it has recorded none."""
+    first = next(recorded(Run.open(path)), None)
+    return None if first is None else first.pair is not None
+
+
+def check_model(name: str) -> list[Check]:
+    """What can be said of a model without data: it is causal, fits its tokenizer and survives being saved."""
+    model = checkpoints.load(name)
+    return [checks.causality(model), own_tokenizer(model, name), round_trip(model)]
+
+
+def own_tokenizer(model: Model, name: str) -> Check:
+    """The tokenizer beside the weights belongs to them."""
+    if model.report.folder is None:
+        return Check("tokenizer_fits", "skipped", "A model from nothing has no tokenizer of its own.")
+    try:
+        tokenizer = load_tokenizer(name)
+    except UserError as error:
+        return Check("tokenizer_fits", "skipped", f"There is no tokenizer to look at: {error}.")
+    return checks.tokenizer_fits(tokenizer, model.config, pretrained=True)
+
+
+def round_trip(model: Model) -> Check:
+    """Saved and loaded again, the model gives the same states on random text."""
+    random = torch.Generator().manual_seed(0)
+    rows, length = PROBE
+    ids = torch.randint(model.config.vocab_size, (rows, min(length, model.config.max_len)), generator=random)
+    with tempfile.TemporaryDirectory() as folder:
+        again = checkpoints.load(checkpoints.save(model, Path(folder) / "saved"))
+    with torch.inference_mode():
+        return checks.reload(states(model, ids), states(again, ids))
+
+
+def states(model: Model, ids: Tensor) -> Tensor:
+    """Last hidden states."""
+    found: Tensor = model.decode(ids, model.encode(ids)) if isinstance(model, EncoderDecoder) else model(ids)
+    return found
