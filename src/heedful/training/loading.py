@@ -19,6 +19,7 @@ from heedful.runs.directory import Run
 from heedful.runs.files import read_json
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
+from heedful.training.loop import find_device
 
 ADAPTER = "heedful.json"
 CHUNK = 1024
@@ -86,8 +87,11 @@ class Adapted:
             )
 
 
-def load_run(path: str | Path) -> Adapted:
-    """Load the best model of a finished run."""
+def load_run(path: str | Path, *, device: str = "auto") -> Adapted:
+    """Load the best model of a finished run, ready to `predict`; `device` is auto, cpu, cuda, cuda:1 or mps.
+
+    It computes in float32, whatever it was trained in: that works on every machine.
+    """
     run = Run.open(path)
     if not run.best.is_dir():
         raise UserError(
@@ -96,7 +100,7 @@ def load_run(path: str | Path) -> Adapted:
     config = run.config().get("adapt")
     if not isinstance(config, dict):
         raise UserError(f"{run.path}: is not a run of adapt")
-    model = load_best(run, str(config["model"]), attention=config.get("attention"))
+    model = load_best(run, str(config["model"]), config.get("attention")).to(find_device(device))
     tokenizer, max_len = load_tokenizer(run.best), int(config["max_len"])
     if isinstance(model, Classifier):
         return Adapted(model, tokenizer, max_len, model.labels)
