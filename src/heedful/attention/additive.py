@@ -81,7 +81,7 @@ class Additive(Mechanism):
 
 
 def project(x: Tensor, w: Tensor) -> Tensor:
-    """x [b, h, n, d] times w [h, d, e], as [b, h, n, e]; in memory e comes before b, as `Tanh` wants it."""
+    """Multiply x [b, h, n, d] by w [h, d, e]; in memory e comes before b, as `Tanh` wants it."""
     (b, h, n, d), e = x.shape, w.shape[-1]
     whole = w.mT @ x.permute(1, 3, 0, 2).reshape(h, d, b * n)  # [h, e, b n]
     return whole.view(h, e, b, n).permute(2, 0, 3, 1)

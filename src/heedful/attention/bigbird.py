@@ -110,7 +110,9 @@ class Bigbird(Mechanism):
         own = [-(-ends.get(row, 1) // self.block) for row in range(b)]
         if len(set(own)) == 1:
             return self.pattern.table(blocks, own[0], False)[None]
-        return torch.stack([self.pattern.table(blocks, x, False) for x in own])
+        each = [self.pattern.table(blocks, x, False) for x in own]
+        slots = max(table.shape[1] for table in each)
+        return torch.stack([F.pad(table, (0, slots - table.shape[1]), value=-1) for table in each])
 
     def attend_blocks(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, tables: Tensor, p: float) -> Tensor:
         """The rows of the tables over their gathered blocks."""

@@ -62,8 +62,7 @@ def _table(pattern: Pattern, blocks: int, length: int, causal: bool) -> Tensor:
         drawn = np.where(np.isfinite(np.take_along_axis(luck, pick, 1)), pick + pattern.n_global, -1)
         parts.append(drawn)
     table = np.concatenate(parts, axis=1)
-    used = (table >= 0).any(0)
-    used[: pattern.window] = True
+    used = (table >= 0).any(0) | (np.arange(table.shape[1]) < pattern.window)
     return torch.from_numpy(table[:, used].astype(np.int64))
 
 

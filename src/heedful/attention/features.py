@@ -66,5 +66,8 @@ def draw(n: int, d: int, orthogonal: bool, generator: torch.Generator | None) ->
     if not orthogonal:
         return w
     groups = torch.randn(-(-n // d), d, d, generator=generator, dtype=torch.float64)
-    directions: Tensor = torch.linalg.qr(groups).Q.mT.flatten(0, 1)[:n]
-    return directions * torch.linalg.vector_norm(w, dim=-1, keepdim=True)
+    basis, triangle = torch.linalg.qr(groups)
+    # Signs of the triangle make the basis uniform over all rotations; without them the estimate has a bias.
+    basis = basis * triangle.diagonal(dim1=-2, dim2=-1).sign()[:, None]
+    lengths: Tensor = torch.linalg.vector_norm(w, dim=-1, keepdim=True)
+    return basis.mT.flatten(0, 1)[:n] * lengths

@@ -1,0 +1,559 @@
+"""The contract that every attention mechanism passes, over the whole registry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from attention_cases import CASES, Case, able, cases, inputs, lengths_mask, masks, segments_of
+from torch import Tensor
+
+from heedful.attention import MECHANISMS, Mask, additive, blocks, chunked, favor
+from heedful.attention import able as able_names
+from heedful.attention import mechanism as mechanism_module
+from heedful.attention.mechanism import CAPABILITIES
+
+CLOSE = {"rtol": 1e-9, "atol": 1e-11}
+"""Float64, the same sums in another order. Trigonometric features divide by a normaliser that can be small."""
+
+SAFE_CAUSAL = able("causal", safe=True)
+
+
+@pytest.fixture(autouse=True, params=["whole", "pieces"])
+def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every claim twice: with the sizes of real use, which a short sequence never fills, and cut very small."""
+    if request.param == "pieces":
+        for module in (additive, blocks, chunked, favor):
+            monkeypatch.setattr(module, "CHUNK", 64)
+        monkeypatch.setattr(favor, "LENGTH", 4)
+        monkeypatch.setattr(mechanism_module, "WEIGHTS", 100)
+
+
+def close(a: Tensor, b: Tensor) -> None:
+    torch.testing.assert_close(a, b, **CLOSE)
+
+
+def gradient(x: Tensor) -> Tensor:
+    """What reached x; a mechanism that never looks at its keys gives them none."""
+    return torch.zeros_like(x) if x.grad is None else x.grad
+
+
+def real_rows(out: Tensor, keys: Tensor) -> Tensor:
+    """The rows of real queries; what padding attends to has no meaning."""
+    return out.transpose(1, 2)[keys]
+
+
+def test_every_mechanism_has_a_case() -> None:
+    assert {case.name for case in CASES} == set(MECHANISMS)
+
+
+# --- the future never reaches the past, the past is reached ---
+
+
+@pytest.mark.parametrize("mask", ["causal", "causal-padded-left", "causal-documents-padded", "causal-prefix"])
+@pytest.mark.parametrize("case", SAFE_CAUSAL, ids=str)
+def test_the_future_never_reaches_the_past_by_gradient(case: Case, mask: str) -> None:
+    if mask not in masks(case):
+        with pytest.raises(ValueError, match=f"{case.name} attention has no prefix"):
+            case.build()(*inputs(13, 15), Mask(causal=True, prefix=2))
+        return
+    chosen = masks(case)[mask]
+    q, k, v = inputs(13, 13 + chosen.prefix, grad=True)
+    out = case.build()(q, k, v, chosen)
+    out[:, :, 6].sum().backward()
+    for x in (k, v):
+        assert gradient(x)[:, :, chosen.prefix + 7 :].abs().max() == 0
+    assert gradient(q)[:, :, 7:].abs().max() == 0
+    assert gradient(v)[:, :, chosen.prefix : chosen.prefix + 7].abs().max() > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("case", SAFE_CAUSAL, ids=str)
+def test_a_changed_suffix_leaves_every_bit_of_the_past(case: Case, dtype: torch.dtype) -> None:
+    mechanism = case.build(dtype)
+    q, k, v = inputs(13, dtype=dtype)
+    before = mechanism(q, k, v, Mask(causal=True))
+    changed = [x.clone() for x in (q, k, v)]
+    for x in changed:
+        x[:, :, 7:] = 30.0 * x[:, :, 7:].flip(2) + 1.0
+    after = mechanism(*changed, Mask(causal=True))
+    assert torch.equal(before[:, :, :7], after[:, :, :7])
+    assert not torch.equal(before[:, :, 7:], after[:, :, 7:])
+
+
+@pytest.mark.parametrize("case", [c for c in SAFE_CAUSAL if not c.kind.selects_one], ids=str)
+def test_the_past_is_reached_exactly_where_it_says(case: Case) -> None:
+    mechanism = case.build()
+    for t in (0, 5, 6, 22):
+        q, k, v = inputs(23, grad=True)
+        mechanism(q, k, v, Mask(causal=True))[:, :, t].sum().backward()
+        reached = (gradient(v).abs().amax((0, 1, 3)) > 0).nonzero()[:, 0]
+        assert reached.tolist() == mechanism.reaches(t, 23).tolist()
+
+
+@pytest.mark.parametrize("case", cases(lambda c: not c.kind.causal), ids=str)
+def test_a_mechanism_that_is_not_causal_reaches_everything_and_refuses_a_causal_mask(case: Case) -> None:
+    q, k, v = inputs(13, grad=True)
+    case.build()(q, k, v, Mask())[:, :, 6].sum().backward()
+    assert (gradient(v).abs().amax((0, 1, 3)) > 0).all()
+    with pytest.raises(ValueError, match="has no causal"):
+        case.build()(q, k, v, Mask(causal=True))
+
+
+@pytest.mark.parametrize("case", cases(lambda c: c.kind.selects_one), ids=str)
+def test_one_that_selects_reaches_exactly_one_key(case: Case) -> None:
+    q, k, v = inputs(13, grad=True)
+    out = case.build()(q, k, v, Mask(causal=True))
+    out[0, 0, 6].sum().backward()
+    reached = (gradient(v)[0, 0].abs().amax(-1) > 0).nonzero()[:, 0]
+    assert len(reached) == 1
+    assert reached.item() == (q[0, 0, 6] @ k[0, 0, :7].mT).argmax()
+    assert torch.equal(out[0, 0, 6], v[0, 0, reached.item()])
+
+
+@pytest.mark.parametrize("case", cases(lambda c: c.kind.unsafe and "renormalise" not in c.options), ids=str)
+def test_an_unsafe_mask_does_leak(case: Case) -> None:
+    mechanism = case.build()
+    q, k, v = inputs(13, grad=True)
+    before = mechanism(q, k, v, Mask(causal=True))
+    before[:, :, 6].square().sum().backward()
+    leaks = [gradient(x)[:, :, 7:].abs().max() for x in (k, v)]
+    assert max(leaks) > 1e-3
+    changed = [x.detach().clone() for x in (q, k, v)]
+    for x in changed:
+        x[:, :, 7:] += 1.0
+    assert (mechanism(*changed, Mask(causal=True)) - before)[:, :, :7].abs().max() > 1e-3
+
+
+def test_how_each_unsafe_mask_leaks() -> None:
+    """Through the denominator only keys leak, never values; with zero scores values leak and keys do not."""
+    for name, by_key, by_value in (("zero_after", True, False), ("zero_scores", False, True)):
+        q, k, v = inputs(13, grad=True)
+        mechanism = Case(name, {"unsafe": True}).build()
+        mechanism(q, k, v, Mask(causal=True))[:, :, 6].square().sum().backward()
+        assert bool(gradient(k)[:, :, 7:].abs().max() > 0) == by_key
+        assert bool(gradient(v)[:, :, 7:].abs().max() > 0) == by_value
+
+
+# --- padding, rows, documents, lengths ---
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("causal", [False, True], ids=["free", "causal"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_padding_changes_nothing(case: Case, causal: bool, side: str) -> None:
+    """Whatever stands in it, however long it is, on either side, each row gives what it gives alone."""
+    if causal and not case.kind.causal:
+        with pytest.raises(ValueError, match="has no causal"):
+            case.build()(*inputs(), Mask(causal=True))
+        return
+    mechanism = case.build()
+    lengths = [9, 17, 4, 1]
+    q, k, v = inputs(17, batch=4)
+    keys = lengths_mask(lengths, 17, side)
+    for x in (q, k, v):
+        x.masked_fill_(~keys[:, None, :, None], 1e6)
+    out = mechanism(q, k, v, Mask(causal=causal, keys=keys))
+    assert out.isfinite().all()
+    for row in range(4):
+        alone = [x[row : row + 1, :, keys[row]] for x in (q, k, v)]
+        close(out[row, :, keys[row]], mechanism(*alone, Mask(causal=causal))[0])
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_rows_of_a_batch_and_heads_without_parameters_are_independent(case: Case) -> None:
+    for name, mask in masks(case).items():
+        mechanism = case.build()
+        q, k, v = inputs(13, 13 + mask.prefix)
+        before = mechanism(q, k, v, mask)
+        for x in (q, k, v):
+            x[1, 0] += 1.0
+        after = mechanism(q, k, v, mask)
+        assert torch.equal(before[0], after[0]), name
+        assert torch.equal(before[1, 1], after[1, 1]), name
+        assert not torch.equal(before[1, 0], after[1, 0]), name
+
+
+@pytest.mark.parametrize("prefix", [0, 2])
+@pytest.mark.parametrize("causal", [False, True], ids=["free", "causal"])
+@pytest.mark.parametrize("case", able("segments"), ids=str)
+def test_packed_documents_equal_separate_runs(case: Case, causal: bool, prefix: int) -> None:
+    kind = case.kind
+    if (causal and not kind.causal) or (prefix and not kind.prefix):
+        with pytest.raises(ValueError, match="attention has no"):
+            case.build()(*inputs(13, 13 + prefix), Mask(causal=causal, prefix=prefix))
+        return
+    mechanism = case.build()
+    lengths = [5, 1, 11, 6]
+    q, k, v = inputs(23, 23 + prefix)
+    segments = segments_of(lengths, 2).clone()
+    segments[1] = segments_of([14, 9])[0]
+    out = mechanism(q, k, v, Mask(causal=causal, segments=segments, prefix=prefix))
+    for row, sizes in enumerate((lengths, [14, 9])):
+        start = 0
+        for size in sizes:
+            own = list(range(prefix)) + list(range(prefix + start, prefix + start + size))
+            alone = mechanism(
+                q[row : row + 1, :, start : start + size],
+                k[row : row + 1, :, own],
+                v[row : row + 1, :, own],
+                Mask(causal=causal, prefix=prefix),
+            )
+            close(out[row, :, start : start + size], alone[0])
+            start += size
+
+
+@pytest.mark.parametrize("case", able("segments"), ids=str)
+def test_packed_documents_with_padding_equal_separate_runs(case: Case) -> None:
+    mechanism = case.build()
+    q, k, v = inputs(13, batch=1)
+    keys = torch.ones(1, 13, dtype=torch.bool)
+    keys[:, [0, 1, 11, 12]] = False
+    mask = Mask(causal=case.kind.causal, segments=segments_of([6, 7]), keys=keys)
+    out = mechanism(q, k, v, mask)
+    for own in (slice(2, 6), slice(6, 11)):
+        alone = mechanism(q[:, :, own], k[:, :, own], v[:, :, own], Mask(causal=case.kind.causal))
+        close(out[:, :, own], alone)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 7, 48])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_length_works(case: Case, length: int) -> None:
+    for causal in {False, case.kind.causal}:
+        q, k, v = inputs(length, grad=True)
+        out = case.build()(q, k, v, Mask(causal=causal))
+        assert out.shape == q.shape
+        out.square().sum().backward()
+        for x in (q, k, v):
+            assert gradient(x).isfinite().all()
+
+
+@pytest.mark.parametrize("case", cases(lambda c: c.name != "linformer"), ids=str)
+def test_length_one_gives_its_own_value(case: Case) -> None:
+    q, k, v = inputs(1)
+    close(case.build()(q, k, v, Mask()), v)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_row_with_nothing_to_attend_gives_zeros_and_finite_gradients(case: Case) -> None:
+    for causal in {False, case.kind.causal}:
+        q, k, v = inputs(6, grad=True)
+        keys = torch.ones(2, 6, dtype=torch.bool)
+        keys[0] = False
+        mechanism = case.build()
+        out = mechanism(q, k, v, Mask(causal=causal, keys=keys))
+        assert out[0].abs().max() == 0
+        assert out[1].abs().min() > 0
+        out.square().sum().backward()
+        for x in (q, k, v, *mechanism.parameters()):
+            assert gradient(x).isfinite().all()
+        if case.kind.explicit_weights:
+            assert mechanism.weights(q, k, Mask(causal=causal, keys=keys))[0].abs().max() == 0
+
+
+# --- prefix and cache ---
+
+
+@pytest.mark.parametrize("case", able("prefix"), ids=str)
+def test_a_prefix_is_seen_by_every_query_and_padding_does_not_touch_it(case: Case) -> None:
+    if case.kind.selects_one:
+        return check_selected_prefix(case)
+    for causal in {False, case.kind.causal}:
+        mechanism = case.build()
+        q, k, v = inputs(13, 15, grad=True)
+        out = mechanism(q, k, v, Mask(causal=causal, keys=lengths_mask([9, 13], 13), prefix=2))
+        for t in range(9):
+            (reach,) = torch.autograd.grad(out[:, :, t].sum(), v, retain_graph=True)
+            assert (reach[:, :, :2].abs().amax(-1) > 0).all()
+    return None
+
+
+def check_selected_prefix(case: Case) -> None:
+    q, k, v = inputs(13, 15)
+    k[:, :, 1] = 50.0 * q[:, :, 6]
+    out = case.build()(q, k, v, Mask(causal=True, prefix=2))
+    assert torch.equal(out[:, :, 6], v[:, :, 1])
+
+
+@pytest.mark.parametrize(
+    "case", cases(lambda c: c.name not in ("linformer", "bigbird", "synthesizer")), ids=str
+)
+def test_without_causality_a_prefix_is_more_keys(case: Case) -> None:
+    mechanism = case.build()
+    q, k, v = inputs(13, 15)
+    close(mechanism(q, k, v, Mask(prefix=2)), mechanism(q, k, v, Mask()))
+
+
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("name", ["causal", "causal-padded-left", "causal-documents-padded", "causal-prefix"])
+@pytest.mark.parametrize("case", able("cache"), ids=str)
+def test_decoding_with_a_cache_equals_the_whole(case: Case, name: str, step: int) -> None:
+    if name not in masks(case):
+        assert not case.kind.prefix
+        return
+    mask = masks(case)[name]
+    mechanism = case.build()
+    q, k, v = inputs(13, 13 + mask.prefix)
+    whole = mechanism(q, k, v, mask)
+    real = torch.ones(2, 13, dtype=torch.bool) if mask.keys is None else mask.keys
+    for i in range(0, 13, step):
+        stop = min(i + step, 13)
+        part = replace(
+            mask,
+            offset=i,
+            keys=None if mask.keys is None else mask.keys[:, :stop],
+            segments=None if mask.segments is None else mask.segments[:, :stop],
+        )
+        end = stop + mask.prefix
+        out = mechanism(q[:, :, i:stop], k[:, :, :end], v[:, :, :end], part)
+        close(real_rows(out, real[:, i:stop]), real_rows(whole[:, :, i:stop], real[:, i:stop]))
+
+
+@pytest.mark.parametrize("case", cases(lambda c: c.kind.unsafe), ids=str)
+def test_an_unsafe_mask_cannot_decode_and_says_so(case: Case) -> None:
+    assert not case.kind.cache
+    q, k, v = inputs(1, 13)
+    with pytest.raises(ValueError, match="has no cache"):
+        case.build()(q, k, v, Mask(causal=True, offset=12))
+
+
+# --- gradients and weights ---
+
+
+def differentiable(case: Case) -> bool:
+    """A straight-through gradient is not the function's: it has its own test."""
+    return not case.options.get("straight_through")
+
+
+@pytest.mark.parametrize("case", cases(differentiable), ids=str)
+def test_gradients_agree_with_finite_differences(case: Case) -> None:
+    mechanism = case.build()
+    for name, mask in masks(case).items():
+        q, k, v = inputs(13, 13 + mask.prefix, grad=True)
+        wanted = (q, k, v, *mechanism.parameters())
+        assert torch.autograd.gradcheck(
+            lambda q, k, v, *_, mask=mask: mechanism(q, k, v, mask), wanted, fast_mode=True
+        ), name
+
+
+@pytest.mark.parametrize("case", cases(differentiable), ids=str)
+def test_every_single_gradient_agrees_with_finite_differences(case: Case) -> None:
+    mechanism = case.build()
+    q, k, v = (x[:1, :, :4].detach().requires_grad_() for x in inputs(4))
+    mask = Mask(causal=case.kind.causal)
+    assert torch.autograd.gradcheck(lambda q, k, v: mechanism(q, k, v, mask), (q, k, v))
+
+
+@pytest.mark.parametrize("case", able("bias"), ids=str)
+def test_a_bias_is_added_to_the_scores_and_trained(case: Case) -> None:
+    if not differentiable(case):
+        return
+    mechanism = case.build()
+    for rows in (1, 2):
+        q, k, v = inputs(5, grad=True)
+        bias = torch.randn(rows, 2, 5, 5, dtype=torch.float64, requires_grad=True)
+        mask = Mask(causal=True, keys=lengths_mask([3, 5], 5))
+        out = mechanism(q, k, v, mask, bias)
+        assert not torch.allclose(out, mechanism(q, k, v, mask))
+        close(out, mechanism(q, k, v, mask, bias.detach()))
+        shifted = mechanism(q, k, v, mask, torch.full_like(bias, 3.0))
+        if case.name == "zero_scores":
+            assert not torch.allclose(shifted, mechanism(q, k, v, mask))
+        else:
+            close(shifted, mechanism(q, k, v, mask))
+        assert torch.autograd.gradcheck(
+            lambda q, k, v, bias, mask=mask: mechanism(q, k, v, mask, bias), (q, k, v, bias), fast_mode=True
+        )
+
+
+@pytest.mark.parametrize("case", cases(lambda c: c.kind.exact_zero_gradient), ids=str)
+def test_the_gradient_of_q_and_k_is_exactly_zero_or_that_of_softmax(case: Case) -> None:
+    q, k, v = inputs(13, grad=True)
+    mask = Mask(causal=True, keys=lengths_mask([9, 13], 13, "left"))
+    upstream = torch.randn(q.shape, dtype=q.dtype)
+    got = torch.autograd.grad(case.build()(q, k, v, mask), (q, k, v), upstream)
+    if case.options.get("straight_through"):
+        soft = torch.autograd.grad(Case("softmax").build()(q, k, v, mask), (q, k), upstream)
+        close(got[0], soft[0])
+        close(got[1], soft[1])
+    else:
+        assert got[0].abs().max() == 0
+        assert got[1].abs().max() == 0
+    assert got[2].abs().max() > 0
+
+
+@pytest.mark.parametrize("case", cases(lambda c: not c.kind.exact_zero_gradient), ids=str)
+def test_the_gradient_of_q_is_not_zero(case: Case) -> None:
+    q, k, v = inputs(13, grad=True)
+    case.build()(q, k, v, Mask()).square().sum().backward()
+    assert gradient(q).abs().amax((0, 1, 3)).min() > 0
+
+
+@pytest.mark.parametrize("case", able("explicit_weights"), ids=str)
+def test_weights_sum_to_one_and_give_the_output(case: Case) -> None:
+    mechanism = case.build()
+    for name, mask in masks(case).items():
+        q, k, v = inputs(13, 13 + mask.prefix)
+        real = torch.ones(2, 13, dtype=torch.bool) if mask.keys is None else mask.keys
+        weights = mechanism.weights(q, k, mask)
+        close(real_rows(weights @ v, real), real_rows(mechanism(q, k, v, mask), real))
+        total = real_rows(weights.sum(-1, keepdim=True), real)
+        if case.name == "zero_after" and mask.causal and not case.options.get("renormalise"):
+            assert total.min() < 0.9, name
+        else:
+            close(total, torch.ones_like(total))
+
+
+@pytest.mark.parametrize("case", able("explicit_weights"), ids=str)
+def test_weights_and_output_have_the_same_gradient(case: Case) -> None:
+    mechanism = case.build()
+    for mask in masks(case).values():
+        q, k, v = inputs(13, 13 + mask.prefix, grad=True)
+        real = torch.ones(2, 13, dtype=torch.bool) if mask.keys is None else mask.keys
+        upstream = torch.randn(q.shape, dtype=q.dtype) * real[:, None, :, None]
+        wanted = (q, k, v, *mechanism.parameters())
+        whole = torch.autograd.grad(mechanism(q, k, v, mask), wanted, upstream, allow_unused=True)
+        dense = torch.autograd.grad(mechanism.weights(q, k, mask) @ v, wanted, upstream, allow_unused=True)
+        for a, b in zip(whole, dense, strict=True):
+            close(torch.zeros(()) if a is None else a, torch.zeros(()) if b is None else b)
+
+
+@pytest.mark.parametrize("case", cases(lambda c: not c.kind.explicit_weights), ids=str)
+def test_a_mechanism_without_weights_says_so(case: Case) -> None:
+    q, k, _ = inputs()
+    with pytest.raises(ValueError, match="never makes its attention weights"):
+        case.build().weights(q, k, Mask())
+
+
+# --- scale, dropout, state, refusals ---
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_scale_is_honoured(case: Case) -> None:
+    """A scale of four times as much is a query and a key of twice as much, where scores are their product."""
+    q, k, v = inputs(13)
+    mechanism, sharper = case.build(scale=0.25), case.build(scale=1.0)
+    assert case.build().scale == 0.5
+    causal = Mask(causal=case.kind.causal)
+    if case.name in ("additive", "synthesizer"):
+        with torch.no_grad():
+            mechanism.w2.mul_(4.0)
+        close(mechanism(q, k, v, causal), sharper(q, k, v, causal))
+    else:
+        close(mechanism(2.0 * q, 2.0 * k, v, causal), sharper(q, k, v, causal))
+    if not case.kind.selects_one:
+        assert not torch.allclose(case.build(scale=0.25)(q, k, v, causal), sharper(q, k, v, causal))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_dropout_keeps_the_mean_and_is_off_in_evaluation(case: Case) -> None:
+    mechanism = case.build(dropout=0.25)
+    q, k, v = (x[:1].repeat(4000, 1, 1, 1) for x in inputs(5))
+    mask = Mask(causal=case.kind.causal)
+    torch.manual_seed(3)
+    out = mechanism(q, k, v, mask)
+    plain = case.build()(q[:1], k[:1], v[:1], mask)
+    spread = out.std(0, keepdim=True)
+    assert spread.min() > 0
+    # 160 means, each within six standard errors.
+    assert ((out.mean(0, keepdim=True) - plain).abs() < 6.0 * spread / 4000**0.5).all()
+    torch.manual_seed(3)
+    assert torch.equal(out, mechanism(q, k, v, mask))
+    close(mechanism.eval()(q[:1], k[:1], v[:1], mask), plain)
+
+
+@pytest.mark.parametrize("case", cases(differentiable), ids=str)
+def test_dropout_is_the_same_in_the_backward_pass(case: Case) -> None:
+    mechanism = case.build(dropout=0.3)
+    for mask in masks(case).values():
+        q, k, v = inputs(13, 13 + mask.prefix, grad=True)
+
+        def seeded(q: Tensor, k: Tensor, v: Tensor, mask: Mask = mask) -> Tensor:
+            torch.manual_seed(11)
+            return mechanism(q, k, v, mask)  # type: ignore[no-any-return]
+
+        assert torch.autograd.gradcheck(seeded, (q, k, v), fast_mode=True)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_saved_state_gives_the_same_function(case: Case) -> None:
+    q, k, v = inputs()
+    first = case.build()
+    torch.manual_seed(99)
+    second = type(first)(n_heads=2, d_head=4, max_len=48, **case.options).double()
+    second.load_state_dict(first.state_dict())
+    mask = Mask(causal=case.kind.causal)
+    assert torch.equal(first(q, k, v, mask), second(q, k, v, mask))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_a_mechanism_lacks_is_refused_and_what_it_claims_works(case: Case) -> None:
+    q, k, v = inputs(5)
+    asked = {
+        "causal": Mask(causal=True),
+        "segments": Mask(segments=segments_of([2, 3], 2)),
+        "prefix": Mask(prefix=1),
+        "cache": Mask(offset=2),
+    }
+    for capability, mask in asked.items():
+        rows = 3 if capability == "cache" else 4 if capability == "prefix" else 5
+        if getattr(case.kind, capability):
+            assert case.build()(q[:, :, :rows], k, v, mask).shape == (2, 2, rows, 4)
+        else:
+            with pytest.raises(ValueError, match=f"{case.name} attention has no {capability}"):
+                case.build()(q[:, :, :rows], k, v, mask)
+    bias = torch.zeros(1, 2, 5, 5, dtype=torch.float64)
+    if case.kind.bias:
+        close(case.build()(q, k, v, Mask(), bias), case.build()(q, k, v, Mask()))
+    else:
+        with pytest.raises(ValueError, match="has no bias"):
+            case.build()(q, k, v, Mask(), bias)
+    if case.kind.cross:
+        assert case.build()(q, *inputs(9)[1:], Mask()).shape == q.shape
+        assert case.build()(*inputs(9)[:1], k, v, Mask()).shape == (2, 2, 9, 4)
+    else:
+        with pytest.raises(ValueError, match="9 queries from position 0 on, but only 5 keys"):
+            case.build()(*inputs(9)[:1], k, v, Mask())
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_masks_of_the_wrong_length_are_refused(case: Case) -> None:
+    q, k, v = inputs(5)
+    with pytest.raises(ValueError, match=r"mask\.keys is for 4 keys, but there are 5"):
+        case.build()(q, k, v, Mask(keys=torch.ones(2, 4, dtype=torch.bool)))
+    if case.kind.segments:
+        with pytest.raises(ValueError, match=r"mask\.segments is for 4 positions, but there are 5"):
+            case.build()(q, k, v, Mask(segments=torch.zeros(2, 4)))
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_tells_its_paper_cost_and_capabilities(name: str) -> None:
+    kind = MECHANISMS[name]
+    assert kind.name == name
+    assert kind.__name__.lower() == name.replace("_", "")
+    assert kind.__module__ == f"heedful.attention.{name}"
+    assert kind.paper
+    assert kind.cost
+    assert kind.__doc__
+    assert all(isinstance(getattr(kind, c), bool) for c in CAPABILITIES)
+
+
+def test_no_unsafe_mechanism_is_ever_recommended() -> None:
+    assert able_names("causal") == ["softmax", "argmax", "additive", "bigbird", "performer", "synthesizer"]
+    assert "linformer" in able_names("cross")
+
+
+@pytest.mark.parametrize("shared", ["q=k", "q=k=v"])
+@pytest.mark.parametrize("case", cases(differentiable), ids=str)
+def test_shared_projections_get_the_sum_of_gradients(case: Case, shared: str) -> None:
+    """One tensor as q and k (or as all three), as shared projections give."""
+    mechanism = case.build()
+    mask = Mask(causal=case.kind.causal)
+    x, _, v = inputs(7, grad=True)
+    one = mechanism(x, x, x if shared == "q=k=v" else v, mask)
+    (got,) = torch.autograd.grad(one.square().sum(), x)
+    parts = [x.detach().clone().requires_grad_() for _ in range(3)]
+    apart = mechanism(parts[0], parts[1], parts[2] if shared == "q=k=v" else v, mask)
+    wanted = torch.autograd.grad(apart.square().sum(), parts, allow_unused=True)
+    close(got, sum((g for g in wanted if g is not None), torch.zeros_like(x)))
