@@ -19,8 +19,7 @@ from heedful.errors import UserError
 from heedful.methods import Method, read_adapter, why_not_peft, write_adapter
 from heedful.models import Classifier, load
 
-peft = pytest.importorskip("peft", reason="peft is part of the extra `bench`")
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:peft", "ignore::DeprecationWarning")
+pytestmark = pytest.mark.needs("peft")
 TOLERANCE = 1e-5
 LORA: list[dict[str, Any]] = [
     {"rank": 2},
@@ -30,13 +29,19 @@ LORA: list[dict[str, Any]] = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def peft() -> Any:
+    """The oracle; it is part of the extra `bench`."""
+    return pytest.importorskip("peft")
+
+
 def base(oracle: Oracle, folder: Path) -> Path:
     """A pretrained body as transformers writes it, without a classifier's head."""
     oracle.make(None).save_pretrained(folder)
     return folder
 
 
-def adapted(folder: Path, method: Method, pooler: bool = True, **options: Any) -> Classifier:
+def adapted(folder: Path, method: Method, **options: Any) -> Classifier:
     """Our classifier with random numbers in everything that the method trains."""
     torch.manual_seed(2)
     model = load(folder, head="classify", n_classes=3, **options)
@@ -48,13 +53,16 @@ def adapted(folder: Path, method: Method, pooler: bool = True, **options: Any) -
     return model
 
 
-def in_peft(folder: Path, adapter: Path, oracle: Oracle) -> tuple[Any, Tensor]:
-    """The adapter as peft loads it on a classifier with another head, and its logits."""
+def in_peft(folder: Path, adapter: Path, oracle: Oracle) -> Tensor:
+    """The logits of the adapter as peft loads it, on a classifier with another head."""
+    from peft import PeftModel
+
     torch.manual_seed(9)
     model = hf.AutoModelForSequenceClassification.from_pretrained(folder, num_labels=3)
-    loaded = peft.PeftModel.from_pretrained(model, adapter).eval()
+    loaded = PeftModel.from_pretrained(model, adapter).eval()
     with torch.no_grad():
-        return loaded, loaded(**batch(oracle)).logits
+        logits: Tensor = loaded(**batch(oracle)).logits
+    return logits
 
 
 def assert_peft_agrees(
@@ -66,7 +74,7 @@ def assert_peft_agrees(
     assert write_adapter(model, method, adapter, str(folder)) is None
     with torch.no_grad():
         ours = model(**batch(oracle))
-    _, theirs = in_peft(folder, adapter, oracle)
+    theirs = in_peft(folder, adapter, oracle)
     assert ours.std() > 0.01
     assert (ours - theirs).abs().max() <= TOLERANCE
 
@@ -132,7 +140,7 @@ def test_t5_names_its_head_and_gpt2_folds_its_projections(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("oracle", [BERT, GPT2, T5], ids=lambda o: o.name)
-def test_we_read_what_peft_trained(oracle: Oracle, tmp_path: Path) -> None:
+def test_we_read_what_peft_trained(oracle: Oracle, peft: Any, tmp_path: Path) -> None:
     folder = base(oracle, tmp_path / "base")
     targets = {"bert": ["query", "value"], "gpt2": ["c_attn"], "t5": ["q", "v"]}[oracle.name]
     save = ["classification_head"] if oracle is T5 else None
@@ -193,7 +201,7 @@ def test_a_head_that_transformers_lacks_is_the_reason(tmp_path: Path) -> None:
     assert "another head than one linear layer" in str(why_not_peft(model, method))
 
 
-def test_why_peft_has_no_prompt_for_gpt2_is_true(tmp_path: Path) -> None:
+def test_why_peft_has_no_prompt_for_gpt2_is_true(peft: Any, tmp_path: Path) -> None:
     folder = base(GPT2, tmp_path / "base")
     model = hf.AutoModelForSequenceClassification.from_pretrained(folder, num_labels=3)
     config = peft.PromptTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=4)

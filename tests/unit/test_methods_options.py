@@ -162,6 +162,24 @@ def test_a_formula_counts_sides_that_are_multiples_of_d() -> None:
     assert polynomial([(7,)], 384) == "7"
     assert polynomial([(384, 384)], 384) == "d^2"
     assert polynomial([(30522, 384)], 384) == "30,522 d"
+    assert polynomial([(6, 2, 12, 16, 32)], 384) == "192 d"
+
+
+@pytest.mark.needs("minilm")
+@pytest.mark.parametrize(("name", "formula"), [("head", "2 d + 2 = 770"), ("prompt", "130 d + 2 = 49,922")])
+def test_minilm_has_the_counts_of_the_course(name: str, formula: str) -> None:
+    method = make(name)
+    model = load("minilm", head="classify", head_form=method.default_head_form)
+    method.attach(model)
+    assert method.formula(model) == formula
+
+
+def test_a_family_without_a_table_is_written_in_our_form(tmp_path: Path) -> None:
+    model = tiny("modern-gpt")
+    method = make("lora")
+    method.attach(model)
+    reason = write_adapter(model, method, tmp_path / "adapter", "modern-gpt")
+    assert reason == "peft's format is written for bert, distilbert, roberta, gpt2, t5, not for heedful"
 
 
 def test_reading_what_is_no_adapter_says_so(tmp_path: Path) -> None:

@@ -8,11 +8,16 @@ from collections.abc import Iterable
 
 
 def polynomial(shapes: Iterable[tuple[int, ...]], d: int) -> str:
-    """The sum of the sizes of tensors: a side that is k times d counts as k d, any other as a number."""
+    """The sum of the sizes of tensors: a side that is k times d counts as k d, any other as a number.
+
+    Where only several sides together are, as heads and their width, these count as k d.
+    """
     coefficients: Counter[int] = Counter()
     for shape in shapes:
-        wide = [side for side in shape if side and side % d == 0]
-        coefficients[len(wide)] += math.prod(shape) // d ** len(wide)
+        power = sum(side % d == 0 for side in shape)
+        if power == 0 and len(shape) > 1 and math.prod(shape) % d == 0:
+            power = 1
+        coefficients[power] += math.prod(shape) // d**power
     terms = [term(coefficients[power], power) for power in sorted(coefficients, reverse=True)]
     return " + ".join(terms) or "0"
 

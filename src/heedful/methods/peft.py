@@ -34,9 +34,15 @@ def why_not_peft(model: Trainee, method: Method) -> str | None:
     """Why peft cannot hold this adapter, in one line; None when it can."""
     if not isinstance(method, Lora | Prefix | Prompt):
         return f"peft has no {method.name}; the whole model can be exported"
+    if model.config.family not in checkpoints.FAMILIES:
+        return (
+            f"peft's format is written for {', '.join(checkpoints.FAMILIES)}, not for {model.config.family}"
+        )
     reason = checkpoints.why_not(model)
     if reason is not None:
         return f"peft acts on a transformers class: {reason}"
+    if model.config.family not in checkpoints.FAMILIES:
+        return f"the names of {model.config.family} in peft are in none of heedful's tables"
     if model.kind not in TASKS or (model.kind != "classify" and head_names(model)):
         return f"peft does not keep the new head of a {model.kind} model"
     if isinstance(method, Lora):
