@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful import __version__
 from heedful.checkpoints.files import write_folder
-from heedful.checkpoints.load import FAMILIES, OWN, head_of, own_tensors
+from heedful.checkpoints.load import OWN, family_of, head_of, own_tensors
 from heedful.errors import UserError
 from heedful.models import Classifier, Model
 
@@ -18,9 +18,9 @@ from heedful.models import Classifier, Model
 def why_not(model: Model) -> str | None:
     """Why transformers has no class that computes this model; None when it has one."""
     config, head = model.config, head_of(model)
-    if config.family not in FAMILIES:
+    family = family_of(model)
+    if family is None:
         return "it is of a form that transformers has no class for"
-    family = FAMILIES[config.family]
     if head not in family.classes:
         return f"transformers' {family.name} has no {head} head"
     if isinstance(model, Classifier) and model.form == "linear" and config.family not in ("bert",):
@@ -62,9 +62,10 @@ def write(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
 def their_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Configuration and tensors as the family's transformers class names them."""
     config, head = model.config, head_of(model)
-    family = FAMILIES[config.family]
+    family = family_of(model)
+    assert family is not None
     prefix, body_prefix = family.prefixes[head], "" if head is None else "body."
-    ours = dict(model.named_parameters())
+    ours = own_tensors(model)
     body = {name.removeprefix(body_prefix): t for name, t in ours.items() if name.startswith(body_prefix)}
     tensors = {prefix + row.theirs: row.write(body) for row in family.rows(config)}
     for row in family.heads.get(head or "", []):
@@ -86,6 +87,9 @@ def own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "head": head_of(model),
         "heedful": model.config.to_dict(),
     }
+    family = family_of(model)
+    if family is not None:
+        config |= family.own_facts()
     if isinstance(model, Classifier):
         config |= {"head_form": model.form, "labels": model.labels}
     return config, own_tensors(model)
@@ -95,8 +99,9 @@ def card(model: Model, reason: str | None, source: str) -> str:
     """A model card: what this is and how to load it."""
     config, head = model.config, head_of(model)
     count = sum(p.numel() for p in model.parameters())
-    if reason is None:
-        name = FAMILIES[config.family].classes[head]
+    family = family_of(model)
+    if reason is None and family is not None:
+        name = family.classes[head]
         use = f"from transformers import {name}\nmodel = {name}.from_pretrained(FOLDER)"
     else:
         use = f"import heedful\nmodel = heedful.models.load(FOLDER, head={head!r})"

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention import parse
+from heedful.checkpoints import hub_folders as hub
 from heedful.checkpoints.bert import BERT, ROBERTA
 from heedful.checkpoints.distilbert import DISTILBERT
 from heedful.checkpoints.files import LEGACY_PATTERNS, read_json, read_tensors
@@ -83,9 +84,13 @@ def load(
     tensors = read_tensors(folder)
     if theirs.get("model_type") == OWN:
         return load_own(name, folder, theirs, tensors, head, n_classes, changes)
-    family = find_family(theirs, folder)
-    config = apply_changes(family.read_config(theirs, str(folder / "config.json")), changes, name)
-    model = load_family(name, folder, family, config, tensors, head, n_classes, head_form)
+    if theirs.get("model_type") not in FAMILIES and hub.knows(theirs.get("model_type")):
+        model, *found = hub.read(folder, theirs, tensors, head, n_classes, head_form, changes)
+        finish(model, LoadReport(name, folder, *found))
+    else:
+        family = find_family(theirs, folder)
+        config = apply_changes(family.read_config(theirs, str(folder / "config.json")), changes, name)
+        model = load_family(name, folder, family, config, tensors, head, n_classes, head_form)
     labels = theirs.get("id2label")
     if isinstance(model, Classifier) and isinstance(labels, dict) and len(labels) == model.n_classes:
         model.labels = [str(label) for _, label in sorted(labels.items(), key=lambda item: int(item[0]))]
@@ -94,15 +99,28 @@ def load(
 
 def find_family(theirs: Mapping[str, Any], folder: Path) -> Family:
     """The family a config.json names."""
-    known = ", ".join(FAMILIES)
     model_type = theirs.get("model_type")
     if model_type is None:
+        known = ", ".join(FAMILIES)
         raise UserError(f'{folder / "config.json"}: has no "model_type"; known families: {known}')
     if model_type not in FAMILIES:
-        raise UserError(
-            f'{folder / "config.json"}: family "{model_type}" is not known; known families: {known}'
-        )
+        raise strange_family(model_type, folder)
     return FAMILIES[model_type]
+
+
+def strange_family(model_type: object, folder: Path) -> UserError:
+    """Nobody here has this family; say who might."""
+    more = "" if hub.installed() else "; pip install 'heedful[hub]' brings those of transformers"
+    return UserError(
+        f'{folder / "config.json"}: family "{model_type}" is not known; '
+        f"known families: {', '.join(FAMILIES)}{more}"
+    )
+
+
+def family_of(model: Model) -> Family | None:
+    """The table that a model is read and written with; one from the Hub brings its own."""
+    own: Family | None = getattr(model, "table", None)
+    return own or FAMILIES.get(model.config.family)
 
 
 def apply_changes(config: TransformerConfig, changes: Mapping[str, Any], name: str) -> TransformerConfig:
@@ -222,10 +240,15 @@ def load_own(
     """A folder that heedful wrote, for a model that transformers has no class for."""
     if not isinstance(theirs.get("heedful"), dict):
         raise UserError(f'{folder / "config.json"}: has no "heedful" section')
-    config = apply_changes(TransformerConfig.from_dict(theirs["heedful"]), changes, name)
     labels = theirs.get("labels") if isinstance(theirs.get("labels"), list) else None
-    n = n_classes or (len(labels) if labels else 2)
-    model = build(config, head, n, theirs.get("head_form", "family"))
+    n, form = n_classes or (len(labels) if labels else 2), theirs.get("head_form", "family")
+    if isinstance(theirs.get("hub"), dict):
+        if not hub.knows(theirs["hub"].get("model_type")):
+            raise strange_family(theirs["hub"].get("model_type"), folder)
+        model, *_ = hub.build(theirs["hub"], head, n, form, changes)
+    else:
+        config = apply_changes(TransformerConfig.from_dict(theirs["heedful"]), changes, name)
+        model = build(config, head, n, form)
     parameters = own_tensors(model)
     body_prefix = "" if theirs.get("head") is None else "body."
     same_head = head == theirs.get("head") and (labels is None or n == len(labels))

@@ -167,6 +167,10 @@ class Family:
             self.finish_write(theirs, config)
         return theirs
 
+    def own_facts(self) -> dict[str, Any]:
+        """What a model saved in our own form needs besides our configuration: nothing, in native families."""
+        return {}
+
     def why_not(self, config: TransformerConfig) -> str | None:
         """Why transformers' class cannot compute this model, or None: the table read both ways tells."""
         try:
