@@ -11,10 +11,18 @@ from torch.utils.checkpoint import checkpoint
 from heedful.attention.documents import apart
 from heedful.attention.dropout import dropout
 from heedful.attention.mask import Mask
+from heedful.errors import UserError
 
 CAPABILITIES = ("causal", "cross", "bias", "explicit_weights", "prefix", "segments", "cache")
 WEIGHTS = 1 << 24
 """Weights made at once by the default `attend`: 64 MiB of float32."""
+
+
+def at_least(least: int, **numbers: int) -> None:
+    """Refuse an option below its least sensible value."""
+    for name, number in numbers.items():
+        if number < least:
+            raise UserError(f"attention: {name} is at least {least}, not {number}")
 
 
 class Mechanism(nn.Module):
@@ -52,6 +60,8 @@ class Mechanism(nn.Module):
         self, *, n_heads: int, d_head: int, max_len: int, scale: float | None = None, dropout: float = 0.0
     ) -> None:
         super().__init__()
+        if not 0.0 <= dropout < 1.0:
+            raise UserError(f"{self.name} attention: dropout is from 0 to below 1, not {dropout:g}")
         self.n_heads, self.d_head, self.max_len = n_heads, d_head, max_len
         self.scale = d_head**-0.5 if scale is None else scale
         self.dropout = dropout

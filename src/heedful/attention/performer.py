@@ -9,7 +9,7 @@ from heedful.attention.dropout import dropout as drop
 from heedful.attention.favor import Favor
 from heedful.attention.features import FeatureMap, Kind, draw
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism
+from heedful.attention.mechanism import Mechanism, at_least
 from heedful.errors import UserError
 
 
@@ -47,10 +47,9 @@ class Performer(Mechanism):
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
         if self.scale <= 0:
             raise UserError(f"performer attention: scale is above 0, not {self.scale:g}")
-        if features < 1 or (kind != "positive" and features % 2):
-            raise UserError(
-                f"performer attention: features is at least 1, and even unless positive, not {features}"
-            )
+        at_least(1, features=features)
+        if kind != "positive" and features % 2:
+            raise UserError(f"performer attention: {kind} features come in pairs, so not {features} of them")
         self.features, self.kind, self.orthogonal = features, kind, orthogonal
         self.register_buffer(
             "directions", torch.empty(features if kind == "positive" else features // 2, d_head)

@@ -51,7 +51,8 @@ class ZeroAfter(Mechanism):
         weights = weights * past
         if not self.renormalise:
             return weights
-        return weights / weights.sum(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
+        total = weights.sum(-1, keepdim=True)
+        return weights / total.masked_fill(total == 0.0, float("inf"))
 
 
 def past_only(mask: Mask, t: int, s: int, device: torch.device) -> Tensor | None:

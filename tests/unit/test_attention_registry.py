@@ -1,0 +1,89 @@
+"""Mechanisms by name: options come from the constructor, mistakes get one line."""
+
+from __future__ import annotations
+
+import pytest
+
+from heedful.attention import MECHANISMS, able, make, options, parse
+from heedful.errors import UserError
+
+SIZES = {"n_heads": 2, "d_head": 4, "max_len": 16}
+
+
+def test_an_unknown_mechanism_lists_the_nearest() -> None:
+    with pytest.raises(UserError, match='unknown attention "perfomer"; did you mean "performer"'):
+        make("perfomer", **SIZES)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_an_unknown_option_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(UserError, match=f'{name} attention has no option "colour"') as error:
+        make(name, **SIZES, colour=3)
+    for option in options(name):
+        assert option in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        ("performer", {"features": "many"}, "features takes int, not 'many'"),
+        ("performer", {"kind": "sines"}, "kind is one of positive, hyperbolic, trigonometric, not 'sines'"),
+        ("performer", {"orthogonal": 1}, "orthogonal takes bool, not 1"),
+        ("performer", {"features": 5, "kind": "trigonometric"}, "trigonometric features come in pairs, so not 5"),
+        ("performer", {"features": 0}, "features is at least 1"),
+        ("performer", {"scale": 0.0}, "scale is above 0, not 0"),
+        ("linformer", {"rank": 0}, "rank is at least 1, not 0"),
+        ("linformer", {"share": "layers"}, "share is one of nothing, heads, all"),
+        ("bigbird", {"window": 2}, "window is an odd number of blocks, not 2"),
+        ("bigbird", {"block": 0}, "block is at least 1, not 0"),
+        ("additive", {"d_hidden": 0}, "d_hidden is at least 1, not 0"),
+        ("synthesizer", {"d_hidden": -1}, "d_hidden is at least 1, not -1"),
+        ("softmax", {"dropout": 1.5}, "dropout is from 0 to below 1, not 1.5"),
+    ],
+)
+def test_a_wrong_value_is_told_in_one_line(name: str, given: dict[str, object], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        make(name, **SIZES, **given)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", [n for n, kind in MECHANISMS.items() if kind.unsafe])
+def test_an_unsafe_mask_is_built_only_by_someone_who_says_so(name: str) -> None:
+    with pytest.raises(UserError, match=f"{name} attention leaks the future into the past"):
+        make(name, **SIZES)
+    with pytest.raises(UserError, match="unsafe=True"):
+        make(name, **SIZES, unsafe=False)
+    assert make(name, **SIZES, unsafe=True).unsafe
+
+
+def test_a_specification_is_read_by_the_declared_types() -> None:
+    assert parse("softmax") == ("softmax", {})
+    name, given = parse("performer:features=64,kind=trigonometric,orthogonal=false,seed=none,scale=0.5")
+    assert name == "performer"
+    assert given == {
+        "features": 64,
+        "kind": "trigonometric",
+        "orthogonal": False,
+        "seed": None,
+        "scale": 0.5,
+    }
+    assert make(name, **SIZES, **given).features == 64
+    for spec, message in (
+        ("performer:features", "is not option=value"),
+        ("performer:sides=3", 'has no option "sides"'),
+        ("performer:features=x", "features takes int"),
+    ):
+        with pytest.raises(UserError, match=message):
+            parse(spec)
+
+
+def test_every_option_is_kept_and_none_is_lost_on_the_way() -> None:
+    for name in MECHANISMS:
+        assert {"scale", "dropout"} <= set(options(name))
+        assert not {"n_heads", "d_head", "max_len", "self"} & set(options(name))
+
+
+def test_who_can_do_what() -> None:
+    assert able("causal", "bias") == ["softmax", "argmax", "additive", "synthesizer"]
+    assert able("prefix", "cache") == ["softmax", "argmax", "additive", "bigbird", "performer"]
