@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from heedful.data import Tokens
 from heedful.data.batches import Batches
 from heedful.progress import progress
 
@@ -30,13 +31,15 @@ class Inputs:
     examples: int
     tokens: int
     """Real tokens, padding not counted."""
+    divisors: Mapping[str, float] | None = None
+    """What the sums are divided by, over the whole step, where that is not the counts (class weights)."""
 
     def to(self, device: torch.device) -> Inputs:
         """The same on another device."""
         if device.type == "cpu":
             return self
         moved = {name: tensor.to(device, non_blocking=True) for name, tensor in self.tensors.items()}
-        return Inputs(moved, self.counts, self.examples, self.tokens)
+        return replace(self, tensors=moved)
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Losses:
     """Sums over the micro-batch, one a part; the loop divides by the counts of the whole step."""
 
     sums: Mapping[str, Tensor]
-    right: int | None = None
+    right: int | Tensor | None = None
     """Examples (or tokens) predicted right while training."""
 
 
@@ -71,6 +74,8 @@ class Objective(ABC):
     """The parts of the loss and their weights."""
     first_steps: int = 0
     """Steps before the first epoch that `prepare` fills by itself (pretraining before the task)."""
+    threads: int | None = None
+    """So many threads are enough for a step; None: as many as there are."""
 
     @abstractmethod
     def train_lengths(self) -> Ints:
@@ -93,9 +98,37 @@ class Objective(ABC):
     def splits(self) -> Sequence[str]:
         """The splits that can be scored."""
 
+    def weights_at(self, step: int) -> Mapping[str, float]:
+        """The weights of the parts at a step."""
+        return self.weights
+
+    def content(self) -> str:
+        """Name the data that is learnt from, so that a resume on other data is refused."""
+        return ""
+
+    def train_ids(self) -> Ints | None:
+        """The token ids that occur while training, where that is known and not all of them."""
+        return None
+
     def facts(self) -> Mapping[str, Any]:
         """Facts for the run's log: rows, truncation."""
         return {}
+
+
+def padded(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, npt.NDArray[np.bool_], Ints | None]:
+    """Ids, mask and types [b, t] of some texts, padded on the right, without a loop over the texts.
+
+    Types are None where there are none to tell apart.
+    """
+    starts = tokens.offsets[rows]
+    lengths = tokens.offsets[rows + 1] - starts
+    along = np.arange(lengths.max(initial=0))
+    mask = along < lengths[:, None]  # [b, t]
+    places = np.where(mask, starts[:, None] + along, 0)
+    ids = np.where(mask, np.asarray(tokens.ids)[places], pad_id).astype(np.int64, copy=False)
+    if tokens.all_types is None:
+        return ids, mask, None
+    return ids, mask, np.where(mask, np.asarray(tokens.all_types)[places], 0).astype(np.int64)
 
 
 def in_length_order(lengths: Ints, tokens: int = EVALUATION_TOKENS, label: str = "") -> Iterator[Ints]:

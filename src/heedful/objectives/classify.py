@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, Literal
 
 import numpy as np
@@ -11,13 +12,23 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heedful.data import Task, Tokens, tokenize
-from heedful.data.batches import collate
 from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.objectives.base import Evaluation, Floats, Inputs, Ints, Losses, Objective, in_length_order
+from heedful.objectives.base import (
+    Evaluation,
+    Floats,
+    Inputs,
+    Ints,
+    Losses,
+    Objective,
+    in_length_order,
+    padded,
+)
 from heedful.text import Tokenizer
 
 ClassWeights = Literal["none", "balanced"]
+PART = 4096
+"""Texts that are looked at together."""
 
 
 def balanced_rows(labels: Ints, count: int, seed: int) -> Ints:
@@ -99,11 +110,19 @@ class Classify(Objective):
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
         """Texts of any split, padded to the longest."""
-        tokens = self.tokens[split]
-        types = [tokens.types(int(i)) for i in rows] if self.with_types else None
-        labels = self.labels[split][rows].tolist()
-        batch = collate([tokens[int(i)] for i in rows], pad_id=self.pad_id, types=types, labels=labels)
-        return Inputs(batch.tensors(), {"classify": len(rows)}, len(rows), int(batch.mask.sum()))
+        ids, mask, types = padded(self.tokens[split], rows, self.pad_id)
+        tensors = {"ids": torch.from_numpy(ids), "mask": torch.from_numpy(mask)}
+        if self.with_types and types is not None:
+            tensors["types"] = torch.from_numpy(types)
+        return self.labelled(tensors, split, rows, int(mask.sum()))
+
+    def labelled(self, tensors: dict[str, Tensor], split: str, rows: Ints, tokens: int) -> Inputs:
+        """Add the labels, and what their losses are a mean over: with class weights, a weighted one."""
+        labels = tensors["labels"] = torch.from_numpy(self.labels[split][rows])
+        divisors = None
+        if self.class_weights is not None:
+            divisors = {"classify": float(self.class_weights[labels].double().sum())}
+        return Inputs(tensors, {"classify": len(rows)}, len(rows), tokens, divisors)
 
     def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
         """Run the classifier."""
@@ -118,7 +137,7 @@ class Classify(Objective):
         loss = F.cross_entropy(
             logits.float(), labels, weight, reduction="sum", label_smoothing=self.label_smoothing
         )
-        return Losses({"classify": loss}, int((logits.detach().argmax(1) == labels).sum()))
+        return Losses({"classify": loss}, (logits.detach().argmax(1) == labels).sum())
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
         """Accuracy, plain cross-entropy and probabilities."""
@@ -138,6 +157,23 @@ class Classify(Objective):
                 found[batch] = logits.double().softmax(1).cpu().numpy()
         model.train(was_training)
         return found
+
+    def content(self) -> str:
+        """Texts as ids, by the name of their cached form, and labels."""
+        labels = [blake2b(own.tobytes(), digest_size=16).hexdigest() for own in self.labels.values()]
+        return " ".join([*(tokens.folder.name for tokens in self.tokens.values()), *labels])
+
+    def train_ids(self) -> Ints | None:
+        """The ids in the training rows, and those that a body adds."""
+        tokens = self.tokens["train"]
+        seen = np.zeros(self.tokenizer.vocab_size, bool)
+        if len(self.rows) == len(tokens):
+            seen = tokens.counts(self.tokenizer.vocab_size) > 0
+        else:
+            for part in np.array_split(self.rows, max(1, len(self.rows) // PART)):
+                seen[padded(tokens, part, self.pad_id)[0]] = True
+        seen[self.pad_id] = True
+        return np.flatnonzero(seen)
 
     def facts(self) -> Mapping[str, Any]:
         """Rows and truncation."""
@@ -160,7 +196,10 @@ class ClassifyFeatures(Classify):
     """Classification on a frozen body: it runs once, its pooled states are kept, only the head trains.
 
     Grade: same mathematics, with dropout in the body off. Twenty epochs cost about one forward pass.
+    A step is so small that a second thread would only be waited for.
     """
+
+    threads = 1
 
     def __init__(self, plain: Classify, model: Any, split: str | None = None) -> None:
         """Run the body over all that training needs, or over the whole of one split."""
@@ -189,14 +228,25 @@ class ClassifyFeatures(Classify):
         """Kept features in place of texts, once they are there."""
         if split not in self.features:
             return super().inputs(split, rows)
-        tensors = {
-            "features": self.features[split][torch.from_numpy(rows)],
-            "labels": torch.from_numpy(self.labels[split][rows]),
-        }
-        tokens = int(self.lengths[split][rows].sum())
-        return Inputs(tensors, {"classify": len(rows)}, len(rows), tokens)
+        tensors = {"features": self.features[split].index_select(0, torch.from_numpy(rows))}
+        return self.labelled(tensors, split, rows, int(self.lengths[split][rows].sum()))
 
     def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
         """Run the head alone."""
         result: Tensor = model.head(inputs.tensors["features"])  # type: ignore[operator]
         return result
+
+    def probabilities(self, model: nn.Module, split: str, rows: Ints) -> Floats:
+        """All rows in one product."""
+        device = next(model.parameters()).device
+        was_training = model.training
+        model.eval()
+        with torch.inference_mode():
+            logits = self.logits(model, self.inputs(split, rows).to(device))
+        model.train(was_training)
+        found: Floats = logits.double().softmax(1).cpu().numpy()
+        return found
+
+    def train_ids(self) -> Ints:
+        """No text is read any more."""
+        return np.empty(0, np.int64)

@@ -21,13 +21,15 @@ def merged(*parts: Inputs) -> Inputs:
         {name: count for part in parts for name, count in part.counts.items()},
         parts[0].examples,
         sum(part.tokens for part in parts),
+        {name: n for part in parts for name, n in (part.divisors or part.counts).items()},
     )
 
 
 class Joint(Objective):
     """The classification loss plus `mlm_weight` times the masked loss; batches of both in step.
 
-    With `first_steps`, so many steps of masked language modelling alone come before (sequential training).
+    With `first_steps`, so many steps of masked language modelling alone, with weight 1, come before; then
+    `mlm_weight` 0 makes it sequential training.
     The classifier sees unmasked text; selection and scores are the classification's.
     """
 
@@ -46,6 +48,14 @@ class Joint(Objective):
     def splits(self) -> Any:
         """The splits with labels."""
         return self.classify.splits
+
+    def weights_at(self, step: int) -> Mapping[str, float]:
+        """In the first steps the masked loss stands alone."""
+        return {"masked": 1.0} if step < self.first_steps else self.weights
+
+    def content(self) -> str:
+        """Labelled and unlabelled texts."""
+        return f"{self.classify.content()} {self.masked.tokens.folder.name}"
 
     def train_lengths(self) -> Ints:
         """Tokens of each labelled text."""

@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from heedful.data import Tokens
-from heedful.data.batches import Batches, collate
+from heedful.data.batches import Batches
 from heedful.data.corruption import mask_tokens
 from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.objectives.base import Inputs, Ints, Losses
+from heedful.objectives.base import Inputs, Ints, Losses, padded
 from heedful.text import Tokenizer
 
 CHUNK = 2048
@@ -47,18 +47,18 @@ class MaskedText:
         epoch, at = divmod(step, self.per_epoch)
         rows = self.rows[self.batches.plan(epoch)[at]]
         pad = 0 if self.tokenizer.pad_id is None else self.tokenizer.pad_id
-        batch = collate([self.tokens[int(i)] for i in rows], pad_id=pad)
-        ids, labels = self.corrupt(batch.ids, step)
+        plain, mask, _ = padded(self.tokens, rows, pad)
+        ids, labels = self.corrupt(plain, step)
         return [
             Inputs(
                 {
                     "masked_ids": torch.from_numpy(ids[part]),
-                    "masked_mask": torch.from_numpy(batch.mask[part]),
+                    "masked_mask": torch.from_numpy(mask[part]),
                     "masked_labels": torch.from_numpy(labels[part]),
                 },
                 {"masked": int((labels[part] >= 0).sum())},
                 len(part),
-                int(batch.mask[part].sum()),
+                int(mask[part].sum()),
             )
             for part in np.array_split(np.arange(len(rows)), parts)
             if len(part)

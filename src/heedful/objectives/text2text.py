@@ -129,6 +129,9 @@ class Text2Text(Classify):
         count = int((targets != IGNORED).sum())
         return Inputs({**plain.tensors, "targets": targets}, {self.name: count}, plain.examples, plain.tokens)
 
+    def train_ids(self) -> None:
+        """The output layer may be the token table, and then every row of it moves."""
+
     def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
         """The summed log-probability of each class's word."""
         return self.words.scores(model, inputs.tensors["ids"], inputs.tensors["mask"])

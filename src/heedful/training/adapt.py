@@ -31,16 +31,19 @@ from heedful.objectives import (
     Text2Text,
     parse_words,
 )
-from heedful.runs.directory import Run, new_run_path
+from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run, new_run_path
 from heedful.runs.environment import environment, usable_cores
+from heedful.runs.leases import Lease
 from heedful.runs.schemas import Checks, Prediction, Results, SplitResult
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
+from heedful.training import resuming
 from heedful.training.hooks import Hook, TensorBoard
 from heedful.training.loop import Loop, find_device
 from heedful.training.options import DEFAULT_LR, NOT_IN_CONFIG, AdaptOptions
 from heedful.training.precision import choose
 from heedful.training.selfcheck import examine
+from heedful.training.stopping import Stopping
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,18 @@ def adapt(options: AdaptOptions) -> Finished:
     """Adapt a model to a task and leave a run directory. Resuming a finished run gives its results again."""
     if options.resume and options.out is None:
         raise UserError("--resume needs --out, the run to continue")
-    if options.resume and options.out is not None and (options.out / "results.json").is_file():
-        finished = Run.open(options.out)
-        return Finished(finished.path, finished.results(), finished.checks())
+    refuse_impossible(options)
+    if options.resume and options.out is not None:
+        out = options.out
+        options = resuming.continued(options, resolved(options))
+        if (out / RESULTS).is_file():
+            finished = Run.open(out)
+            return Finished(finished.path, finished.results(), finished.checks())
     if options.out is not None and options.out.exists() and not (options.resume or options.overwrite):
         Run.create(options.out)  # refuses a folder that is not empty, before anything is loaded
-    return prepare(options).work()
+    stopping = Stopping()
+    with stopping.listening():
+        return prepare(options).work(stopping)
 
 
 def prepare(options: AdaptOptions) -> Job:
@@ -107,6 +116,13 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"{options.unlabeled}: there is no such file")
     if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
+
+
+def resolved(options: AdaptOptions) -> dict[str, Any]:
+    """The options as config.toml has them: with the learning rate that is used, and whole paths."""
+    values = {k: v for k, v in asdict(options).items() if k not in NOT_IN_CONFIG and v is not None}
+    values = {k: whole_path(k, v) for k, v in values.items()}
+    return values | {"lr": options.lr if options.lr is not None else DEFAULT_LR[options.method]}
 
 
 def whole_path(name: str, value: Any) -> Any:
@@ -233,15 +249,29 @@ class Job:
         if other.config.tie_output:
             other.head.out.weight = self.model.body.embed.tokens.weight
 
-    def work(self) -> Finished:
-        """Train, score, examine and write."""
+    def work(self, stopping: Stopping | None = None) -> Finished:
+        """Train, score, examine and write, as the only process at this run."""
         o = self.options
         out = o.out or new_run_path("runs", self.task.name, o.model, o.method, o.seed)
-        run = Run.create(out, overwrite=o.overwrite, resume=o.resume)
+        with resuming.opened(out, o) as (run, lease):
+            self.describe(run)
+            return self.train(run, lease, stopping or Stopping())
+
+    def describe(self, run: Run) -> None:
+        """Write the configuration and the environment; of a run that goes on, those of its beginning stay."""
+        here = environment(threads=self.threads, device=str(self.device), precision=self.precision)
+        if (run.path / CONFIG).is_file() and (run.path / ENVIRONMENT).is_file():
+            begun = resuming.stored_options(run.path)["max_len"]
+            if begun != self.max_len:
+                raise resuming.different(run.path, "max_len", begun, self.max_len)
+            resuming.compare_environments(run, here)
+            return
+        run.write_environment(here)
         run.write_config(self.config())
-        run.write_environment(
-            environment(threads=self.threads, device=str(self.device), precision=self.precision)
-        )
+
+    def train(self, run: Run, lease: Lease, stopping: Stopping) -> Finished:
+        """Train, score, examine and write."""
+        o = self.options
         hooks: list[Hook] = [TensorBoard(run.path / "tensorboard")] if o.tensorboard else []
         parameters = self.method.trainable(self.model)
         if isinstance(self.objective, Joint):
@@ -249,7 +279,9 @@ class Job:
                 name: p for name, p in self.model.named_parameters() if name.startswith("masked_head.")
             }
         lr = o.lr if o.lr is not None else DEFAULT_LR[o.method]
-        loop = Loop(self.model, parameters, self.objective, o, lr, run, self.precision, hooks)
+        loop = Loop(
+            self.model, parameters, self.objective, o, lr, run, self.precision, hooks, stopping, lease.lost
+        )
         progress = loop.train(resume=o.resume)
         found = {
             split: loop.score(split)
@@ -284,11 +316,8 @@ class Job:
 
     def config(self) -> dict[str, Any]:
         """The resolved configuration, which makes the run again."""
-        values = {k: v for k, v in asdict(self.options).items() if k not in NOT_IN_CONFIG and v is not None}
-        values = {k: whole_path(k, v) for k, v in values.items()}
-        values |= {"threads": self.threads, "precision": self.precision, "max_len": self.max_len}
-        values["lr"] = self.options.lr if self.options.lr is not None else DEFAULT_LR[self.options.method]
-        return {"command": "adapt", "adapt": values}
+        found = {"threads": self.threads, "precision": self.precision, "max_len": self.max_len}
+        return {"command": "adapt", "adapt": resolved(self.options) | found}
 
     def split_results(self, found: dict[str, Evaluation]) -> dict[str, SplitResult]:
         """Scores with intervals and baselines."""

@@ -8,14 +8,12 @@ with the same bits as one that never stopped.
 from __future__ import annotations
 
 import math
-import signal
-import sys
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -24,26 +22,26 @@ from torch import Tensor, nn
 from heedful.data.batches import Batches
 from heedful.data.random import key, stream
 from heedful.errors import UserError
-from heedful.objectives import Evaluation, Objective
+from heedful.objectives import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.base import Ints
+from heedful.progress import Progress as Bar
 from heedful.progress import progress as show_progress
 from heedful.runs.directory import Run
+from heedful.runs.files import JsonLines
 from heedful.runs.schemas import Metrics, Timing
 from heedful.training import optimisers, saving, schedules
+from heedful.training.compact import compact
 from heedful.training.hooks import Hook
 from heedful.training.options import LoopOptions
 from heedful.training.precision import autocast
 from heedful.training.saving import Progress
+from heedful.training.stopping import StoppedError, Stopping
 
 CHECKPOINT_SECONDS = 300.0
-STATUS_STOPPED = 75
-"""Left by SIGTERM or SIGUSR1 after writing a checkpoint: try again with --resume (EX_TEMPFAIL)."""
-
-
-class StoppedError(UserError):
-    """The run was asked to stop; its checkpoint is written."""
-
-    status = STATUS_STOPPED
+LEAST_SECONDS = 1.0
+"""An evaluation that found nothing better is not worth a checkpoint so soon after another."""
+SETTLE_EVERY = 20
+"""Steps whose losses stay on a device other than the CPU, so that it need not be waited for."""
 
 
 @dataclass
@@ -58,113 +56,175 @@ class Loop:
     run: Run
     precision: str = "float32"
     hooks: Sequence[Hook] = ()
+    stopping: Stopping = field(default_factory=Stopping)
+    lost: threading.Event = field(default_factory=threading.Event)
+    """Set when another process has taken the run over."""
 
     def __post_init__(self) -> None:
         """Plan the steps."""
         o = self.options
+        if o.patience is not None and "dev" not in self.objective.splits:
+            raise UserError("--patience needs a dev split, and this task has none")
         self.device = next(iter(self.parameters.values())).device
+        self.parameters = dict(self.parameters)
+        self.rows = compact(self.model, self.parameters, self.objective.train_ids())
+        self.moving = list(self.parameters.values())
         self.batches = Batches(self.objective.train_lengths(), batch_size=o.batch_size, seed=o.seed)
         sizes = [len(self.batches.plan(epoch)) for epoch in range(o.epochs)]
         first = self.objective.first_steps
-        self.ends = first + np.cumsum(sizes)
+        self.ends: list[int] = (first + np.cumsum(sizes)).tolist()
         """The step after each epoch."""
-        self.total = int(self.ends[-1])
-        self.warmup = schedules.warmup_steps(o.warmup, self.total)
+        self.total = self.ends[-1]
+        self.warmup = schedules.warmup_steps(o.warmup, self.total - first)
         made = optimisers.groups(self.model, self.parameters, o.weight_decay)
         self.optimiser = optimisers.make(o.optimizer, made, self.lr)
-        self.progress = Progress(data=self.batches.fingerprint())
+        self.progress = Progress(data=key(self.batches.fingerprint(), self.objective.content()) % 2**53)
+        self.pending: list[tuple[Inputs, Losses]] = []
         n = len(self.objective.train_lengths())
         chosen = stream(o.seed, "train rows scored").permutation(n)[: o.train_eval_rows]
         self.train_rows: Ints = np.sort(chosen)
-        self.stop_signal: int | None = None
 
     def train(self, *, resume: bool = False) -> Progress:
         """Train to the end, or to a signal; afterwards the model has its best weights."""
         if resume:
             self.restore()
         p = self.progress
-        metrics = self.run.metrics_log(keep=p.metrics_bytes)
-        timing = self.run.timing_log(keep=p.timing_bytes)
-        began = saved = time.monotonic() - p.seconds
-        saved = time.monotonic()
         self.model.train()
-        with metrics, timing, self.signals(), show_progress("training (steps)", self.total) as bar:
-            bar.advance(p.step)
-            while p.step < self.total and not p.stopped_early:
-                self.step(p.step)
-                p.step += 1
-                p.seconds = time.monotonic() - began
-                bar.advance(1, self.note())
-                due = self.evaluation_due(p.step)
-                if due:
-                    self.evaluate(metrics)
-                    rate = p.examples / max(p.seconds, 1e-9)
-                    timing.append(Timing(p.step, p.seconds, rate, p.tokens / max(p.seconds, 1e-9)))
-                if due or self.stop_signal or time.monotonic() - saved > CHECKPOINT_SECONDS:
-                    p.metrics_bytes, p.timing_bytes = metrics.sync(), timing.sync()
-                    saving.save(self.run, p, self.weights(), self.optimiser.state_dict())
-                    saved = time.monotonic()
-                if self.stop_signal and p.step < self.total:
-                    raise StoppedError(
-                        f"stopped by {signal.Signals(self.stop_signal).name} after step {p.step} "
-                        f"of {self.total}; the same command with --resume continues"
-                    )
-        self.load(saving.load_step(self.run, p.best_step))
+        try:
+            self.work()
+            self.load(saving.load_step(self.run, p.best_step))
+        finally:
+            if self.rows is not None:
+                self.model.body.embed.tokens = self.rows.give_back()  # type: ignore[union-attr]
         self.model.eval()
         return p
+
+    def work(self) -> None:
+        """Open what is written, and make the steps."""
+        p = self.progress
+        with (
+            self.run.metrics_log(keep=p.metrics_bytes) as metrics,
+            self.run.timing_log(keep=p.timing_bytes) as timing,
+            self.stopping.patiently(),
+            threads(self.objective.threads),
+            show_progress("training (steps)", self.total) as bar,
+        ):
+            bar.advance(p.step)
+            self.steps(metrics, timing, bar)
+
+    def steps(self, metrics: JsonLines, timing: JsonLines, bar: Bar) -> None:
+        """All steps that are left, with evaluations and checkpoints where they are due."""
+        p = self.progress
+        began, saved = time.monotonic() - p.seconds, time.monotonic()
+        while p.step < self.total and not p.stopped_early:
+            if self.lost.is_set():
+                raise UserError(f"{self.run.path}: another process has taken this run over")
+            self.step(p.step)
+            p.step += 1
+            bar.advance(1, self.note())
+            now = time.monotonic()
+            p.seconds = now - began
+            if p.step == self.objective.first_steps:
+                self.write_running(metrics)
+            worth = False
+            if self.evaluation_due(p.step):
+                best = p.best_step
+                self.evaluate(metrics)
+                now = time.monotonic()
+                p.seconds = now - began
+                rate = p.examples / max(p.seconds, 1e-9)
+                timing.append(Timing(p.step, p.seconds, rate, p.tokens / max(p.seconds, 1e-9)))
+                ended = p.step == self.total or p.stopped_early
+                worth = ended or p.best_step != best or now - saved > LEAST_SECONDS
+            asked = self.stopping.asked
+            if worth or asked or now - saved > CHECKPOINT_SECONDS:
+                self.settle()
+                p.metrics_bytes, p.timing_bytes = metrics.sync(), timing.sync()
+                saving.save(self.run, p, self.weights(), self.optimiser.state_dict())
+                saved = time.monotonic()
+            if asked:
+                raise StoppedError(
+                    f"stopped by {asked.name} after step {p.step} of {self.total}; "
+                    "the same command with --resume continues"
+                )
 
     def examples_of(self, step: int) -> tuple[int, Ints]:
         """The epoch of a step and its examples; none while the objective pretrains."""
         first = self.objective.first_steps
         if step < first:
             return 0, np.empty(0, np.int64)
-        epoch = int(np.searchsorted(self.ends, step, side="right"))
-        begin = first if epoch == 0 else int(self.ends[epoch - 1])
+        epoch = bisect_right(self.ends, step)
+        begin = first if epoch == 0 else self.ends[epoch - 1]
         return epoch, self.batches.plan(epoch)[step - begin]
+
+    def rate(self, step: int) -> float:
+        """The learning rate of a step; steps before the task have a schedule of their own."""
+        first, total, warmup = self.objective.first_steps, self.total, self.warmup
+        if step < first:
+            total, warmup = first, schedules.warmup_steps(self.options.warmup, first)
+        else:
+            step, total = step - first, total - first
+        return self.lr * schedules.factor(self.options.schedule, step, total, warmup)
 
     def step(self, step: int) -> None:
         """One update."""
         o, p = self.options, self.progress
         _, examples = self.examples_of(step)
         parts = [part.to(self.device) for part in self.objective.prepare(examples, step, o.accumulate)]
-        counts: dict[str, int] = {}
+        whole: dict[str, float] = {}
         for part in parts:
-            for name, count in part.counts.items():
-                counts[name] = counts.get(name, 0) + count
-        torch.manual_seed(key(o.seed, "dropout", step) % 2**63)
-        rate = self.lr * schedules.factor(o.schedule, step, self.total, self.warmup)
+            for name, n in (part.divisors or part.counts).items():
+                whole[name] = whole.get(name, 0.0) + n
+        seed_generators(key(o.seed, "dropout", step) % 2**63, self.device)
+        rate, weights = self.rate(step), self.objective.weights_at(step)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         for part in parts:
             with autocast(self.precision, self.device):
                 found = self.objective.losses(self.model, part)
-            terms = [
-                self.objective.weights[name] * total / counts[name] for name, total in found.sums.items()
-            ]
+            terms = [total * (weights[name] / (whole[name] or 1.0)) for name, total in found.sums.items()]
             loss = torch.stack(terms).sum() if len(terms) > 1 else terms[0]
             loss.backward()  # type: ignore[no-untyped-call]
-            for name, total in found.sums.items():
-                p.running_loss[name] = p.running_loss.get(name, 0.0) + float(total.detach())
-                p.running_count[name] = p.running_count.get(name, 0) + part.counts[name]
-            p.running_right += found.right or 0
+            self.pending.append((part, found))
             p.examples += part.examples
             p.tokens += part.tokens
-        if not all(math.isfinite(v) for v in p.running_loss.values()):
-            raise UserError(f"the loss is no longer a number at step {step + 1}; a lower --lr may help")
+        if self.device.type == "cpu" or len(self.pending) >= SETTLE_EVERY:
+            self.settle()
         if o.clip:
-            nn.utils.clip_grad_norm_(list(self.parameters.values()), o.clip)
+            clip([p.grad for p in self.moving if p.grad is not None], o.clip)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
+
+    def settle(self) -> None:
+        """Add the losses of the last steps to the running ones; ends the run when they are no numbers."""
+        p = self.progress
+        for part, found in self.pending:
+            for name, total in found.sums.items():
+                p.running_loss[name] = p.running_loss.get(name, 0.0) + total.item()
+                own = (part.divisors or part.counts)[name]
+                p.running_weight[name] = p.running_weight.get(name, 0.0) + own
+                p.running_count[name] = p.running_count.get(name, 0) + part.counts[name]
+            p.running_right += int(found.right or 0)
+        self.pending.clear()
+        if not all(math.isfinite(v) for v in p.running_loss.values()):
+            raise self.no_number("loss")
+
+    def no_number(self, what: str) -> UserError:
+        """The run cannot go on."""
+        kept = "; the last checkpoint is intact" if saving.steps(self.run) else ""
+        step = self.progress.step + 1
+        return UserError(f"the {what} is no longer a number at step {step}; a lower --lr may help{kept}")
 
     def evaluation_due(self, step: int) -> bool:
         """Whether dev is scored after this many steps."""
         if step == self.total:
             return True
-        if step <= self.objective.first_steps:
+        done = step - self.objective.first_steps
+        if done <= 0:
             return False
         if self.options.eval_every is not None:
-            return step % self.options.eval_every == 0
-        return bool(np.isin(step, self.ends))
+            return done % self.options.eval_every == 0
+        return step in self.ends
 
     def epoch(self) -> float:
         """How many epochs are done, with the part of the current one."""
@@ -172,31 +232,27 @@ class Loop:
         if p.step <= self.objective.first_steps:
             return 0.0
         epoch, _ = self.examples_of(p.step - 1)
-        begin = self.objective.first_steps if epoch == 0 else int(self.ends[epoch - 1])
-        return epoch + (p.step - begin) / (int(self.ends[epoch]) - begin)
+        begin = self.objective.first_steps if epoch == 0 else self.ends[epoch - 1]
+        return round(epoch + (p.step - begin) / (self.ends[epoch] - begin), 6)
 
-    def evaluate(self, log: Any) -> None:
-        """Score, write the rows, and remember the best."""
-        p, epoch = self.progress, round(self.epoch(), 6)
-        parts = {name: p.running_loss[name] / max(1, p.running_count[name]) for name in p.running_loss}
-        loss = sum(self.objective.weights[name] * value for name, value in parts.items())
-        main = next(iter(self.objective.weights))
+    def write_running(self, log: JsonLines) -> None:
+        """Write the losses while training since the last such row."""
+        self.settle()
+        p = self.progress
+        parts = {name: p.running_loss[name] / (p.running_weight[name] or 1.0) for name in p.running_loss}
+        weights, main = self.objective.weights_at(p.step - 1), next(iter(self.objective.weights))
+        loss = sum(weights.get(name, 0.0) * value for name, value in parts.items())
         seen = p.running_count.get(main, 0)
-        rate = self.lr * schedules.factor(self.options.schedule, p.step - 1, self.total, self.warmup)
-        self.write(
-            log,
-            Metrics(
-                p.step,
-                epoch,
-                "train",
-                loss,
-                p.running_right / seen if seen else None,
-                seen,
-                rate,
-                parts if len(parts) > 1 else None,
-            ),
-        )
-        p.running_loss, p.running_count, p.running_right = {}, {}, 0
+        right = p.running_right / seen if seen else None
+        several = parts if parts.keys() != {main} else None
+        rate = self.rate(p.step - 1)
+        self.write(log, Metrics(p.step, self.epoch(), "train", loss, right, seen, rate, several))
+        p.running_loss, p.running_weight, p.running_count, p.running_right = {}, {}, {}, 0
+
+    def evaluate(self, log: JsonLines) -> None:
+        """Score, write the rows, and remember the best."""
+        self.write_running(log)
+        p, epoch = self.progress, self.epoch()
         if len(self.train_rows):
             found = self.score("train", self.train_rows)
             self.write(log, Metrics(p.step, epoch, "train_eval", found.loss, found.value, found.n))
@@ -204,6 +260,8 @@ class Loop:
             p.best_step = p.step
             return
         found = self.score("dev")
+        if not math.isfinite(found.loss):
+            raise self.no_number("loss on dev")
         self.write(log, Metrics(p.step, epoch, "dev", found.loss, found.value, found.n))
         if (found.value, -found.loss) > (p.best_value, -p.best_loss):
             p.best_value, p.best_loss, p.best_step = found.value, found.loss, p.step
@@ -218,7 +276,7 @@ class Loop:
         with autocast(self.precision, self.device):
             return self.objective.evaluate(self.model, split, rows)
 
-    def write(self, log: Any, row: Metrics) -> None:
+    def write(self, log: JsonLines, row: Metrics) -> None:
         """One row, to the file and to whoever follows."""
         log.append(row)
         for hook in self.hooks:
@@ -229,7 +287,9 @@ class Loop:
         p = self.progress
         main = next(iter(self.objective.weights))
         parts = (
-            [f"loss {p.running_loss[main] / p.running_count[main]:.3f}"] if p.running_count.get(main) else []
+            [f"loss {p.running_loss[main] / p.running_weight[main]:.3f}"]
+            if p.running_weight.get(main)
+            else []
         )
         if p.best_step >= 0 and math.isfinite(p.best_value):
             parts.append(f"best dev {self.objective.metric} {p.best_value:.3f}")
@@ -262,28 +322,36 @@ class Loop:
         self.optimiser.load_state_dict(optimiser)
         self.progress = progress
 
-    @contextmanager
-    def signals(self) -> Iterator[None]:
-        """While training, SIGTERM, SIGUSR1 and Ctrl-C ask for a checkpoint and an end at the next step."""
 
-        def ask(number: int, frame: object) -> None:
-            if self.stop_signal == signal.SIGINT == number:
-                raise KeyboardInterrupt
-            self.stop_signal = number
-            print(
-                f"heedful: {signal.Signals(number).name}: writing a checkpoint, then stopping",
-                file=sys.stderr,
-            )
+@contextmanager
+def threads(number: int | None) -> Iterator[None]:
+    """Compute with so many threads, and then with as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if number is None else min(number, before))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
-        former: dict[signal.Signals, Any] = {}
-        if threading.current_thread() is threading.main_thread():  # elsewhere, whoever runs us handles them
-            for wanted in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
-                former[wanted] = signal.signal(wanted, ask)
-        try:
-            yield
-        finally:
-            for wanted, handler in former.items():
-                signal.signal(wanted, handler)
+
+def seed_generators(seed: int, device: torch.device) -> None:
+    """Seed the CPU's generator and the device's; `torch.manual_seed` takes a millisecond, for all devices."""
+    torch.default_generator.manual_seed(seed)
+    if device.type == "cuda":
+        torch.cuda.manual_seed(seed)
+    elif device.type == "mps":
+        torch.mps.manual_seed(seed)
+
+
+def clip(gradients: list[Tensor], limit: float) -> None:
+    """Scale gradients down to a total norm of `limit`, as torch does, but leave small ones untouched."""
+    if not gradients:
+        return
+    norms = torch.stack(torch._foreach_norm(gradients))
+    factor = limit / (torch.linalg.vector_norm(norms) + 1e-6)
+    if factor.device.type == "cpu" and factor >= 1:
+        return
+    torch._foreach_mul_(gradients, factor.clamp(max=1.0))
 
 
 def find_device(name: str) -> torch.device:

@@ -10,8 +10,13 @@ from torch import Tensor, nn
 from torch.optim import SGD, AdamW, Optimizer, RMSprop
 
 from heedful.errors import unknown
+from heedful.methods.prefix import KeysValues, Reparametrised
+from heedful.models.embeddings import PromptVectors
 
 Groups = list[dict[str, Any]]
+HEADS = ("head", "masked_head")
+EMBEDDINGS = (nn.Embedding, PromptVectors, KeysValues, Reparametrised)
+"""Modules whose own parameters are vectors, of tokens, of places or of a prompt."""
 
 
 def groups(model: nn.Module, parameters: Mapping[str, nn.Parameter], weight_decay: float) -> Groups:
@@ -29,13 +34,9 @@ def groups(model: nn.Module, parameters: Mapping[str, nn.Parameter], weight_deca
             if id(parameter) not in wanted or id(parameter) in seen:
                 continue
             seen.add(id(parameter))
-            if (
-                parameter.dim() < 2
-                or isinstance(module, nn.Embedding)
-                or getattr(module, "is_embedding", False)
-            ):
+            if parameter.dim() < 2 or isinstance(module, EMBEDDINGS):
                 plain.append(parameter)
-            elif path.split(".")[0] == "head" or not isinstance(module, nn.Linear):
+            elif path.split(".")[0] in HEADS or not isinstance(module, nn.Linear):
                 heads.append(parameter)
             else:
                 matrices.append(parameter)
@@ -59,7 +60,7 @@ def sgd(made: Groups, lr: float) -> Optimizer:
 
 def rmsprop(made: Groups, lr: float) -> Optimizer:
     """RMSprop (Tieleman and Hinton 2012)."""
-    return RMSprop(made, lr=lr, alpha=0.99, eps=1e-8)
+    return RMSprop(made, lr=lr, alpha=0.99, eps=1e-8, foreach=True)
 
 
 def muon(made: Groups, lr: float) -> Optimizer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from torch import Tensor
 from heedful.errors import UserError
 from heedful.runs.checksums import damage, seal
 from heedful.runs.directory import Run
-from heedful.runs.files import new_folder, read_json, remove_temporary, write_json
+from heedful.runs.files import WriteError, beside, new_folder, read_json, remove_temporary, write_json
 
 NAME = re.compile(r"step-(\d+)")
 KEEP_LAST = 2
@@ -38,6 +39,7 @@ class Progress:
     best_loss: float = float("inf")
     evaluations_since_best: int = 0
     running_loss: dict[str, float] = field(default_factory=dict)
+    running_weight: dict[str, float] = field(default_factory=dict)
     running_count: dict[str, int] = field(default_factory=dict)
     running_right: int = 0
     stopped_early: bool = False
@@ -48,17 +50,41 @@ def save(run: Run, progress: Progress, weights: dict[str, Tensor], optimiser: di
     """Write the checkpoint of a step, then remove those that are no longer needed."""
     folder = run.checkpoints / f"step-{progress.step:08d}"
     run.checkpoints.mkdir(exist_ok=True)
-    if folder.exists() and damage(folder) is None and read_json(folder / "progress.json") == plain(progress):
-        return
     with new_folder(folder) as new:
-        torch.save(weights, new / "weights.pt")
-        torch.save(optimiser, new / "optimiser.pt")
+        try:
+            torch.save(weights, new / "weights.pt")
+            torch.save(optimiser, new / "optimiser.pt")
+        except RuntimeError as error:  # how torch says that the disk is full
+            raise WriteError(
+                f"{folder}: cannot be written ({reason(folder, error)}); the checkpoints before it are intact"
+            ) from None
         write_json(new / "progress.json", plain(progress))
         seal(new)
-    keep = {progress.best_step, *sorted(steps(run))[-KEEP_LAST:]}
+    last = steps(run)[-KEEP_LAST:]
+    keep = {*last, *(best_of(run, step) for step in last)}
     for step in steps(run):
         if step not in keep:
-            shutil.rmtree(run.checkpoints / f"step-{step:08d}", ignore_errors=True)
+            remove(run, step)
+
+
+def reason(folder: Path, error: Exception) -> str:
+    """Why a checkpoint could not be written: the disk, if it is full."""
+    full = shutil.disk_usage(folder.parent).free < 2**20
+    return "No space left on device" if full else str(error).splitlines()[0]
+
+
+def best_of(run: Run, step: int) -> int:
+    """The step of the best weights so far that a checkpoint names: it is of no use without them."""
+    with suppress(UserError, KeyError, TypeError):
+        return int(read_json(run.checkpoints / f"step-{step:08d}" / "progress.json")["best_step"])
+    return -1
+
+
+def remove(run: Run, step: int) -> None:
+    """Remove a checkpoint; a kill in between leaves no half of it under its name."""
+    folder = run.checkpoints / f"step-{step:08d}"
+    with suppress(OSError):
+        shutil.rmtree(folder.rename(beside(folder)), ignore_errors=True)
 
 
 def plain(progress: Progress) -> dict[str, Any]:
@@ -78,17 +104,22 @@ def steps(run: Run) -> list[int]:
 
 
 def load_latest(run: Run) -> tuple[Progress, dict[str, Tensor], dict[str, Any]] | None:
-    """The newest whole checkpoint; a damaged one is passed over, and said so."""
+    """The newest whole checkpoint whose best weights are whole too; others are passed over, and said so."""
     if not run.checkpoints.is_dir():
         return None
     remove_temporary(run.checkpoints)
     for step in reversed(steps(run)):
         folder = run.checkpoints / f"step-{step:08d}"
         wrong = damage(folder)
+        best = run.checkpoints / f"step-{best_of(run, step):08d}"
+        if wrong is None and best_of(run, step) not in (-1, step):
+            wrong = damage(best)
         if wrong is None:
             return read(folder)
-        print(f"heedful: {folder}: {wrong}; using the checkpoint before it", file=sys.stderr)
-        shutil.rmtree(folder, ignore_errors=True)
+        left = [s for s in steps(run) if s < step]
+        instead = "using the checkpoint before it" if left else "starting from the beginning"
+        print(f"heedful: {folder}: {wrong}; {instead}", file=sys.stderr)
+        remove(run, step)
     return None
 
 

@@ -1,0 +1,177 @@
+"""Continuing a run: with the same options, alone, and aware of what would change its bits."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import UserError, shorten
+from heedful.runs.directory import CONFIG, Run
+from heedful.runs.files import write_json
+from heedful.runs.leases import Holder, Lease, holder_of, newest_number, numbered
+from heedful.runs.schemas import Environment
+from heedful.runs.toml import to_toml
+from heedful.training.options import NOT_IN_CONFIG, AdaptOptions
+
+LEASE = ".lease"
+TTL_SECONDS = 60.0
+SETTLED_LATER = ("threads", "precision", "max_len")
+"""What config.toml has as it was resolved, not as it was asked for."""
+
+
+def continued(options: AdaptOptions, resolved: Mapping[str, Any]) -> AdaptOptions:
+    """The options of a run that goes on: `resolved` must be those it was begun with.
+
+    Threads and precision, where they are not given, are those of the beginning, so that the bits are too.
+    """
+    assert options.out is not None
+    if not (options.out / CONFIG).is_file():
+        return options
+    stored = stored_options(options.out)
+    new = tomllib.loads(to_toml(resolved))
+    defaults = {f.name: f.default for f in fields(AdaptOptions)}
+    for name, default in defaults.items():
+        if name in NOT_IN_CONFIG or name in SETTLED_LATER:
+            continue
+        plain = list(default) if isinstance(default, tuple) else default
+        was, now = stored.get(name, plain), new.get(name, plain)
+        if was != now:
+            raise different(options.out, name, was, now)
+    precision = stored.get("precision", options.precision)
+    if options.precision not in ("auto", precision):
+        raise different(options.out, "precision", precision, options.precision)
+    threads = stored.get("threads")
+    if options.threads not in (None, threads):
+        print(
+            f"heedful: {options.out}: was begun with {threads} threads, goes on with {options.threads}: "
+            "its bits will not be those of a run that never stopped",
+            file=sys.stderr,
+        )
+        threads = options.threads
+    return replace(options, precision=precision, threads=threads)
+
+
+def stored_options(out: Path) -> dict[str, Any]:
+    """What a run's config.toml says."""
+    stored = Run.open(out).config().get("adapt")
+    if not isinstance(stored, dict):
+        raise UserError(f"{out / CONFIG}: is not the configuration of a run of adapt")
+    return stored
+
+
+def different(out: Path, name: str, was: Any, now: Any) -> UserError:
+    """Say which option differs."""
+    option = name if name in ("model", "task") else "--" + name.replace("_", "-")
+    had, has = (
+        "is not given"
+        if value is None
+        else shorten(" ".join(value) if isinstance(value, list) else str(value))
+        for value in (was, now)
+    )
+    return UserError(
+        f"{out}: was begun with {option} {had}, now it {'is ' if now is not None else ''}{has}; "
+        "--resume takes the same options, --overwrite starts anew"
+    )
+
+
+def compare_environments(run: Run, now: Environment) -> None:
+    """Say what is not as it was when the run began, if that changes its bits."""
+    before = run.environment()
+    changed = [
+        f"{name} {was} is now {new}"
+        for name, was, new in (
+            ("processor", before.cpu, now.cpu),
+            ("device", before.device, now.device),
+            ("torch", before.packages.get("torch"), now.packages.get("torch")),
+        )
+        if was != new
+    ]
+    if changed:
+        print(
+            f"heedful: {run.path}: {', '.join(changed)}: "
+            "the run's bits will not be those of one that never stopped",
+            file=sys.stderr,
+        )
+
+
+@contextmanager
+def opened(out: Path, options: AdaptOptions) -> Iterator[tuple[Run, Lease]]:
+    """Create or continue the run in `out`, as the only process that writes there."""
+    place = out / "checkpoints" / LEASE
+    if options.resume and (out / CONFIG).is_file():
+        place.parent.mkdir(exist_ok=True)
+        lease = claim(place)
+        run = Run.create(out, resume=True)
+    else:
+        if place.parent.is_dir():
+            refuse_held(place)
+        run = Run.create(out, overwrite=options.overwrite, resume=options.resume)
+        place.parent.mkdir(exist_ok=True)
+        lease = claim(place)
+    with lease.held():
+        yield run, lease
+
+
+def claim(place: Path) -> Lease:
+    """Take the run's lease, from a process that is dead if need be."""
+    refuse_held(place)
+    lease = Lease.claim(place, process_name(os.getpid()), TTL_SECONDS)
+    if lease is None:
+        raise held(place)
+    return lease
+
+
+def refuse_held(place: Path) -> None:
+    """Refuse a run that another process works on; a lease whose process on this machine is gone is freed."""
+    holder = holder_of(place)
+    if holder is None:
+        return
+    host, _, rest = holder.rpartition(" process ")
+    number = rest.partition(" ")[0]
+    if host != machine() or not number.isdigit() or process_name(int(number)) == holder:
+        raise held(place)
+    write_json(numbered(place, newest_number(place)), Holder(holder, TTL_SECONDS, released=True))
+
+
+def held(place: Path) -> UserError:
+    """Say who is at it."""
+    by = holder_of(place)
+    who = f" ({by})" if by else ""
+    return UserError(
+        f"{place.parent.parent}: another process{who} is working on this run; wait for it, or stop it first"
+    )
+
+
+def machine() -> str:
+    """Name this machine, and on it the space in which process numbers count."""
+    space = ""
+    with suppress(OSError):
+        space = " " + str(Path("/proc/self/ns/pid").readlink())
+    return os.uname().nodename + space
+
+
+def process_name(number: int) -> str:
+    """Name a process so that a later one with its number is told from it; "" in its place when it is gone."""
+    try:
+        stat = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
+        fields_after_name = stat.rpartition(")")[2].split()
+        if fields_after_name[0] == "Z":
+            return ""
+        return f"{machine()} process {number} begun {fields_after_name[19]}"
+    except OSError:
+        pass
+    if Path("/proc/self").exists():
+        return ""
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        pass
+    return f"{machine()} process {number}"

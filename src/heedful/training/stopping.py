@@ -1,0 +1,68 @@
+"""Being asked to stop: by Slurm before the time is over, by an operator, by Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from heedful.errors import UserError
+
+STATUS_STOPPED = 75
+"""Left by SIGTERM or SIGUSR1 after writing a checkpoint: try again with --resume (EX_TEMPFAIL)."""
+
+
+class StoppedError(UserError):
+    """The run was asked to stop; its checkpoint is written."""
+
+    status = STATUS_STOPPED
+
+
+class Stopping:
+    """Listens for signals. Between `patiently` steps the run stops at once; there is nothing to save."""
+
+    def __init__(self) -> None:
+        self.asked: signal.Signals | None = None
+        self.patient = False
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take SIGTERM and SIGUSR1; in another thread than the first, whoever runs us handles them."""
+        with self.handling(signal.SIGTERM, signal.SIGUSR1):
+            yield
+
+    @contextmanager
+    def patiently(self) -> Iterator[None]:
+        """Inside, a signal (Ctrl-C too) is only noted in `asked`; a second Ctrl-C ends at once."""
+        with self.handling(signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+            self.patient = True
+            try:
+                yield
+            finally:
+                self.patient = False
+
+    @contextmanager
+    def handling(self, *numbers: signal.Signals) -> Iterator[None]:
+        """Take signals for a while."""
+        former: dict[signal.Signals, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            former = {number: signal.signal(number, self.take) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in former.items():
+                signal.signal(number, handler)
+
+    def take(self, number: int, frame: object) -> None:
+        """Note the signal, or stop at once."""
+        name = signal.Signals(number)
+        if name is signal.SIGINT and (self.asked is signal.SIGINT or not self.patient):
+            raise KeyboardInterrupt
+        self.asked = name
+        if not self.patient:
+            raise StoppedError(f"stopped by {name.name}; the same command with --resume continues")
+        # Not print: the signal may come in the middle of another one.
+        os.write(2, f"heedful: {name.name}: writing a checkpoint, then stopping\n".encode())
