@@ -58,9 +58,9 @@ def finish(options: AdaptOptions, *, json: bool) -> None:
 
     adapted = work(options)
     if json:
-        from heedful.runs.records import encode
+        from heedful.runs.files import plain
 
-        print_json(encode(adapted.results) | {"folder": str(adapted.folder)})
+        print_json(plain(adapted.results) | {"folder": str(adapted.folder)})
         return
     show(adapted)
 

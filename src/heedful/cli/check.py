@@ -34,7 +34,7 @@ def check(what: str, /, *, json: Json = False) -> int:
     """
     from heedful.evaluation.checks import summary
     from heedful.runs.directory import CONFIG
-    from heedful.runs.records import encode
+    from heedful.runs.files import plain
     from heedful.runs.schemas import Checks
     from heedful.training.evaluating import check_model, check_run
 
@@ -45,7 +45,7 @@ def check(what: str, /, *, json: Json = False) -> int:
         again = {check.name for check in found}
     worst = Checks(tuple(found)).worst()
     if json:
-        rows = [{**encode(check), "again": check.name in again} for check in found]
+        rows = [{**plain(check), "again": check.name in again} for check in found]
         print_json({"of": what, "worst": worst, "checks": rows})
     else:
         print_table(

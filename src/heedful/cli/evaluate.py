@@ -31,7 +31,7 @@ def evaluate(run: Path, /, *, split: Literal["train", "dev", "test"] = "test", j
     """
     from heedful.cli.adapt import show_splits
     from heedful.runs.directory import Run
-    from heedful.runs.records import encode
+    from heedful.runs.files import plain
     from heedful.training.evaluating import evaluate as score
 
     found = score(run, split)
@@ -39,7 +39,7 @@ def evaluate(run: Path, /, *, split: Literal["train", "dev", "test"] = "test", j
     before = opened.results().splits.get(split) if opened.finished else None
     recorded = before.value if before is not None else None
     if json:
-        print_json({"run": str(run), "split": split, **encode(found), "recorded": recorded})
+        print_json({"run": str(run), "split": split, **plain(found), "recorded": recorded})
         return
     show_splits(f"{run}, best model", {split: found})
     if recorded is not None:

@@ -8,6 +8,7 @@ the child's program, and imports torch only there.
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import signal
@@ -35,7 +36,7 @@ SPARE = 0.1
 LOOK_SECONDS = 0.02
 STEPS, STEPS_SECONDS = 6, 2.0
 """Timed steps at most, and after how long no further one begins."""
-CGROUPS = Path("/sys/fs/cgroup")
+CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 NO_ROOM = "needs more memory"
 
 
@@ -192,15 +193,29 @@ def free_gb() -> float:
             if line.startswith("MemAvailable:"):
                 free = int(line.split()[1]) * 1024 / GB
     with suppress(OSError, IndexError, ValueError):
-        inside = Path("/proc/self/cgroup").read_text().strip().splitlines()[-1].split("::")[1]
-        group = CGROUPS / inside.lstrip("/")
-        for place in (group, *group.parents):
-            if place.is_relative_to(CGROUPS) and (place / "memory.max").is_file():
-                most = (place / "memory.max").read_text().strip()
-                if most != "max":
-                    used = int((place / "memory.current").read_text())
-                    free = min(free, max(0, int(most) - used) / GB)
+        for line in OWN_CGROUP.read_text().splitlines():
+            _, controllers, inside = line.split(":", 2)
+            if not controllers:
+                free = min(free, share_gb(CGROUPS, inside, "memory.max", "memory.current"))
+            elif "memory" in controllers.split(","):
+                files = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+                free = min(free, share_gb(CGROUPS / "memory", inside, *files))
     return free * (1 - SPARE)
+
+
+def share_gb(root: Path, inside: str, most: str, used: str) -> float:
+    """What is free of a control group's memory and of those above it, as on a cluster or in a container."""
+    free = math.inf
+    group = root / inside.lstrip("/")
+    for place in (group, *group.parents):
+        if place.is_relative_to(root) and (place / most).is_file():
+            limit = (place / most).read_text().strip()
+            if limit != "max":
+                facts = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
+                cached = int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))
+                held = int((place / used).read_text()) - cached  # files in memory make room when asked
+                free = min(free, max(0, int(limit) - held) / GB)
+    return free
 
 
 def take_steps(job: Job, batch_size: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -79,9 +79,14 @@ def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
         answers = adapted.predict([str(row.text) for row in rows], pairs)
         before = [[row.probabilities.get(label, 0.0) for label in adapted.labels] for row in rows]
         after = [[answer.probabilities[label] for label in adapted.labels] for answer in answers]
-        again.append(checks.reload(torch.tensor(before), torch.tensor(after)))
+        again.append(checks.reload(logits(before), logits(after)))
     found = {check.name: check for check in (*run.checks().checks, *again)}
     return list(found.values()), {check.name for check in again}
+
+
+def logits(probabilities: Sequence[Sequence[float]]) -> Tensor:
+    """Logarithms, which show a difference that is too small to see in a probability near 1."""
+    return torch.tensor(probabilities, dtype=torch.float64).clamp_min(1e-300).log()
 
 
 def recorded(run: Run) -> Iterator[Prediction]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -156,9 +155,19 @@ def writer(file: TextIO, out: Path, names: Sequence[str]) -> Callable[[list[Any]
         return lambda row: file.write(
             json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, default=str) + "\n"
         )
-    table = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    table.writerow(names)
-    return lambda row: table.writerow([plain(cell) for cell in row])
+    special = {delimiter, '"', "\n", "\r"}
+
+    def write(row: Sequence[Any]) -> None:
+        cells = [quote(plain(cell), special) for cell in row]
+        file.write(delimiter.join(cells) + "\n")
+
+    write(names)
+    return write
+
+
+def quote(cell: str, special: set[str]) -> str:
+    """A cell of a CSV file (RFC 4180). Python's writer leaves a lone carriage return bare; it ends a row."""
+    return cell if special.isdisjoint(cell) else '"' + cell.replace('"', '""') + '"'
 
 
 def plain(cell: Any) -> str:

@@ -1,0 +1,142 @@
+"""`heedful adapt` as a new user meets it: the run directory, the last lines, the mistakes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.runs.directory import Run
+from heedful.runs.toml import read_toml
+
+FAST = ("--threads", 1, "--precision", "float32", "--max-len", 32)
+
+
+def test_a_run_leaves_everything_and_prints_scores_beside_baselines(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    done = heedful("adapt", tiny_bert, tiny_task, "--epochs", 6, "--lr", 0.01, *FAST, "--out", out)
+    assert done.status == 0, done.err
+    for word in (
+        "dev",
+        "test",
+        "95 % interval",
+        "chance",
+        "majority",
+        "bag of words",
+        f"run: {out}",
+        "checks: ",
+    ):
+        assert word in done.out
+    for name in (
+        "config.toml", "env.json", "metrics.jsonl", "timing.jsonl", "checks.json", "results.json",
+        "predictions_dev.jsonl", "predictions_test.jsonl", "best/model.safetensors", "best/tokenizer.json",
+        "best/config.json", "best/README.md",
+    ):  # fmt: skip
+        assert (out / name).is_file(), name
+    results = Run.open(out).results()
+    assert results.splits["test"].value is not None
+    assert results.splits["test"].value > 0.9  # two words decide the label
+    assert results.labels == ("bad", "good")
+
+
+def test_json_is_the_whole_of_stdout(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, tmp_path: Path
+) -> None:
+    options = ("--method", "head", "--epochs", 1, *FAST, "--out", tmp_path / "run", "--json")
+    found = json.loads(heedful("adapt", tiny_bert, tiny_task, *options).out)
+    assert found.pop("folder") == str(tmp_path / "run")
+    assert found == json.loads((tmp_path / "run/results.json").read_text())
+    assert found["trainable_parameters"] == 2 * 32 + 2
+
+
+def test_without_out_runs_have_names_of_their_own(
+    heedful: Callable[..., Any],
+    tiny_bert: Path,
+    tiny_task: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        assert heedful("adapt", tiny_bert, tiny_task, "--method", "head", "--epochs", 1, *FAST).status == 0
+    assert sorted(p.name for p in Path("runs").iterdir()) == [
+        "reviews-tiny-bert-head-s0",
+        "reviews-tiny-bert-head-s0-2",
+    ]
+
+
+def test_a_relative_path_in_a_configuration_is_written_whole(
+    heedful: Callable[..., Any],
+    tiny_bert: Path,
+    tiny_task: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tiny_task.parent)
+    done = heedful(
+        "adapt", tiny_bert, tiny_task.name, "--method", "head", "--epochs", 1, *FAST, "--out", tmp_path / "r"
+    )
+    assert done.status == 0, done.err
+    assert read_toml(tmp_path / "r/config.toml")["adapt"]["task"] == str(tiny_task)
+    monkeypatch.chdir(tmp_path)
+    assert heedful("evaluate", "r").status == 0
+
+
+@pytest.mark.parametrize("method", ["lora", "bitfit", "head"])
+def test_a_model_from_nothing_is_kept_whole_whatever_the_method(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, tmp_path: Path, method: str
+) -> None:
+    out = tmp_path / "run"
+    done = heedful(
+        "adapt", "bert-tiny", tiny_task, "--tokenizer", tiny_bert, "--method", method, "--epochs", 1, *FAST,
+        "--out", out,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    found = {check.name: check.status for check in Run.open(out).checks().checks}
+    assert found["reload"] == "passed"
+
+
+@pytest.mark.parametrize(("options", "line"), [
+    (["--method", "lorra"], 'unknown method "lorra"; did you mean "lora"?'),
+    (["--epochs", "0"], "--epochs 0: must be at least 1"),
+    (["--lr", "0"], "--lr 0.0: must be above 0"),
+    (["--method", "lora", "--method-options", "rnk=2"], 'method lora has no option "rnk"'),
+    (["--method", "lora", "--method-options", "rank=two"], "--method-options rank=two: takes int"),
+    (["--resume"], "--resume needs --out"),
+    (["--unlabeled", "none.txt"], "belong to --objective joint"),
+    (["--device", "tpu"], "is one of auto, cpu, cuda"),
+    (["--optimizer", "adam"], 'did you mean "adamw"'),
+    (["--schedule", "liner"], 'did you mean "linear"'),
+])  # fmt: skip
+def test_a_mistake_gets_one_line_and_leaves_no_run(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, options: list[str], line: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    done = heedful("adapt", tiny_bert, tiny_task, *FAST, *options)
+    assert done.status == 2
+    assert line in done.err
+    assert not list(Path().rglob("results.json"))
+
+
+@pytest.mark.parametrize("method", ["prompt", "prefix"])
+def test_a_method_that_needs_a_pretrained_model_says_so(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, method: str
+) -> None:
+    done = heedful("adapt", "bert-tiny", tiny_task, "--tokenizer", tiny_bert, "--method", method, *FAST)
+    assert done.status == 2
+    assert f"--method {method} needs a pretrained model; bert-tiny starts from nothing" in done.err
+
+
+def test_a_folder_that_is_not_empty_is_refused_before_anything_is_loaded(
+    heedful: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    done = heedful("adapt", "no/such/model", "no-such-task", "--out", tmp_path)
+    assert done.status == 2
+    assert "is not empty" in done.err

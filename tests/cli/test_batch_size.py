@@ -1,0 +1,220 @@
+"""The largest batch that fits: searched, measured in children, and never beyond the budget."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.errors import UserError
+from heedful.training import batch_size
+from heedful.training.batch_size import Found, Measured, find, run_child, search, watch
+from heedful.training.options import AdaptOptions
+
+STEP = 50
+"""Tenths of MB that each example of the stand-in child takes."""
+STAND_IN = f"""
+import json, sys, time
+request = json.load(sys.stdin)
+held = bytearray(b"x") * (request["batch_size"] * {STEP} * 10**5)
+time.sleep(0.15)
+print(json.dumps({{"memory_gb": len(held) / 1e9, "examples_per_second": 1000 / max(1, request["batch_size"]),
+    **({{"device": "cpu", "rows": 10**6}} if not request["batch_size"] else {{}})}}))
+"""
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that holds 5 MB an example, in place of one that builds a model."""
+
+    def child(options: AdaptOptions, size: int, budget: float | None) -> dict[str, Any]:
+        request = json.dumps({"batch_size": size})
+        answer = watch([sys.executable, "-c", STAND_IN], request, budget)
+        return answer if size == 0 else {k: v for k, v in answer.items() if k not in ("device", "rows")}
+
+    monkeypatch.setattr(batch_size, "run_child", child)
+
+
+@given(limit=st.integers(0, 700), most=st.integers(1, 600))
+def test_the_search_finds_the_largest_to_an_eighth_and_below_16_exactly(limit: int, most: int) -> None:
+    tried = search(lambda size: Measured(size, 1.0, 1.0, None if size <= limit else "no"), most)
+    largest = Found(tried, None, "cpu").largest
+    sizes = [m.batch_size for m in tried]
+    assert len(set(sizes)) == len(sizes) <= 16
+    assert max(sizes) <= most
+    best = min(limit, most)
+    if best == 0:
+        assert largest is None
+        return
+    assert largest is not None
+    assert largest.batch_size <= best
+    assert best - largest.batch_size <= largest.batch_size // 8
+    if best < 16:
+        assert largest.batch_size == best
+
+
+def test_the_search_starts_at_32_and_doubles_or_halves() -> None:
+    def order(limit: int) -> list[int]:
+        seen: list[int] = []
+        search(lambda size: seen.append(size) or Measured(size, reason=None if size <= limit else "no"), 512)
+        return seen
+
+    assert order(130) == [32, 64, 128, 256, 192, 160, 144]
+    assert order(9) == [32, 16, 8, 12, 10, 9]
+    assert order(0) == [32, 16, 8, 4, 2, 1]
+    assert order(600) == [32, 64, 128, 256, 512]
+
+
+def test_a_budget_under_which_32_does_not_fit_and_16_does(
+    heedful: Callable[..., Any], stand_in: None
+) -> None:
+    done = heedful(
+        "batch-size", "m", "t", "--memory-gb", 0.12, "--json"
+    )  # an interpreter and about 20 x 5 MB
+    found = json.loads(done.out)
+    assert done.status == 0
+    fits = {row["batch_size"]: row["fits"] for row in found["tried"]}
+    assert fits[16]
+    assert not fits[32]
+    assert 16 <= found["largest"] < 32
+    assert found["fastest"] == 16  # the stand-in is faster the smaller the batch
+    shown = heedful("batch-size", "m", "t", "--memory-gb", 0.12).out
+    assert "needs more memory" in shown
+    assert f"largest: {found['largest']}; fastest: 16" in shown
+
+
+def test_a_child_is_ended_at_the_budget_before_it_takes_the_machine() -> None:
+    grow = "import time\nheld = []\nwhile True:\n    held.append(bytearray(10**7))\n    time.sleep(0.005)"
+    start = time.monotonic()
+    assert watch([sys.executable, "-c", grow], "", 0.2) == {"reason": "needs more memory"}
+    assert time.monotonic() - start < 20
+
+
+def test_a_child_that_dies_is_told_in_one_line() -> None:
+    with pytest.raises(UserError, match="could not be measured: ZeroDivisionError: division by zero"):
+        watch([sys.executable, "-c", "1 / 0"], "", 1.0)
+
+
+def test_nothing_fits_in_too_small_a_budget(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path
+) -> None:
+    done = heedful("batch-size", tiny_bert, tiny_task, "--memory-gb", 0.05)
+    assert done.status == 1
+    assert "nothing fits" in done.out
+    found = json.loads(heedful("batch-size", tiny_bert, tiny_task, "--memory-gb", 0.05, "--json").out)
+    assert found["largest"] is None
+    assert found["fastest"] is None
+
+
+def test_real_steps_on_the_longest_texts_are_ended_at_the_budget(tmp_path: Path) -> None:
+    from heedful import checkpoints, models, text
+    from heedful.models import PRESETS
+
+    rows = [f"{'warm cold ' * 125}{i},{i % 2}" for i in range(60)]
+    (tmp_path / "long.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    tokenizer = text.train(
+        ["warm cold 0 1 2 3 4 5 6 7 8 9"] * 5, kind="wordpiece", vocab_size=60, sentinels=0
+    )
+    tokenizer.save(tmp_path / "t")
+    sizes = {"d_model": 32, "d_ff": 2048, "d_head": 16, "max_len": 256, "n_layers": 2}
+    config = PRESETS["bert-tiny"].config.changed(vocab_size=tokenizer.vocab_size, **sizes)
+    checkpoints.export(models.build(config), tmp_path / "wide", tokenizer=tmp_path / "t")
+    options = AdaptOptions(
+        model=str(tmp_path / "wide"), task=str(tmp_path / "long.csv"), max_len=256, method="full",
+        threads=1, precision="float32", device="cpu",
+    )  # fmt: skip
+    small = run_child(options, 4, None)
+    assert small["examples_per_second"] > 0
+    assert run_child(options, 32, small["memory_gb"] + 0.08) == {"reason": "needs more memory"}
+
+
+def test_cuda_out_of_memory_is_an_answer_not_a_crash(
+    tiny_bert: Path, tiny_task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heedful.training.adapt import prepare
+    from heedful.training.loop import Loop
+
+    options = AdaptOptions(
+        model=str(tiny_bert), task=str(tiny_task), max_len=32, threads=1, precision="float32", device="cpu"
+    )
+    job = prepare(options)
+    plain = Loop.step
+
+    def step(self: Loop, number: int) -> None:
+        if len(self.examples_of(number)[1]) > 20:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        plain(self, number)
+
+    monkeypatch.setattr(Loop, "step", step)
+
+    def child(options: AdaptOptions, size: int, budget: float | None) -> dict[str, Any]:
+        return batch_size.take_steps(job, size) if size else {"device": "cuda", "rows": 192}
+
+    monkeypatch.setattr(batch_size, "run_child", child)
+    found = find(options)
+    assert {m.batch_size: m.fits for m in found.tried} == {
+        16: True,
+        20: True,
+        22: False,
+        24: False,
+        32: False,
+    }
+    assert found.largest is not None
+    assert found.largest.batch_size == 20
+    assert found.budget_gb is None  # a card's memory is found by running out of it
+
+
+def test_other_errors_of_a_step_are_not_taken_for_want_of_memory(
+    tiny_bert: Path, tiny_task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heedful.training.adapt import prepare
+    from heedful.training.loop import Loop
+
+    def step(self: Loop, number: int) -> None:
+        raise RuntimeError("shapes cannot be multiplied")
+
+    monkeypatch.setattr(Loop, "step", step)
+    job = prepare(AdaptOptions(model=str(tiny_bert), task=str(tiny_task), max_len=32, precision="float32"))
+    with pytest.raises(RuntimeError, match="shapes"):
+        batch_size.take_steps(job, 4)
+
+
+@pytest.mark.parametrize(("told", "place", "most", "used", "unused"), [
+    ("0::/job/step", "job", "memory.max", "memory.current", "inactive_file"),
+    ("3:cpu:/\n4:cpuacct,memory:/job/step", "memory/job", "memory.limit_in_bytes", "memory.usage_in_bytes",
+     "total_inactive_file"),
+])  # fmt: skip
+def test_free_memory_is_that_of_the_jobs_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str, place: str, most: str, used: str, unused: str
+) -> None:
+    assert 0 < batch_size.free_gb() < 100_000
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cgroup").write_text(told)
+    (tmp_path / place / "step").mkdir(parents=True)
+    (tmp_path / place / most).write_text("500000000\n")
+    (tmp_path / place / used).write_text("300000000\n")
+    (tmp_path / place / "memory.stat").write_text(f"anon 5\n{unused} 200000000\n")
+    monkeypatch.setattr(batch_size, "CGROUPS", tmp_path)
+    monkeypatch.setattr(batch_size, "OWN_CGROUP", tmp_path / "proc/cgroup")
+    assert batch_size.free_gb() == pytest.approx(0.36)
+
+
+@pytest.mark.parametrize(("options", "line"), [
+    (["--memory-gb", "0"], "--memory-gb 0: must be above 0"),
+    (["--at-most", "0"], "--at-most 0: must be above 0"),
+    (["--method", "lorra"], 'did you mean "lora"?'),
+])  # fmt: skip
+def test_mistakes_get_one_line(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, options: list[str], line: str
+) -> None:
+    done = heedful("batch-size", tiny_bert, tiny_task, *options)
+    assert done.status == 2
+    assert line in done.err

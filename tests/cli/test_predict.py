@@ -1,0 +1,174 @@
+"""Labels for a text, a pair, and files of any size and content."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import heedful as package
+from heedful.training import predicting
+
+
+@pytest.fixture(scope="module")
+def pair_run(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
+    folder = tmp_path_factory.mktemp("pairs")
+    rows = [f"is the room warm {i},the room was {'warm' if i % 2 else 'cold'} {i},{i % 2}" for i in range(80)]
+    (folder / "pairs.csv").write_text("\n".join(["question,passage,label", *rows]) + "\n")
+    done = package.adapt(
+        tiny_bert, folder / "pairs.csv", method="head", epochs=1, threads=1, precision="float32",
+        max_len=32, out=folder / "run",
+    )  # fmt: skip
+    return done.folder
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_text_gets_a_label_and_its_probability(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path]
+) -> None:
+    done = heedful("predict", run_of("full"), "lovely warm fresh staff", "--json")
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get) == "good"
+    assert found["confidence"] == max(found["probabilities"].values())
+    assert sum(found["probabilities"].values()) == pytest.approx(1)
+    assert "good" in heedful("predict", run_of("full"), "lovely warm fresh staff").out.splitlines()[0]
+
+
+@pytest.mark.parametrize("method", ["full", "head", "prompt"])
+def test_predictions_are_those_that_the_run_recorded(run_of: Callable[[str], Path], method: str) -> None:
+    run = run_of(method)
+    rows = [json.loads(line) for line in (run / "predictions_dev.jsonl").read_text().splitlines()]
+    answers = package.load(run).predict([row["text"] for row in rows])
+    assert [a.label for a in answers] == [row["predicted"] for row in rows]
+    for answer, row in zip(answers, rows, strict=True):
+        assert answer.probabilities == pytest.approx(row["probabilities"], abs=1e-6)
+
+
+def test_a_model_of_pairs_takes_pairs_only(
+    heedful: Callable[..., Any], pair_run: Path, run_of: Callable[[str], Path]
+) -> None:
+    done = heedful("predict", pair_run, "is the room warm", "the room was cold", "--json")
+    assert json.loads(done.out)["label"] in ("0", "1")
+    assert "labels pairs of texts" in heedful("predict", pair_run, "is the room warm").err
+    assert "labels single texts, not pairs" in heedful("predict", run_of("full"), "a", "b").err
+
+
+def test_a_file_of_pairs_is_read_by_its_columns(
+    heedful: Callable[..., Any], pair_run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "in.csv").write_text("id,question,passage\n7,is it warm,the room was warm\n")
+    assert heedful("predict", pair_run, "--in", tmp_path / "in.csv", "--out", tmp_path / "o.csv").status == 0
+    [row] = read(tmp_path / "o.csv")
+    (answer,) = package.load(pair_run).predict(["is it warm"], ["the room was warm"])
+    assert row["label"] == answer.label
+    assert float(row["confidence"]) == pytest.approx(answer.confidence, abs=1e-5)
+    (tmp_path / "one.csv").write_text("id,question\n7,is it warm\n")
+    done = heedful("predict", pair_run, "--in", tmp_path / "one.csv", "--out", tmp_path / "p.csv")
+    assert done.status == 2
+    assert not (tmp_path / "p.csv").exists()
+
+
+HOSTILE = [
+    '=cmd|" /C calc"!A0',
+    'quotes "inside", commas',
+    "two\nlines",
+    "carriage\rreturn",
+    "[bold red]markup[/]",
+    "\x1b[31mescape \x07 codes",
+    "<script>alert(1)</script>",
+    "naïve café 🙂 \u202e right to left",
+]
+
+
+def test_hostile_cells_are_data(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    source, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    with source.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["id", "text", "note"])
+        table.writerows([i, cell, cell] for i, cell in enumerate(HOSTILE))
+    done = heedful("predict", run_of("full"), "--in", source, "--out", out)
+    assert done.status == 0, done.err
+    assert "\x1b" not in done.out
+    rows = read(out)
+    assert [row["text"] for row in rows] == HOSTILE
+    assert [row["note"] for row in rows] == HOSTILE
+    answers = package.load(run_of("full")).predict(HOSTILE)
+    assert [row["label"] for row in rows] == [a.label for a in answers]
+
+
+def test_columns_that_are_there_keep_their_names(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tiny_task: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "labelled.csv"
+    done = heedful("predict", run_of("full"), "--in", tiny_task, "--out", out, "--json")
+    facts = json.loads(done.out)
+    rows = read(out)
+    assert facts["rows"] == len(rows) == 240 == sum(facts["counts"].values())
+    assert list(rows[0]) == ["text", "label", "predicted_label", "predicted_confidence"]
+    original = read(tiny_task)
+    assert [row["label"] for row in rows] == [row["label"] for row in original]
+    right = sum(row["label"] == row["predicted_label"] for row in rows)
+    assert right > 200
+
+
+def test_a_file_is_labelled_in_constant_memory(
+    heedful: Callable[..., Any],
+    run_of: Callable[[str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(predicting, "CHUNK_ROWS", 8)
+    held: list[int] = []
+    plain = predicting.Labeller.answers
+    monkeypatch.setattr(
+        predicting.Labeller,
+        "answers",
+        lambda self, chunk, layout: held.append(len(chunk)) or plain(self, chunk, layout),
+    )
+    (tmp_path / "in.txt").write_text("".join(f"the room was warm {i}\n" for i in range(30)))
+    done = heedful("predict", run_of("full"), "--in", tmp_path / "in.txt", "--out", tmp_path / "o.jsonl")
+    assert done.status == 0, done.err
+    assert held == [8, 8, 8, 6]
+    rows = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert [row["1"] for row in rows] == [f"the room was warm {i}" for i in range(30)]
+
+
+def test_long_rows_make_smaller_chunks() -> None:
+    rows = ((["x" * 2**20], "x", None) for _ in range(20))
+    assert [len(chunk) for chunk in predicting.chunks(rows)] == [8, 8, 4]
+
+
+def test_a_row_that_is_wrong_is_found_before_anything_is_written(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "in.csv").write_text("id,text\n1,fine\n2,\n")
+    done = heedful("predict", run_of("full"), "--in", tmp_path / "in.csv", "--out", tmp_path / "o.csv")
+    assert done.status == 2
+    assert "in.csv line 3: empty text" in done.err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in.csv"]
+
+
+def test_mistakes_get_one_line(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tiny_task: Path, tmp_path: Path
+) -> None:
+    run = run_of("full")
+    assert "say which" in heedful("predict", run).err
+    assert "belong together" in heedful("predict", run, "--in", tiny_task).err
+    assert ".csv, .tsv, .jsonl" in heedful("predict", run, "--in", tiny_task, "--out", tmp_path / "o.xls").err
+    (tmp_path / "there.csv").write_text("mine")
+    done = heedful("predict", run, "--in", tiny_task, "--out", tmp_path / "there.csv")
+    assert "--overwrite replaces it" in done.err
+    assert (tmp_path / "there.csv").read_text() == "mine"
+    args = ("--in", tiny_task, "--out", tmp_path / "o.csv", "--text-column", "txt")
+    assert 'did you mean "text"?' in heedful("predict", run, *args).err
