@@ -83,7 +83,7 @@ def load(
     theirs = read_json(folder / "config.json")
     tensors = read_tensors(folder)
     if theirs.get("model_type") == OWN:
-        return load_own(name, folder, theirs, tensors, head, n_classes, changes)
+        return load_own(name, folder, theirs, tensors, head, n_classes, head_form, changes)
     if theirs.get("model_type") not in FAMILIES and hub.knows(theirs.get("model_type")):
         model, *found = hub.read(folder, theirs, tensors, head, n_classes, head_form, changes)
         finish(model, LoadReport(name, folder, *found))
@@ -150,7 +150,8 @@ def load_family(
             names[canonical] = names[fallback]
     found = {canonical: tensors[n] for canonical, n in names.items()}
     config = config.changed(
-        pooler=head in family.pooled and (head is not None or "pooler.dense.weight" in found),
+        pooler=head in family.pooled
+        and ("pooler.dense.weight" in found or (head is not None and head_form == "family")),
         tie_output=family.tied(config, found),
     )
     head_rows = family.heads.get(head or "", []) if head != "classify" or head_form == "family" else []
@@ -235,13 +236,16 @@ def load_own(
     tensors: Mapping[str, Tensor],
     head: str | None,
     n_classes: int | None,
+    head_form: HeadForm,
     changes: Mapping[str, Any],
 ) -> Model:
     """A folder that heedful wrote, for a model that transformers has no class for."""
     if not isinstance(theirs.get("heedful"), dict):
         raise UserError(f'{folder / "config.json"}: has no "heedful" section')
     labels = theirs.get("labels") if isinstance(theirs.get("labels"), list) else None
-    n, form = n_classes or (len(labels) if labels else 2), theirs.get("head_form", "family")
+    n = n_classes or (len(labels) if labels else 2)
+    same_head = head == theirs.get("head") and (labels is None or n == len(labels))
+    form = theirs.get("head_form", head_form) if same_head else head_form
     if isinstance(theirs.get("hub"), dict):
         if not hub.knows(theirs["hub"].get("model_type")):
             raise strange_family(theirs["hub"].get("model_type"), folder)
@@ -251,7 +255,6 @@ def load_own(
         model = build(config, head, n, form)
     parameters = own_tensors(model)
     body_prefix = "" if theirs.get("head") is None else "body."
-    same_head = head == theirs.get("head") and (labels is None or n == len(labels))
     state: dict[str, Tensor] = {}
     used: set[str] = set()
     for ours in parameters:
