@@ -9,7 +9,7 @@ import torch
 from attention_cases import CASES, Case, able, cases, inputs, lengths_mask, masks, segments_of
 from torch import Tensor
 
-from heedful.attention import MECHANISMS, Mask, additive, blocks, chunked, favor
+from heedful.attention import MECHANISMS, Mask, additive, blocks, chunked, favor, softmax
 from heedful.attention import able as able_names
 from heedful.attention import mechanism as mechanism_module
 from heedful.attention.mechanism import CAPABILITIES
@@ -27,6 +27,7 @@ def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         for module in (additive, blocks, chunked, favor):
             monkeypatch.setattr(module, "CHUNK", 64)
         monkeypatch.setattr(favor, "LENGTH", 4)
+        monkeypatch.setattr(softmax, "SHORT", 0)
         monkeypatch.setattr(mechanism_module, "WEIGHTS", 100)
 
 
@@ -245,7 +246,7 @@ def test_a_row_with_nothing_to_attend_gives_zeros_and_finite_gradients(case: Cas
         out = mechanism(q, k, v, Mask(causal=causal, keys=keys))
         assert out[0].abs().max() == 0
         assert out[1].abs().min() > 0
-        out.square().sum().backward()
+        (out.square() + out).sum().backward()
         for x in (q, k, v, *mechanism.parameters()):
             assert gradient(x).isfinite().all()
         if case.kind.explicit_weights:
@@ -365,6 +366,17 @@ def test_a_bias_is_added_to_the_scores_and_trained(case: Case) -> None:
         assert torch.autograd.gradcheck(
             lambda q, k, v, bias, mask=mask: mechanism(q, k, v, mask, bias), (q, k, v, bias), fast_mode=True
         )
+
+
+@pytest.mark.parametrize("case", able("bias"), ids=str)
+def test_a_row_with_nothing_to_attend_leaves_the_bias_finite(case: Case) -> None:
+    q, k, v = inputs(6, grad=True)
+    bias = torch.randn(1, 2, 6, 6, dtype=torch.float64, requires_grad=True)
+    out = case.build()(q, k, v, Mask(causal=True, keys=lengths_mask([0, 4], 6, "left")), bias)
+    assert out[0].abs().max() == 0
+    (out.square() + out).sum().backward()
+    for x in (q, k, v, bias):
+        assert gradient(x).isfinite().all()
 
 
 @pytest.mark.parametrize("case", cases(lambda c: c.kind.exact_zero_gradient), ids=str)

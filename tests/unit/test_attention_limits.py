@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heedful.attention import Mask, Mechanism, make
+from heedful.attention import Mask, Mechanism, make, softmax
 from heedful.errors import UserError
 
 
@@ -165,8 +165,9 @@ def test_softmax_is_torchs_multihead_attention(causal: bool) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_softmax_in_chunks_is_torchs_kernel(dtype: torch.dtype) -> None:
+def test_softmax_in_chunks_is_torchs_kernel(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a trainable bias ours goes in chunks: values and every gradient against torch's own, by size."""
+    monkeypatch.setattr(softmax, "SHORT", 0)
     for b, h, t, s in ((2, 3, 40, 40), (1, 2, 700, 700), (3, 2, 5, 90)):
         generator = torch.Generator().manual_seed(t)
         q = torch.randn(b, h, t, 8, generator=generator, dtype=dtype, requires_grad=True)
@@ -192,3 +193,19 @@ def test_float32_is_near_float64_on_a_longer_sequence(name: str) -> None:
     mask = Mask(causal=True, keys=torch.arange(300) < torch.tensor([[300], [211]]))
     single = mechanism(q.float(), k.float(), v.float(), mask)
     torch.testing.assert_close(single.double(), mechanism.double()(q, k, v, mask), atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["argmax", "additive", "linformer", "bigbird", "performer", "synthesizer"])
+def test_under_autocast_sums_are_made_in_32_bits(name: str) -> None:
+    """q, k and v come in 16 bits, parameters in 32: the output is that of 32 bits, rounded once."""
+    torch.manual_seed(0)
+    mechanism = make(name, n_heads=2, d_head=8, max_len=40)
+    mask = Mask(causal=mechanism.causal)
+    q, k, v = (torch.randn(2, 2, 40, 8).bfloat16().requires_grad_() for _ in range(3))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = mechanism(q, k, v, mask)
+    assert out.dtype == torch.bfloat16
+    assert torch.equal(out, mechanism(q.float(), k.float(), v.float(), mask).bfloat16())
+    out.float().square().sum().backward()
+    assert q.grad is not None
+    assert q.grad.isfinite().all()

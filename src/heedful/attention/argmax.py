@@ -66,7 +66,7 @@ def choose(scores: Dot, bias: Tensor | None, mask: Mask) -> Tensor:
     """The best key [b, h, t] of every query, the first one at a tie; -1 where nothing may be seen."""
     best = torch.empty(scores.q.shape[:-1], dtype=torch.long, device=scores.q.device)
     for chunk in chunks(scores, scores.q, scores.k, bias, mask):
-        made = chunk.masked(scores.forward(chunk), bias)
+        made = chunk.masked(scores.forward(chunk))
         piece = best[chunk.queries]
         torch.argmax(made, -1, out=piece)
         if chunk.alive is not None:
@@ -102,7 +102,7 @@ class Select(torch.autograd.Function):
         dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[3] else None
         scores = Dot(q, k, None, ctx.scale)
         for chunk in chunks(scores, q, k, bias, ctx.mask) if ctx.straight_through else ():
-            weights = chunk.weights(scores.forward(chunk), bias)
+            weights = chunk.weights(scores.forward(chunk))
             dweights = torch.matmul(grad[chunk.queries], v[chunk.keys].mT)
             dscores = chunk.softmax_backward(weights, dweights)
             chunk.collect(dbias, dscores)

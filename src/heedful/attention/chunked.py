@@ -90,27 +90,24 @@ def spans(scores: Scores, b: int, h: int, numbers: int) -> tuple[int, int]:
 
 
 class Chunk:
-    """One chunk: where it is, and its pieces of the mask and the bias."""
+    """One chunk: where it is, and its piece of mask and bias."""
 
-    def __init__(self, b: slice, h: slice, rows: slice, n: int, bias: Tensor | None) -> None:
+    def __init__(
+        self, b: slice, h: slice, rows: slice, n: int, added: list[Tensor], alive: Tensor | None
+    ) -> None:
         self.queries, self.keys = (b, h, rows), (b, h, slice(n))
-        self.place: tuple[slice, ...] | None = None
-        if bias is not None:
-            self.place = (b if bias.shape[0] > 1 else slice(None), h, rows, slice(n))
-        self.additive: Tensor | None = None
-        self.alive: Tensor | None = None
+        self.added = [piece(x, b, h) for x in added]
+        self.alive = None if alive is None else piece(alive, b, h)
 
-    def masked(self, scores: Tensor, bias: Tensor | None) -> Tensor:
+    def masked(self, scores: Tensor) -> Tensor:
         """Add bias and mask to the scores, in place."""
-        if self.place is not None and bias is not None:
-            scores += bias[self.place]
-        if self.additive is not None:
-            scores += self.additive
+        for added in self.added:
+            scores += added
         return scores
 
-    def weights(self, scores: Tensor, bias: Tensor | None) -> Tensor:
+    def weights(self, scores: Tensor) -> Tensor:
         """Softmax of scores, bias and mask, in place."""
-        scores = self.masked(scores, bias)
+        scores = self.masked(scores)
         return torch.softmax(scores, -1, out=scores)
 
     def softmax_backward(self, weights: Tensor, grad: Tensor) -> Tensor:
@@ -119,9 +116,15 @@ class Chunk:
 
     def collect(self, dbias: Tensor | None, dscores: Tensor) -> None:
         """Add this chunk's part of the bias's gradient."""
-        if dbias is not None and self.place is not None:
-            place = dbias[self.place]
+        if dbias is not None:
+            (b, h, rows), keys = self.queries, self.keys[2]
+            place = piece(dbias, b, h)[..., rows, keys]
             place += dscores.sum_to_size(place.shape)
+
+
+def piece(x: Tensor, b: slice, h: slice) -> Tensor:
+    """Rows b and heads h of a tensor [b or 1, h or 1, ...] that may be the same for all of them."""
+    return x[b if x.shape[0] > 1 else slice(None), h if x.shape[1] > 1 else slice(None)]
 
 
 def chunks(scores: Scores, q: Tensor, k: Tensor, bias: Tensor | None, mask: Mask) -> Iterator[Chunk]:
@@ -131,23 +134,23 @@ def chunks(scores: Scores, q: Tensor, k: Tensor, bias: Tensor | None, mask: Mask
     for i in range(0, t, rows):
         stop = min(i + rows, t)
         n = mask.reach(stop, s)
-        batch, heads = spans(scores, b, h, rows * n * scores.width())
-        additive = alive = None
+        added = [] if bias is None else [bias[:, :, i:stop, :n]]
+        alive = None
         allowed = mask.after(i).allowed(stop - i, s, q.device)
         if allowed is not None:
             allowed = allowed[..., :n]
             # Adding the smallest number is exact (it swallows any score) and far quicker than filling.
-            additive = torch.zeros(allowed.shape, dtype=q.dtype, device=q.device)
-            additive.masked_fill_(~allowed, torch.finfo(q.dtype).min)
+            low = torch.zeros(allowed.shape, dtype=q.dtype, device=q.device)
+            low.masked_fill_(~allowed, torch.finfo(q.dtype).min)
+            # What all rows of the batch share is added up once.
+            together = bool(added) and len(low) == len(added[0]) == 1
+            added = [added[0] + low] if together else [*added, low]
             seen = allowed.any(-1, keepdim=True)  # [b or 1, 1, c or 1, 1]
             alive = None if bool(seen.all()) else seen.to(q.dtype)
+        batch, heads = spans(scores, b, h, rows * n * scores.width())
         for x in range(0, h, heads):
             for y in range(0, b, batch):
-                at = slice(y, y + batch)
-                chunk = Chunk(at, slice(x, x + heads), slice(i, stop), n, bias)
-                chunk.additive = additive if additive is None or additive.shape[0] == 1 else additive[at]
-                chunk.alive = alive if alive is None or alive.shape[0] == 1 else alive[at]
-                yield chunk
+                yield Chunk(slice(y, y + batch), slice(x, x + heads), slice(i, stop), n, added, alive)
 
 
 class ChunkedAttention(torch.autograd.Function):
@@ -173,7 +176,7 @@ class ChunkedAttention(torch.autograd.Function):
         out = torch.empty((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
         keep = Keep(p, seed)
         for chunk in chunks(scores, q, k, bias, mask):
-            weights = chunk.weights(scores.forward(chunk), bias)
+            weights = chunk.weights(scores.forward(chunk))
             if p:
                 weights *= keep.draw(weights)
             piece = torch.matmul(weights, v[chunk.keys])
@@ -189,7 +192,7 @@ class ChunkedAttention(torch.autograd.Function):
         dv = torch.zeros_like(v)
         dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[5] else None
         for chunk in chunks(scores, q, k, bias, ctx.mask):
-            weights = chunk.weights(scores.forward(chunk), bias)
+            weights = chunk.weights(scores.forward(chunk))
             g = grad[chunk.queries] if chunk.alive is None else grad[chunk.queries] * chunk.alive
             dweights = torch.matmul(g, v[chunk.keys].mT)  # [b, h, c, n]
             if ctx.p:

@@ -32,7 +32,8 @@ class Keep:
         """
         words = self.bits.random_raw((x.numel() + 3) // 4).view(np.int16)[: x.numel()]
         kept = torch.empty_like(x, memory_format=torch.contiguous_format, requires_grad=False)
-        return torch.ge(torch.from_numpy(words).view(x.shape), self.threshold - WORDS // 2, out=kept)
+        drawn = torch.from_numpy(words).view(x.shape).to(x.device)
+        return torch.ge(drawn, self.threshold - WORDS // 2, out=kept)
 
 
 def draw_seed() -> int:

@@ -69,5 +69,5 @@ def draw(n: int, d: int, orthogonal: bool, generator: torch.Generator | None) ->
     basis, triangle = torch.linalg.qr(groups)
     # Signs of the triangle make the basis uniform over all rotations; without them the estimate has a bias.
     basis = basis * triangle.diagonal(dim1=-2, dim2=-1).sign()[:, None]
-    lengths: Tensor = torch.linalg.vector_norm(w, dim=-1, keepdim=True)
-    return basis.mT.flatten(0, 1)[:n] * lengths
+    directions: Tensor = basis.mT.flatten(0, 1)[:n] * torch.linalg.vector_norm(w, dim=-1, keepdim=True)
+    return directions

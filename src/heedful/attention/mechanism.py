@@ -49,6 +49,8 @@ class Mechanism(nn.Module):
     """Computes the last rows alone, from cached keys, exactly as the whole would."""
     positional: ClassVar[bool] = False
     """What a query sees depends on where it stands, so a row taken out of its sequence needs its offset."""
+    sixteen_bits: ClassVar[bool] = False
+    """Under autocast takes q, k and v of 16 bits as they are; the others compute in 32."""
     unsafe: ClassVar[bool] = False
     """Leaks the future into the past when causal; buildable only with `unsafe=True`."""
     exact_zero_gradient: ClassVar[bool] = False
@@ -69,6 +71,14 @@ class Mechanism(nn.Module):
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """Check that the mask asks for nothing this mechanism lacks, then attend."""
         self.check(q, k, mask, bias)
+        if self.sixteen_bits or not torch.is_autocast_enabled(q.device.type):
+            return self.whole(q, k, v, mask, bias)
+        with torch.autocast(q.device.type, enabled=False):
+            bias = None if bias is None else bias.float()
+            return self.whole(q.float(), k.float(), v.float(), mask, bias).to(v.dtype)
+
+    def whole(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None) -> Tensor:
+        """All rows and documents, together or apart."""
         if self.goes_apart(mask):
             return apart(self.attend, q, k, v, mask)
         return self.attend(q, k, v, mask, bias)

@@ -11,18 +11,22 @@ from heedful.attention.dropout import draw_seed
 from heedful.attention.mask import Mask
 from heedful.attention.mechanism import Mechanism
 
+SHORT = 1 << 15
+"""Weights a head up to which torch's own way is quicker with a trainable bias: it keeps them all."""
+
 
 class Softmax(Mechanism):
     """Scaled dot-product attention (Vaswani et al. 2017, section 3.2.1).
 
     Goes through torch's fused kernel; with dropout or a trainable bias on a CPU, which the kernel does not
-    take, through `ChunkedAttention`. The weights are made only when asked for.
+    take, through `ChunkedAttention` wherever that is quicker. The weights are made only when asked for.
     """
 
     name = "softmax"
     paper = "Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762"
     cost = "t s d"
     causal = cross = bias = explicit_weights = prefix = segments = cache = True
+    sixteen_bits = True
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """softmax(scale q k^T + bias) over the visible keys."""
@@ -44,8 +48,8 @@ def attend(
 ) -> Tensor:
     """Softmax attention by the quickest way that this mask, bias and dropout allow."""
     t, s = q.shape[-2], k.shape[-2]
-    trainable_bias = bias is not None and bias.requires_grad and torch.is_grad_enabled()
-    if q.device.type == "cpu" and (dropout or trainable_bias):
+    trained = bias is not None and bias.requires_grad and torch.is_grad_enabled()
+    if q.device.type == "cpu" and (dropout or (trained and t * s > SHORT)):
         seed = draw_seed() if dropout else 0
         out: Tensor = ChunkedAttention.apply(  # type: ignore[no-untyped-call]
             Dot, q, k, v, None, bias, mask, scale, dropout, seed

@@ -1,0 +1,207 @@
+"""Attention mechanisms against torch's own fused kernel, forward and backward.
+
+    python -m benchmarks.attention                      every part
+    python -m benchmarks.attention softmax additive     some of them
+    python -m benchmarks.attention long --lengths 4096 16384 --turns 3
+
+Parts: `softmax` (dropout and a trainable bias against torch's own way, and what they cost over the plain
+kernel), `additive` (a training step of a small decoder against the same with softmax), `long` (every
+mechanism against the fused softmax at some lengths, causal and not). Sides take turns in one process; the
+figures are medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmarks.machine import refuse_busy
+from heedful.attention import MECHANISMS, Mask, Mechanism, make
+
+LONG_OPTIONS = {"linformer": {"rank": 256}, "performer": {"features": 256, "seed": 0}}
+LONG = ("linformer", "bigbird", "performer")
+GOALS = {False: 10.0, True: 3.5}
+"""How many times faster than the fused softmax at length 16,384; not causal, causal."""
+
+
+def turns(sides: dict[str, Callable[[], None]], count: int) -> dict[str, float]:
+    """Median milliseconds of each side, taking turns after one warm-up."""
+    took: dict[str, list[float]] = {name: [] for name in sides}
+    for turn in range(count + 1):
+        for name, side in sides.items():
+            start = time.perf_counter()
+            side()
+            if turn:
+                took[name].append(1000 * (time.perf_counter() - start))
+    return {name: median(times) for name, times in took.items()}
+
+
+def passes(attend: Callable[..., Tensor], *tensors: Tensor) -> Callable[[], None]:
+    """Forward and backward of one call."""
+    grad = torch.randn(tensors[0].shape)
+
+    def run() -> None:
+        attend(*tensors).backward(grad)
+
+    return run
+
+
+def trained(*size: int) -> Tensor:
+    """A random tensor that wants its gradient."""
+    return torch.randn(size, requires_grad=True)
+
+
+def call(
+    mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, causal: bool = True
+) -> Tensor:
+    """One mechanism under a causal mask, or none."""
+    out: Tensor = mechanism(q, k, v, Mask(causal=causal), bias)
+    return out
+
+
+def softmax(count: int) -> None:
+    """Dropout and a trainable bias: ours, torch's own way, and the plain kernel as the floor."""
+    for b, h, t, d in (
+        (32, 12, 128, 64),
+        (32, 8, 128, 32),
+        (32, 3, 100, 16),
+        (4, 8, 512, 64),
+        (1, 8, 2048, 64),
+    ):
+        qkv = [trained(b, h, t, d) for _ in range(3)]
+        bias = trained(1, h, t, t)
+        block = torch.ones(t, t, dtype=torch.bool).tril()
+        plain = make("softmax", n_heads=h, d_head=d, max_len=t)
+        dropping = make("softmax", n_heads=h, d_head=d, max_len=t, dropout=0.1)
+
+        def torch_bias(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, block: Tensor = block) -> Tensor:
+            return F.scaled_dot_product_attention(q, k, v, bias.masked_fill(~block, float("-inf")))
+
+        def torch_dropout(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+            return F.scaled_dot_product_attention(q, k, v, dropout_p=0.1, is_causal=True)
+
+        ms = turns(
+            {
+                "plain": passes(partial(call, plain), *qkv),
+                "dropout": passes(partial(call, dropping), *qkv),
+                "torch dropout": passes(torch_dropout, *qkv),
+                "bias": passes(partial(call, plain), *qkv, bias),
+                "torch bias": passes(torch_bias, *qkv, bias),
+            },
+            count,
+        )
+        print(f"[{b}, {h}, {t}, {d}]  plain kernel {ms['plain']:.1f} ms")
+        for name in ("dropout", "bias"):
+            theirs = ms[f"torch {name}"]
+            print(
+                f"  {name}: {ms[name]:.1f} ms, torch {theirs:.1f} ms, {theirs / ms[name]:.2f} times faster, "
+                f"{ms[name] / ms['plain']:.2f} times the plain kernel",
+                flush=True,
+            )
+
+
+class Decoder(nn.Module):
+    """Three layers of 48 with 3 heads and nothing else, so that attention counts the most."""
+
+    def __init__(self, attention: str) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(256, 48)
+        self.layers = nn.ModuleList(
+            nn.ModuleDict(
+                {
+                    "norm": nn.LayerNorm(48),
+                    "qkv": nn.Linear(48, 144),
+                    "mechanism": make(attention, n_heads=3, d_head=16, max_len=1024),
+                    "out": nn.Linear(48, 48),
+                    "ff": nn.Sequential(nn.LayerNorm(48), nn.Linear(48, 192), nn.GELU(), nn.Linear(192, 48)),
+                }
+            )
+            for _ in range(3)
+        )
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits over 256 tokens, tied."""
+        x = self.embed(ids)
+        b, t, d = x.shape
+        for layer in self.layers:
+            q, k, v = layer["qkv"](layer["norm"](x)).view(b, t, 3, 3, 16).permute(2, 0, 3, 1, 4)
+            mixed = layer["mechanism"](q, k, v, Mask(causal=True))
+            x = x + layer["out"](mixed.transpose(1, 2).reshape(b, t, d))
+            x = x + layer["ff"](x)
+        return F.linear(x, self.embed.weight)
+
+
+def additive(count: int) -> None:
+    """Training a small decoder of length 100: additive over softmax."""
+    ids = torch.randint(256, (32, 101))
+
+    def step(attention: str) -> Callable[[], None]:
+        model = Decoder(attention)
+        optimizer = torch.optim.AdamW(model.parameters())
+
+        def run() -> None:
+            logits = model(ids[:, :-1])
+            F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+
+        return run
+
+    ms = turns({name: step(name) for name in ("softmax", "additive")}, max(count, 15))
+    ratio = ms["additive"] / ms["softmax"]
+    print(
+        f"step: softmax {ms['softmax']:.1f} ms, additive {ms['additive']:.1f} ms: {ratio:.2f} times (goal 3)"
+    )
+
+
+def long(count: int, lengths: list[int]) -> None:
+    """Each linear mechanism against the fused softmax: 1 x 8 heads of 64."""
+    for t in lengths:
+        for causal in (False, True):
+            qkv = [trained(1, 8, t, 64) for _ in range(3)]
+            sides = {}
+            for name in ("softmax", *LONG):
+                if causal and not MECHANISMS[name].causal:
+                    continue
+                mechanism = make(name, n_heads=8, d_head=64, max_len=t, **LONG_OPTIONS.get(name, {}))
+                sides[name] = passes(partial(call, mechanism, causal=causal), *qkv)
+            ms = turns(sides, count)
+            goal = f" (goal {GOALS[causal]:g})" if t == 16384 else ""
+            print(f"{t} {'causal' if causal else 'not causal'}: softmax {ms['softmax']:.0f} ms")
+            for name in sides:
+                if name != "softmax":
+                    times = ms["softmax"] / ms[name]
+                    print(f"  {name}: {ms[name]:.0f} ms, {times:.2f} times faster{goal}", flush=True)
+
+
+def main() -> None:
+    """Run the parts that are asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", choices=["softmax", "additive", "long", []], default=[])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--lengths", type=int, nargs="+", default=[4096, 8192, 16384])
+    parser.add_argument("--force", action="store_true", help="measure on a busy machine too")
+    given = parser.parse_args()
+    refuse_busy(given.force)
+    torch.manual_seed(0)
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
+    parts = given.parts or ["softmax", "additive", "long"]
+    if "softmax" in parts:
+        softmax(given.turns)
+    if "additive" in parts:
+        additive(given.turns)
+    if "long" in parts:
+        long(given.turns, given.lengths)
+
+
+if __name__ == "__main__":
+    main()
