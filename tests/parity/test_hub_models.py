@@ -172,6 +172,9 @@ def test_a_saved_model_is_the_same_to_the_bit(folders, family, form, tmp_path) -
     own = json.loads((tmp_path / "saved" / "config.json").read_text())["model_type"]
     assert own == (family if form == "family" else "heedful")
     assert (checkpoints.why_not(model) is None) == (form == "family")
+    body = load(tmp_path / "saved")
+    real = batch(model)["attention_mask"].bool()
+    assert torch.equal(logits(body, batch(model))[real], logits(model.body, batch(model))[real])
     other = load(tmp_path / "saved", head="classify", n_classes=5, head_form=form)  # type: ignore[arg-type]
     assert logits(other, batch(model)).shape == (4, 5)
 

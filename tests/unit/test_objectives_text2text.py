@@ -217,3 +217,15 @@ def test_adapt_learns_a_small_task_and_the_run_predicts(
     assert json.loads((tmp_path / "run" / "results.json").read_text())["objective"] == "text2text"
     if method == "full":
         hf.T5ForConditionalGeneration.from_pretrained(tmp_path / "run" / "best")
+
+
+def test_the_command_takes_as_many_label_words_as_follow(
+    heedful, folder: Path, task: Task, tmp_path: Path
+) -> None:
+    options = ["--objective", "text2text", "--precision", "float32", "--out", str(tmp_path / "run")]
+    done = heedful("adapt", str(folder), str(task.folder), *options, "--label-words", "down=yes", "up=yes")
+    assert done.status == 2
+    assert 'the label words "yes" and "yes" have the same pieces' in done.err
+    done = heedful("adapt", str(folder), str(task.folder), *options, "--head", "linear")
+    assert "--objective text2text writes label words and has no --head linear" in done.err
+    assert not (tmp_path / "run").exists()

@@ -29,7 +29,7 @@ ROLE_NAMES = {
     "o": re.compile(r"(output\.dense|dense|o|o_proj|out_proj|out_lin|post_proj|Wo)"),
     "ff": re.compile(
         r"((intermediate|output)\.dense|ffn|ffn_output|fc1|fc2|lin1|lin2|linear_1|linear_2"
-        r"|up_proj|gate_proj|down_proj|wi|wi_0|wi_1|wo|Wi|Wo)"
+        r"|fc_in|fc_out|dense_h_to_4h|dense_4h_to_h|up_proj|gate_proj|down_proj|wi|wi_0|wi_1|wo|Wi|Wo)"
     ),
 }
 """What architectures call their linear layers: the last one or two parts of a name."""
@@ -41,6 +41,8 @@ class HubBody(Body):
 
     table: Any
     """The names of the tensors (`heedful.checkpoints.tables.Family`)."""
+    pools_states: bool = True
+    """Whether the pooler, where there is one, stands before the head."""
 
     def __init__(self, module: Any, config: TransformerConfig) -> None:
         nn.Module.__init__(self)
@@ -120,10 +122,11 @@ class HubBody(Body):
             last = (torch.arange(t, device=states.device) * attention_mask).argmax(1)
             return Needed(last).take(states)[:, 0]
         pooler = getattr(self.module, "pooler", None)
-        if pooler is None:
+        if pooler is None or not self.pools_states:
             return states[:, 0]
-        if isinstance(pooler, nn.Linear):  # ALBERT's
-            pooled: Tensor = self.module.pooler_activation(pooler(states[:, 0]))
+        if isinstance(pooler, nn.Linear):  # ALBERT's and BigBird's have their non-linearity beside it
+            beside = "pooler_activation" if hasattr(self.module, "pooler_activation") else "activation"
+            pooled: Tensor = getattr(self.module, beside)(pooler(states[:, 0]))
         else:
             pooled = pooler(states)
         return pooled

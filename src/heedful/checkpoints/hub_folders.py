@@ -136,9 +136,11 @@ def build(
             config.use_cache = False
             if config.pad_token_id is None:  # their classifiers refuse batches without one
                 raw["pad_token_id"] = config.pad_token_id = 0
-        classes = auto.MODEL_MAPPING if head is None else auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
+        # What we saved has the classifier's body, which may lack a pooler that the bare model has.
+        bare = head is None and tensors is not None
+        classes = auto.MODEL_MAPPING if bare else auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
         theirs, missing, unexpected = make(classes[type(config)], config, tensors, where)
-        module = theirs if head is None else theirs.base_model
+        module = theirs.base_model
         body = HubBody(module, describe(config, module, family, decoder, where))
         body.table = table(theirs, module, family, head, raw)
         if head is None:
@@ -203,6 +205,7 @@ def describe(config: Any, module: Any, family: str, decoder: bool, where: str) -
         raise UserError(f"{where}: {family} has no table of token embeddings, so heedful cannot adapt it")
     places = [m for n, m in module.named_modules() if TABLE_OF_POSITIONS.search(n) and hasattr(m, "weight")]
     rotary = any("rotary" in n for n, _ in module.named_modules())
+    relative = getattr(config, "relative_attention", False)  # without a table there is no end to run into
     longest = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 512
     # RoBERTa's kin begin after the padding's row.
     before = [m.padding_idx + 1 for m in places if getattr(m, "padding_idx", None) is not None]
@@ -219,7 +222,7 @@ def describe(config: Any, module: Any, family: str, decoder: bool, where: str) -
         d_head=max(1, d_model // n_heads),
         d_ff=int(getattr(config, "intermediate_size", None) or 4 * d_model),
         max_len=int(longest) - max(before, default=0),
-        position="learned" if places else "rotary" if rotary else "relative",
+        position="rotary" if rotary else "learned" if places or not relative else "relative",
         n_types=int(getattr(config, "type_vocab_size", 0) or 0) if "token_type_ids" in forward else 0,
         pooler=getattr(module, "pooler", None) is not None,
         norm_place="pre" if decoder else "post",
@@ -250,7 +253,7 @@ def table(theirs: Any, module: Any, family: str, head: str | None, raw: Mapping[
         name=family,
         rows=lambda _: [Row(n, (f"module.{n}",)) for n in own],
         heads={"classify": [Row(n, (f"head.theirs.{n}",)) for n in rest]},
-        classes={head: type(theirs).__name__},
+        classes={head: type(module if head is None else theirs).__name__},
         prefixes={head: prefix},
         fields=(),
         fixed={},
@@ -272,16 +275,18 @@ def probe(theirs: Any, body: HubBody) -> tuple[Tensor, Tensor, Tensor]:
 
 def refuse_other_heads(model: HubModel, ids: Tensor, mask: Tensor, expected: Tensor) -> None:
     """Their head has to be a function of one pooled state; whether it is, two texts tell."""
-    try:
-        with torch.no_grad():
-            found = model.eval()(ids, mask)
-        same = found.shape == expected.shape and torch.allclose(found, expected, rtol=1e-3, atol=1e-4)
-    except (RuntimeError, TypeError, ValueError, AttributeError, IndexError):
-        same = False
-    if not same:
-        raise UserError(
-            f"the own head of {model.config.family} reads more than one pooled state; --head linear works"
-        )
+    for with_pooler in (True, False):
+        cast(Any, model.body).pools_states = with_pooler
+        try:
+            with torch.no_grad():
+                found = model.eval()(ids, mask)
+        except (RuntimeError, TypeError, ValueError, AttributeError, IndexError):
+            continue
+        if found.shape == expected.shape and torch.allclose(found, expected, rtol=1e-3, atol=1e-4):
+            return
+    raise UserError(
+        f"the own head of {model.config.family} reads more than one pooled state; --head linear works"
+    )
 
 
 @contextmanager

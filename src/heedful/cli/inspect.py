@@ -108,7 +108,11 @@ def parameters_by_part(model: Model) -> dict[str, int]:
     """How many parameters each part has; a tied output is counted once, as embedding."""
     counts: dict[str, int] = {}
     for name, parameter in model.named_parameters():
-        part = "head" if name.startswith("head.") else next(label for key, label in PARTS if key in name)
+        part = (
+            "head"
+            if name.startswith("head.")
+            else next((label for key, label in PARTS if key in name), "other")
+        )
         counts[part] = counts.get(part, 0) + parameter.numel()
     return counts
 

@@ -41,8 +41,6 @@ def why_not_peft(model: Trainee, method: Method) -> str | None:
     reason = checkpoints.why_not(model)
     if reason is not None:
         return f"peft acts on a transformers class: {reason}"
-    if model.config.family not in checkpoints.FAMILIES:
-        return f"the names of {model.config.family} in peft are in none of heedful's tables"
     if model.kind not in TASKS or (model.kind != "classify" and head_names(model)):
         return f"peft does not keep the new head of a {model.kind} model"
     if isinstance(method, Lora):

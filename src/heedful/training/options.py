@@ -15,6 +15,8 @@ Precision = Literal["auto", "float32", "bfloat16"]
 Flag = Annotated[bool, Parameter(negative=())]
 Argument = Annotated[str, Parameter(parse=False)]
 """Stands without a flag on the command line."""
+Several = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative=())]
+"""Takes as many words as follow."""
 MAX_LEN = 256
 
 
@@ -86,9 +88,9 @@ class AdaptOptions(LoopOptions):
     """Swap the attention mechanism: performer, bigbird:block=32, ..."""
     tokenizer: str | None = None
     """A tokenizer's folder or a model's name; by default the model's own."""
-    method_options: tuple[str, ...] = ()
+    method_options: Several = ()
     """Options of the method: --method-options rank=8 alpha=16 targets=q,v; length=20; pool=first."""
-    label_words: tuple[str, ...] = ()
+    label_words: Several = ()
     """text2text: words for the labels, as 0=negative 1=positive; by default their names."""
     unlabeled: Path | None = None
     """joint: text without labels, one text a line; by default the training texts."""
