@@ -35,7 +35,7 @@ def test_train_is_scored_whole_and_beside_baselines(
     assert "bag of words" in done.out
     assert "95 % interval" in done.out
     rows = json.loads(heedful("evaluate", run_of("full"), "--split", "train", "--json").out)["n"]
-    assert rows == round(0.8 * 240, -1) or abs(rows - 192) < 20
+    assert 170 < rows < 215  # about 80 % of 240, by content hash
 
 
 def test_evaluating_writes_nothing(heedful: Callable[..., Any], run_of: Callable[[str], Path]) -> None:

@@ -15,6 +15,7 @@ from heedful.errors import UserError, one_line, unknown
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
+    from cyclopts.config import Dict
 
 STATUS_USER_ERROR = 2
 STATUS_INTERRUPTED = 130
@@ -45,8 +46,6 @@ def build(chosen: str | None = None) -> App:
     """Assemble the command tree. Only the chosen command is imported, and shows its own help."""
     from cyclopts import App
 
-    from heedful.cli.settings import settings
-
     app = App(
         name="heedful",
         help="From how attention works to a Transformer language model adapted to your problem.",
@@ -57,7 +56,7 @@ def build(chosen: str | None = None) -> App:
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
-        config=settings(COMMANDS) if chosen else [],
+        config=defaults() if chosen else [],
     )
     for name, (path, about) in COMMANDS.items():
         if name == chosen:
@@ -67,6 +66,13 @@ def build(chosen: str | None = None) -> App:
         else:
             app.command(path, name=name, help=about)
     return app
+
+
+def defaults() -> list[Dict]:
+    """A person's own defaults, from their files."""
+    from heedful.cli.settings import settings
+
+    return settings(COMMANDS)
 
 
 def error_line(error: CycloptsError) -> str:

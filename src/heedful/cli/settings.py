@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError, unknown
-from heedful.runs.toml import read_toml
 
 if TYPE_CHECKING:
     from cyclopts.config import Dict
@@ -28,13 +27,15 @@ def places() -> list[Path]:
 
 def settings(commands: Iterable[str]) -> list[Dict]:
     """The files' tables, as the command line's parser takes them."""
-    found = [(path, read_toml(path)) for path in places() if path.is_file()]
+    found = [path for path in places() if path.is_file()]
     if not found:
         return []
     from cyclopts.config import Dict
 
+    from heedful.runs.toml import read_toml
+
     names = list(commands)
-    return [Dict(tables(path, table, names), source=str(path)) for path, table in found]
+    return [Dict(tables(path, read_toml(path), names), source=str(path)) for path in found]
 
 
 def tables(path: Path, read: dict[str, Any], commands: list[str]) -> dict[str, Any]:
