@@ -131,6 +131,11 @@ def padded(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, npt.NDArray[n
     return ids, mask, np.where(mask, np.asarray(tokens.all_types)[places], 0).astype(np.int64)
 
 
+def exact(logits: Tensor) -> Tensor:
+    """Logits in a format that a loss can be summed in: half precision becomes float32."""
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
 def in_length_order(lengths: Ints, tokens: int = EVALUATION_TOKENS, label: str = "") -> Iterator[Ints]:
     """Batches for evaluation: longest first, to a token budget, with progress when it takes long."""
     batches = Batches(lengths, token_budget=tokens, order="sorted")

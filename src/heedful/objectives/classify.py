@@ -21,6 +21,7 @@ from heedful.objectives.base import (
     Ints,
     Losses,
     Objective,
+    exact,
     in_length_order,
     padded,
 )
@@ -132,11 +133,9 @@ class Classify(Objective):
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
         """Cross-entropy, and how many were right."""
-        logits, labels = self.logits(model, inputs), inputs.tensors["labels"]
-        weight = None if self.class_weights is None else self.class_weights.to(logits.device)
-        loss = F.cross_entropy(
-            logits.float(), labels, weight, reduction="sum", label_smoothing=self.label_smoothing
-        )
+        logits, labels = exact(self.logits(model, inputs)), inputs.tensors["labels"]
+        weight = None if self.class_weights is None else self.class_weights.to(logits)
+        loss = F.cross_entropy(logits, labels, weight, reduction="sum", label_smoothing=self.label_smoothing)
         return Losses({"classify": loss}, (logits.detach().argmax(1) == labels).sum())
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:

@@ -57,6 +57,11 @@ class Joint(Objective):
         """Labelled and unlabelled texts."""
         return f"{self.classify.content()} {self.masked.tokens.folder.name}"
 
+    def train_ids(self) -> Ints | None:
+        """Corrupted text may hold any token."""
+        alone = self.weights["masked"] == 0 and not self.first_steps
+        return self.classify.train_ids() if alone else None
+
     def train_lengths(self) -> Ints:
         """Tokens of each labelled text."""
         return self.classify.train_lengths()

@@ -12,7 +12,7 @@ from heedful.data.batches import Batches
 from heedful.data.corruption import mask_tokens
 from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.objectives.base import Inputs, Ints, Losses, padded
+from heedful.objectives.base import Inputs, Ints, Losses, exact, padded
 from heedful.text import Tokenizer
 
 CHUNK = 2048
@@ -92,7 +92,7 @@ class MaskedText:
 def chunked_loss(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
     """The summed cross-entropy of states [n, d], a chunk of the vocabulary-wide logits at a time."""
     parts = [
-        F.cross_entropy(head(s).float(), y, reduction="sum")
+        F.cross_entropy(exact(head(s)), y, reduction="sum")
         for s, y in zip(torch.split(states, CHUNK), torch.split(labels, CHUNK), strict=True)
     ]
     return torch.stack(parts).sum() if parts else states.sum() * 0.0

@@ -233,7 +233,8 @@ class Job:
             source = self.task.splits["train"] if o.unlabeled is None else o.unlabeled
             text = tokenize(source, self.tokenizer, max_len=self.max_len)
             masked = MaskedText(text, self.tokenizer, batch_size=o.batch_size, rate=o.mlm_rate, seed=o.seed)
-            self.add_masked_head()
+            if o.mlm_weight or o.mlm_first:
+                self.add_masked_head()
             return Joint(plain, masked, mlm_weight=o.mlm_weight, first_steps=o.mlm_first)
         if o.method == "head" and o.cache_features:
             print("heedful: the frozen body runs once; its dropout is off", file=sys.stderr)
