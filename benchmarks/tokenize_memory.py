@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -58,6 +57,7 @@ def make_files(folder: Path, mb: int, seed: int = 0) -> None:
 def tokenize_one(way: str, path: Path, tokenizer: str) -> dict[str, float]:
     """Tokenize a file in this process, and measure it."""
     from heedful.data import load_task, tokenize
+    from heedful.runs.environment import peak_memory_gb
     from heedful.text import load
 
     loaded = load(tokenizer)
@@ -69,8 +69,7 @@ def tokenize_one(way: str, path: Path, tokenizer: str) -> dict[str, float]:
     else:
         tokens = len(tokenize(path, loaded).ids)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-    return {"peak_mb": round(peak), "seconds": round(seconds, 1), "tokens": tokens}
+    return {"peak_mb": round(peak_memory_gb() * 1000), "seconds": round(seconds, 1), "tokens": tokens}
 
 
 def main() -> int:

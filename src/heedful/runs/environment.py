@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import resource
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -79,3 +81,16 @@ def memory_gb() -> float | None:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
     except (ValueError, OSError, AttributeError):
         return None
+
+
+def peak_memory_gb() -> float:
+    """The most memory this process ever held.
+
+    Read from /proc where there is one: a child's `ru_maxrss` begins with its parent's, which may be larger.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
+    except (OSError, IndexError, ValueError):
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9

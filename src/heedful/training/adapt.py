@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import shutil
 import sys
 import tempfile
@@ -32,7 +31,7 @@ from heedful.objectives import (
     parse_words,
 )
 from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run, new_run_path
-from heedful.runs.environment import environment, usable_cores
+from heedful.runs.environment import environment, peak_memory_gb, usable_cores
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Checks, Prediction, Results, SplitResult
 from heedful.text import Tokenizer
@@ -302,7 +301,7 @@ class Job:
             seconds=progress.seconds,
             examples_per_second=progress.examples / max(progress.seconds, 1e-9),
             tokens_per_second=progress.tokens / max(progress.seconds, 1e-9),
-            memory_gb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+            memory_gb=peak_memory_gb(),
             objective=o.objective,
             labels=tuple(self.task.label_names),
             best_step=progress.best_step,

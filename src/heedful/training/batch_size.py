@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError
-from heedful.runs.environment import memory_gb
+from heedful.runs.environment import memory_gb, peak_memory_gb
 from heedful.training.options import DEFAULT_LR, AdaptOptions
 
 if TYPE_CHECKING:
@@ -261,14 +260,8 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
                 raise
             return {"reason": NO_ROOM}
     seconds = min(times[1:])  # the first makes the optimiser's state; the least disturbed one counts
-    peak = torch.cuda.max_memory_allocated(job.device) / GB if cuda else own_peak_gb()
+    peak = torch.cuda.max_memory_allocated(job.device) / GB if cuda else peak_memory_gb()
     return {"memory_gb": peak, "examples_per_second": batch_size / seconds}
-
-
-def own_peak_gb() -> float:
-    """The most that this process ever held."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / GB
 
 
 def child(request: dict[str, Any]) -> dict[str, Any]:
