@@ -19,11 +19,12 @@ from functools import partial
 from statistics import median
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from benchmarks.machine import refuse_busy
 from heedful.attention import MECHANISMS, Mask, Mechanism, make
+from heedful.attention.dropout import Dropout
 
 LONG_OPTIONS = {"linformer": {"rank": 256}, "performer": {"features": 256, "seed": 0}}
 LONG = ("linformer", "bigbird", "performer")
@@ -107,43 +108,19 @@ def softmax(count: int) -> None:
             )
 
 
-class Decoder(nn.Module):
-    """Three layers of 48 with 3 heads and nothing else, so that attention counts the most."""
-
-    def __init__(self, attention: str) -> None:
-        super().__init__()
-        self.embed = nn.Embedding(256, 48)
-        self.layers = nn.ModuleList(
-            nn.ModuleDict(
-                {
-                    "norm": nn.LayerNorm(48),
-                    "qkv": nn.Linear(48, 144),
-                    "mechanism": make(attention, n_heads=3, d_head=16, max_len=1024),
-                    "out": nn.Linear(48, 48),
-                    "ff": nn.Sequential(nn.LayerNorm(48), nn.Linear(48, 192), nn.GELU(), nn.Linear(192, 48)),
-                }
-            )
-            for _ in range(3)
-        )
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Logits over 256 tokens, tied."""
-        x = self.embed(ids)
-        b, t, d = x.shape
-        for layer in self.layers:
-            q, k, v = layer["qkv"](layer["norm"](x)).view(b, t, 3, 3, 16).permute(2, 0, 3, 1, 4)
-            mixed = layer["mechanism"](q, k, v, Mask(causal=True))
-            x = x + layer["out"](mixed.transpose(1, 2).reshape(b, t, d))
-            x = x + layer["ff"](x)
-        return F.linear(x, self.embed.weight)
-
-
 def additive(count: int) -> None:
-    """Training a small decoder of length 100: additive over softmax."""
+    """Training gpt-nano at length 100, with the dropout of the preset and without: additive over softmax."""
+    from heedful.checkpoints import load
+
     ids = torch.randint(256, (32, 101))
 
-    def step(attention: str) -> Callable[[], None]:
-        model = Decoder(attention)
+    def step(attention: str, dropout: bool) -> Callable[[], None]:
+        model = load("gpt-nano", head="causal", attention=attention, vocab_size=256).train()
+        for part in model.modules() if not dropout else ():
+            if hasattr(part, "dropout") and isinstance(part.dropout, float):
+                part.dropout = 0.0
+            if isinstance(part, Dropout):
+                part.p = 0.0
         optimizer = torch.optim.AdamW(model.parameters())
 
         def run() -> None:
@@ -154,11 +131,12 @@ def additive(count: int) -> None:
 
         return run
 
-    ms = turns({name: step(name) for name in ("softmax", "additive")}, max(count, 15))
-    ratio = ms["additive"] / ms["softmax"]
-    print(
-        f"step: softmax {ms['softmax']:.1f} ms, additive {ms['additive']:.1f} ms: {ratio:.2f} times (goal 3)"
-    )
+    for dropout in (True, False):
+        ms = turns({name: step(name, dropout) for name in ("softmax", "additive")}, max(count, 15))
+        print(
+            f"step {'with' if dropout else 'without'} dropout: softmax {ms['softmax']:.1f} ms, "
+            f"additive {ms['additive']:.1f} ms: {ms['additive'] / ms['softmax']:.2f} times (goal 3)"
+        )
 
 
 def long(count: int, lengths: list[int]) -> None:

@@ -29,7 +29,11 @@ def test_an_unknown_option_lists_the_known_ones(name: str) -> None:
         ("performer", {"features": "many"}, "features takes int, not 'many'"),
         ("performer", {"kind": "sines"}, "kind is one of positive, hyperbolic, trigonometric, not 'sines'"),
         ("performer", {"orthogonal": 1}, "orthogonal takes bool, not 1"),
-        ("performer", {"features": 5, "kind": "trigonometric"}, "trigonometric features come in pairs, so not 5"),
+        (
+            "performer",
+            {"features": 5, "kind": "trigonometric"},
+            "trigonometric features come in pairs, so not 5",
+        ),
         ("performer", {"features": 0}, "features is at least 1"),
         ("performer", {"scale": 0.0}, "scale is above 0, not 0"),
         ("linformer", {"rank": 0}, "rank is at least 1, not 0"),

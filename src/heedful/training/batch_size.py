@@ -286,7 +286,7 @@ def child(request: dict[str, Any]) -> dict[str, Any]:
     return {
         "device": job.device.type,
         "rows": len(job.objective.train_lengths()),
-        "memory_gb": own_peak_gb() if job.device.type == "cpu" else 0.0,
+        "memory_gb": peak_memory_gb() if job.device.type == "cpu" else 0.0,
     }
 
 
