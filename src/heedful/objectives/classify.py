@@ -21,6 +21,7 @@ from heedful.objectives.base import (
     Ints,
     Losses,
     Objective,
+    evaluation_tokens,
     exact,
     in_length_order,
     padded,
@@ -151,7 +152,9 @@ class Classify(Objective):
         was_training = model.training
         model.eval()
         with torch.inference_mode():
-            for batch in in_length_order(self.lengths[split][rows], label=f"scoring {split}"):
+            for batch in in_length_order(
+                self.lengths[split][rows], evaluation_tokens(device), f"scoring {split}"
+            ):
                 logits = self.logits(model, self.inputs(split, rows[batch]).to(device))
                 found[batch] = logits.double().softmax(1).cpu().numpy()
         model.train(was_training)
@@ -217,7 +220,9 @@ class ClassifyFeatures(Classify):
         was_training = model.training
         model.eval()
         with torch.inference_mode():
-            for batch in in_length_order(self.lengths[split][rows], label=f"features of {split}"):
+            for batch in in_length_order(
+                self.lengths[split][rows], evaluation_tokens(device), f"features of {split}"
+            ):
                 t = self.inputs(split, rows[batch]).to(device).tensors
                 out[rows[batch]] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu()
         model.train(was_training)

@@ -305,6 +305,7 @@ class Job:
             objective=o.objective,
             labels=tuple(self.task.label_names),
             best_step=progress.best_step,
+            best_epoch=next((row.epoch for row in run.metrics() if row.step == progress.best_step), None),
         )
         self.save_best(run)
         for split, evaluation in found.items():
