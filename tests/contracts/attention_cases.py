@@ -12,6 +12,8 @@ from torch import Tensor
 from heedful.attention import MECHANISMS, Mask, Mechanism, make
 
 HEADS, WIDTH, MAX_LEN = 2, 4, 48
+CLOSE = {"rtol": 1e-9, "atol": 1e-11}
+"""Float64, the same sums in another order. Trigonometric features divide by a normaliser that can be small."""
 
 
 @dataclass(frozen=True)
@@ -125,3 +127,18 @@ def masks(case: Case) -> dict[str, Mask]:
         and (kind.segments or mask.segments is None)
         and (kind.prefix or not mask.prefix)
     }
+
+
+def close(a: Tensor, b: Tensor) -> None:
+    """Refuse a difference larger than rounding makes."""
+    torch.testing.assert_close(a, b, **CLOSE)
+
+
+def gradient(x: Tensor) -> Tensor:
+    """What reached x; a mechanism that never looks at its keys gives them none."""
+    return torch.zeros_like(x) if x.grad is None else x.grad
+
+
+def real_rows(out: Tensor, keys: Tensor) -> Tensor:
+    """The rows of real queries; what padding attends to has no meaning."""
+    return out.transpose(1, 2)[keys]

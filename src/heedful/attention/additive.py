@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from heedful.attention.chunked import CHUNK, Chunk, ChunkedAttention
 from heedful.attention.dropout import draw_seed
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism, at_least
+from heedful.attention.mechanism import Mechanism
 
 PARTS = 5
 """Row chunks of a causal sequence: 5 make 60 % of the square, and each still fills the vector units."""
@@ -43,7 +43,7 @@ class Additive(Mechanism):
     ) -> None:
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
         self.d_hidden = d_head if d_hidden is None else d_hidden
-        at_least(1, d_hidden=self.d_hidden)
+        self.at_least(1, d_hidden=self.d_hidden)
         self.w1_q = nn.Parameter(torch.empty(n_heads, d_head, self.d_hidden))
         self.w1_k = nn.Parameter(torch.empty(n_heads, d_head, self.d_hidden))
         self.w2 = nn.Parameter(torch.empty(n_heads, self.d_hidden))

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from heedful.attention.chunked import Dot, chunks
@@ -95,6 +96,7 @@ class Select(torch.autograd.Function):
         return v.gather(2, at).masked_fill_(best < 0, 0.0)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         q, k, v, bias, best = ctx.saved_tensors
         grad = grads[0].masked_fill(best < 0, 0.0)

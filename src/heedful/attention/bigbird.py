@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from heedful.attention.blocks import BlockAttention, Pattern
 from heedful.attention.dropout import draw_seed
 from heedful.attention.mask import Mask, masked_softmax
-from heedful.attention.mechanism import Mechanism, at_least
+from heedful.attention.mechanism import Mechanism
 from heedful.attention.softmax import attend, dot_scores
 from heedful.errors import UserError
 
@@ -46,8 +46,8 @@ class Bigbird(Mechanism):
         seed: int = 0,
     ) -> None:
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
-        at_least(1, block=block, window=window)
-        at_least(0, n_global=n_global, n_random=n_random, seed=seed)
+        self.at_least(1, block=block, window=window)
+        self.at_least(0, n_global=n_global, n_random=n_random, seed=seed)
         if window % 2 == 0:
             raise UserError(f"bigbird attention: window is an odd number of blocks, not {window}")
         self.block = block

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from heedful.attention.dropout import Keep
 
@@ -193,6 +194,7 @@ class BlockAttention(torch.autograd.Function):
         return out.flatten(2, 3)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         q, k, v, k_prefix, v_prefix, real, tables = ctx.saved_tensors
         grad = grads[0].reshape(*q.shape[:-1], v.shape[-1])

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from heedful.attention.dropout import Keep
 from heedful.attention.mask import Mask
@@ -184,6 +185,7 @@ class ChunkedAttention(torch.autograd.Function):
         return out.mul_(keep.scale) if p else out
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         q, k, v, w, bias = ctx.saved_tensors
         scores = ctx.kind(q, k, w, ctx.scale)

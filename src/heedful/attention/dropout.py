@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 WORDS = 1 << 16
@@ -51,6 +52,7 @@ class CheapDropout(torch.autograd.Function):
         return keep.draw(x).mul_(x).mul_(keep.scale)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
         keep = Keep(ctx.p, ctx.seed)
         return keep.draw(grads[0]).mul_(grads[0]).mul_(keep.scale), None, None

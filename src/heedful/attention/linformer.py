@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism, at_least
+from heedful.attention.mechanism import Mechanism
 from heedful.attention.softmax import attend
 from heedful.errors import UserError
 
@@ -43,7 +43,7 @@ class Linformer(Mechanism):
         share: Literal["nothing", "heads", "all"] = "heads",
     ) -> None:
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
-        at_least(1, rank=rank)
+        self.at_least(1, rank=rank)
         self.rank, self.share = rank, share
         size = (n_heads if share == "nothing" else 1, max_len, rank)
         self.k_mix = nn.Parameter(torch.empty(size))

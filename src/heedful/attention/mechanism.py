@@ -18,13 +18,6 @@ WEIGHTS = 1 << 24
 """Weights made at once by the default `attend`: 64 MiB of float32."""
 
 
-def at_least(least: int, **numbers: int) -> None:
-    """Refuse an option below its least sensible value."""
-    for name, number in numbers.items():
-        if number < least:
-            raise UserError(f"attention: {name} is at least {least}, not {number}")
-
-
 class Mechanism(nn.Module):
     """`mechanism(q, k, v, mask, bias=None) -> out`; q is [b, h, t, d], k and v are [b, h, s, d].
 
@@ -67,6 +60,12 @@ class Mechanism(nn.Module):
         self.n_heads, self.d_head, self.max_len = n_heads, d_head, max_len
         self.scale = d_head**-0.5 if scale is None else scale
         self.dropout = dropout
+
+    def at_least(self, least: int, **options: int) -> None:
+        """Refuse an option below its least sensible value."""
+        for option, value in options.items():
+            if value < least:
+                raise UserError(f"{self.name} attention: {option} is at least {least}, not {value}")
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """Check that the mask asks for nothing this mechanism lacks, then attend."""

@@ -9,7 +9,7 @@ from heedful.attention.dropout import dropout as drop
 from heedful.attention.favor import Favor
 from heedful.attention.features import FeatureMap, Kind, draw
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism, at_least
+from heedful.attention.mechanism import Mechanism
 from heedful.errors import UserError
 
 
@@ -47,7 +47,7 @@ class Performer(Mechanism):
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
         if self.scale <= 0:
             raise UserError(f"performer attention: scale is above 0, not {self.scale:g}")
-        at_least(1, features=features)
+        self.at_least(1, features=features)
         if kind != "positive" and features % 2:
             raise UserError(f"performer attention: {kind} features come in pairs, so not {features} of them")
         self.features, self.kind, self.orthogonal = features, kind, orthogonal
