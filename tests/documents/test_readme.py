@@ -33,7 +33,8 @@ def test_every_command_of_the_readme_runs(
 
 
 @pytest.mark.needs("minilm")
-def test_every_python_block_of_the_readme_runs() -> None:
+def test_every_python_block_of_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     blocks = [block for kind, block in BLOCKS if kind == "python"]
     assert blocks
     for block in blocks:
@@ -41,6 +42,7 @@ def test_every_python_block_of_the_readme_runs() -> None:
         exec(compile(block, "README.md", "exec"), scope)
         assert scope["out"].shape == (1, 4, 100, 16)
         assert scope["logits"].shape == (1, 3)
+        assert scope["answers"][0].label in ("0", "1")
 
 
 def test_the_make_targets_of_the_readme_exist() -> None:

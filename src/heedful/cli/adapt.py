@@ -27,18 +27,16 @@ def adapt(
     options: Annotated[AdaptOptions, Parameter(name="*")] = DEFAULTS,
     json: Json = False,
 ) -> None:
-    """Adapt a model to a task, and leave a run directory with its scores, checks and best model.
+    """Adapt a model to a task; leaves scores, checks and the best model.
 
-    Dev selects the best epoch; test is scored once, at the end. A run that is stopped (Ctrl-C, SIGTERM,
-    SIGUSR1: status 75) leaves a checkpoint; the same command with --resume continues to the same bits.
+    Dev selects the best epoch; test is scored once, at the end. A run that is
+    stopped (Ctrl-C, SIGTERM, SIGUSR1: status 75) leaves a checkpoint; the same
+    command with --resume continues to the same bits.
 
     Examples:
-
-        heedful adapt minilm world/reviews --method lora --epochs 3
-
-        heedful adapt minilm reviews.csv --method head --lr 1e-3 --epochs 20
-
-        heedful adapt minilm sst2 --lr 5e-5 --epochs 3 --out runs/sst2 --resume
+      heedful adapt minilm world/reviews --method lora --epochs 3
+      heedful adapt minilm reviews.csv --method head --lr 1e-3 --epochs 20
+      heedful adapt minilm sst2 --lr 5e-5 --epochs 3 --out runs/sst2 --resume
 
     Parameters
     ----------
