@@ -15,4 +15,4 @@ def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
             monkeypatch.setattr(module, "CHUNK", 64)
         monkeypatch.setattr(favor, "LENGTH", 4)
         monkeypatch.setattr(softmax, "SHORT", 0)
-        monkeypatch.setattr(mechanism, "WEIGHTS", 100)
+        monkeypatch.setattr(mechanism, "WEIGHTS", 300)
