@@ -340,3 +340,23 @@ def test_seeding_only_the_generators_that_are_used_is_torch_s_own_seeding() -> N
     ours = torch.rand(5)
     torch.manual_seed(7)
     assert torch.equal(ours, torch.rand(5))
+
+
+def test_the_training_seed_never_moves_a_row_to_another_split(tmp_path: Path) -> None:
+    from heedful.training.adapt import prepare
+    from heedful.training.options import AdaptOptions
+
+    rows = [f"text number {i} is {'good' if i % 2 else 'bad'},{i % 2}" for i in range(60)]
+    (tmp_path / "one.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    common = {
+        "model": "bert-tiny",
+        "task": str(tmp_path / "one.csv"),
+        "tokenizer": "minilm",
+        "precision": "float32",
+    }
+
+    def dev(**more: int) -> list[str]:
+        return list(prepare(AdaptOptions(**common, **more)).task.splits["dev"].texts)
+
+    assert dev(seed=0) == dev(seed=1)
+    assert dev(split_seed=0) != dev(split_seed=1)

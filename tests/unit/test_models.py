@@ -242,3 +242,12 @@ def test_a_model_of_our_own_form_survives_saving(tmp_path) -> None:  # type: ign
     body = models.load(tmp_path / "own")
     assert body.report.new == []
     assert torch.equal(body(text), model.body(text))
+
+
+def test_dropout_is_changed_wherever_a_checkpoint_has_some() -> None:
+    bert = models.load("minilm", dropout=0.3).config
+    assert (bert.dropout, bert.attention_dropout, bert.embed_dropout) == (0.3, 0.3, 0.3)
+    assert (bert.ff_dropout, bert.final_dropout) == (0.0, 0.0)
+    t5 = models.load("t5-mini", vocab_size=50, dropout=0.0).config
+    assert (t5.dropout, t5.ff_dropout, t5.final_dropout) == (0.0, 0.0, 0.0)
+    assert models.load("modern-gpt", vocab_size=50, dropout=0.2).config.attention_dropout == 0.2

@@ -20,6 +20,7 @@ from heedful.checkpoints.t5 import T5
 from heedful.checkpoints.tables import Family, Row
 from heedful.errors import UserError
 from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig, build
+from heedful.models.config import DROPOUTS
 from heedful.models.heads import HeadForm
 from heedful.text.places import find_folder
 
@@ -64,14 +65,15 @@ def load(
     `name` is, in this order: a folder in Hub form, `minilm`, a preset, `$HEEDFUL_MODELS/<name>`, a Hub id.
     `head` is None, "classify", "masked", "causal" or "text2text"; `n_classes` defaults to the checkpoint's
     own number, else 2. `attention` swaps the mechanism, as "performer" or "performer:features=64".
-    `changes` are fields of `TransformerConfig`; a pretrained model takes only dropouts.
+    `changes` are fields of `TransformerConfig`; a pretrained model takes only dropouts, and `dropout` stands
+    for every one that the body has.
     What was loaded, new and ignored is in the model's `report`.
     """
     name = str(name)
     if attention is not None:
         changes["attention"], changes["attention_options"] = parse(attention)
     if name in PRESETS and not Path(name).is_dir():
-        config = PRESETS[name].config.changed(**changes)
+        config = with_changes(PRESETS[name].config, changes)
         model = build(
             config.changed(pooler=config.pooler and head in (None, "classify")),
             head,
@@ -85,7 +87,7 @@ def load(
     if theirs.get("model_type") == OWN:
         return load_own(name, folder, theirs, tensors, head, n_classes, head_form, changes)
     if theirs.get("model_type") not in FAMILIES and hub.knows(theirs.get("model_type")):
-        model, *found = hub.read(folder, theirs, tensors, head, n_classes, head_form, changes)
+        model, *found = hub.read(folder, theirs, tensors, head, n_classes, head_form, spread(changes))
         finish(model, LoadReport(name, folder, *found))
     else:
         family = find_family(theirs, folder)
@@ -129,7 +131,20 @@ def apply_changes(config: TransformerConfig, changes: Mapping[str, Any], name: s
         if option not in CHANGEABLE:
             config.changed(**{option: changes[option]})
             raise UserError(f"{option} is fixed by the weights of {name}; only a preset's can be chosen")
-    return config.changed(**changes)
+    return with_changes(config, changes)
+
+
+def spread(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """For a Hub model, whose configuration is its own: each dropout by name."""
+    every = dict.fromkeys(DROPOUTS[:5], changes["dropout"]) if "dropout" in changes else {}
+    return {**every, **changes}
+
+
+def with_changes(config: TransformerConfig, changes: Mapping[str, Any]) -> TransformerConfig:
+    """Other values; `dropout` stands for every dropout of the body."""
+    plain = {name: value for name, value in changes.items() if name != "dropout"}
+    config = config.changed(**plain)
+    return config.with_dropout(changes["dropout"]) if "dropout" in changes else config
 
 
 def load_family(
@@ -249,7 +264,7 @@ def load_own(
     if isinstance(theirs.get("hub"), dict):
         if not hub.knows(theirs["hub"].get("model_type")):
             raise strange_family(theirs["hub"].get("model_type"), folder)
-        model, *_ = hub.build(theirs["hub"], head, n, form, changes)
+        model, *_ = hub.build(theirs["hub"], head, n, form, spread(changes))
     else:
         config = apply_changes(TransformerConfig.from_dict(theirs["heedful"]), changes, name)
         model = build(config, head, n, form)

@@ -127,8 +127,12 @@ def most_frequent(labels: Ints) -> int:
     return int(np.bincount(labels).argmax())
 
 
-def baselines(task: Task, splits: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
+def baselines(
+    task: Task, splits: Sequence[str] | None = None, rows: npt.NDArray[np.int64] | None = None
+) -> dict[str, dict[str, float]]:
     """Score the baselines on labelled splits (default: all but train), learned from 50,000 rows of train.
+
+    With `rows` the bag of words learns from those rows of train alone, as a model that it is compared with.
 
     Classification: `chance`, `majority` and `bag_of_words`, as accuracy. Text to text: `majority`, the exact
     match of always giving train's most frequent answer.
@@ -144,7 +148,7 @@ def baselines(task: Task, splits: Sequence[str] | None = None) -> dict[str, dict
             if split.answers is not None
         }
     assert train.labels is not None
-    model = bag_of_words(task)
+    model = bag_of_words(task, rows)
     common = most_frequent(train.labels)
     return {
         split.name: {
@@ -157,23 +161,21 @@ def baselines(task: Task, splits: Sequence[str] | None = None) -> dict[str, dict
     }
 
 
-def bag_of_words(task: Task) -> BagOfWords:
-    """Fit the classifier to a task's train split."""
+def bag_of_words(task: Task, rows: npt.NDArray[np.int64] | None = None) -> BagOfWords:
+    """Fit the classifier to a task's train split, or to some of its rows."""
     train = task.splits["train"]
     assert train.labels is not None
-    return BagOfWords().fit(*some_rows(train, train.labels), len(task.label_names))
+    texts, pairs, labels = some_rows(train, train.labels, rows)
+    return BagOfWords().fit(texts, pairs, labels, len(task.label_names))
 
 
-def first_texts(split: Split) -> tuple[list[str], list[str] | None]:
-    """Give the first 50,000 texts of a split, and their pairs."""
-    pairs = split.pairs
-    return list(islice(split.texts, TRAIN_ROWS)), None if pairs is None else list(islice(pairs, TRAIN_ROWS))
-
-
-def some_rows(split: Split, labels: Ints) -> tuple[list[str], list[str] | None, Ints]:
-    """Give the rows that the classifier learns from: all, or of many an evenly spaced part."""
+def some_rows(
+    split: Split, labels: Ints, rows: npt.NDArray[np.int64] | None = None
+) -> tuple[list[str], list[str] | None, Ints]:
+    """Give the rows that the classifier learns from: all of those given, or of many an evenly spaced part."""
+    chosen = np.arange(len(split)) if rows is None else np.sort(rows)
     keep = np.zeros(len(split), bool)
-    keep[np.linspace(0, len(split) - 1, min(len(split), TRAIN_ROWS)).astype(np.int64)] = True
+    keep[chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), TRAIN_ROWS)).astype(np.int64)]] = True
     pairs = split.pairs
     return (
         list(compress(split.texts, keep)),

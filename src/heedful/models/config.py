@@ -11,6 +11,15 @@ from heedful.errors import UserError, unknown
 Kind = Literal["encoder", "decoder", "encoder_decoder"]
 Position = Literal["learned", "sinusoidal", "rotary", "relative"]
 Activation = Literal["gelu", "gelu_tanh", "relu", "squared_relu", "gated_gelu"]
+DROPOUTS = (
+    "dropout",
+    "attention_dropout",
+    "embed_dropout",
+    "ff_dropout",
+    "final_dropout",
+    "attention_output_dropout",
+)
+"""Of the body; the classification head has its own."""
 Projections = Literal["separate", "shared_qk", "shared_qkv"]
 
 
@@ -103,6 +112,11 @@ class TransformerConfig:
             if name not in known:
                 raise unknown("model option", name, known)
         return replace(self, **changes)
+
+    def with_dropout(self, p: float) -> TransformerConfig:
+        """The same with dropout p wherever the body has some; if it has none, in the usual three places."""
+        here = [name for name in DROPOUTS if getattr(self, name)]
+        return self.changed(**dict.fromkeys(here or DROPOUTS[:3], p))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

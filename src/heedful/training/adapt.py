@@ -90,7 +90,7 @@ def prepare(options: AdaptOptions) -> Job:
         pair_column=options.pair_column,
         label_column=options.label_column,
         split=options.split,
-        seed=options.seed if options.split == "hash" else 0,
+        seed=options.split_seed,
     )
     return Job(options, task, device, precision, threads)
 
@@ -174,8 +174,7 @@ class Job:
         self.tokenizer = self.find_tokenizer()
         changes: dict[str, Any] = {}
         if options.dropout is not None:
-            names = ("dropout", "attention_dropout", "embed_dropout", "ff_dropout", "final_dropout")
-            changes = dict.fromkeys(names, options.dropout)
+            changes["dropout"] = options.dropout
         if self.from_nothing:
             ids = ("vocab_size", "pad_id", "bos_id", "eos_id")
             changes |= {name: getattr(self.tokenizer, name) for name in ids}
@@ -322,7 +321,7 @@ class Job:
 
     def split_results(self, found: dict[str, Evaluation]) -> dict[str, SplitResult]:
         """Scores with intervals and baselines."""
-        simple = baselines(self.task, list(found))
+        simple = baselines(self.task, list(found), self.plain.rows)
         names = self.task.label_names
         results = {}
         for split, e in found.items():

@@ -104,6 +104,8 @@ class AdaptOptions(LoopOptions):
     """Where a named task's files are; by default $HEEDFUL_DATA/NAME."""
     split: Literal["hash", "first"] = "hash"
     """How rows are split where the files do not say."""
+    split_seed: int = 0
+    """Another seed splits otherwise; the training's own seed never does."""
     text_column: str | None = None
     """Name of the text's column."""
     pair_column: str | None = None

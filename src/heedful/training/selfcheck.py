@@ -50,7 +50,7 @@ def score_checks(job: Job, dev: Evaluation, results: Results) -> list[Check]:
     names = job.task.label_names
     predicted = results.splits["dev"].predicted_counts or {}
     counts = dict(zip(names, np.bincount(dev.labels, minlength=len(names)).tolist(), strict=True))
-    bag = bag_of_words(job.task)
+    bag = bag_of_words(job.task, job.plain.rows)
     split = job.task.splits["dev"]
     right_of_bag = bag.predict(split.texts, split.pairs) == dev.labels
     best = max((results.splits["dev"].baselines or {"chance": 0.0}).values())
