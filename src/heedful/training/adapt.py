@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -162,7 +163,7 @@ class Job:
         self, options: AdaptOptions, task: Task, device: torch.device, precision: str, threads: int
     ) -> None:
         self.options, self.task, self.device, self.precision = options, task, device, precision
-        self.threads = threads
+        self.threads, self.feature_seconds = threads, 0.0
         self.from_nothing = options.model in PRESETS and not Path(options.model).is_dir()
         self.method = make_method(options)
         if self.from_nothing and not self.method.mergeable:
@@ -236,7 +237,10 @@ class Job:
             return Joint(plain, masked, mlm_weight=o.mlm_weight, first_steps=o.mlm_first)
         if o.method == "head" and o.cache_features:
             print("heedful: the frozen body runs once; its dropout is off", file=sys.stderr)
-            return ClassifyFeatures(plain, self.model)
+            began = time.monotonic()
+            features = ClassifyFeatures(plain, self.model)
+            self.feature_seconds = time.monotonic() - began
+            return features
         return plain
 
     def add_masked_head(self) -> None:
@@ -288,6 +292,7 @@ class Job:
             if split in self.objective.splits and (split == "dev" or o.score_test)
         }
         trained = sum(p.numel() for p in parameters.values())
+        seconds = max(progress.seconds + self.feature_seconds, 1e-9)
         results = Results(
             task=self.task.name,
             model=o.model,
@@ -297,9 +302,9 @@ class Job:
             splits=self.split_results(found),
             trainable_parameters=trained,
             total_parameters=sum(p.numel() for p in self.model.parameters()),
-            seconds=progress.seconds,
-            examples_per_second=progress.examples / max(progress.seconds, 1e-9),
-            tokens_per_second=progress.tokens / max(progress.seconds, 1e-9),
+            seconds=seconds,
+            examples_per_second=progress.examples / seconds,
+            tokens_per_second=progress.tokens / seconds,
             memory_gb=peak_memory_gb(),
             objective=o.objective,
             labels=tuple(self.task.label_names),
