@@ -21,8 +21,8 @@ from heedful.attention.features import FeatureMap
 
 CHUNK = 1 << 18
 """Features a chunk: 1 MiB of float32, a share of the level-2 cache."""
-LENGTH = 64
-"""Positions a causal chunk: the square of it is extra work, few of them are small products."""
+LENGTH = 96
+"""Positions a causal chunk: more square the extra work, fewer make small products and many sums to keep."""
 NEVER = -1e30
 """A logarithm of zero that can be subtracted from itself."""
 
