@@ -357,6 +357,18 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         "train.csv line 2",
         "several labels",
     ),
+    "label sets of which one member stands alone": (
+        {"train.csv": b'text,label\none two,a\nthree four,"b,c"\nfive six,"a;b"\nseven,"c,a"\neight,"a,b"\n'},
+        {},
+        "train.csv line 5",
+        "several labels in one row (c,a)",
+    ),
+    "label lists as JSON text": (
+        {"train.csv": b'text,label\none two,x\nthree four,"[""a"", ""b""]"\nfive six,[1]\n'},
+        {},
+        "train.csv line 3",
+        "several labels",
+    ),
     "regression": (
         {
             "train.csv": b"text,score\n"

@@ -162,6 +162,21 @@ def test_labels_keep_their_names_in_order(tmp_path: Path, labels: list[str], nam
     assert names[first.label] == labels[number % 3].removesuffix(".0")
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["[A]", "[B]", "[C D]"],
+        ["Austin, Texas", "Lyon, France", "Paris, France", "Paris, Texas"],
+        ["no", "yes", "yes, but"],
+        ["a|b", "b|a"],
+    ],
+)
+def test_brackets_and_commas_may_be_part_of_a_name(tmp_path: Path, labels: list[str]) -> None:
+    rows = [{"text": f"meal number {n} was late", "label": labels[n % len(labels)]} for n in range(90)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert load_task(str(tmp_path / "a.jsonl")).label_names == labels
+
+
 def test_a_fingerprint_changes_with_text_label_seed_and_nothing_else(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "a.csv", 100)
     first = load_task(str(path)).fingerprint

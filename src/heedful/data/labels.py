@@ -15,6 +15,9 @@ MAX_CLASSES = 1000
 MAX_LABEL_CHARS = 200
 WHOLE = re.compile(r"([+-]?\d+)\.0+")
 SEPARATORS = (",", ";", "|")
+LIST = re.compile(
+    r"""\[(?:\s*+(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[+-]?\d[\d.]*+|true|false|null)\s*+,?+)*+\s*+\]"""
+)
 
 
 @dataclass
@@ -98,9 +101,12 @@ def choose_names(path: Path, unit: str, labels: Labels) -> list[str]:
 
 
 def refuse_sets(path: Path, unit: str, labels: Labels) -> None:
-    """Refuse several labels in one cell: lists, or sets whose members come again elsewhere."""
+    """Refuse several labels in one cell: lists, or pieces that recur and of which one also stands alone.
+
+    A separator by itself is no evidence: "Paris, France" and "Paris, Texas" are names.
+    """
     for name in labels.ids:
-        if name[0] == "[" and name[-1] == "]":
+        if LIST.fullmatch(name):
             raise multi_label(path, unit, labels.line(name), name)
     for separator in SEPARATORS:
         members: dict[str, set[str]] = {}
@@ -109,7 +115,8 @@ def refuse_sets(path: Path, unit: str, labels: Labels) -> None:
                 members.setdefault(part.strip(), set()).add(name)
         for name in labels.ids:
             parts = [part.strip() for part in name.split(separator)]
-            if len(parts) > 1 and all(part and len(members[part]) > 1 for part in parts):
+            recur = len(parts) > 1 and all(part and len(members[part]) > 1 for part in parts)
+            if recur and any(part in labels.ids for part in parts):
                 raise multi_label(path, unit, labels.line(name), name)
 
 
