@@ -378,6 +378,15 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         "train.csv line 2",
         "regression is not supported",
     ),
+    "regression in whole numbers": (
+        {
+            "train.csv": b"text,score\n"
+            + b"".join(b"a sentence number %d,%d\n" % (n, n * 37 % 101) for n in range(300))
+        },
+        {},
+        "train.csv line 102",
+        "one of 101 different whole numbers in 300 rows, which looks like a regression target",
+    ),
     "free text as label": (
         {"train.csv": b"text,label\n" + b"".join(b"sentence %d,answer %d\n" % (n, n) for n in range(60))},
         {},

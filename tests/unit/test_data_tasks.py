@@ -177,6 +177,12 @@ def test_brackets_and_commas_may_be_part_of_a_name(tmp_path: Path, labels: list[
     assert load_task(str(tmp_path / "a.jsonl")).label_names == labels
 
 
+@pytest.mark.parametrize(("classes", "rows"), [(77, 130), (31, 10), (30, 4)])
+def test_many_classes_may_be_numbers_when_they_recur(tmp_path: Path, classes: int, rows: int) -> None:
+    task = load_task(str(write_csv(tmp_path / "a.csv", classes * rows, classes=classes)))
+    assert task.label_names == [str(n) for n in range(classes)]
+
+
 def test_a_fingerprint_changes_with_text_label_seed_and_nothing_else(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "a.csv", 100)
     first = load_task(str(path)).fingerprint

@@ -18,6 +18,7 @@ SEPARATORS = (",", ";", "|")
 LIST = re.compile(
     r"""\[(?:\s*+(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[+-]?\d[\d.]*+|true|false|null)\s*+,?+)*+\s*+\]"""
 )
+MANY_NUMBERS, FEW_ROWS_EACH = 30, 10
 
 
 @dataclass
@@ -139,6 +140,14 @@ def refuse_regression(path: Path, unit: str, labels: Labels) -> None:
                 f"{path} {unit} {labels.line(name)}: label {shorten(name, 30)} is one of {classes:,} "
                 f"different numbers; regression is not supported, a column of classes is (--label-column)"
             )
+    numbers = all(value is not None and value.is_integer() for value in values.values())
+    if numbers and classes > MANY_NUMBERS and rows < FEW_ROWS_EACH * classes:
+        name = next(reversed(labels.ids))
+        raise UserError(
+            f"{path} {unit} {labels.line(name)}: label {shorten(name, 30)} is one of {classes:,} different "
+            f"whole numbers in {rows:,} rows, which looks like a regression target; regression is not "
+            f"supported (if they are classes, give them names, such as c{shorten(name, 30)})"
+        )
     if classes > MAX_CLASSES or (rows >= 50 and classes > rows / 2):
         name = next(reversed(labels.ids))
         raise UserError(
