@@ -32,6 +32,15 @@ def parquet(**columns: Any) -> bytes:
 MANY = [f"sentence number {n}" for n in range(20)]
 BINARY = [n % 2 for n in range(20)]
 
+
+def parquet_twins() -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        pa.Table.from_arrays([pa.array(c) for c in (MANY, BINARY, BINARY)], ["text", "label", "label"]), sink
+    )
+    return sink.getvalue().to_pybytes()
+
+
 # name: (files, options, where, what)
 BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
     "wrong text column": (
@@ -81,6 +90,18 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         {},
         "train.jsonl line 21",
         "label is missing",
+    ),
+    "nan label in CSV": (
+        {"train.csv": GOOD + b"more text,NaN\n"},
+        {},
+        "train.csv line 22",
+        'the label is missing in column "label"',
+    ),
+    "nan label in TSV": (
+        {"train.tsv": b"text\tlabel\ngood words\tyes\nbad words\tno\nlost words\t nan\n"},
+        {},
+        "train.tsv line 4",
+        "label the row or remove it",
     ),
     "NaN label": (
         {"train.jsonl": GOOD_JSON + b'{"text": "x", "label": NaN}'},
@@ -414,6 +435,24 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         {},
         "train.csv line 1",
         'of "stars", "sentiment"? Say --label-column',
+    ),
+    "two columns of one name": (
+        {"train.csv": GOOD.replace(b"text,label", b"label,label")},
+        {},
+        "train.csv line 1",
+        'columns 1 and 2 are both called "label"; rename one',
+    ),
+    "two unread columns of one name": (
+        {"train.tsv": b"text\tx\tlabel\tx\n" + b"a row of words\t1\t0\t1\nmore of these\t1\t1\t1\n"},
+        {},
+        "train.tsv line 1",
+        'columns 2 and 4 are both called "x"',
+    ),
+    "two columns of one name in Parquet": (
+        {"train.parquet": parquet_twins()},
+        {},
+        "train.parquet row 1",
+        'columns 2 and 3 are both called "label"',
     ),
     "one column": (
         {"train.csv": b"text\none\ntwo\n"},

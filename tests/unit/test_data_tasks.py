@@ -169,9 +169,10 @@ def test_labels_keep_their_names_in_order(tmp_path: Path, labels: list[str], nam
         ["Austin, Texas", "Lyon, France", "Paris, France", "Paris, Texas"],
         ["no", "yes", "yes, but"],
         ["a|b", "b|a"],
+        ["None", "nan", "null"],
     ],
 )
-def test_brackets_and_commas_may_be_part_of_a_name(tmp_path: Path, labels: list[str]) -> None:
+def test_any_string_may_be_a_name(tmp_path: Path, labels: list[str]) -> None:
     rows = [{"text": f"meal number {n} was late", "label": labels[n % len(labels)]} for n in range(90)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert load_task(str(tmp_path / "a.jsonl")).label_names == labels

@@ -125,6 +125,7 @@ def open_sheet(path: Path, names: Sequence[str] = ()) -> Sheet:
     if kind == "parquet":
         with readers.open_parquet(path) as file:
             found = tuple(file.schema_arrow.names)
+            refuse_twins(path, "row", found)
             if not file.metadata.num_rows:
                 raise UserError(f"{path} row 1: the file has no rows")
         sample = [row for _, row in islice(readers.read_parquet(path, found), readers.SAMPLE_ROWS)]
@@ -146,6 +147,7 @@ def open_sheet(path: Path, names: Sequence[str] = ()) -> Sheet:
     found = (
         tuple(cell.strip() for cell in rows[0]) if header else tuple(str(n + 1) for n in range(len(rows[0])))
     )
+    refuse_twins(path, "line", found)
     below = tuple(row for row in rows[header:] if len(row) == len(found))
     return Sheet(path, kind, found, header, delimiter, quoted, below)
 
@@ -156,15 +158,29 @@ def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
     if any(name in first for name in names if not name.isdigit()):
         return True
     named = [cell for cell in first if cell]
-    if len(set(named)) < len(named) or any(len(cell) > 64 for cell in first):
+    if any(len(cell) > 64 for cell in first):
         return False
     columns = list(zip(*below, strict=True)) or [()] * len(first)
     new = [cell not in column for cell, column in zip(first, columns, strict=True)]
     if any(cell.lower() in KNOWN for cell in first):
         return all(fresh for cell, fresh in zip(first, new, strict=True) if cell.lower() in KNOWN)
-    if len(below) < FEW_ROWS or not all(NAME.fullmatch(cell) for cell in named):
+    if (
+        len(set(named)) < len(named)
+        or len(below) < FEW_ROWS
+        or not all(NAME.fullmatch(cell) for cell in named)
+    ):
         return False
     return any(fresh and repeats(column) for fresh, column in zip(new, columns, strict=True))
+
+
+def refuse_twins(path: Path, unit: str, names: Sequence[str]) -> None:
+    """Refuse two columns of one name; columns without a name cannot be meant."""
+    for place, name in enumerate(names):
+        if name and name in names[:place]:
+            raise UserError(
+                f"{path} {unit} 1: columns {names.index(name) + 1} and {place + 1} are both called "
+                f'"{shorten(name, 30)}"; rename one'
+            )
 
 
 def repeats(column: Sequence[Any]) -> bool:

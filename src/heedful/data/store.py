@@ -139,7 +139,7 @@ def write_rows(
             pairs.append(pair)
             targets.append(label if answers else None)
             if label is not None and not answers:
-                ids.append(add_label(sheet, labels, label, number))
+                ids.append(add_label(sheet, labels, layout.label, label, number))
             size += len(text) + len(pair or "")
             if size > BATCH_CHARS or len(texts) >= BATCH_ROWS:
                 flush()
@@ -152,8 +152,11 @@ def write_rows(
     return np.frombuffer(ids, np.int32) if ids else np.empty(0, np.int32), labels
 
 
-def add_label(sheet: Sheet, labels: Labels, name: str, number: int) -> int:
+def add_label(sheet: Sheet, labels: Labels, column: str | None, name: str, number: int) -> int:
     """Number a label, and stop early at a column that holds no labels."""
+    if name.lower() == "nan" and sheet.format not in ("jsonl", "parquet"):
+        # What programs write into a table for no value. "none" and "null" are names; an answer may be Nan.
+        raise no_label(sheet, number, column)
     if len(name) > MAX_LABEL_CHARS:
         raise UserError(
             f"{sheet.path} {sheet.unit} {number}: the label has {len(name):,} characters "
@@ -224,8 +227,13 @@ def read_label(sheet: Sheet, number: int, column: str | None, value: Any) -> str
     except ValueError:
         raise multi_label(sheet.path, sheet.unit, number, value) from None
     if name is None:
-        raise UserError(
-            f"{sheet.path} {sheet.unit} {number}: the label is missing in column "
-            f'"{shorten(str(column), 30)}"; label the row or remove it'
-        )
+        raise no_label(sheet, number, column)
     return name
+
+
+def no_label(sheet: Sheet, number: int, column: str | None) -> UserError:
+    """Build the error for a row without a label."""
+    return UserError(
+        f"{sheet.path} {sheet.unit} {number}: the label is missing in column "
+        f'"{shorten(str(column), 30)}"; label the row or remove it'
+    )
