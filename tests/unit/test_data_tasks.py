@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from heedful.data import Task, corpus_texts, load_task, read_manifest
+from heedful.data.named import Rules
 from heedful.data.splits import content_key
+from heedful.data.world import make_world
 from heedful.errors import UserError
 
 
@@ -298,6 +300,26 @@ def test_every_task_of_our_own_world_loads_by_name(name: str, kind: str, classes
     assert (task.name, task.kind, len(task.label_names)) == (f"world/{name}", kind, classes)
     assert {"train", "dev", "test"} <= set(task.splits)
     assert next(iter(corpus_texts(f"world/{name}")))
+
+
+def test_a_made_world_is_the_same_by_path_as_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_world(tmp_path / "w1")
+    for name in ("birthplaces", "boolq", "reviews", "sentiment"):
+        made, named = load_task(str(tmp_path / "w1" / name)), load_task(f"world/{name}")
+        assert made.fingerprint == named.fingerprint
+        assert list(made.splits) == list(named.splits)
+        assert load_task(str(named.folder)).fingerprint == named.fingerprint
+    assert list(corpus_texts(tmp_path / "w1" / "birthplaces")) == list(corpus_texts("world/birthplaces"))
+    monkeypatch.chdir(tmp_path / "w1" / "boolq")
+    assert load_task(".").fingerprint == load_task("world/boolq").fingerprint
+
+
+@pytest.mark.parametrize("facts", ["", "[1]", '{"tasks": 5}', '{"tasks": {"other": {}, "boolq": {}}}'])
+def test_another_world_json_gives_no_rules(tmp_path: Path, facts: str) -> None:
+    write_csv(tmp_path / "other" / "train.csv", 100)
+    (tmp_path / "world.json").write_text(facts)
+    assert load_task(str(tmp_path / "other")).rules == Rules()
+    assert load_task(str(tmp_path / "other" / "train.csv")).rules == Rules()
 
 
 def test_a_task_without_files_says_how_to_give_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -87,6 +88,21 @@ def named_folder(name: str, data_dir: Path | None) -> Path:
             f'task "{name}" is not here and not on the Hub; {how_to_give(name)}, or use world/{name}'
         )
     return hub_folder(name, source)
+
+
+def rules_of(place: Path) -> Rules:
+    """Give a task's rules by its place: a task of a made world has those of its name."""
+    from heedful.data.world import FACTS
+
+    folder = place.resolve()
+    for home in (folder, folder.parent):
+        try:
+            tasks = json.loads((home / FACTS).read_text("utf-8"))["tasks"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+        if isinstance(tasks, dict) and folder.is_dir() and folder.name in tasks:
+            return WORLD.get(f"world/{folder.name}", Rules())
+    return Rules()
 
 
 def how_to_give(name: str) -> str:

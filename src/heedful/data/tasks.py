@@ -14,7 +14,7 @@ import numpy as np
 from heedful.data import cache, labels, splits
 from heedful.data.columns import Layout, Sheet, Wanted, find_layout, follow_layout, open_sheet
 from heedful.data.manifest import save_manifest
-from heedful.data.named import NAMED, WORLD, Kind, Rules, named_folder
+from heedful.data.named import NAMED, WORLD, Kind, Rules, named_folder, rules_of
 from heedful.data.readers import FORMATS, KINDS
 from heedful.data.splits import Index, Mode, Split
 from heedful.data.store import Rows, load_rows
@@ -115,7 +115,7 @@ def read_mode(split: str) -> Mode:
 
 
 def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, Rules]:
-    """Find a task's files, and its rules when it is a named one."""
+    """Find a task's files, and its rules when it is a named one or one of a made world."""
     rules = NAMED.get(name) or WORLD.get(name)
     if rules:
         return named_folder(name, data_dir), rules
@@ -124,7 +124,7 @@ def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, Rules]:
     places += [Path(above).expanduser() / name for above in (data_dir, parent) if above]
     for place in places:
         if place.exists():
-            return place, Rules()
+            return place, rules_of(place)
     if name.startswith((".", "/", "~")) or Path(name).suffix.lower() in FORMATS:
         raise UserError(f"{shorten(name)}: no such file or folder")
     raise unknown("task", name, [*NAMED, *WORLD])
