@@ -35,6 +35,7 @@ def test_a_person_sees_what_the_data_is_like(heedful: Callable[..., Any], task: 
         "bag of words",
         "100.0%",
         "found in both",
+        "tokens and unique are without special tokens, lengths (from mean to max) with them",
     ):
         assert part in done.out
     assert done.out.count("The great meal, number") == 3
@@ -66,6 +67,8 @@ def test_a_histogram_is_drawn(heedful: Callable[..., Any], task: Path, tmp_path:
     assert (done.status, done.err) == (0, "")
     assert (tmp_path / f"lengths.{suffix}").stat().st_size > 5000
     assert f"lengths.{suffix}" in done.out
+    if suffix == "svg":
+        assert "max_len 128" in (tmp_path / "lengths.svg").read_text()
 
 
 def test_columns_and_split_are_options(heedful: Callable[..., Any], tmp_path: Path, task: Path) -> None:

@@ -181,7 +181,20 @@ def test_a_histogram_counts_every_value_once() -> None:
 def test_shares_of_each_sample_add_up_to_one() -> None:
     chart = charts.histogram({"a": [1, 2, 3], "b": [1] * 40}, title="t", x_title="x", share=True)
     for name in "ab":
-        assert sum(r["y"] for r in rows_of(chart) if r.get("series") == name) == pytest.approx(1)
+        assert sum(r["y"] for r in rows_of(chart["layer"][0]) if r["series"] == name) == pytest.approx(1)
+
+
+def test_several_samples_are_outlines_that_hide_nothing() -> None:
+    values = {"a": [1, 1, 2, 5], "b": [2, 2, 3]}
+    chart = charts.histogram(values, title="t", x_title="x")
+    bars, lines = chart["layer"]
+    assert bars["encoding"]["opacity"]["condition"]["value"] <= 0.15
+    assert (lines["mark"]["type"], lines["mark"]["interpolate"]) == ("line", "step-after")
+    assert lines["encoding"]["color"] == bars["encoding"]["color"]
+    paths = {n: [(r["at"], r["height"]) for r in rows_of(lines) if r["series"] == n] for n in values}
+    assert paths["a"] == [(0.5, 0), (0.5, 2), (1.5, 1), (2.5, 0), (4.5, 0), (4.5, 1), (5.5, 0)]
+    assert paths["b"] == [(1.5, 0), (1.5, 2), (2.5, 1), (3.5, 0)]
+    assert len(charts.histogram(values["a"], title="t", x_title="x")["layer"]) == 1
 
 
 @pytest.mark.parametrize("values", [[], [5], [2.5, 2.5]])

@@ -135,7 +135,7 @@ def draw(facts: dict[str, Any], lengths: dict[str, Any], path: Path) -> None:
         subtitle=f"counted with {facts['tokenizer']}",
         x_title="tokens",
         share=True,
-        rules={"max_len": facts["max_len"]},
+        rules={f"max_len {facts['max_len']}": facts["max_len"]},
     )
     save(chart, path)
 
@@ -180,7 +180,8 @@ def print_sizes(facts: dict[str, Any]) -> None:
         row += [f"{part['truncated']:.1%}", part["duplicates"], part.get("contradictions", "")]
         rows.append(row)
     print()
-    print_table("sizes, and lengths in tokens (special tokens included)", names, rows, right=names[1:])
+    title = "sizes: tokens and unique are without special tokens, lengths (from mean to max) with them"
+    print_table(title, names, rows, right=names[1:])
 
 
 def print_labels(facts: dict[str, Any]) -> None:

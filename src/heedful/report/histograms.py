@@ -1,4 +1,4 @@
-"""Histograms: how often values occur, one sample or several over each other."""
+"""Histograms: how often values occur; one sample as bars, several as outlines over each other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def histogram(
     rules: Mapping[str, float] | None = None,
     log_y: bool = False,
 ) -> Chart:
-    """Count values in bins; several named samples share the bins and are drawn over each other.
+    """Count values in bins; several named samples share the bins and are drawn as outlines.
 
     `bins` is a number of bins (rounded so that whole numbers get bins of whole width) or the edges.
     `share` shows each sample as shares of itself, which compares samples of different size.
@@ -80,7 +80,7 @@ def histogram(
             "y": height,
             "y2": {"datum": floor},
             "color": colour(names),
-            "opacity": faded(names, 0.9 if len(names) == 1 else 0.55),
+            "opacity": faded(names, 0.9 if len(names) == 1 else 0.06, 0.02),
             "tooltip": tooltip(
                 *([("series", "sample")] if len(names) > 1 else []),
                 ("x", "from"),
@@ -90,9 +90,38 @@ def histogram(
             ),
         },
     }
-    return chart(
-        title, subtitle, {"width": WIDTH, "height": HEIGHT, "layer": [body, *vertical_rules(rules, x)]}
-    )
+    layers = [body]
+    if len(names) > 1:
+        layers.append(
+            {
+                "data": {"values": outlines(rows, floor)},
+                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
+                "encoding": {
+                    "x": {**x, "field": "at"},
+                    "y": {**height, "field": "height"},
+                    "order": {"field": "place", "type": "quantitative"},
+                    "color": colour(names),
+                    "opacity": faded(names),
+                },
+            }
+        )
+    layers += vertical_rules(rules, x)
+    return chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, "layer": layers})
+
+
+def outlines(rows: Sequence[Mapping[str, Any]], floor: float) -> list[dict[str, Any]]:
+    """Walk along the top of each sample's bars, from the floor and down to it again, also in gaps."""
+    points: list[dict[str, Any]] = []
+    for name in dict.fromkeys(row["series"] for row in rows):
+        path: list[tuple[float, float]] = []
+        for row in (row for row in rows if row["series"] == name):
+            if not path or path[-1][0] < row["x"]:
+                path.append((row["x"], floor))
+            else:
+                path.pop()
+            path += [(row["x"], row["y"]), (row["end"], floor)]
+        points += [{"series": name, "at": x, "height": y, "place": i} for i, (x, y) in enumerate(path)]
+    return points
 
 
 def bin_edges(values: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
