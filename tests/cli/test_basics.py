@@ -109,3 +109,26 @@ def test_inspect_counts_add_up(heedful: Callable[..., object]) -> None:
     assert swapped["attention"] == "performer"
     assert not swapped["exports_to_transformers"]
     assert "22,713,216" in heedful("inspect", "minilm", "--details").out
+
+
+def test_a_narrow_terminal_cuts_no_cell(
+    heedful: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments in (["list", "models"], ["list", "attentions"], ["inspect", "bert-tiny"]):
+        monkeypatch.setenv("COLUMNS", "60")
+        assert "…" not in heedful(*arguments).out
+    done = heedful("list", "models")
+    for part in ("22,713,216", "body's parameters", "vocabulary", "modern-gpt", "rotary"):
+        assert part in done.out
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["inspect", "minilmm"], 'did you mean "minilm"?'),
+    (["inspect", "minilm", "--head", "classify", "--n-classes", "0"], "at least 2 classes, not 0"),
+])  # fmt: skip
+def test_a_near_name_or_a_wrong_number_is_told(
+    heedful: Callable[..., object], arguments: list[str], words: str
+) -> None:
+    done = heedful(*arguments)
+    assert done.status == 2
+    assert words in done.err

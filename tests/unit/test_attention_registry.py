@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-from heedful.attention import MECHANISMS, able, make, options, parse
+from heedful.attention import MECHANISMS, Mask, able, make, options, parse
 from heedful.errors import UserError
 
 SIZES = {"n_heads": 2, "d_head": 4, "max_len": 16}
@@ -91,3 +92,24 @@ def test_every_option_is_kept_and_none_is_lost_on_the_way() -> None:
 def test_who_can_do_what() -> None:
     assert able("causal", "bias") == ["softmax", "argmax", "additive", "synthesizer"]
     assert able("prefix", "cache") == ["softmax", "argmax", "additive", "bigbird", "performer"]
+
+
+@pytest.mark.parametrize(
+    ("size", "value"), [("n_heads", 0), ("n_heads", "2"), ("d_head", -4), ("d_head", 4.5), ("max_len", 0)]
+)
+def test_a_size_that_is_no_whole_number_from_one_on_is_refused(size: str, value: object) -> None:
+    sizes = {"n_heads": 2, "d_head": 4, "max_len": 8, size: value}
+    with pytest.raises(UserError, match=f"{size} is a whole number from 1 on"):
+        make("softmax", **sizes)
+
+
+def test_keys_and_values_that_do_not_go_together_are_refused() -> None:
+    q, k = torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 4)
+    for name, cls in MECHANISMS.items():
+        mechanism = make(name, n_heads=2, d_head=4, max_len=8, **({"unsafe": True} if cls.unsafe else {}))
+        with pytest.raises(ValueError, match="they go together"):
+            mechanism(q, k, k[:, :, :4], Mask())
+        with pytest.raises(ValueError, match=r"takes \[b, 2, t, 4\]"):
+            mechanism(q.expand(1, 2, 5, 4)[:, :1], k, k, Mask())
+    with pytest.raises(ValueError, match="must not be negative"):
+        Mask(offset=-1)

@@ -251,3 +251,23 @@ def test_dropout_is_changed_wherever_a_checkpoint_has_some() -> None:
     t5 = models.load("t5-mini", vocab_size=50, dropout=0.0).config
     assert (t5.dropout, t5.ff_dropout, t5.final_dropout) == (0.0, 0.0, 0.0)
     assert models.load("modern-gpt", vocab_size=50, dropout=0.2).config.attention_dropout == 0.2
+
+
+@pytest.mark.parametrize("shape", [(2, 5), (3, 6), (6,), (2, 7)])
+@pytest.mark.parametrize("name", ["bert-tiny", "gpt-nano", "t5-mini"])
+def test_a_mask_of_another_shape_is_refused_even_if_all_ones(name: str, shape: tuple[int, ...]) -> None:
+    model = models.load(name, vocab_size=50)
+    with pytest.raises(UserError, match="attention_mask is"):
+        model(ids(2, 6), torch.ones(shape))
+
+
+def test_an_additive_mask_is_refused() -> None:
+    with pytest.raises(UserError, match="negative numbers"):
+        models.load("bert-tiny", vocab_size=50)(ids(2, 6), torch.tensor([[0.0] * 5 + [-10000.0]] * 2))
+
+
+def test_a_decoder_finds_the_last_real_token_by_its_padding_id() -> None:
+    model = models.load("gpt-nano", head="classify", vocab_size=50, pad_id=0)
+    text = ids(2, 6)
+    padded = torch.cat([text, torch.zeros(2, 3, dtype=torch.long)], 1)
+    assert torch.allclose(model(padded), model(text), atol=1e-6)

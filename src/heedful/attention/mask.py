@@ -26,6 +26,11 @@ class Mask:
     prefix: int = 0
     offset: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse lengths below zero."""
+        if self.prefix < 0 or self.offset < 0:
+            raise ValueError(f"prefix {self.prefix} and offset {self.offset} must not be negative")
+
     def allowed(self, t: int, s: int, device: torch.device | None = None) -> Tensor | None:
         """The whole pattern as a boolean [b or 1, 1, t or 1, s], or None when everything may be seen."""
         n = s - self.prefix

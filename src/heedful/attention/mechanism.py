@@ -70,6 +70,8 @@ class Mechanism(nn.Module):
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """Check that the mask asks for nothing this mechanism lacks, then attend."""
         self.check(q, k, mask, bias)
+        if v.shape[:-1] != k.shape[:-1]:
+            raise ValueError(f"k is {tuple(k.shape)} but v is {tuple(v.shape)}; they go together")
         if self.sixteen_bits or not torch.is_autocast_enabled(q.device.type):
             return self.whole(q, k, v, mask, bias)
         with torch.autocast(q.device.type, enabled=False):
@@ -131,6 +133,10 @@ class Mechanism(nn.Module):
         missing = [name for name, wanted in asked.items() if wanted and not getattr(self, name)]
         if missing:
             raise ValueError(f"{self.name} attention has no {' and no '.join(missing)}")
+        for name, x in (("q", q), ("k", k)):
+            if x.dim() != 4 or (x.shape[1], x.shape[3]) != (self.n_heads, self.d_head) or len(x) != len(q):
+                takes = f"[b, {self.n_heads}, t, {self.d_head}]"
+                raise ValueError(f"{name} is {tuple(x.shape)}; this {self.name} takes {takes}")
         t, n = q.shape[-2], k.shape[-2] - mask.prefix
         if mask.keys is not None and mask.keys.shape[-1] != n:
             raise ValueError(

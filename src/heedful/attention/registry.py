@@ -41,6 +41,9 @@ def options(name: str) -> dict[str, Any]:
 
 def make(name: str, *, n_heads: int, d_head: int, max_len: int, **given: Any) -> Mechanism:
     """Build a mechanism. An unknown option is an error that lists the known ones."""
+    for size, number in (("n_heads", n_heads), ("d_head", d_head), ("max_len", max_len)):
+        if not isinstance(number, int) or number < 1:
+            raise UserError(f"{name} attention: {size} is a whole number from 1 on, not {number!r}")
     known = options(name)
     for option, value in given.items():
         if option not in known:

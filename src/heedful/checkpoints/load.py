@@ -70,6 +70,8 @@ def load(
     What was loaded, new and ignored is in the model's `report`.
     """
     name = str(name)
+    if n_classes is not None and (not isinstance(n_classes, int) or n_classes < 2):
+        raise UserError(f"a classifier needs at least 2 classes, not {n_classes!r}")
     if attention is not None:
         changes["attention"], changes["attention_options"] = parse(attention)
     if name in PRESETS and not Path(name).is_dir():
@@ -174,6 +176,10 @@ def load_family(
         stored = next((len(found[r.theirs]) for r in head_rows if r.theirs in found and r.is_output), None)
         n_classes = n_classes or stored or 2
         head_rows = head_rows if stored == n_classes else []
+    words = family.rows(config)[0]
+    if words.theirs in found and tuple(found[words.theirs].shape) != (config.vocab_size, config.d_model):
+        # Told before anything is built: a wrong size could ask for more memory than there is.
+        raise misfit(words, found[words.theirs], (config.vocab_size, config.d_model), where)
     model = build(config, head, n_classes or 2, head_form)
     parameters = dict(model.named_parameters())
     state: dict[str, Tensor] = {}
@@ -186,11 +192,16 @@ def load_family(
             )
         elif not row.theirs.startswith("pooler."):
             raise UserError(f'{where}: the weights lack "{row.theirs}", which config.json calls for')
+    # A tied output is the embedding, read already; its copy in the file is passed over.
+    head_rows = [row for row in head_rows if row.ours[0] in parameters or row.theirs in found]
     for row in head_rows:
         if row.theirs in found:
             used.add(row.theirs)
-            if row.ours[0] in parameters:  # else the output is tied: it is the embedding, read already
+            if row.ours[0] in parameters:
                 state.update(fit(row, found[row.theirs], parameters, where))
+    lacking = [row.theirs for row in head_rows if row.theirs not in found]
+    if lacking and any(row.ours[0] in state for row in head_rows):
+        raise UserError(f'{where}: the {head} head lacks "{lacking[0]}"; half a head is not loaded')
     ignored = leftovers(family, config, set(found) - used, names, where)
     fill(parameters, state)
     new = [n for n in parameters if n not in state]
@@ -225,10 +236,15 @@ def fit(row: Row, tensor: Tensor, parameters: Mapping[str, Tensor], where: str) 
     if row.transpose and len(wanted) == 2:
         wanted.reverse()
     if list(tensor.shape) != wanted:
-        raise UserError(
-            f'{where}: "{row.theirs}" has shape {tuple(tensor.shape)}; config.json calls for {tuple(wanted)}'
-        )
+        raise misfit(row, tensor, tuple(wanted), where)
     return row.read(tensor)
+
+
+def misfit(row: Row, tensor: Tensor, wanted: tuple[int, ...], where: str) -> UserError:
+    """The error for a tensor of another shape."""
+    return UserError(
+        f'{where}: "{row.theirs}" has shape {tuple(tensor.shape)}; config.json calls for {wanted}'
+    )
 
 
 def leftovers(

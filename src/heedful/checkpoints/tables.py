@@ -150,7 +150,10 @@ class Family:
             ours[f.ours] = value
         if self.finish_read is not None:
             self.finish_read(ours, theirs)
-        return TransformerConfig(family=self.name, **ours)
+        try:
+            return TransformerConfig(family=self.name, **ours)
+        except UserError as error:
+            raise UserError(f"{where}: {error}") from None
 
     def write_config(self, config: TransformerConfig) -> dict[str, Any]:
         """Our configuration as their config.json; raises where they have no word for it."""

@@ -56,6 +56,7 @@ def build(chosen: str | None = None) -> App:
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
+        suppress_keyboard_interrupt=False,
         config=defaults() if chosen else [],
     )
     for name, (path, about) in COMMANDS.items():

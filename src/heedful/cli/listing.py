@@ -40,17 +40,13 @@ def attentions(*, json: Json = False) -> None:
     rows = [
         (
             f["name"] + (" (unsafe)" if f["unsafe"] else ""),
-            *("yes" if f[c] else "-" for c in CAPABILITIES),
+            ", ".join(c.replace("explicit_", "") for c in CAPABILITIES if f[c]),
             f["cost"],
             f["paper"],
         )
         for f in facts
     ]
-    print_table(
-        "attention mechanisms",
-        ("name", *(c.replace("explicit_", "") for c in CAPABILITIES), "cost", "paper"),
-        rows,
-    )
+    print_table("attention mechanisms", ("name", "can do", "cost", "paper"), rows)
 
 
 @app.command
@@ -129,7 +125,7 @@ def models(*, json: Json = False) -> None:
         )
         for f in facts
     ]
-    numbers = ("layers", "width", "heads", "positions", "vocabulary", "parameters")
+    numbers = ("layers", "width", "heads", "positions", "vocabulary", "body's parameters")
     print_table("models", ("name", "weights", "kind", *numbers, "about"), rows, right=numbers)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -32,16 +33,30 @@ def console() -> Console:
     return Console(highlight=False, width=width)
 
 
+SHORT = 20
+"""Cells of up to so many characters stay on one line."""
+
+
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()
 ) -> None:
     """Print a table; `right` names the columns that hold numbers. Cells are data, never markup."""
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None)
-    for column in columns:
-        table.add_column(column, justify="right" if column in right else "left")
+    for i, column in enumerate(columns):
+        longest = max((len(str(row[i])) for row in rows), default=0)
+        table.add_column(
+            column,
+            justify="right" if column in right else "left",
+            no_wrap=column in right or longest <= SHORT,
+            min_width=max(len(column), min(longest, SHORT)),
+            overflow="fold",
+        )
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
-    console().print(table)
+    out = console()
+    # A narrow terminal breaks long lines; no cell is ever cut.
+    least = Measurement.get(out, out.options.update_width(1000), table).minimum
+    out.print(table, width=max(least, out.width), crop=False, soft_wrap=least > out.width)
 
 
 def print_facts(title: str, facts: Mapping[str, object]) -> None:

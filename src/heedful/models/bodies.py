@@ -86,6 +86,9 @@ class Body(nn.Module):
     ) -> Read:
         """Embed tokens, after the prompt where there is one and this is the first step."""
         offset = cache.length if cache is not None else 0
+        if attention_mask is not None:
+            before = offset - (len(self.prompt) if self.prompt is not None and offset else 0)
+            check_mask(attention_mask, len(input_ids), before + input_ids.shape[1])
         keys = self.real(attention_mask)
         if self.prompt is None or offset:
             places = self.embed.places(input_ids, segments, offset, self.skip)
@@ -133,6 +136,15 @@ def initialise(module: nn.Module, config: TransformerConfig) -> None:
                 nn.init.zeros_(part.bias)
         elif isinstance(part, nn.LayerNorm | nn.RMSNorm):
             part.reset_parameters()
+
+
+def check_mask(attention_mask: Tensor, b: int, t: int) -> None:
+    """Refuse a mask of another form: one that is quietly misread is worse than none."""
+    if tuple(attention_mask.shape) != (b, t):
+        shape = tuple(attention_mask.shape)
+        raise UserError(f"attention_mask is {shape}, but the ids call for {(b, t)}")
+    if attention_mask.is_floating_point() and bool((attention_mask < 0).any()):
+        raise UserError("attention_mask has negative numbers; it is 1 at real tokens and 0 at padding")
 
 
 class Encoder(Body):
@@ -226,7 +238,9 @@ class Decoder(Body):
         """Where the last real token of each text stands."""
         t = input_ids.shape[1]
         if attention_mask is None:
-            return t - 1
+            if self.config.pad_id is None:
+                return t - 1
+            attention_mask = input_ids.ne(self.config.pad_id)
         return (torch.arange(t, device=input_ids.device) * attention_mask).argmax(1)
 
 

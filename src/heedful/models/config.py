@@ -103,6 +103,13 @@ class TransformerConfig:
         for size in ("vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len"):
             if getattr(self, size) < 1:
                 raise UserError(f"{size} must be at least 1, not {getattr(self, size)}")
+        for name in (*DROPOUTS, "head_dropout"):
+            p = getattr(self, name)
+            if p is not None and not (isinstance(p, int | float) and 0 <= p < 1):
+                raise UserError(f"{name} is at least 0 and below 1, not {p!r}")
+        for name in ("norm_eps", "init_std"):
+            if not (isinstance(getattr(self, name), int | float) and getattr(self, name) > 0):
+                raise UserError(f"{name} is a number above 0, not {getattr(self, name)!r}")
         object.__setattr__(self, "attention_options", dict(self.attention_options))
 
     def changed(self, **changes: Any) -> TransformerConfig:

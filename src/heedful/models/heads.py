@@ -180,6 +180,11 @@ class LanguageModel(Headed):
 Model = Encoder | Decoder | EncoderDecoder | Classifier | LanguageModel
 
 
+def with_article(kind: str) -> str:
+    """A kind of model in words."""
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind.replace('_', '-')}"
+
+
 def build(
     config: TransformerConfig, head: str | None = None, n_classes: int = 2, head_form: HeadForm = "family"
 ) -> Model:
@@ -187,11 +192,11 @@ def build(
     if head is not None and head not in HEADS:
         raise unknown("head", head, HEADS)
     if head is not None and config.kind not in HEADS[head]:
-        kinds = " or ".join(HEADS[head]).replace("_", "-")
-        raise UserError(f'head "{head}" needs an {kinds}; this is an {config.kind.replace("_", "-")}')
+        kinds, own = (with_article(k) for k in (" or ".join(HEADS[head]), config.kind))
+        raise UserError(f'head "{head}" needs {kinds}; this is {own}')
     if head_form not in ("family", "linear"):
         raise unknown("head form", head_form, ("family", "linear"))
-    if n_classes < 2:
+    if not isinstance(n_classes, int) or n_classes < 2:
         raise UserError(f"a classifier needs at least 2 classes, not {n_classes}")
     body = BODIES[config.kind](config)
     if head is None:

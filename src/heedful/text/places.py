@@ -5,6 +5,7 @@ Tokenizers and checkpoints look in the same places, in the same order.
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import os
 import re
@@ -64,7 +65,10 @@ def hub_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) ->
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     places = f"put its folder at $HEEDFUL_MODELS/{name}"
-    others = f"; built in: minilm, {', '.join(sorted(known))}" if known else ""
+    near = difflib.get_close_matches(name, ["minilm", *known], n=1, cutoff=0.7)
+    if near:
+        raise UserError(f'unknown model "{name}"; did you mean "{near[0]}"?')
+    others = f"; built in: minilm, {', '.join(sorted(known))}" if known else "; built in: minilm"
     try:
         return Path(snapshot_download(name, allow_patterns=list(patterns)))
     except RepositoryNotFoundError:
