@@ -129,6 +129,10 @@ def test_compare_answers_in_words(heedful: Run, notes: Path, tmp_path: Path) -> 
     assert "trained on this text" in done.out
     done = heedful("tokenizer", "compare", tmp_path / "other", tmp_path / "own", "--on", notes)
     assert "Should I train my own? No:" in done.out
+    assert "is a tokenizer of its own" in " ".join(done.out.split())
+    assert "pretrained model" not in " ".join(done.out.split())
+    done = heedful("tokenizer", "compare", tmp_path / "own" / "tokenizer.json", "--on", notes)
+    assert "is a tokenizer of its own" in " ".join(done.out.split())
     found = json.loads(heedful("tokenizer", "compare", tmp_path / "own", "--on", notes, "--json").out)
     assert set(found["tokenizers"][0]) == {
         *("name", "kind", "vocab_size", "tokens_a_word", "unknown", "whole_words"),

@@ -93,6 +93,28 @@ def test_a_tokenizer_that_fits_already_is_kept() -> None:
     assert found[-1].vocab_size <= 512
 
 
+def test_a_tokenizer_without_a_model_is_not_called_one() -> None:
+    sample = draw(CORPUS)
+    good = train(CORPUS, kind="bpe", vocab_size=300, sentinels=0)
+    other = train(["xu gyp zzor"] * 30, kind="bpe")
+    for made, verdict in ((good, "no"), (other, "only from nothing")):
+        _, bare = compare({"it": made}, sample, 290, bare=["it"])
+        _, shipped = compare({"it": made}, sample, 290)
+        assert bare.train_own == shipped.train_own == verdict
+        assert "a tokenizer of its own already" in bare.reason
+        assert "give up a pretrained model" not in bare.reason
+        assert "tokenizer of its own already" not in shipped.reason
+        assert "pretrained model" in shipped.reason
+
+
+def test_the_same_tokenizer_once_more_gains_nothing() -> None:
+    sample = draw(CORPUS)
+    same = train(sample.train, kind="bpe", vocab_size=600, sentinels=0)
+    _, verdict = compare({"it": same}, sample, 600)
+    assert (verdict.train_own, verdict.saving) == ("no", 0)
+    assert verdict.reason.endswith("it is a tokenizer of its own for such text already")
+
+
 def test_many_unknowns_are_a_reason_whatever_the_length() -> None:
     words = train(["one word only"] * 9, kind="word")
     _, verdict = compare({"words": words}, draw(CORPUS), 400)

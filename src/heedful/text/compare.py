@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 
 from heedful.errors import UserError
+from heedful.text.places import TOKENIZER_FILES, find_folder
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training import ALL_BYTES, train
 
@@ -139,13 +141,24 @@ def timed(tokenizer: Tokenizer, lines: list[str]) -> float:
     return time.perf_counter() - start
 
 
+def has_model(name: str) -> bool:
+    """Tell whether the tokenizer called `name` is a model's: then config.json is beside it."""
+    path = Path(name).expanduser()
+    folder = path.parent if path.is_file() else find_folder(name, TOKENIZER_FILES)
+    return (folder / "config.json").is_file()
+
+
 def compare(
-    tokenizers: Mapping[str, Tokenizer], sample: Sample, vocab_size: int | None = None
+    tokenizers: Mapping[str, Tokenizer],
+    sample: Sample,
+    vocab_size: int | None = None,
+    *,
+    bare: Collection[str] = (),
 ) -> tuple[list[Measured], Answer]:
     """Measure tokenizers on held-out lines, beside one trained on the other lines, and answer.
 
     The one trained is byte-level BPE of the same size as the best of the others (or of `vocab_size`), and
-    lowercases if that does.
+    lowercases if that does. `bare` names the tokenizers that no model comes with (see `has_model`).
     """
     found = [measure(name, tokenizer, sample.held_out) for name, tokenizer in tokenizers.items()]
     knowing = [one for one in found if one.unknown <= TOO_MANY_UNKNOWN]
@@ -157,11 +170,14 @@ def compare(
     size = max(best.vocab_size, 2 * len(ALL_BYTES)) if vocab_size is None else vocab_size
     own = train(sample.train, kind="bpe", vocab_size=size, lowercase=best.lowercases, sentinels=0)
     made = measure(OWN, own, sample.held_out)
-    return [*found, made], answer(best, made, sample)
+    return [*found, made], answer(best, made, sample, bare=best.name in bare)
 
 
-def answer(best: Measured, own: Measured, sample: Sample) -> Answer:
-    """Answer by how many tokens a tokenizer of one's own would save, with a 95 % interval over lines."""
+def answer(best: Measured, own: Measured, sample: Sample, *, bare: bool = False) -> Answer:
+    """Answer by how many tokens a tokenizer of one's own would save, with a 95 % interval over lines.
+
+    `bare` says that the best is no model's tokenizer.
+    """
     theirs, ours = np.array(best.line_tokens, float), np.array(own.line_tokens, float)
     ratio = ours.sum() / theirs.sum()
     error = sqrt(((ours - ratio * theirs) ** 2).sum()) / theirs.sum()
@@ -178,15 +194,26 @@ def answer(best: Measured, own: Measured, sample: Sample) -> Answer:
             f"{100 * best.unknown:.1f} % of the tokens are unknown even to {best.name}, the best of these; "
             "train your own (byte-level BPE knows everything) or take a model with a byte-level tokenizer"
         )
+    elif best.line_tokens == own.line_tokens:
+        verdict = "no"
+        reason = f"{numbers}: {best.name} is a tokenizer of its own for such text already"
+    elif low < WORTH_IT and bare:
+        verdict = "no"
+        reason = (
+            f"{numbers}: {best.name} is a tokenizer of its own already, bound to no model, and another would "
+            "gain too little"
+        )
     elif low < WORTH_IT:
         verdict = "no"
         reason = f"{numbers}: too little to give up a pretrained model, which is bound to its tokenizer"
     else:
         verdict = "only from nothing"
-        reason = (
-            f"{numbers}; but a tokenizer of your own fits no pretrained model, so it pays only if you "
-            "pretrain from nothing anyway"
+        fits = (
+            f"but it fits no pretrained model, as {best.name}, a tokenizer of its own already, fits none"
+            if bare
+            else "but a tokenizer of your own fits no pretrained model"
         )
+        reason = f"{numbers}; {fits}, so it pays only if you pretrain from nothing anyway"
         if not sample.cut and sample.bytes < PRETRAINING_BYTES:
             reason += (
                 f", and {sample.bytes / 2**20:.1f} MB of text is little for that: adapting a model is safer"
