@@ -54,9 +54,10 @@ def print_table(
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
     out = console()
-    # A narrow terminal breaks long lines; no cell is ever cut.
     least = Measurement.get(out, out.options.update_width(1000), table).minimum
-    out.print(table, width=max(least, out.width), crop=False, soft_wrap=least > out.width)
+    if least > out.width:
+        out.width = least  # a narrow terminal breaks the lines; no cell is ever cut
+    out.print(table)
 
 
 def print_facts(title: str, facts: Mapping[str, object]) -> None:
