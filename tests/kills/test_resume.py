@@ -178,7 +178,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip("this machine does not allow mounting a small disk: this test fills one")
@@ -192,8 +192,10 @@ def test_a_full_disk_costs_no_checkpoint(command: Command, small_disk: Path, lef
     full = Command(command.model, command.task, small_disk / "run")
     child = full.start(slow=0.1)
     wait_for_steps(full.out, child, 3)
+    child.send_signal(signal.SIGSTOP)  # else it writes while we count what is left
     usage = os.statvfs(small_disk)
     (small_disk / "filling").write_bytes(b"x" * max(0, usage.f_bavail * usage.f_frsize - left))
+    child.send_signal(signal.SIGCONT)
     _, said = child.communicate(timeout=60)
     assert child.returncode == 2, said
     assert "Traceback" not in said
