@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import cpu_seconds, interleaved, refuse_busy
+from benchmarks.machine import compared, cpu_seconds, interleaved, refuse_busy, write_rows
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", help=f"some of {', '.join(CASES)}; all by default")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--force", action="store_true", help="measure on a busy machine too")
+    parser.add_argument("--out", type=Path, help="also write the figures here, for docs/results.md")
     parser.add_argument("--side", help=argparse.SUPPRESS)
     given = parser.parse_args()
     for name in given.cases:
@@ -69,21 +70,16 @@ def main() -> None:
         print(json.dumps(run_side(given.side, CASES[given.cases[0]])))
         return
     refuse_busy(given.force)
-    found = {}
+    rows = []
     for name in given.cases or CASES:
         case = CASES[name]
         sides = {side: (name, "--side", side) for side in ("heedful", *case.goals)}
-        found[name] = interleaved(sides, "benchmarks.adapt", given.turns)
-        ours = found[name]["heedful"]
+        found = interleaved(sides, "benchmarks.adapt", given.turns)
+        ours = found["heedful"]
         share = ours["tokens_per_second"] * ours["flops_per_token"] / roof()
-        for side, goal in case.goals.items():
-            theirs = found[name][side]
-            print(
-                f"{name:7} {side:8} {theirs['seconds'] / ours['seconds']:6.2f} times (goal {goal:g}); "
-                f"CPU time {theirs['cpu'] / ours['cpu']:.2f} times; "
-                f"{ours['seconds']:.1f} s against {theirs['seconds']:.1f} s; {share:.0%} of the roof"
-            )
-    print(json.dumps(found))
+        rows += [compared(name, side, ours, found[side], goal, share) for side, goal in case.goals.items()]
+    if given.out:
+        write_rows(given.out, "python -m benchmarks.adapt", given.turns, rows)
 
 
 def load_rows(case: Case) -> tuple[Any, list[int], list[int]]:

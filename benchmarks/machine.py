@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -74,3 +75,35 @@ def interleaved(sides: dict[str, tuple[str, ...]], module: str, repeats: int) ->
                 file=sys.stderr,
             )
     return {name: {key: median(run[key] for run in runs) for key in runs[0]} for name, runs in found.items()}
+
+
+def compared(
+    case: str, against: str, ours: dict[str, float], theirs: dict[str, float], goal: float, roof: float | None
+) -> dict[str, Any]:
+    """One comparison as a row for the results, printed."""
+    row = {
+        "case": case,
+        "against": against,
+        "times": theirs["seconds"] / ours["seconds"],
+        "goal": goal,
+        "cpu_times": theirs["cpu"] / ours["cpu"],
+        "seconds": ours["seconds"],
+        "their_seconds": theirs["seconds"],
+        "roof": roof,
+    }
+    share = "" if roof is None else f"; {roof:.0%} of the roof"
+    print(
+        f"{case:7} {against:8} {row['times']:6.2f} times (goal {goal:g}); "
+        f"CPU time {row['cpu_times']:.2f} times; "
+        f"{ours['seconds']:.1f} s against {theirs['seconds']:.1f} s{share}",
+        flush=True,
+    )
+    return row
+
+
+def write_rows(path: Path, command: str, turns: int, rows: list[dict[str, Any]]) -> None:
+    """Write or renew comparisons; those of other cases that the file has stay."""
+    kept = json.loads(path.read_text("utf-8"))["rows"] if path.is_file() else []
+    new = {row["case"] for row in rows}
+    rows = [row for row in kept if row["case"] not in new] + rows
+    path.write_text(json.dumps({"command": command, "turns": turns, "rows": rows}, indent=2) + "\n", "utf-8")
