@@ -1,0 +1,106 @@
+"""Questions and free answers: how they become ids, the same in pretraining, fine-tuning and evaluation.
+
+A decoder reads `question MASK answer MASK`: the form of span corruption (`heedful.data.corruption.single_span`)
+with the whole question visible, so that fine-tuning asks for what pretraining has taught. An encoder-decoder
+reads the question and writes the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from heedful.data.batches import IGNORED, pad
+from heedful.errors import UserError
+from heedful.objectives.base import Ints
+from heedful.text import Tokenizer
+
+Counted = Literal["answer", "all"]
+"""Where there is loss: on the answer and the token that closes it, or on the question too."""
+ANSWER_PART = 4
+"""One part in so many of the length is the answer's."""
+
+
+def separator(tokenizer: Tokenizer) -> int:
+    """The token that opens and closes an answer: MASK, or the end of text where there is no MASK (GPT-2)."""
+    found = tokenizer.mask_id if tokenizer.mask_id is not None else tokenizer.eos_id
+    if found is None:
+        raise UserError("this tokenizer has no mask token and no end of text; answers need one of them")
+    return found
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Texts as ids, and what was lost on the way."""
+
+    ids: list[Ints]
+    truncated: int
+    """Texts that were cut."""
+    unknown: int
+    """Texts with a token that the vocabulary lacks."""
+
+
+def answer_room(max_len: int) -> int:
+    """How many tokens an answer may have."""
+    return max(1, max_len // ANSWER_PART)
+
+
+def question_room(max_len: int) -> int:
+    """How many tokens a question may have before an answer in the same row."""
+    return max(1, max_len - answer_room(max_len) - 1)
+
+
+def encode_questions(
+    tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None, *, special: bool = False
+) -> Encoded:
+    """Questions as ids, at most `room` of them; `special` with the frame that an encoder expects."""
+    return encoded(tokenizer, texts, room, special)
+
+
+def encode_answers(tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None) -> Encoded:
+    """Answers as ids, spelled as they are inside a text: byte-level pieces carry the space before them."""
+    before = " " if tokenizer.kind == "bpe" else ""
+    return encoded(tokenizer, [before + " ".join(text.split()) for text in texts], room, special=False)
+
+
+def encoded(tokenizer: Tokenizer, texts: Sequence[str], room: int | None, special: bool) -> Encoded:
+    """Texts as ids, with what was cut and what is unknown."""
+    found = tokenizer.encode_batch(list(texts), max_len=room, special=special)
+    ids = [np.array(one.ids, np.int64) for one in found]
+    unknown = 0
+    if tokenizer.unk_id is not None:
+        unknown = sum(bool((own == tokenizer.unk_id).any()) for own in ids)
+    return Encoded(ids, sum(one.truncated > 0 for one in found), unknown)
+
+
+def answer_rows(
+    questions: Sequence[Ints],
+    answers: Sequence[Ints],
+    *,
+    separator: int,
+    pad_id: int,
+    loss: Counted = "answer",
+    width: int | None = None,
+) -> tuple[Ints, Ints]:
+    """Inputs and targets [b, t] of `question MASK answer MASK PAD ...`, the same row shifted by one.
+
+    `width` is t; by default the longest row's. Targets without loss are `IGNORED`: padding, and with
+    `loss="answer"` everything before the answer.
+    """
+    mark = np.array([separator], np.int64)
+    rows = [np.concatenate([q, mark, a, mark]) for q, a in zip(questions, answers, strict=True)]
+    whole = pad(rows, pad_id, None if width is None else width + 1)  # [b, t + 1]
+    begins = np.fromiter((len(q) for q in questions), np.int64, len(questions))[:, None]
+    ends = np.fromiter((len(row) for row in rows), np.int64, len(rows))[:, None]
+    at = np.arange(whole.shape[1])[None]
+    counted = (at < ends) & ((at > begins) if loss == "answer" else True)
+    targets = np.where(counted, whole, IGNORED)
+    return whole[:, :-1].copy(), targets[:, 1:].copy()
+
+
+def decode_answer(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """An answer as text, on one line."""
+    return " ".join(tokenizer.decode(ids).split())
