@@ -1,5 +1,6 @@
 """The run directory: schemas, atomic reading and writing. Standard library and numpy only."""
 
+from heedful.runs.answers import Answer, Figure, Note, Table, read_answer, write_answer
 from heedful.runs.checksums import damage, file_checksum, folder_checksum, seal
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.environment import environment
@@ -18,16 +19,20 @@ from heedful.runs.schemas import (
 from heedful.runs.toml import read_toml, to_toml, write_toml
 
 __all__ = [
+    "Answer",
     "Check",
     "Checks",
     "Environment",
+    "Figure",
     "JsonLines",
     "Lease",
     "Metrics",
+    "Note",
     "Prediction",
     "Results",
     "Run",
     "SplitResult",
+    "Table",
     "Timing",
     "WriteError",
     "damage",
@@ -37,11 +42,13 @@ __all__ = [
     "holder_of",
     "new_folder",
     "new_run_path",
+    "read_answer",
     "read_json",
     "read_jsonl",
     "read_toml",
     "seal",
     "to_toml",
+    "write_answer",
     "write_json",
     "write_toml",
 ]

@@ -1,0 +1,83 @@
+"""answer.json: what a study found, in a form that can be shown without knowing the study.
+
+A study names its figures by kind and stores their data; `heedful report` draws them. Nothing here is drawn or
+computed, so that a study of any kind, also one of a later version, has a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from heedful.runs.files import read_json, write_json
+from heedful.runs.records import decode
+
+ANSWER = "answer.json"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: a function of `heedful.report.charts` by name, and what it is called with."""
+
+    name: str
+    """A word or two for the file that `--figures` writes, such as `heat-map`; unique in its study."""
+    kind: Literal["lines", "bars", "scatter", "heat_map", "small_multiples", "histogram"]
+    data: Any
+    """The first argument. lines: `{curve: [[x, y], ...]}` or `[x, y, low, high]`, a missing number is null;
+    bars and scatter: `[{...}, ...]`, a row without a value failed, its `note` is the reason;
+    heat_map: a list of rows; small_multiples: `{panel: rows}`; histogram: numbers, or `{sample: numbers}`."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Its keyword arguments, such as `title x_title y_title y_domain log_x mark_best levels`. A heat map's
+    `notes` are a list of `[row, column, note]`, since JSON has no keys of two numbers."""
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table; a cell is a word, a number, or null for nothing."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Note:
+    """One remark that stands out: a verdict, a warning."""
+
+    text: str
+    kind: Literal["plain", "good", "warning", "bad"] = "plain"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """answer.json, written again whenever a run of the study ends."""
+
+    study: str
+    """overfit, search, compare, labels, optimizers, attention or knowledge."""
+    title: str
+    summary: tuple[str, ...]
+    """The answer in sentences, the most important first."""
+    finished: bool = True
+    notes: tuple[Note, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
+    runs: tuple[str, ...] = ()
+    """The folders of the runs it rests on, relative to the study's, the selected one first."""
+    command: tuple[str, ...] = ()
+    """What was typed after `heedful`, one word an argument; it makes the study again."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """For programs: whatever else the study found."""
+
+
+def write_answer(folder: str | Path, answer: Answer) -> Path:
+    """Write a study's answer atomically."""
+    return write_json(Path(folder) / ANSWER, answer)
+
+
+def read_answer(folder: str | Path) -> Answer:
+    """Read a study's answer."""
+    path = Path(folder) / ANSWER
+    return decode(Answer, read_json(path), str(path))
