@@ -26,6 +26,10 @@ COMMANDS = {
         "heedful.cli.adapt:adapt",
         "Adapt a model to a task: fine-tune, head, prompt, prefix, LoRA, BitFit.",
     ),
+    "pretrain": (
+        "heedful.cli.pretrain:pretrain",
+        "Train a language model on text, from nothing or from a checkpoint.",
+    ),
     "inspect": (
         "heedful.cli.inspect:inspect",
         "A model's family, sizes, parameters by part, and what was loaded.",
@@ -38,6 +42,7 @@ COMMANDS = {
     "batch-size": ("heedful.cli.batch_size:batch_size", "The largest batch that fits, and the fastest."),
     "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and look into tokenizers."),
     "data": ("heedful.cli.data:app", "Look at a task's data, or make a world of data."),
+    "lab": ("heedful.cli.lab:app", "Attention taken apart: claims, constructions, numbers, figures."),
     "demo": ("heedful.cli.demo:demo", "The main job from start to end on data made here."),
 }
 

@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from heedful.data import cache, readers
 from heedful.data.columns import Wanted, find_layout, open_sheet
 from heedful.data.named import NAMED, WORLD
-from heedful.data.splits import Split
+from heedful.data.splits import Split, content_key
 from heedful.data.store import read_examples
 from heedful.data.tasks import find_task, load_task, split_files
 from heedful.errors import UserError
 
 T = TypeVar("T")
 UNLABELLED = ("unlabeled.txt", "unlabelled.txt")
+Documents = Literal["line", "paragraph", "file"]
+PIECE_CHARS = 2**14
+"""Of a file that is one document: how much of it is read as one text, up to the end of a line."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A share of the texts, by a hash of their content: the same text is always on the same side."""
+
+    share: float
+    held_out: bool
+    seed: int = 0
+
+    def has(self, text: str) -> bool:
+        """Whether a text belongs to this side."""
+        return (content_key(self.seed, text, None) < self.share * 2**64) == self.held_out
 
 
 @dataclass(frozen=True)
 class Corpus:
     """Texts that can be gone through again and again, never all in memory.
 
-    Of a text file every line is a text, empty ones apart; of a table the text and its pair are two texts.
+    Of a text file every line is a text, empty ones apart, unless `documents` says otherwise: paragraphs are
+    divided by empty lines, and a whole file is read in order, in pieces of some 16,000 characters. Of a table
+    the text and its pair are two texts.
     """
 
     name: str
     files: tuple[Path, ...] = ()
     split: Split | None = None
     change: Callable[[str], str] | None = None
+    documents: Documents = "line"
+    part: Part | None = None
 
     def __iter__(self) -> Iterator[str]:
+        yield from self.all() if self.part is None else filter(self.part.has, self.all())
+
+    def all(self) -> Iterator[str]:
+        """Every text, also of the part that is left out."""
         if self.split is not None:
             for texts, pairs in self.split.scan():
                 for place, text in enumerate(texts):
@@ -39,7 +63,12 @@ class Corpus:
                     if pairs is not None:
                         yield pairs[place]
         for path in self.files:
-            yield from file_texts(path, self.change)
+            yield from file_texts(path, self.change, self.documents)
+
+    def divided(self, share: float, seed: int = 0) -> tuple[Corpus, Corpus]:
+        """The rest, and a share that is held out."""
+        rest, held = (replace(self, part=Part(share, held, seed)) for held in (False, True))
+        return rest, held
 
     @property
     def megabytes(self) -> int | None:
@@ -51,22 +80,58 @@ class Corpus:
         """A hash of every text and their order."""
         files = [(path.suffix.lower(), cache.content_hash(path)) for path in self.files]
         change = getattr(self.change, "__name__", "")
-        return cache.digest("corpus", self.split.fingerprint if self.split else "", files, change)
+        how: list[object] = [] if self.documents == "line" else [self.documents]
+        if self.part is not None:
+            how.append([self.part.share, self.part.held_out, self.part.seed])
+        return cache.digest("corpus", self.split.fingerprint if self.split else "", files, change, *how)
 
 
-def file_texts(path: Path, change: Callable[[str], str] | None = None) -> Iterator[str]:
+def file_texts(
+    path: Path, change: Callable[[str], str] | None = None, documents: Documents = "line"
+) -> Iterator[str]:
     """Yield the texts of one file."""
     if readers.format_of(path) == "text":
-        for _, line in readers.read_lines(path):
-            if line and not line.isspace():
-                line = readers.without_end(line)
-                yield change(line) if change else line
+        lines = (line for _, line in readers.read_lines(path))
+        for text in join_lines(lines, documents):
+            if not text.isspace():
+                yield change(text) if change else text
         return
     sheet = open_sheet(path)
     for _, text, pair, _ in read_examples(sheet, find_layout(sheet, Wanted(), labelled=False), change):
         yield text
         if pair is not None:
             yield pair
+
+
+def join_lines(lines: Iterable[str], documents: Documents) -> Iterator[str]:
+    """Put a file's lines together to its documents, without the end of their last line."""
+    if documents == "line":
+        yield from filter(None, map(readers.without_end, lines))
+        return
+    held: list[str] = []
+    size = 0
+    for line in lines:
+        ends = documents == "paragraph" and line.isspace()
+        if not ends:
+            held.append(line)
+            size += len(line)
+        if held and (ends or (documents == "file" and size >= PIECE_CHARS)):
+            yield readers.without_end("".join(held))
+            held, size = [], 0
+    if held:
+        yield readers.without_end("".join(held))
+
+
+def own_splits(source: str | Path, *, data_dir: Path | None = None) -> list[str]:
+    """Which of train, dev and test a corpus has as splits of its own; a file alone is train."""
+    name = str(source)
+    place, rules = find_task(name, data_dir)
+    if place.is_file() or rules.corpus:
+        return ["train"]
+    parts: Iterable[str] = split_files(place, rules.more_splits)
+    if name in NAMED or name in WORLD or ("train" in parts and is_table(split_files(place)["train"])):
+        parts = load_task(name, data_dir=data_dir).splits
+    return [split for split in ("train", "dev", "test") if split in parts] or ["train"]
 
 
 def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str = "train") -> Corpus:

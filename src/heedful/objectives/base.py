@@ -65,6 +65,10 @@ class Evaluation:
     predicted: Ints | None = None
     probabilities: Floats | None = field(default=None, repr=False)
     """[n, n_classes]"""
+    text_losses: Floats | None = field(default=None, repr=False)
+    """Of a language model: the summed loss of each text, 0 where nothing of it is predicted."""
+    text_tokens: Ints | None = field(default=None, repr=False)
+    """How many predicted tokens each text's loss is a sum over."""
 
 
 class Objective(ABC):
@@ -72,6 +76,10 @@ class Objective(ABC):
 
     name: ClassVar[str]
     metric: ClassVar[str]
+    lower_is_better: ClassVar[bool] = False
+    """Of the metric."""
+    one_mean: ClassVar[bool] = False
+    """The parts are one batch: the loss is the mean over the units of all of them together."""
     weights: Mapping[str, float]
     """The parts of the loss and their weights."""
     first_steps: int = 0
@@ -103,6 +111,10 @@ class Objective(ABC):
     def weights_at(self, step: int) -> Mapping[str, float]:
         """The weights of the parts at a step."""
         return self.weights
+
+    def value(self, loss: float, right: int, n: int) -> float | None:
+        """The metric while training, from the mean loss and how many of n units were right."""
+        return right / n if n else None
 
     def content(self) -> str:
         """Name the data that is learnt from, so that a resume on other data is refused."""

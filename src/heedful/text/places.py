@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from heedful.errors import UserError, shorten
+from heedful.runs.directory import BEST, CONFIG
 
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 TOKENIZER_FILES = (
@@ -31,12 +32,12 @@ TOKENIZER_FILES = (
 def find_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -> Path:
     """Find the folder of the model called `name`; only files matching `patterns` are fetched from the Hub.
 
-    The order: a local folder; `minilm`, the installed package's model; `$HEEDFUL_MODELS/<name>`; a Hub id.
+    The order: a local folder, of a run its best model; `minilm`, the installed package's model; `$HEEDFUL_MODELS/<name>`; a Hub id.
     `known` are further names the caller understands (presets), for the error message alone.
     """
     folder = Path(name).expanduser()
     if folder.is_dir():
-        return folder
+        return best_of_run(folder) if (folder / CONFIG).is_file() else folder
     if folder.is_file():
         raise UserError(f"{name}: is a file; a model is a folder with config.json and its weights")
     if name == "minilm":
@@ -47,6 +48,13 @@ def find_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -
     if name.startswith((".", "/", "~")) or not HUB_ID.fullmatch(name):
         raise UserError(f'no model folder "{shorten(name)}"')
     return hub_folder(name, patterns, known)
+
+
+def best_of_run(folder: Path) -> Path:
+    """Where a run keeps its best model."""
+    if not (folder / BEST).is_dir():
+        raise UserError(f"{folder}: has no best model yet: the run has not finished (--resume continues it)")
+    return folder / BEST
 
 
 def minilm_folder() -> Path:

@@ -69,12 +69,16 @@ class Loop:
         self.parameters = dict(self.parameters)
         self.rows = compact(self.model, self.parameters, self.objective.train_ids())
         self.moving = list(self.parameters.values())
-        self.batches = Batches(self.objective.train_lengths(), batch_size=o.batch_size, seed=o.seed)
-        sizes = [len(self.batches.plan(epoch)) for epoch in range(o.epochs)]
+        self.batches = Batches(
+            self.objective.train_lengths(),
+            batch_size=None if o.token_budget else o.batch_size,
+            token_budget=o.token_budget,
+            seed=o.seed,
+        )
         first = self.objective.first_steps
-        self.ends: list[int] = (first + np.cumsum(sizes)).tolist()
+        self.ends: list[int] = []
         """The step after each epoch."""
-        self.total = self.ends[-1]
+        self.total = self.plan_epochs(first)
         self.warmup = schedules.warmup_steps(o.warmup, self.total - first)
         made = optimisers.groups(self.model, self.parameters, o.weight_decay)
         self.optimiser = optimisers.make(o.optimizer, made, self.lr)
@@ -83,6 +87,16 @@ class Loop:
         n = len(self.objective.train_lengths())
         chosen = stream(o.seed, "train rows scored").permutation(n)[: o.train_eval_rows]
         self.train_rows: Ints = np.sort(chosen)
+
+    def plan_epochs(self, first: int) -> int:
+        """Find where each epoch ends, and after which step the run does: `--epochs`, or else `--steps`."""
+        o, end = self.options, first
+        while len(self.ends) < o.epochs if o.steps is None else end < first + o.steps:
+            # Only a token budget makes epochs of different numbers of batches.
+            same = bool(self.ends) and o.token_budget is None
+            end += (self.ends[0] - first) if same else len(self.batches.plan(len(self.ends)))
+            self.ends.append(end)
+        return end if o.steps is None else first + o.steps
 
     def train(self, *, resume: bool = False) -> Progress:
         """Train to the end, or to a signal; afterwards the model has its best weights."""
@@ -175,6 +189,8 @@ class Loop:
         for part in parts:
             for name, n in (part.divisors or part.counts).items():
                 whole[name] = whole.get(name, 0.0) + n
+        if self.objective.one_mean:
+            whole = dict.fromkeys(whole, sum(whole.values()))
         seed_generators(key(o.seed, "dropout", step) % 2**63, self.device)
         rate, weights = self.rate(step), self.objective.weights_at(step)
         for group in self.optimiser.param_groups:
@@ -242,11 +258,13 @@ class Loop:
         parts = {name: p.running_loss[name] / (p.running_weight[name] or 1.0) for name in p.running_loss}
         weights, main = self.objective.weights_at(p.step - 1), next(iter(self.objective.weights))
         loss = sum(weights.get(name, 0.0) * value for name, value in parts.items())
+        if self.objective.one_mean:
+            loss = sum(p.running_loss.values()) / (sum(p.running_weight.values()) or 1.0)
         seen = p.running_count.get(main, 0)
-        right = p.running_right / seen if seen else None
+        value = self.objective.value(parts[main], p.running_right, seen) if seen else None
         several = parts if parts.keys() != {main} else None
         rate = self.rate(p.step - 1)
-        self.write(log, Metrics(p.step, self.epoch(), "train", loss, right, seen, rate, several))
+        self.write(log, Metrics(p.step, self.epoch(), "train", loss, value, seen, rate, several))
         p.running_loss, p.running_weight, p.running_count, p.running_right = {}, {}, {}, 0
 
     def evaluate(self, log: JsonLines) -> None:
@@ -263,13 +281,17 @@ class Loop:
         if not math.isfinite(found.loss):
             raise self.no_number("loss on dev")
         self.write(log, Metrics(p.step, epoch, "dev", found.loss, found.value, found.n))
-        if (found.value, -found.loss) > (p.best_value, -p.best_loss):
+        if p.best_step < 0 or self.rank(found.value, found.loss) > self.rank(p.best_value, p.best_loss):
             p.best_value, p.best_loss, p.best_step = found.value, found.loss, p.step
             p.evaluations_since_best = 0
         else:
             p.evaluations_since_best += 1
             patience = self.options.patience
             p.stopped_early = patience is not None and p.evaluations_since_best >= patience
+
+    def rank(self, value: float, loss: float) -> tuple[float, float]:
+        """What makes one evaluation better than another: its metric, then its loss."""
+        return (-value if self.objective.lower_is_better else value, -loss)
 
     def score(self, split: str, rows: Ints | None = None) -> Evaluation:
         """Score a split in the run's precision."""

@@ -28,8 +28,12 @@ class LoopOptions:
     """Learning rate; by default what suits the method."""
     epochs: int = 3
     """Passes over the training data."""
+    steps: int | None = None
+    """Train for so many steps, instead of --epochs."""
     batch_size: int = 32
     """Examples a step."""
+    token_budget: int | None = None
+    """Instead of --batch-size: as many examples a step as have so many tokens, padding included."""
     accumulate: int = 1
     """Compute each batch in so many parts: less memory, the same result."""
     optimizer: str = "adamw"
@@ -58,6 +62,12 @@ class LoopOptions:
     """CPU threads; by default the cores this process may use."""
     tensorboard: Flag = False
     """Also write for TensorBoard."""
+    out: Path | None = None
+    """The run's folder; by default runs/ and a name of what is trained on what."""
+    resume: Flag = False
+    """Continue the run in --out."""
+    overwrite: Flag = False
+    """Replace the run in --out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,13 +126,55 @@ class AdaptOptions(LoopOptions):
     """head: run the frozen body once and keep its states (dropout in the body off)."""
     score_test: bool = True
     """Score test with the best model at the end; studies do it themselves."""
-    out: Path | None = None
-    """The run's folder; by default runs/TASK-MODEL-METHOD-sSEED."""
-    resume: Flag = False
-    """Continue the run in --out."""
-    overwrite: Flag = False
-    """Replace the run in --out."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PretrainOptions(LoopOptions):
+    """Everything `heedful pretrain` can be told; command line, TOML and Python read this one list."""
+
+    model: Argument = ""
+    """A preset (heedful list models) for a model from nothing; a folder, a run or a Hub id to go on with."""
+    corpus: Argument = ""
+    """A text file, a folder, a table, a task's text (ptb, birthplaces, ...) or world/..."""
+    objective: Literal["causal", "masked", "span"] = "causal"
+    """causal (next token, decoders), masked (hidden tokens, encoders), span (hidden spans; decoders, T5)."""
+    train_eval_rows: int = 200
+    """Score so many training rows in evaluation mode too; 0 for none."""
+    attention: str | None = None
+    """The attention mechanism: performer, bigbird:block=32, ... (heedful list attention)."""
+    projections: Literal["separate", "shared_qk", "shared_qkv"] | None = None
+    """Whether queries, keys and values share a projection; by default the model's own choice."""
+    model_options: Several = ()
+    """Of a model from nothing: --model-options n_layers=3 d_model=192 position=rotary ..."""
+    dropout: float | None = None
+    """Instead of the model's own dropout, everywhere in the body."""
+    tokenizer: str | None = None
+    """A folder, a model's name, or a kind to train on the training text: char, word, bpe, wordpiece, unigram.
+    By default the model's own; for a preset the kind that goes with it."""
+    vocab_size: int | None = None
+    """Of a tokenizer that is trained: how many tokens; 8000, for word and char as many as there are."""
+    min_count: int | None = None
+    """Of a tokenizer that is trained: how often a word, character or pair must occur; 2, for char 1."""
+    documents: Literal["line", "paragraph", "file"] = "line"
+    """What a document is in a text file: a line, lines up to an empty one, or the whole file in order."""
+    block: int | None = None
+    """Tokens a row; by default 256, or what the model has room for."""
+    pack: bool = True
+    """Put documents side by side in rows of --block, none seeing another; else one a row, cut at --block."""
+    dev: str | None = None
+    """Score this text while training; by default the corpus's own dev split, or else a part of it."""
+    dev_share: float = 0.05
+    """Share of the documents held out where there is no dev, by a hash of their content; 0 for none."""
+    test: str | None = None
+    """Score this text once at the end; by default the corpus's own test split, if it has one."""
+    data_dir: Path | None = None
+    """Where a named task's files are; by default $HEEDFUL_DATA/NAME."""
+    score_test: bool = True
+    """Score test with the best model at the end; studies do it themselves."""
 
 
 DEFAULT_LR = {"full": 5e-5, "bitfit": 1e-3, "lora": 5e-4, "head": 1e-3, "prompt": 1e-2, "prefix": 1e-2}
+PRETRAIN_LR = {"nothing": 1e-3, "checkpoint": 1e-4}
+"""Of a model from nothing, and of one that goes on."""
+BLOCK = 256
 NOT_IN_CONFIG = ("out", "resume", "overwrite")

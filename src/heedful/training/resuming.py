@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from heedful.errors import UserError, shorten
 from heedful.runs.directory import CONFIG, Run
@@ -17,15 +17,16 @@ from heedful.runs.files import write_json
 from heedful.runs.leases import Holder, Lease, holder_of, newest_number, numbered
 from heedful.runs.schemas import Environment
 from heedful.runs.toml import to_toml
-from heedful.training.options import NOT_IN_CONFIG, AdaptOptions
+from heedful.training.options import NOT_IN_CONFIG, LoopOptions
 
+O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 LEASE = ".lease"
 TTL_SECONDS = 60.0
-SETTLED_LATER = ("threads", "precision", "max_len")
+SETTLED_LATER = ("threads", "precision", "max_len", "block")
 """What config.toml has as it was resolved, not as it was asked for."""
 
 
-def continued(options: AdaptOptions, resolved: Mapping[str, Any]) -> AdaptOptions:
+def continued(options: O, resolved: Mapping[str, Any], command: str = "adapt") -> O:
     """The options of a run that goes on: `resolved` must be those it was begun with.
 
     Threads and precision, where they are not given, are those of the beginning, so that the bits are too.
@@ -33,9 +34,9 @@ def continued(options: AdaptOptions, resolved: Mapping[str, Any]) -> AdaptOption
     assert options.out is not None
     if not (options.out / CONFIG).is_file():
         return options
-    stored = stored_options(options.out)
+    stored = stored_options(options.out, command)
     new = tomllib.loads(to_toml(resolved))
-    defaults = {f.name: f.default for f in fields(AdaptOptions)}
+    defaults = {f.name: f.default for f in fields(options)}
     for name, default in defaults.items():
         if name in NOT_IN_CONFIG or name in SETTLED_LATER:
             continue
@@ -57,17 +58,17 @@ def continued(options: AdaptOptions, resolved: Mapping[str, Any]) -> AdaptOption
     return replace(options, precision=precision, threads=threads)
 
 
-def stored_options(out: Path) -> dict[str, Any]:
+def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
     """What a run's config.toml says."""
-    stored = Run.open(out).config().get("adapt")
+    stored = Run.open(out).config().get(command)
     if not isinstance(stored, dict):
-        raise UserError(f"{out / CONFIG}: is not the configuration of a run of adapt")
+        raise UserError(f"{out / CONFIG}: is not the configuration of a run of {command}")
     return stored
 
 
 def different(out: Path, name: str, was: Any, now: Any) -> UserError:
     """Say which option differs."""
-    option = name if name in ("model", "task") else "--" + name.replace("_", "-")
+    option = name if name in ("model", "task", "corpus") else "--" + name.replace("_", "-")
     had, has = (
         "is not given"
         if value is None
@@ -101,7 +102,7 @@ def compare_environments(run: Run, now: Environment) -> None:
 
 
 @contextmanager
-def opened(out: Path, options: AdaptOptions) -> Iterator[tuple[Run, Lease]]:
+def opened(out: Path, options: LoopOptions) -> Iterator[tuple[Run, Lease]]:
     """Create or continue the run in `out`, as the only process that writes there."""
     place = out / "checkpoints" / LEASE
     if options.resume and (out / CONFIG).is_file():

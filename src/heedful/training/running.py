@@ -1,0 +1,156 @@
+"""What training commands share: opening a run, describing it, and what they write at its end."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from torch import nn
+
+from heedful import checkpoints
+from heedful.data.named import NAMED, WORLD
+from heedful.errors import UserError
+from heedful.models import Model
+from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run
+from heedful.runs.environment import environment, peak_memory_gb, usable_cores
+from heedful.runs.schemas import Checks, Results
+from heedful.text import Tokenizer
+from heedful.training import resuming
+from heedful.training.loop import find_device
+from heedful.training.options import NOT_IN_CONFIG, LoopOptions
+from heedful.training.precision import choose
+from heedful.training.saving import Progress
+from heedful.training.stopping import Stopping
+
+O = TypeVar("O", bound=LoopOptions)  # noqa: E741
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run: where it is and how it did."""
+
+    folder: Path
+    results: Results
+    checks: Checks
+    formula: str = ""
+    """The number of trained parameters as a function of the model's width."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where and in which format a run computes."""
+
+    device: torch.device
+    precision: str
+    threads: int
+
+
+def settle_machine(options: LoopOptions) -> Machine:
+    """Find device, precision and threads, and say when a measurement decided."""
+    threads = options.threads or usable_cores()
+    torch.set_num_threads(threads)
+    device = find_device(options.device)
+    precision, notice = choose(options.precision, device)
+    if notice is not None:
+        print(f"heedful: {notice}", file=sys.stderr)
+    return Machine(device, precision, threads)
+
+
+def refuse_small(options: LoopOptions, least: Mapping[str, int]) -> None:
+    """Refuse numbers below their least."""
+    for name, smallest in {"epochs": 1, "steps": 1, "batch_size": 1, "accumulate": 1, **least}.items():
+        value = getattr(options, name)
+        if value is not None and value < smallest:
+            raise UserError(f"--{name.replace('_', '-')} {value}: must be at least {smallest}")
+    if options.lr is not None and not options.lr > 0:
+        raise UserError(f"--lr {options.lr}: must be above 0")
+
+
+def resolved(options: LoopOptions, lr: float) -> dict[str, Any]:
+    """The options as config.toml has them: with the learning rate that is used, and whole paths."""
+    values = {k: v for k, v in asdict(options).items() if k not in NOT_IN_CONFIG and v is not None}
+    return {k: whole_path(k, v) for k, v in values.items()} | {"lr": lr}
+
+
+def whole_path(name: str, value: Any) -> Any:
+    """A path as it reads from every folder; a name stays one."""
+    if isinstance(value, Path):
+        return str(value.expanduser().absolute())
+    named = name in ("task", "corpus") and (value in NAMED or value in WORLD)
+    paths = ("model", "task", "corpus", "tokenizer", "dev", "test", "questions")
+    if name in paths and not named and Path(value).expanduser().exists():
+        return str(Path(value).expanduser().absolute())
+    return value
+
+
+def conduct(
+    options: O,
+    stored: Callable[[O], Mapping[str, Any]],
+    work: Callable[[O, Stopping], Finished],
+    command: str,
+) -> Finished:
+    """Do a command's work in a run directory. Resuming a finished run gives its results again."""
+    if options.resume and options.out is None:
+        raise UserError("--resume needs --out, the run to continue")
+    if options.resume and options.out is not None:
+        out = options.out
+        options = resuming.continued(options, stored(options), command)
+        if (out / RESULTS).is_file():
+            finished = Run.open(out)
+            return Finished(finished.path, finished.results(), finished.checks())
+    if options.out is not None and options.out.exists() and not (options.resume or options.overwrite):
+        Run.create(options.out)  # refuses a folder that is not empty, before anything is loaded
+    stopping = Stopping()
+    with stopping.listening():
+        return work(options, stopping)
+
+
+def describe(
+    run: Run, machine: Machine, command: str, options: Mapping[str, Any], settled: Mapping[str, Any]
+) -> None:
+    """Write the configuration and the environment; of a run that goes on, those of its beginning stay.
+
+    `settled` are options that the model or the data decided; they must be what they were.
+    """
+    here = environment(threads=machine.threads, device=str(machine.device), precision=machine.precision)
+    if (run.path / CONFIG).is_file() and (run.path / ENVIRONMENT).is_file():
+        begun = resuming.stored_options(run.path, command)
+        for name, value in settled.items():
+            if begun.get(name) != value:
+                raise resuming.different(run.path, name, begun.get(name), value)
+        resuming.compare_environments(run, here)
+        return
+    found = {"threads": machine.threads, "precision": machine.precision, **settled}
+    run.write_environment(here)
+    run.write_config({"command": command, command: {**options, **found}})
+
+
+def measures(
+    run: Run, model: nn.Module, parameters: Mapping[str, nn.Parameter], progress: Progress, more: float = 0.0
+) -> dict[str, Any]:
+    """What results.json says of any run's cost; `more` are seconds before the first step."""
+    seconds = max(progress.seconds + more, 1e-9)
+    return {
+        "trainable_parameters": sum(p.numel() for p in parameters.values()),
+        "total_parameters": sum(p.numel() for p in model.parameters()),
+        "seconds": seconds,
+        "examples_per_second": progress.examples / seconds,
+        "tokens_per_second": progress.tokens / seconds,
+        "memory_gb": peak_memory_gb(),
+        "best_step": progress.best_step,
+        "best_epoch": next((row.epoch for row in run.metrics() if row.step == progress.best_step), None),
+    }
+
+
+def save_whole(run: Run, model: Model, tokenizer: Tokenizer) -> None:
+    """Write best/: the whole model with its tokenizer."""
+    shutil.rmtree(run.best, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save(Path(folder))
+        checkpoints.save(model, run.best, tokenizer=folder)
