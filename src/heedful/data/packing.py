@@ -79,8 +79,8 @@ def pack(offsets: npt.NDArray[Any], block: int, *, shift: int = 0, together: boo
 
     With `shift` 1 a place stands for a token and its successor, as a language model reads and predicts them:
     a document of n tokens takes n - 1 places, and each token but the first is predicted exactly once, also
-    when the document is cut. Documents without a place are left out. `together=False` gives every document a row
-    of its own, cut at `block`.
+    when the document is cut. Documents without a place are left out. `together=False` gives every document
+    a row of its own, cut at `block`.
     """
     if block < 1:
         raise ValueError(f"block is {block}; it must be at least 1")

@@ -32,7 +32,8 @@ TOKENIZER_FILES = (
 def find_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -> Path:
     """Find the folder of the model called `name`; only files matching `patterns` are fetched from the Hub.
 
-    The order: a local folder, of a run its best model; `minilm`, the installed package's model; `$HEEDFUL_MODELS/<name>`; a Hub id.
+    The order: a local folder, of a run its best model; `minilm`, the installed package's model;
+    `$HEEDFUL_MODELS/<name>`; a Hub id.
     `known` are further names the caller understands (presets), for the error message alone.
     """
     folder = Path(name).expanduser()
