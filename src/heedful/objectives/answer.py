@@ -1,8 +1,8 @@
 """Questions and free answers: how they become ids, the same in pretraining, fine-tuning and evaluation.
 
-A decoder reads `question MASK answer MASK`: the form of span corruption (`heedful.data.corruption.single_span`)
-with the whole question visible, so that fine-tuning asks for what pretraining has taught. An encoder-decoder
-reads the question and writes the answer.
+A decoder reads `question MASK answer MASK`: the form of span corruption (`single_span` in
+`heedful.data.corruption`) with the whole question visible, so that fine-tuning asks for what pretraining has
+taught. An encoder-decoder reads the question and writes the answer.
 """
 
 from __future__ import annotations

@@ -1,0 +1,287 @@
+"""Text from a language model: greedy or sampled, many prompts at once, each token computed once.
+
+Rows of a batch stand side by side from their first token on, with no padding: as long as a row has prompt
+left, its next token is the prompt's instead of a new one. So every token has the position it would have
+alone, whatever the mechanism, and what a row becomes does not depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.attention import MECHANISMS
+from heedful.data.batches import pad
+from heedful.data.random import stream
+from heedful.errors import UserError
+from heedful.models import Cache, Decoder, EncoderDecoder, LanguageModel
+
+BATCH_TOKENS = 4096
+"""Rows times their length that are under way together."""
+DROP_SHARE = 0.75
+"""Rows that have ended are dropped from the batch once so many or fewer are left."""
+
+Stopped = Literal["stop", "max_tokens", "room"]
+Seen = Callable[[int, int], None]
+"""Told the row and the token, as soon as it is chosen."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """How the next token is chosen. Random numbers depend on the seed and the row's number alone."""
+
+    temperature: float = 1.0
+    """Divides the logits; 0 takes the most probable token (greedy)."""
+    top_k: int | None = None
+    """Only the k most probable tokens (Fan et al. 2018)."""
+    top_p: float | None = None
+    """Only the fewest tokens that together have this probability (Holtzman et al. 2020)."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no way to choose."""
+        if not (self.temperature >= 0 and math.isfinite(self.temperature)):
+            raise UserError(f"--temperature {self.temperature:g}: is 0 (greedy) or above")
+        if self.top_k is not None and self.top_k < 1:
+            raise UserError(f"--top-k {self.top_k}: must be at least 1")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise UserError(f"--top-p {self.top_p:g}: is above 0 and at most 1")
+
+    @property
+    def greedy(self) -> bool:
+        """Whether nothing is random."""
+        return self.temperature == 0
+
+
+GREEDY = Sampling(temperature=0.0)
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What followed one prompt."""
+
+    ids: list[int]
+    """The new tokens, without the one that ended them."""
+    log_probability: float
+    """Of these tokens, and of the one that ended them, as the model itself sees it (temperature 1)."""
+    stopped: Stopped
+    """stop (a token that ends), max_tokens, or room (the model reads no longer text)."""
+
+
+def generate(
+    model: LanguageModel,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_tokens: int,
+    stop_ids: Collection[int] = (),
+    sampling: Sampling = GREEDY,
+    cached: bool | None = None,
+    seen: Seen | None = None,
+) -> list[Generated]:
+    """Continue each prompt (of an encoder-decoder: answer it) until a stop token, `max_tokens` or no room.
+
+    `cached` False computes the whole text anew for each token, which is what mechanisms without a cache do.
+    """
+    if max_tokens < 1:
+        raise UserError(f"--max-tokens {max_tokens}: must be at least 1")
+    check_prompts(model, prompts)
+    whole = isinstance(model.body, EncoderDecoder)
+    most = min(max_tokens, model.body.room)
+    sizes = [len(prompt) + most for prompt in prompts]
+    use_cache = can_cache(model) if cached is None else cached
+    found: dict[int, Generated] = {}
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            for rows in batches([len(prompt) for prompt in prompts], sizes):
+                own = [list(prompts[row]) for row in rows]
+                steps = Steps(model, own if whole else None, use_cache)
+                begin = [[start_of(model)] for _ in rows] if whole else own
+                under_way = Rows(rows, begin, max_tokens, model.body.room, stop_ids, sampling, seen)
+                found |= under_way.finish(steps)
+    finally:
+        model.train(was_training)
+    return [found[row] for row in range(len(prompts))]
+
+
+def check_prompts(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> None:
+    """Refuse what the model cannot continue."""
+    if not isinstance(model.body, Decoder | EncoderDecoder):
+        raise UserError("an encoder reads text and writes none; generation needs a decoder")
+    room = model.body.room
+    for prompt in prompts:
+        if not len(prompt):
+            raise UserError("the prompt is empty; give at least one token to continue")
+        if len(prompt) > room:
+            raise UserError(f"the prompt has {len(prompt):,} tokens; this model has room for {room:,}")
+
+
+def can_cache(model: LanguageModel) -> bool:
+    """Whether the model's mechanism computes the last row alone, exactly as the whole would."""
+    return MECHANISMS[model.config.attention].cache
+
+
+def start_of(model: LanguageModel) -> int:
+    """The first token of an encoder-decoder's output."""
+    assert isinstance(model.body, EncoderDecoder)
+    return int(model.body.shift(torch.zeros(1, 1, dtype=torch.long))[0, 0])
+
+
+def batches(lengths: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Rows of similar length together, as many as the budget allows."""
+    order = sorted(range(len(lengths)), key=lambda row: lengths[row])
+    held: list[int] = []
+    for row in order:
+        if held and (len(held) + 1) * sizes[row] > BATCH_TOKENS:
+            yield held
+            held = []
+        held.append(row)
+    if held:
+        yield held
+
+
+class Steps:
+    """A model under way in some rows: fed with their next tokens, it gives the logits after them."""
+
+    def __init__(self, model: LanguageModel, questions: list[list[int]] | None, cached: bool) -> None:
+        self.model, self.cached = model, cached
+        self.device = next(model.parameters()).device
+        self.cache = Cache()
+        self.past: Tensor | None = None
+        self.context: Tensor | None = None
+        self.mask: Tensor | None = None
+        if questions is not None:
+            assert isinstance(model.body, EncoderDecoder)
+            lengths = torch.tensor([len(own) for own in questions])
+            ids = torch.from_numpy(pad([np.array(own) for own in questions], 0))
+            mask = torch.arange(ids.shape[1])[None] < lengths[:, None]
+            self.mask = mask.to(self.device)
+            self.context = model.body.encode(ids.to(self.device), self.mask)  # [b, s, d]
+
+    def feed(self, ids: Tensor) -> Tensor:
+        """The logits [b, vocab_size] after further tokens [b, t]."""
+        ids = ids.to(self.device)
+        cache = self.cache if self.cached else None
+        if not self.cached:
+            ids = self.past = ids if self.past is None else torch.cat([self.past, ids], dim=1)
+        body = self.model.body
+        if isinstance(body, EncoderDecoder):
+            assert self.context is not None
+            states = body.decode(ids, self.context, self.mask, cache)
+        else:
+            assert isinstance(body, Decoder)
+            states = body(ids, cache=cache)
+        logits: Tensor = self.model.head(states[:, -1]).float()
+        if not bool(logits.isfinite().all()):
+            raise UserError(
+                "the model's outputs are not finite numbers; it has diverged while it was trained"
+            )
+        return logits.cpu()
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows alone."""
+        rows = rows.to(self.device)
+        for layer in self.cache.layers:
+            layer.own = None if layer.own is None else (layer.own[0][rows], layer.own[1][rows])
+            layer.cross = None if layer.cross is None else (layer.cross[0][rows], layer.cross[1][rows])
+        self.past = None if self.past is None else self.past[rows]
+        self.context = None if self.context is None else self.context[rows]
+        self.mask = None if self.mask is None else self.mask[rows]
+
+
+class Rows:
+    """Some rows on their way from their prompts to their ends."""
+
+    def __init__(
+        self,
+        numbers: list[int],
+        prompts: list[list[int]],
+        max_tokens: int,
+        room: int,
+        stop_ids: Collection[int],
+        sampling: Sampling,
+        seen: Seen | None,
+    ) -> None:
+        self.numbers, self.prompts, self.sampling, self.seen = numbers, prompts, sampling, seen
+        self.stop_ids = frozenset(stop_ids)
+        # The last new token need not be read.
+        self.limits = [min(max_tokens, room + 1 - len(prompt)) for prompt in prompts]
+        self.max_tokens = max_tokens
+        self.new: list[list[int]] = [[] for _ in prompts]
+        self.logs = [0.0] * len(prompts)
+        self.ended: dict[int, Stopped] = {}
+        self.luck = [stream(sampling.seed, "generation", number) for number in numbers]
+
+    def finish(self, steps: Steps) -> dict[int, Generated]:
+        """Go on until every row has ended."""
+        active = list(range(len(self.prompts)))
+        read = min(map(len, self.prompts))
+        logits = steps.feed(torch.tensor([prompt[:read] for prompt in self.prompts]))  # [b, v]
+        while True:
+            chosen = self.choose(active, logits, read)
+            alive = [i for i, row in enumerate(active) if row not in self.ended]
+            if not alive:
+                break
+            if len(alive) <= DROP_SHARE * len(active):
+                steps.keep(torch.tensor(alive))
+                active, chosen = [active[i] for i in alive], chosen[alive]
+            logits = steps.feed(chosen[:, None])
+            read += 1
+        return {
+            self.numbers[row]: Generated(self.new[row], self.logs[row], self.ended[row])
+            for row in range(len(self.prompts))
+        }
+
+    def choose(self, active: Sequence[int], logits: Tensor, read: int) -> Tensor:
+        """The next token of each row [b]: the prompt's as long as it lasts, then a new one."""
+        chosen = torch.zeros(len(active), dtype=torch.long)
+        free = []
+        for i, row in enumerate(active):
+            if read < len(self.prompts[row]):
+                chosen[i] = self.prompts[row][read]
+            elif row not in self.ended:
+                free.append(i)
+        if not free:
+            return chosen
+        luck = [0.0 if self.sampling.greedy else self.luck[active[i]].random() for i in free]
+        chosen[free] = pick(logits[free], torch.tensor(luck, dtype=torch.float64), self.sampling)
+        logs = logits[free].log_softmax(1).gather(1, chosen[free, None])[:, 0].tolist()
+        for i, log in zip(free, logs, strict=True):
+            self.take(active[i], int(chosen[i]), log)
+        return chosen
+
+    def take(self, row: int, token: int, log: float) -> None:
+        """Add a token to a row, which may end it."""
+        self.logs[row] += log
+        if token in self.stop_ids:
+            self.ended[row] = "stop"
+            return
+        self.new[row].append(token)
+        if self.seen is not None:
+            self.seen(self.numbers[row], token)
+        if len(self.new[row]) == self.limits[row]:
+            self.ended[row] = "max_tokens" if self.limits[row] == self.max_tokens else "room"
+
+
+def pick(logits: Tensor, luck: Tensor, sampling: Sampling) -> Tensor:
+    """Choose a token of each row [b] of logits [b, v], by a number from 0 to 1 each [b]."""
+    if sampling.greedy:
+        return logits.argmax(1)
+    ordered, order = (logits.double() / sampling.temperature).sort(dim=1, descending=True, stable=True)
+    if sampling.top_k is not None:
+        ordered, order = ordered[:, : sampling.top_k], order[:, : sampling.top_k]
+    shares = ordered.softmax(1)
+    if sampling.top_p is not None:
+        before = shares.cumsum(1) - shares
+        shares = shares.masked_fill((before >= sampling.top_p) & (before > 0), 0.0)
+    sums = shares.cumsum(1)
+    at = (sums <= luck[:, None] * sums[:, -1:]).sum(1, keepdim=True)
+    last = (shares > 0).sum(1, keepdim=True) - 1
+    return order.gather(1, torch.minimum(at, last))[:, 0]
