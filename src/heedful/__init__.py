@@ -23,6 +23,7 @@ SUBPACKAGES = (
     "checkpoints",
     "data",
     "evaluation",
+    "lab",
     "methods",
     "models",
     "objectives",

@@ -19,10 +19,14 @@ VEGA_LITE = "6.4"
 def save(chart: Chart, path: str | Path, *, look: Literal["light", "dark"] = "light") -> Path:
     """Write a chart; the ending of `path` (.png, .svg, .pdf or .html) chooses the form. Folders are made."""
     target = Path(path)
-    if target.suffix.lower() not in EXTENSIONS:
-        raise UserError(f'{target}: a figure ends in {", ".join(EXTENSIONS)}, not in "{target.suffix}"')
-    content = render(chart, target.suffix.lower(), look)
-    return write_bytes(target, content)
+    return write_bytes(target, render(chart, ending(target), look))
+
+
+def ending(path: Path) -> str:
+    """The form that a file's name asks for; what cannot be written is refused before it is computed."""
+    if path.suffix.lower() not in EXTENSIONS:
+        raise UserError(f'{path}: a figure ends in {", ".join(EXTENSIONS)}, not in "{path.suffix}"')
+    return path.suffix.lower()
 
 
 def render(chart: Chart, ending: str, look: Literal["light", "dark"] = "light") -> bytes:

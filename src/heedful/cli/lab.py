@@ -1,0 +1,192 @@
+"""`heedful lab`: attention taken apart, a sub-command a topic.
+
+A topic's command is made from the signature and the docstring of its function in `heedful.lab`, when it is
+called: `heedful lab` itself imports no topic, and never torch.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from cyclopts import App, Parameter
+
+from heedful.cli.output import Json, console, print_json, print_table
+from heedful.lab.base import TOPICS, Finding, Row, Rows, find, holds, show
+
+STATUS_FAILED = 1
+OWN = """
+figure
+    Draw it: a file that ends in .png, .svg, .pdf or .html.
+json
+    Print one JSON object.
+"""
+
+app = App(
+    name="lab",
+    help="Attention taken apart: claims, constructions, and the numbers that verify them.",
+    help_epilogue="Scores are not scaled (scale 1) unless an option says so.",
+)
+
+
+@app.default
+def topics(topic: Annotated[str | None, Parameter(show=False)] = None, /, *, json: Json = False) -> None:
+    """List the topics.
+
+    Parameters
+    ----------
+    json
+        Print one JSON array.
+    """
+    if topic is not None:
+        find(topic)
+    if json:
+        print_json([{"topic": t.name, "about": t.about} for t in TOPICS.values()])
+        return
+    print_table("topics", ("topic", "what it shows"), [(t.name, t.about) for t in TOPICS.values()])
+    console().print("heedful lab TOPIC --help tells a topic's options; heedful lab all runs them all")
+
+
+@app.command(name="all")
+def everything(
+    *,
+    figures: Path | None = None,
+    form: Literal["svg", "png", "pdf", "html"] = "svg",
+    json: Json = False,
+) -> int:
+    """Run every topic with its defaults; status 1 if one fails. Times never decide that.
+
+    Examples:
+      heedful lab all
+      heedful lab all --figures figures --form png
+
+    Parameters
+    ----------
+    figures
+        A folder for the figures, lab-TOPIC.svg and so on.
+    form
+        How the figures are written.
+    json
+        Print one JSON array.
+    """
+    found, rows = [], []
+    for topic in TOPICS.values():
+        start = time.monotonic()
+        finding = topic.load()()
+        found.append(finding)
+        if figures is not None:
+            finding.draw(figures / f"lab-{topic.name}.{form}")
+        good = len(finding.conditions) - len(finding.failed)
+        rows.append(
+            (
+                topic.name,
+                "passed" if finding.passed else "FAILED",
+                f"{good} of {len(finding.conditions)}",
+                f"{time.monotonic() - start:.1f}",
+                "; ".join(f"{n.name}: {show(n.value)}, {n.condition}" for n in finding.failed),
+            )
+        )
+    if json:
+        print_json([finding.facts() for finding in found])
+    else:
+        numbers = ("conditions hold", "seconds")
+        print_table("the attention lab", ("topic", "", *numbers, "what does not hold"), rows, right=numbers)
+        if figures is not None:
+            console().print(f"figures: {figures}", markup=False)
+    return 0 if all(finding.passed for finding in found) else STATUS_FAILED
+
+
+for known in TOPICS.values():
+    app.command(f"heedful.cli.lab:{known.name}", name=known.name, help=known.about)
+
+
+def __getattr__(name: str) -> App:
+    """Give the command of a topic, which the parser asks for by name."""
+    if name in TOPICS:
+        return command(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def command(topic: str) -> App:
+    """Make the command of a topic: its function's options, a figure and JSON."""
+    function = find(topic).load()
+    text = inspect.cleandoc(function.__doc__ or "")
+    _, _, more = text.partition("\n\n")
+    made = App(name=topic, help_epilogue=more.partition("Parameters\n---")[0].strip())
+    made.default(runner(function, text))
+    return made
+
+
+def runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..., int]:
+    """Wrap a topic's function: vectors are read from files or words, the finding is printed."""
+    hints = get_type_hints(function, include_extras=True)
+    vectors = {name for name, hint in hints.items() if {Rows, Row} & {hint, *get_args(hint)}}
+    own = inspect.signature(function)
+
+    def run(*, figure: Path | None = None, json: bool = False, **options: Any) -> int:
+        from heedful.lab.vectors import read
+        from heedful.report.save import ending
+
+        if figure is not None:
+            ending(figure)
+        for name in vectors & options.keys():
+            if options[name] is not None:
+                options[name] = read(f"--{name.replace('_', '-')}", options[name])
+        finding = function(**options)
+        if figure is not None:
+            finding.draw(figure)
+        if json:
+            print_json(finding.facts() | ({"figure": str(figure)} if figure else {}))
+        else:
+            report(finding, figure)
+        return 0 if finding.passed else STATUS_FAILED
+
+    parameters = [
+        p.replace(
+            kind=inspect.Parameter.KEYWORD_ONLY, annotation=on_the_line(hints[p.name], p.name in vectors)
+        )
+        for p in own.parameters.values()
+    ]
+    for name, hint, default in (("figure", Path | None, None), ("json", Json, False)):
+        parameters.append(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        )
+    run.__signature__ = own.replace(parameters=parameters, return_annotation=int)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    run.__doc__ = text + OWN if "Parameters\n---" in text else f"{text}\n\nParameters\n----------{OWN}"
+    return run
+
+
+def on_the_line(hint: Any, vectors: bool) -> Any:
+    """How an option of a topic is written on the command line."""
+    if vectors:
+        return Annotated[str | None, Parameter(allow_leading_hyphen=True)]
+    if hint is bool:
+        return Annotated[bool, Parameter(negative=())]
+    if get_origin(hint) is tuple or any(get_origin(part) is tuple for part in get_args(hint)):
+        return Annotated[hint, Parameter(consume_multiple=True)]
+    return hint
+
+
+def report(finding: Finding[Any], figure: Path | None) -> None:
+    """The claim, the construction, the numbers and how close they come."""
+    out = console()
+    out.print(f"{finding.topic}: {finding.claim}", style="bold", markup=False)
+    for line in finding.construction:
+        out.print(f"  {line}", markup=False)
+    out.print()
+    rows = [(n.name, show(n.value), n.condition, holds(n)) for n in finding.numbers]
+    print_table("numbers", ("number", "value", "must be", "holds"), rows, right=("value",))
+    for table in finding.tables:
+        out.print()
+        cells = [[show(cell) for cell in row] for row in table.rows]
+        print_table(table.title, table.columns, cells)
+    out.print()
+    good = len(finding.conditions) - len(finding.failed)
+    verdict = "passed" if finding.passed else "FAILED"
+    out.print(f"{verdict}: {good} of {len(finding.conditions)} conditions hold", markup=False)
+    if figure is not None:
+        out.print(f"figure: {figure}", markup=False)

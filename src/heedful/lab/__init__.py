@@ -1,0 +1,30 @@
+"""The attention lab: textbook properties of attention, constructed, verified by numbers and drawn.
+
+    from heedful import lab
+
+    found = lab.argmax(keys=[[0, 1, 2], [1, 1, 2]], query=[-2, 1, 1])
+    found.passed, found.numbers, found.results
+
+Each topic is a function that returns a `Finding`; `heedful lab TOPIC` is the same on the command line.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from heedful.lab.base import TOPICS, Finding, Number, Table
+
+if TYPE_CHECKING:
+    from heedful.lab.topics.argmax import argmax as argmax
+
+__all__ = ["TOPICS", "Finding", "Number", "Table", "argmax"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a topic when it is first asked for."""
+    if name in TOPICS:
+        return TOPICS[name].load()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Names for completion."""
+    return sorted([*globals(), *TOPICS])

@@ -1,0 +1,64 @@
+"""The project's own attention on plain arrays: one head, float64, scores not scaled unless told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from heedful.attention import Mask, Mechanism, make
+
+Array = npt.NDArray[np.float64]
+
+
+def mechanism(name: str, width: int, size: int, scale: float = 1.0, **options: Any) -> Mechanism:
+    """One head of a mechanism; all topics build theirs here."""
+    return make(name, n_heads=1, d_head=width, max_len=max(size, 1), scale=scale, **options).eval()
+
+
+def tensor(rows: npt.ArrayLike) -> Tensor:
+    """Vectors [n, d] as one head's [1, 1, n, d]; a batch of sets [b, n, d] as [b, 1, n, d]."""
+    array = torch.as_tensor(np.asarray(rows, dtype=np.float64))
+    return array[None, None] if array.dim() == 2 else array[:, None]
+
+
+def array(made: Tensor) -> Array:
+    """The inverse of `tensor`; a batch of one loses its batch."""
+    plain: Array = made.detach()[:, 0].numpy()
+    return plain[0] if len(plain) == 1 else plain
+
+
+def weights(
+    queries: npt.ArrayLike,
+    keys: npt.ArrayLike,
+    name: str = "softmax",
+    *,
+    scale: float = 1.0,
+    mask: Mask | None = None,
+    **options: Any,
+) -> Array:
+    """The attention weights [t, n] of queries [t, d] on keys [n, d]."""
+    q, k = tensor(queries), tensor(keys)
+    made = mechanism(name, q.shape[-1], k.shape[-2], scale, **options)
+    with torch.inference_mode():
+        return array(made.weights(q, k, mask or Mask()))
+
+
+def attend(
+    queries: npt.ArrayLike,
+    keys: npt.ArrayLike,
+    values: npt.ArrayLike,
+    name: str = "softmax",
+    *,
+    scale: float = 1.0,
+    mask: Mask | None = None,
+    **options: Any,
+) -> Array:
+    """The output [t, v] of queries [t, d] over keys [n, d] and values [n, v]."""
+    q, k, v = tensor(queries), tensor(keys), tensor(values)
+    made = mechanism(name, q.shape[-1], k.shape[-2], scale, **options)
+    with torch.inference_mode():
+        return array(made(q, k, v, mask or Mask()))

@@ -1,0 +1,197 @@
+"""What a topic of the lab returns, and the list of topics. Importing this is quick: no torch.
+
+A topic is one function in `heedful.lab.topics.NAME`, called NAME too. Its signature and its docstring are the
+only list of its options: the command line is made from them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar
+
+import numpy.typing as npt
+
+from heedful.errors import unknown
+from heedful.report.parts import Chart
+from heedful.runs.files import plain
+
+R = TypeVar("R")
+Rows = Annotated[npt.ArrayLike, "vectors, one a row"]
+"""An option that takes several vectors; on the command line a .npy file, or numbers like 1,0;0,1."""
+Row = Annotated[npt.ArrayLike, "one vector"]
+"""An option that takes one vector."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, and what it must be. One without a condition is shown and decides nothing."""
+
+    name: str
+    value: float
+    condition: str = ""
+    holds: bool | None = None
+
+
+def fact(name: str, value: float) -> Number:
+    """A number that decides nothing."""
+    return Number(name, float(value))
+
+
+def at_most(name: str, value: float, limit: float) -> Number:
+    """A number that must not be larger; one that is not a number fails."""
+    return Number(name, float(value), f"at most {limit:.4g}", bool(value <= limit))
+
+
+def at_least(name: str, value: float, limit: float) -> Number:
+    """A number that must not be smaller."""
+    return Number(name, float(value), f"at least {limit:.4g}", bool(value >= limit))
+
+
+def near(name: str, value: float, target: float, tolerance: float) -> Number:
+    """A number that theory gives too."""
+    return Number(
+        name, float(value), f"{target:.6g} within {tolerance:.2g}", bool(abs(value - target) <= tolerance)
+    )
+
+
+def exactly(name: str, value: float, target: float) -> Number:
+    """A number that must be this one, to the last bit."""
+    return Number(name, float(value), f"exactly {target:.6g}", bool(value == target))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers side by side."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class Finding(Generic[R]):
+    """What a topic shows: a claim, how it is constructed, the numbers that verify it, and a figure.
+
+    `results` holds the topic's own numbers and vectors, typed, for further use in Python.
+    """
+
+    topic: str
+    claim: str
+    construction: tuple[str, ...]
+    """Formulas, with the scale of the scores."""
+    numbers: tuple[Number, ...]
+    results: R
+    figure: Chart
+    tables: tuple[Table, ...] = ()
+
+    @property
+    def conditions(self) -> tuple[Number, ...]:
+        """The numbers that decide."""
+        return tuple(n for n in self.numbers if n.holds is not None)
+
+    @property
+    def failed(self) -> tuple[Number, ...]:
+        """The numbers that are not what they must be."""
+        return tuple(n for n in self.conditions if not n.holds)
+
+    @property
+    def passed(self) -> bool:
+        """Whether there are conditions and all of them hold."""
+        return bool(self.conditions) and not self.failed
+
+    def facts(self) -> dict[str, Any]:
+        """Everything but the figure, as JSON knows it."""
+        return {
+            "topic": self.topic,
+            "claim": self.claim,
+            "construction": list(self.construction),
+            "passed": self.passed,
+            "numbers": [
+                {
+                    "name": n.name,
+                    "value": plain(n.value),
+                    "condition": n.condition or None,
+                    "holds": n.holds,
+                }
+                for n in self.numbers
+            ],
+            "tables": [
+                {"title": t.title, "columns": list(t.columns), "rows": plain(t.rows)} for t in self.tables
+            ],
+            "results": plain(self.results),
+        }
+
+    def draw(self, path: str | Path) -> Path:
+        """Write the figure as PNG, SVG or PDF; as HTML it is a page with the claim and the numbers too."""
+        from heedful.report.save import ending, save
+
+        target = Path(path)
+        if ending(target) != ".html":
+            return save(self.figure, target)
+        from heedful.report.page import Page
+
+        page = Page(f"{self.topic}: {self.claim}", summary="passed" if self.passed else "failed")
+        page.figure(self.figure)
+        page.section("Construction")
+        page.text(*self.construction)
+        page.section("Numbers")
+        page.table(
+            ("number", "value", "condition", "holds"),
+            [(n.name, show(n.value), n.condition, holds(n)) for n in self.numbers],
+        )
+        for table in self.tables:
+            page.table(table.columns, table.rows, caption=table.title)
+        return page.write(target)
+
+
+def holds(number: Number) -> str:
+    """Whether a number is what it must be, in a word."""
+    return "" if number.holds is None else "yes" if number.holds else "NO"
+
+
+def show(value: Any) -> str:
+    """Write one number with enough digits to compare it; vectors and words too."""
+    if isinstance(value, bool | str) or value is None:
+        return {True: "yes", False: "no", None: ""}.get(value, str(value))  # type: ignore[call-overload]
+    if isinstance(value, Sequence) or (hasattr(value, "tolist") and getattr(value, "ndim", 0)):
+        return f"({', '.join(f'{float(v):.4g}' for v in value)})"
+    number = float(value)
+    if not math.isfinite(number):
+        return f"{number}"
+    if number == int(number) and abs(number) < 1e6:
+        return f"{int(number)}"
+    return f"{number:.3e}" if abs(number) < 1e-3 or abs(number) >= 1e6 else f"{number:.6g}"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic by name, with a line about it; its module is imported only when it is loaded."""
+
+    name: str
+    about: str
+
+    def load(self) -> Callable[..., Finding[Any]]:
+        """The function."""
+        function: Callable[..., Finding[Any]] = getattr(
+            import_module(f"heedful.lab.topics.{self.name}"), self.name
+        )
+        return function
+
+
+TOPICS: Mapping[str, Topic] = {
+    name: Topic(name, about)
+    for name, about in {
+        "argmax": "Hard attention: it selects one value, and its gradient to q and k is exactly zero.",
+    }.items()
+}
+
+
+def find(name: str) -> Topic:
+    """The topic called `name`; an unknown one lists the nearest."""
+    if name not in TOPICS:
+        raise unknown("topic", name, TOPICS)
+    return TOPICS[name]

@@ -1,0 +1,1 @@
+"""One module a topic, with one function of the same name."""
