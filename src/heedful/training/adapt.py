@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import torch
 
 from heedful import checkpoints, methods
 from heedful.data import Task, load_task, tokenize
-from heedful.data.named import NAMED, WORLD
 from heedful.errors import UserError, unknown
 from heedful.evaluation import metrics as scores
 from heedful.evaluation.baselines import baselines
@@ -31,59 +28,49 @@ from heedful.objectives import (
     Text2Text,
     parse_words,
 )
-from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run, new_run_path
-from heedful.runs.environment import environment, peak_memory_gb, usable_cores
+from heedful.runs.directory import Run, new_run_path
 from heedful.runs.leases import Lease
-from heedful.runs.schemas import Checks, Prediction, Results, SplitResult
+from heedful.runs.schemas import Prediction, Results, SplitResult
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
 from heedful.training import resuming
 from heedful.training.hooks import Hook, TensorBoard
-from heedful.training.loop import Loop, find_device
-from heedful.training.options import DEFAULT_LR, NOT_IN_CONFIG, AdaptOptions
-from heedful.training.precision import choose
+from heedful.training.loop import Loop
+from heedful.training.options import DEFAULT_LR, AdaptOptions
+from heedful.training.running import (
+    Finished,
+    Machine,
+    conduct,
+    describe,
+    measures,
+    refuse_small,
+    resolved,
+    save_whole,
+    settle_machine,
+)
 from heedful.training.selfcheck import examine
 from heedful.training.stopping import Stopping
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A finished run: where it is and how it did."""
-
-    folder: Path
-    results: Results
-    checks: Checks
-    formula: str = ""
-    """The number of trained parameters as a function of the model's width."""
-
-
 def adapt(options: AdaptOptions) -> Finished:
     """Adapt a model to a task and leave a run directory. Resuming a finished run gives its results again."""
-    if options.resume and options.out is None:
-        raise UserError("--resume needs --out, the run to continue")
     refuse_impossible(options)
-    if options.resume and options.out is not None:
-        out = options.out
-        options = resuming.continued(options, resolved(options))
-        if (out / RESULTS).is_file():
-            finished = Run.open(out)
-            return Finished(finished.path, finished.results(), finished.checks())
-    if options.out is not None and options.out.exists() and not (options.resume or options.overwrite):
-        Run.create(options.out)  # refuses a folder that is not empty, before anything is loaded
-    stopping = Stopping()
-    with stopping.listening():
-        return prepare(options).work(stopping)
+
+    def work(settled: AdaptOptions, stopping: Stopping) -> Finished:
+        return prepare(settled).work(stopping)
+
+    return conduct(options, lambda o: resolved(o, learning_rate(o)), work, "adapt")
+
+
+def learning_rate(options: AdaptOptions) -> float:
+    """The rate that was asked for, or what suits the method."""
+    return options.lr if options.lr is not None else DEFAULT_LR[options.method]
 
 
 def prepare(options: AdaptOptions) -> Job:
     """Load model, method and data, ready to train; nothing is written yet."""
     refuse_impossible(options)
-    threads = options.threads or usable_cores()
-    torch.set_num_threads(threads)
-    device = find_device(options.device)
-    precision, notice = choose(options.precision, device)
-    if notice is not None:
-        print(f"heedful: {notice}", file=sys.stderr)
+    machine = settle_machine(options)
     task = load_task(
         options.task,
         data_dir=options.data_dir,
@@ -93,19 +80,14 @@ def prepare(options: AdaptOptions) -> Job:
         split=options.split,
         seed=options.split_seed,
     )
-    return Job(options, task, device, precision, threads)
+    return Job(options, task, machine)
 
 
 def refuse_impossible(options: AdaptOptions) -> None:
     """Find mistakes before anything is loaded."""
     if options.method not in methods.METHODS:
         raise unknown("method", options.method, methods.METHODS)
-    for name, least in (("epochs", 1), ("batch_size", 1), ("accumulate", 1), ("max_len", 4)):
-        if getattr(options, name) < least:
-            option = "--" + name.replace("_", "-")
-            raise UserError(f"{option} {getattr(options, name)}: must be at least {least}")
-    if options.lr is not None and not options.lr > 0:
-        raise UserError(f"--lr {options.lr}: must be above 0")
+    refuse_small(options, {"max_len": 4})
     if options.objective != "joint" and (options.unlabeled is not None or options.mlm_first):
         raise UserError("--unlabeled and --mlm-first belong to --objective joint")
     if options.objective != "text2text" and options.label_words:
@@ -116,23 +98,6 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"{options.unlabeled}: there is no such file")
     if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
-
-
-def resolved(options: AdaptOptions) -> dict[str, Any]:
-    """The options as config.toml has them: with the learning rate that is used, and whole paths."""
-    values = {k: v for k, v in asdict(options).items() if k not in NOT_IN_CONFIG and v is not None}
-    values = {k: whole_path(k, v) for k, v in values.items()}
-    return values | {"lr": options.lr if options.lr is not None else DEFAULT_LR[options.method]}
-
-
-def whole_path(name: str, value: Any) -> Any:
-    """A path as it reads from every folder; a name stays one."""
-    if isinstance(value, Path):
-        return str(value.expanduser().absolute())
-    named = name == "task" and (value in NAMED or value in WORLD)
-    if name in ("model", "task", "tokenizer") and not named and Path(value).expanduser().exists():
-        return str(Path(value).expanduser().absolute())
-    return value
 
 
 def make_method(options: AdaptOptions) -> methods.Method:
@@ -159,11 +124,9 @@ def make_method(options: AdaptOptions) -> methods.Method:
 class Job:
     """The parts of one run, put together."""
 
-    def __init__(
-        self, options: AdaptOptions, task: Task, device: torch.device, precision: str, threads: int
-    ) -> None:
-        self.options, self.task, self.device, self.precision = options, task, device, precision
-        self.threads, self.feature_seconds = threads, 0.0
+    def __init__(self, options: AdaptOptions, task: Task, machine: Machine) -> None:
+        self.options, self.task, self.machine, self.feature_seconds = options, task, machine, 0.0
+        self.device, self.precision = machine.device, machine.precision
         self.from_nothing = options.model in PRESETS and not Path(options.model).is_dir()
         self.method = make_method(options)
         if self.from_nothing and not self.method.mergeable:
@@ -191,7 +154,7 @@ class Job:
         self.model, self.form = model, "text2text" if options.objective == "text2text" else form
         model.labels = list(task.label_names)
         self.method.attach(model)
-        model.to(device)
+        model.to(self.device)
         self.formula = self.method.formula(model)
         self.room = methods.room(model)
         self.max_len = min(options.max_len, self.room)
@@ -257,20 +220,8 @@ class Job:
         o = self.options
         out = o.out or new_run_path("runs", self.task.name, o.model, o.method, o.seed)
         with resuming.opened(out, o) as (run, lease):
-            self.describe(run)
+            describe(run, self.machine, "adapt", resolved(o, learning_rate(o)), {"max_len": self.max_len})
             return self.train(run, lease, stopping or Stopping())
-
-    def describe(self, run: Run) -> None:
-        """Write the configuration and the environment; of a run that goes on, those of its beginning stay."""
-        here = environment(threads=self.threads, device=str(self.device), precision=self.precision)
-        if (run.path / CONFIG).is_file() and (run.path / ENVIRONMENT).is_file():
-            begun = resuming.stored_options(run.path)["max_len"]
-            if begun != self.max_len:
-                raise resuming.different(run.path, "max_len", begun, self.max_len)
-            resuming.compare_environments(run, here)
-            return
-        run.write_environment(here)
-        run.write_config(self.config())
 
     def train(self, run: Run, lease: Lease, stopping: Stopping) -> Finished:
         """Train, score, examine and write."""
@@ -281,7 +232,7 @@ class Job:
             parameters |= {
                 name: p for name, p in self.model.named_parameters() if name.startswith("masked_head.")
             }
-        lr = o.lr if o.lr is not None else DEFAULT_LR[o.method]
+        lr = learning_rate(o)
         loop = Loop(
             self.model, parameters, self.objective, o, lr, run, self.precision, hooks, stopping, lease.lost
         )
@@ -291,8 +242,6 @@ class Job:
             for split in ("dev", "test")
             if split in self.objective.splits and (split == "dev" or o.score_test)
         }
-        trained = sum(p.numel() for p in parameters.values())
-        seconds = max(progress.seconds + self.feature_seconds, 1e-9)
         results = Results(
             task=self.task.name,
             model=o.model,
@@ -300,16 +249,9 @@ class Job:
             head=self.form,
             seed=o.seed,
             splits=self.split_results(found),
-            trainable_parameters=trained,
-            total_parameters=sum(p.numel() for p in self.model.parameters()),
-            seconds=seconds,
-            examples_per_second=progress.examples / seconds,
-            tokens_per_second=progress.tokens / seconds,
-            memory_gb=peak_memory_gb(),
             objective=o.objective,
             labels=tuple(self.task.label_names),
-            best_step=progress.best_step,
-            best_epoch=next((row.epoch for row in run.metrics() if row.step == progress.best_step), None),
+            **measures(run, self.model, parameters, progress, self.feature_seconds),
         )
         self.save_best(run)
         for split, evaluation in found.items():
@@ -318,11 +260,6 @@ class Job:
         run.write_checks(checks)
         run.write_results(results)
         return Finished(run.path, results, checks, self.formula)
-
-    def config(self) -> dict[str, Any]:
-        """The resolved configuration, which makes the run again."""
-        found = {"threads": self.threads, "precision": self.precision, "max_len": self.max_len}
-        return {"command": "adapt", "adapt": resolved(self.options) | found}
 
     def split_results(self, found: dict[str, Evaluation]) -> dict[str, SplitResult]:
         """Scores with intervals and baselines."""
@@ -370,13 +307,11 @@ class Job:
 
     def save_best(self, run: Run) -> None:
         """Write best/: the whole model for `full`, adapter and head with the base's name for the others."""
-        shutil.rmtree(run.best, ignore_errors=True)
         if self.from_nothing:
             self.method.merge(self.model)  # no base to name: what was learnt goes into the whole
         if self.options.method == "full" or self.from_nothing:
-            with tempfile.TemporaryDirectory() as folder:
-                self.tokenizer.save(Path(folder))
-                checkpoints.save(self.model, run.best, tokenizer=folder)
+            save_whole(run, self.model, self.tokenizer)
         else:
+            shutil.rmtree(run.best, ignore_errors=True)
             methods.write_adapter(self.model, self.method, run.best, self.options.model)
             self.tokenizer.save(run.best)
