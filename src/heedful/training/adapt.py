@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +54,12 @@ from heedful.training.selfcheck import examine
 from heedful.training.stopping import Stopping
 
 
-def adapt(options: AdaptOptions) -> Finished:
+def adapt(options: AdaptOptions, hooks: Sequence[Hook] = ()) -> Finished:
     """Adapt a model to a task and leave a run directory. Resuming a finished run gives its results again."""
     refuse_impossible(options)
 
     def work(settled: AdaptOptions, stopping: Stopping) -> Finished:
-        return prepare(settled).work(stopping)
+        return prepare(settled).work(stopping, hooks)
 
     return conduct(options, lambda o: resolved(o, learning_rate(o)), work, "adapt")
 
@@ -186,11 +188,14 @@ class Job:
             "class_weights": o.class_weights,
             "seed": o.seed,
         }
+        left_out = {name for name, scored in (("dev", o.score_dev), ("test", o.score_test)) if not scored}
+        kept = {name: split for name, split in self.task.splits.items() if name not in left_out}
+        task = replace(self.task, splits=kept)
         if o.objective == "text2text":
             options["words"] = parse_words(o.label_words, self.task.label_names)
-            self.plain = Text2Text(self.task, self.tokenizer, **options)
+            self.plain = Text2Text(task, self.tokenizer, **options)
             return self.plain
-        plain = self.plain = Classify(self.task, self.tokenizer, **options)
+        plain = self.plain = Classify(task, self.tokenizer, **options)
         if o.objective == "joint":
             source = self.task.splits["train"] if o.unlabeled is None else o.unlabeled
             text = tokenize(source, self.tokenizer, max_len=self.max_len)
@@ -215,18 +220,18 @@ class Job:
         if other.config.tie_output:
             other.head.out.weight = self.model.body.embed.tokens.weight
 
-    def work(self, stopping: Stopping | None = None) -> Finished:
+    def work(self, stopping: Stopping | None = None, hooks: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
         out = o.out or new_run_path("runs", self.task.name, o.model, o.method, o.seed)
         with resuming.opened(out, o) as (run, lease):
             describe(run, self.machine, "adapt", resolved(o, learning_rate(o)), {"max_len": self.max_len})
-            return self.train(run, lease, stopping or Stopping())
+            return self.train(run, lease, stopping or Stopping(), hooks)
 
-    def train(self, run: Run, lease: Lease, stopping: Stopping) -> Finished:
+    def train(self, run: Run, lease: Lease, stopping: Stopping, more: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write."""
         o = self.options
-        hooks: list[Hook] = [TensorBoard(run.path / "tensorboard")] if o.tensorboard else []
+        hooks = [*more, TensorBoard(run.path / "tensorboard")] if o.tensorboard else more
         parameters = self.method.trainable(self.model)
         if isinstance(self.objective, Joint):
             parameters |= {

@@ -16,12 +16,12 @@ from heedful import checkpoints
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.models import PRESETS, EncoderDecoder, Model
-from heedful.objectives import ClassifyFeatures
+from heedful.objectives import ClassifyFeatures, Evaluation
 from heedful.runs.directory import Run
 from heedful.runs.records import decode
 from heedful.runs.schemas import Check, Prediction, SplitResult
 from heedful.text import load as load_tokenizer
-from heedful.training.adapt import prepare
+from heedful.training.adapt import Job, prepare
 from heedful.training.configuration import read_configuration
 from heedful.training.loading import load_best, load_run
 from heedful.training.precision import autocast
@@ -34,7 +34,29 @@ PROBE = (4, 16)
 
 def evaluate(path: str | Path, split: str) -> SplitResult:
     """Score a run's best model on a split of its task, as the run itself did."""
+    job, found = score(Run.open(path), split)
+    return job.split_results({split: found})[split]
+
+
+def add_split(path: str | Path, split: str) -> SplitResult:
+    """Score a finished run on a split that it has not scored, and add that to its results and predictions.
+
+    What is there already is given back as it is: a study looks at test once.
+    """
     run = Run.open(path)
+    results = run.results()
+    if split in results.splits:
+        return results.splits[split]
+    job, found = score(run, split)
+    added = job.split_results({split: found})
+    run.write_predictions(split, job.predictions(split, found))
+    run.write_results(replace(results, splits={**results.splits, **added}))
+    return added[split]
+
+
+def score(run: Run, split: str) -> tuple[Job, Evaluation]:
+    """Put a run's parts together again, and score a split."""
+    path = run.path
     if not run.best.is_dir():
         load_run(path)  # says why there is no best model
     options = read_configuration(run.path)
@@ -45,6 +67,8 @@ def evaluate(path: str | Path, split: str) -> SplitResult:
             objective="classify" if options.objective == "joint" else options.objective,
             unlabeled=None,
             mlm_first=0,
+            score_dev=True,
+            score_test=True,
         )
     )
     objective = job.objective
@@ -54,8 +78,7 @@ def evaluate(path: str | Path, split: str) -> SplitResult:
     if options.method == "head" and options.cache_features:
         objective = ClassifyFeatures(job.plain, model, split)
     with autocast(job.precision, job.device):
-        found = objective.evaluate(model, split)
-    return job.split_results({split: found})[split]
+        return job, objective.evaluate(model, split)
 
 
 def check_run(path: str | Path) -> tuple[list[Check], set[str]]:

@@ -281,8 +281,11 @@ class Loop:
         if not math.isfinite(found.loss):
             raise self.no_number("loss on dev")
         self.write(log, Metrics(p.step, epoch, "dev", found.loss, found.value, found.n))
-        if p.best_step < 0 or self.rank(found.value, found.loss) > self.rank(p.best_value, p.best_loss):
-            p.best_value, p.best_loss, p.best_step = found.value, found.loss, p.step
+        better = p.best_step < 0 or self.rank(found.value, found.loss) > self.rank(p.best_value, p.best_loss)
+        if better or self.options.select == "last":
+            p.best_step = p.step
+        if better:
+            p.best_value, p.best_loss = found.value, found.loss
             p.evaluations_since_best = 0
         else:
             p.evaluations_since_best += 1

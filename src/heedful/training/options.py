@@ -50,6 +50,8 @@ class LoopOptions:
     """Score dev every so many steps instead of every epoch."""
     patience: int | None = None
     """Stop after so many evaluations without a better dev score."""
+    select: Literal["best", "last"] = "best"
+    """Keep the model of the best evaluation on dev, or of the last one."""
     train_eval_rows: int = 2000
     """Score so many training rows in evaluation mode too; 0 for none."""
     seed: int = 0
@@ -124,6 +126,8 @@ class AdaptOptions(LoopOptions):
     """Name of the label's column."""
     cache_features: bool = True
     """head: run the frozen body once and keep its states (dropout in the body off)."""
+    score_dev: bool = True
+    """Score dev at each evaluation; without it the last model is kept."""
     score_test: bool = True
     """Score test with the best model at the end; studies do it themselves."""
 
