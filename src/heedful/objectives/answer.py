@@ -1,106 +1,218 @@
-"""Questions and free answers: how they become ids, the same in pretraining, fine-tuning and evaluation.
-
-A decoder reads `question MASK answer MASK`: the form of span corruption (`single_span` in
-`heedful.data.corruption`) with the whole question visible, so that fine-tuning asks for what pretraining has
-taught. An encoder-decoder reads the question and writes the answer.
-"""
+"""Answering questions: a decoder or an encoder-decoder learns to write the answer after its question."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
 
+from heedful.data import Task
 from heedful.data.batches import IGNORED, pad
+from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.objectives.base import Ints
-from heedful.text import Tokenizer
+from heedful.objectives.base import (
+    Evaluation,
+    Floats,
+    Inputs,
+    Ints,
+    Losses,
+    Objective,
+    evaluation_tokens,
+    in_length_order,
+)
+from heedful.objectives.questions import (
+    Counted,
+    Encoded,
+    Form,
+    Write,
+    answer_rows,
+    encode_answers,
+    encode_questions,
+    one_spacing,
+    separator,
+)
+from heedful.objectives.text2text import token_losses
 
-Counted = Literal["answer", "all"]
-"""Where there is loss: on the answer and the token that closes it, or on the question too."""
-ANSWER_PART = 4
-"""One part in so many of the length is the answer's."""
-
-
-def separator(tokenizer: Tokenizer) -> int:
-    """The token that opens and closes an answer: MASK, or the end of text where there is no MASK (GPT-2)."""
-    found = tokenizer.mask_id if tokenizer.mask_id is not None else tokenizer.eos_id
-    if found is None:
-        raise UserError("this tokenizer has no mask token and no end of text; answers need one of them")
-    return found
+__all__ = ["Answer", "Answered", "answer_rows", "encode_answers", "encode_questions", "separator"]
 
 
 @dataclass(frozen=True)
-class Encoded:
-    """Texts as ids, and what was lost on the way."""
+class Answered(Evaluation):
+    """Answers to a split's questions."""
 
-    ids: list[Ints]
-    truncated: int
-    """Texts that were cut."""
-    unknown: int
-    """Texts with a token that the vocabulary lacks."""
-
-
-def answer_room(max_len: int) -> int:
-    """How many tokens an answer may have."""
-    return max(1, max_len // ANSWER_PART)
+    answers: tuple[str, ...] = ()
+    confidence: Floats = field(default_factory=lambda: np.empty(0), repr=False)
+    """The probability of each answer, its end included."""
+    right: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool), repr=False)
 
 
-def question_room(max_len: int) -> int:
-    """How many tokens a question may have before an answer in the same row."""
-    return max(1, max_len - answer_room(max_len) - 1)
+class Answer(Objective):
+    """Cross-entropy of the answer after its question (sums over tokens); scored by exact match.
 
-
-def encode_questions(
-    tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None, *, special: bool = False
-) -> Encoded:
-    """Questions as ids, at most `room` of them; `special` with the frame that an encoder expects."""
-    return encoded(tokenizer, texts, room, special)
-
-
-def encode_answers(tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None) -> Encoded:
-    """Answers as ids, spelled as they are inside a text: byte-level pieces carry the space before them."""
-    before = " " if tokenizer.kind == "bpe" else ""
-    return encoded(tokenizer, [before + " ".join(text.split()) for text in texts], room, special=False)
-
-
-def encoded(tokenizer: Tokenizer, texts: Sequence[str], room: int | None, special: bool) -> Encoded:
-    """Texts as ids, with what was cut and what is unknown."""
-    found = tokenizer.encode_batch(list(texts), max_len=room, special=special)
-    ids = [np.array(one.ids, np.int64) for one in found]
-    unknown = 0
-    if tokenizer.unk_id is not None:
-        unknown = sum(bool((own == tokenizer.unk_id).any()) for own in ids)
-    return Encoded(ids, sum(one.truncated > 0 for one in found), unknown)
-
-
-def answer_rows(
-    questions: Sequence[Ints],
-    answers: Sequence[Ints],
-    *,
-    separator: int,
-    pad_id: int,
-    loss: Counted = "answer",
-    width: int | None = None,
-) -> tuple[Ints, Ints]:
-    """Inputs and targets [b, t] of `question MASK answer MASK PAD ...`, the same row shifted by one.
-
-    `width` is t; by default the longest row's. Targets without loss are `IGNORED`: padding, and with
-    `loss="answer"` everything before the answer.
+    An answer is right when the most probable tokens, one after the other up to the end, are its text, runs of
+    white space apart. Where every token of the true answer is the most probable one, generating would give
+    it, so that only the other questions are put to the model once more (same mathematics). Some rows of train
+    that are watched while training are not asked at all: there another spelling of the same text is wrong.
     """
-    mark = np.array([separator], np.int64)
-    rows = [np.concatenate([q, mark, a, mark]) for q, a in zip(questions, answers, strict=True)]
-    whole = pad(rows, pad_id, None if width is None else width + 1)  # [b, t + 1]
-    begins = np.fromiter((len(q) for q in questions), np.int64, len(questions))[:, None]
-    ends = np.fromiter((len(row) for row in rows), np.int64, len(rows))[:, None]
-    at = np.arange(whole.shape[1])[None]
-    counted = (at < ends) & ((at > begins) if loss == "answer" else True)
-    targets = np.where(counted, whole, IGNORED)
-    return whole[:, :-1].copy(), targets[:, 1:].copy()
 
+    name = "answer"
+    metric = "exact_match"
 
-def decode_answer(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-    """An answer as text, on one line."""
-    return " ".join(tokenizer.decode(ids).split())
+    def __init__(
+        self,
+        task: Task,
+        form: Form,
+        write: Write,
+        *,
+        loss: Counted = "answer",
+        train_rows: int | None = None,
+        label_smoothing: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        if task.splits["train"].answers is None:
+            raise UserError(f"{task.name} has no answers to learn from")
+        self.task, self.form, self.write, self.loss = task, form, write, loss
+        self.label_smoothing = label_smoothing
+        self.weights = {self.name: 1.0}
+        self.texts: dict[str, list[str]] = {}
+        self.answers: dict[str, Encoded] = {}
+        self.questions = {
+            name: form.questions(list(split.texts), None if split.pairs is None else list(split.pairs))
+            for name, split in task.splits.items()
+        }
+        for name, split in task.splits.items():
+            if split.answers is not None:
+                self.texts[name] = [one_spacing(text) for text in split.answers]
+                self.answers[name] = form.answers(self.texts[name])
+        n = len(self.texts["train"])
+        if train_rows is not None and not 0 < train_rows <= n:
+            raise UserError(f"--train-rows {train_rows}: the training data has {n} rows")
+        chosen = stream(seed, "train rows").permutation(n)[:train_rows]
+        self.rows = np.sort(chosen)
+
+    @property
+    def splits(self) -> Sequence[str]:
+        """The splits with answers."""
+        return list(self.answers)
+
+    def lengths(self, split: str, rows: Ints) -> Ints:
+        """Tokens of some questions with their answers."""
+        q, a = self.questions[split].ids, self.answers[split].ids
+        return np.array([len(q[row]) + len(a[row]) + 1 for row in rows], np.int64)
+
+    def train_lengths(self) -> Ints:
+        """Tokens of each training row."""
+        return self.lengths("train", self.rows)
+
+    def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
+        """Training rows, padded to the longest of each part."""
+        rows = self.rows[examples]
+        return [self.inputs("train", part, self.loss) for part in np.array_split(rows, parts) if len(part)]
+
+    def inputs(self, split: str, rows: Ints, loss: Counted = "answer") -> Inputs:
+        """Questions with their answers as targets."""
+        questions = [self.questions[split].ids[row] for row in rows]
+        answers = [self.answers[split].ids[row] for row in rows]
+        if self.form.whole:
+            ids = pad(questions, self.form.pad_id)
+            real = np.arange(ids.shape[1])[None] < np.array([len(q) for q in questions])[:, None]
+            targets = pad([np.append(a, self.form.stop_id) for a in answers], IGNORED)
+            tensors = {"mask": torch.from_numpy(real)}
+        else:
+            mark, pad_id = separator(self.form.tokenizer), self.form.pad_id
+            ids, targets = answer_rows(questions, answers, separator=mark, pad_id=pad_id, loss=loss)
+            tensors = {"begins": torch.tensor([len(q) for q in questions])}
+        tensors |= {"ids": torch.from_numpy(ids), "targets": torch.from_numpy(targets)}
+        count = int((targets != IGNORED).sum())
+        tokens = sum(map(len, questions)) + sum(map(len, answers)) + len(rows)
+        return Inputs(tensors, {self.name: count}, len(rows), tokens)
+
+    def each(self, model: Any, inputs: Inputs, smoothing: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+        """Each target's loss [n], whether it is the most probable [n], and where the targets are [b, t]."""
+        t, body = inputs.tensors, model.body
+        wanted = t["targets"] != IGNORED  # [b, t]
+        if self.form.whole:
+            states = body(t["ids"], t["mask"], decoder_input_ids=body.shift(t["targets"]))
+        else:
+            states = body(t["ids"])  # padding stands on the right, where no earlier token sees it
+        losses, right = token_losses(model.head, states[wanted], t["targets"][wanted], smoothing)
+        return losses, right, wanted
+
+    def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
+        """Cross-entropy of the targets; a row whose whole answer is right counts with all its targets."""
+        losses, right, wanted = self.each(model, inputs, self.label_smoothing)
+        wrong = torch.zeros_like(wanted).masked_scatter(wanted, ~right)
+        if "begins" in inputs.tensors:
+            places = torch.arange(wanted.shape[1], device=wanted.device)
+            wrong &= places >= inputs.tensors["begins"][:, None]
+        return Losses({self.name: losses.sum()}, (wanted & ~wrong.any(1, keepdim=True)).sum())
+
+    def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
+        """Exact match and the loss of the true answers; of a whole split also what the model answers."""
+        rows = np.arange(len(self.texts[split])) if examples is None else examples
+        sums, counts, forced = self.forced(model, split, rows)
+        n = len(rows)
+        loss = float(sums.sum() / counts.sum()) if n else float("nan")
+        if examples is not None:
+            return Evaluation(self.metric, float(forced.mean()) if n else float("nan"), loss, n)
+        answers = [self.form.text(own.tolist()) for own in self.answers[split].ids]
+        confidence = np.exp(-sums)
+        asked = np.flatnonzero(~forced)
+        if len(asked):
+            texts, confidence[asked] = self.ask(model, split, asked)
+            for row, text in zip(asked, texts, strict=True):
+                answers[row] = text
+        right = np.array([a == b for a, b in zip(answers, self.texts[split], strict=True)], bool)
+        value = float(right.mean()) if n else float("nan")
+        return Answered(
+            self.metric, value, loss, n, answers=tuple(answers), confidence=confidence, right=right
+        )
+
+    def forced(self, model: nn.Module, split: str, rows: Ints) -> tuple[Floats, Ints, npt.NDArray[np.bool_]]:
+        """The summed loss of each true answer, its tokens, and whether all of them are the most probable."""
+        device = next(model.parameters()).device
+        sums, counts = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
+        right = np.zeros(len(rows), bool)
+        was_training = model.training
+        model.eval()
+        with torch.inference_mode():
+            lengths = self.lengths(split, rows)
+            for batch in in_length_order(lengths, evaluation_tokens(device), f"scoring {split}"):
+                inputs = self.inputs(split, rows[batch]).to(device)
+                losses, best, wanted = self.each(model, inputs)
+                each = torch.zeros(wanted.shape, dtype=torch.float64, device=device)
+                sums[batch] = each.masked_scatter(wanted, losses.double()).sum(1).cpu().numpy()
+                counts[batch] = wanted.sum(1).cpu().numpy()
+                missed = torch.zeros_like(wanted).masked_scatter(wanted, ~best)
+                right[batch] = (~missed.any(1)).cpu().numpy()
+        model.train(was_training)
+        return sums, counts, right
+
+    def ask(self, model: nn.Module, split: str, rows: Ints | None = None) -> tuple[list[str], Floats]:
+        """The model's answers to a split's questions, answered in the data or not, and how sure it is."""
+        questions = self.questions[split].ids
+        chosen = questions if rows is None else [questions[row] for row in rows]
+        return self.form.ask(model, chosen, self.write)
+
+    def content(self) -> str:
+        """A hash of every question and answer as ids."""
+        digest = blake2b(digest_size=16)
+        for encoded in (*self.questions.values(), *self.answers.values()):
+            for own in encoded.ids:
+                digest.update(len(own).to_bytes(8, "little") + own.tobytes())
+        return digest.hexdigest()
+
+    def facts(self) -> Mapping[str, Any]:
+        """Rows, and texts that were cut or have unknown tokens."""
+        sides = {"questions": self.questions, "answers": self.answers}
+        return {
+            "train_rows": len(self.rows),
+            **{f"cut_{k}": {name: e.truncated for name, e in side.items()} for k, side in sides.items()},
+            **{f"unknown_{k}": {name: e.unknown for name, e in side.items()} for k, side in sides.items()},
+        }

@@ -1,0 +1,171 @@
+"""Questions and free answers as ids: one form for pretraining, fine-tuning, evaluation and use.
+
+A decoder reads `question MASK answer MASK`: the form of span corruption (`single_span` in
+`heedful.data.corruption`) with the whole question visible, so that fine-tuning asks for what pretraining has
+taught. An encoder-decoder reads the question and writes the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from heedful.data.batches import IGNORED, pad
+from heedful.errors import UserError
+from heedful.objectives.base import Floats, Ints
+from heedful.text import Tokenizer
+
+Counted = Literal["answer", "all"]
+"""Where there is loss: on the answer and the token that closes it, or on the question too."""
+ANSWER_PART = 4
+"""One part in so many of the length is the answer's."""
+
+
+def separator(tokenizer: Tokenizer) -> int:
+    """The token that opens and closes an answer: MASK, or the end of text where there is no MASK (GPT-2)."""
+    found = tokenizer.mask_id if tokenizer.mask_id is not None else tokenizer.eos_id
+    if found is None:
+        raise UserError("this tokenizer has no mask token and no end of text; answers need one of them")
+    return found
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Texts as ids, and what was lost on the way."""
+
+    ids: list[Ints]
+    truncated: int
+    """Texts that were cut."""
+    unknown: int
+    """Texts with a token that the vocabulary lacks."""
+
+
+def answer_room(max_len: int) -> int:
+    """How many tokens an answer may have."""
+    return max(1, max_len // ANSWER_PART)
+
+
+def question_room(max_len: int) -> int:
+    """How many tokens a question may have before an answer in the same row."""
+    return max(1, max_len - answer_room(max_len) - 1)
+
+
+def encode_questions(
+    tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None, *, special: bool = False
+) -> Encoded:
+    """Questions as ids, at most `room` of them; `special` with the frame that an encoder expects."""
+    return encoded(tokenizer, texts, room, special)
+
+
+def encode_answers(tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None) -> Encoded:
+    """Answers as ids, spelled as they are inside a text: byte-level pieces carry the space before them."""
+    before = " " if tokenizer.kind == "bpe" else ""
+    return encoded(tokenizer, [before + one_spacing(text) for text in texts], room, special=False)
+
+
+def encoded(tokenizer: Tokenizer, texts: Sequence[str], room: int | None, special: bool) -> Encoded:
+    """Texts as ids, with what was cut and what is unknown."""
+    found = tokenizer.encode_batch(list(texts), max_len=room, special=special)
+    ids = [np.array(one.ids, np.int64) for one in found]
+    unknown = 0
+    if tokenizer.unk_id is not None:
+        unknown = sum(bool((own == tokenizer.unk_id).any()) for own in ids)
+    return Encoded(ids, sum(one.truncated > 0 for one in found), unknown)
+
+
+def answer_rows(
+    questions: Sequence[Ints],
+    answers: Sequence[Ints],
+    *,
+    separator: int,
+    pad_id: int,
+    loss: Counted = "answer",
+    width: int | None = None,
+) -> tuple[Ints, Ints]:
+    """Inputs and targets [b, t] of `question MASK answer MASK PAD ...`, the same row shifted by one.
+
+    `width` is t; by default the longest row's. Targets without loss are `IGNORED`: padding, and with
+    `loss="answer"` everything before the answer.
+    """
+    mark = np.array([separator], np.int64)
+    rows = [np.concatenate([q, mark, a, mark]) for q, a in zip(questions, answers, strict=True)]
+    whole = pad(rows, pad_id, None if width is None else width + 1)  # [b, t + 1]
+    begins = np.fromiter((len(q) for q in questions), np.int64, len(questions))[:, None]
+    ends = np.fromiter((len(row) for row in rows), np.int64, len(rows))[:, None]
+    at = np.arange(whole.shape[1])[None]
+    counted = (at < ends) & ((at > begins) if loss == "answer" else True)
+    targets = np.where(counted, whole, IGNORED)
+    return whole[:, :-1].copy(), targets[:, 1:].copy()
+
+
+def one_spacing(text: str) -> str:
+    """Text with runs of white space as one space: what an exact match compares."""
+    return " ".join(text.split())
+
+
+class Written(Protocol):
+    """What a model wrote after one prompt."""
+
+    @property
+    def ids(self) -> list[int]:
+        """The tokens, without the one that ended them."""
+
+    @property
+    def log_probability(self) -> float:
+        """Of all of them, the one that ended them included."""
+
+
+class Write(Protocol):
+    """Continues prompts greedily (`heedful.evaluation.generation.generate`, in a layer beside this one)."""
+
+    def __call__(
+        self, model: Any, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop_ids: Collection[int]
+    ) -> Sequence[Written]:
+        """What follows each prompt, up to a stop token or so many tokens."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a model is asked and answers: the one place for training, evaluation and use."""
+
+    tokenizer: Tokenizer
+    max_len: int
+    whole: bool
+    """An encoder-decoder: the question is its input, the answer its output."""
+
+    @property
+    def stop_id(self) -> int:
+        """The token that ends an answer."""
+        eos = self.tokenizer.eos_id
+        return eos if self.whole and eos is not None else separator(self.tokenizer)
+
+    @property
+    def pad_id(self) -> int:
+        """What fills rows up."""
+        return 0 if self.tokenizer.pad_id is None else self.tokenizer.pad_id
+
+    def questions(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Encoded:
+        """Questions as ids; a second text stands after the first."""
+        whole = list(texts) if pairs is None else [f"{a} {b}" for a, b in zip(texts, pairs, strict=True)]
+        room = self.max_len if self.whole else question_room(self.max_len)
+        return encode_questions(self.tokenizer, whole, room, special=self.whole)
+
+    def answers(self, texts: Sequence[str]) -> Encoded:
+        """Answers as ids."""
+        return encode_answers(self.tokenizer, texts, answer_room(self.max_len))
+
+    def text(self, ids: Sequence[int]) -> str:
+        """An answer as text."""
+        return one_spacing(self.tokenizer.decode(ids))
+
+    def ask(self, model: Any, questions: Sequence[Ints], write: Write) -> tuple[list[str], Floats]:
+        """The model's most probable answer to each question, token by token, and its probability."""
+        end = [] if self.whole else [separator(self.tokenizer)]
+        prompts = [[*question.tolist(), *end] for question in questions]
+        room = answer_room(self.max_len)
+        found = write(model, prompts, max_tokens=room, stop_ids=(self.stop_id,))
+        logs = np.array([one.log_probability for one in found], np.float64)
+        return [self.text(one.ids) for one in found], np.exp(logs)
