@@ -31,15 +31,26 @@ from heedful.objectives.questions import (
     Encoded,
     Form,
     Write,
+    answer_room,
     answer_rows,
     encode_answers,
     encode_questions,
     one_spacing,
+    question_room,
     separator,
 )
 from heedful.objectives.text2text import token_losses
 
-__all__ = ["Answer", "Answered", "answer_rows", "encode_answers", "encode_questions", "separator"]
+__all__ = [
+    "Answer",
+    "Answered",
+    "answer_room",
+    "answer_rows",
+    "encode_answers",
+    "encode_questions",
+    "question_room",
+    "separator",
+]
 
 
 @dataclass(frozen=True)
