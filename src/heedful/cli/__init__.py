@@ -41,6 +41,7 @@ COMMANDS = {
     "run": ("heedful.cli.run:run", "Run a recipe, or make a run again from its config.toml."),
     "batch-size": ("heedful.cli.batch_size:batch_size", "The largest batch that fits, and the fastest."),
     "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and look into tokenizers."),
+    "study": ("heedful.cli.study:app", "Many runs, one answer: overfit, search, optimizers, ..."),
     "data": ("heedful.cli.data:app", "Look at a task's data, or make a world of data."),
     "lab": ("heedful.cli.lab:app", "Attention taken apart: claims, constructions, numbers, figures."),
     "demo": ("heedful.cli.demo:demo", "The main job from start to end on data made here."),

@@ -73,7 +73,12 @@ def prepare(options: AdaptOptions) -> Job:
     """Load model, method and data, ready to train; nothing is written yet."""
     refuse_impossible(options)
     machine = settle_machine(options)
-    task = load_task(
+    return Job(options, task_of(options), machine)
+
+
+def task_of(options: AdaptOptions) -> Task:
+    """Load the task that the options name."""
+    return load_task(
         options.task,
         data_dir=options.data_dir,
         text_column=options.text_column,
@@ -82,7 +87,6 @@ def prepare(options: AdaptOptions) -> Job:
         split=options.split,
         seed=options.split_seed,
     )
-    return Job(options, task, machine)
 
 
 def refuse_impossible(options: AdaptOptions) -> None:

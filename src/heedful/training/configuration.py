@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
+from heedful.data.named import NAMED, WORLD
 from heedful.errors import UserError, shorten, unknown
 from heedful.runs.directory import CONFIG
 from heedful.runs.records import convert
@@ -106,6 +107,17 @@ def toml_value(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+def whole_path(name: str, value: Any) -> Any:
+    """A path as it reads from every folder; a name stays one."""
+    if isinstance(value, Path):
+        return str(value.expanduser().absolute())
+    named = name in ("task", "corpus") and (value in NAMED or value in WORLD)
+    paths = ("model", "task", "corpus", "tokenizer", "dev", "test", "questions")
+    if name in paths and not named and Path(value).expanduser().exists():
+        return str(Path(value).expanduser().absolute())
+    return value
 
 
 def adapt(model: str | Path, task: str | Path, **options: Any) -> Finished:

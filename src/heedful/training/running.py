@@ -14,7 +14,6 @@ import torch
 from torch import nn
 
 from heedful import checkpoints
-from heedful.data.named import NAMED, WORLD
 from heedful.errors import UserError
 from heedful.models import Model
 from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run
@@ -22,6 +21,7 @@ from heedful.runs.environment import environment, peak_memory_gb, usable_cores
 from heedful.runs.schemas import Checks, Results
 from heedful.text import Tokenizer
 from heedful.training import resuming
+from heedful.training.configuration import whole_path
 from heedful.training.loop import find_device
 from heedful.training.options import NOT_IN_CONFIG, LoopOptions
 from heedful.training.precision import choose
@@ -76,17 +76,6 @@ def resolved(options: LoopOptions, lr: float) -> dict[str, Any]:
     """The options as config.toml has them: with the learning rate that is used, and whole paths."""
     values = {k: v for k, v in asdict(options).items() if k not in NOT_IN_CONFIG and v is not None}
     return {k: whole_path(k, v) for k, v in values.items()} | {"lr": lr}
-
-
-def whole_path(name: str, value: Any) -> Any:
-    """A path as it reads from every folder; a name stays one."""
-    if isinstance(value, Path):
-        return str(value.expanduser().absolute())
-    named = name in ("task", "corpus") and (value in NAMED or value in WORLD)
-    paths = ("model", "task", "corpus", "tokenizer", "dev", "test", "questions")
-    if name in paths and not named and Path(value).expanduser().exists():
-        return str(Path(value).expanduser().absolute())
-    return value
 
 
 def conduct(

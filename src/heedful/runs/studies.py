@@ -1,0 +1,253 @@
+"""A study's folder: many runs, one question. Run directories are the truth; study.json says which there are.
+
+study.json   the question, its options, and the configurations, each with its name
+runs/NAME/   a run directory a configuration; failed.json or pruned.json in it says why it has no results
+answer.json  what the study found (`heedful.runs.answers`)
+leases/      which process works on what
+logs/        what the workers said
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from heedful.errors import UserError, shorten
+from heedful.runs.answers import ANSWER, Answer, read_answer
+from heedful.runs.directory import CONFIG, METRICS, RESULTS, Run, slug
+from heedful.runs.files import plain, read_json, write_error, write_json
+from heedful.runs.records import decode
+from heedful.runs.schemas import Metrics, Results
+
+STUDY, RUNS, LEASES, LOGS = "study.json", "runs", "leases", "logs"
+FAILED, PRUNED = "failed.json", "pruned.json"
+
+State = Literal["waiting", "begun", "finished", "failed", "pruned"]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One run of a study."""
+
+    name: str
+    """Its folder below runs/; the same for ever."""
+    settings: Mapping[str, Any]
+    """What sets it apart from the other runs, by the names of the run's options."""
+    job: str = ""
+    """What is worked on by one process, in the order of study.json; by default the run alone."""
+
+    @property
+    def claim(self) -> str:
+        """The name of the lease."""
+        return self.job or self.name
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """study.json."""
+
+    kind: str
+    """overfit, search, compare, labels, optimizers, attention or knowledge."""
+    question: str
+    """In words, such as: which learning rate and how many epochs are best for minilm on boolq?"""
+    seed: int
+    options: Mapping[str, Any]
+    """What the study was told; `run` holds the options that its runs share."""
+    configurations: tuple[Configuration, ...] = ()
+    command: tuple[str, ...] = ()
+    """What was typed after `heedful`; it continues the study, and makes it again elsewhere."""
+    version: str = ""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """failed.json and pruned.json: why a run has no results."""
+
+    reason: str
+    epoch: float | None = None
+    value: float | None = None
+    """The last score on dev, of a run that was stopped because others were better."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How far a configuration is."""
+
+    configuration: Configuration
+    folder: Path
+    state: State
+    results: Results | None = None
+    ended: Ended | None = None
+
+    @property
+    def name(self) -> str:
+        """The configuration's name."""
+        return self.configuration.name
+
+    @property
+    def over(self) -> bool:
+        """Nothing is left to do."""
+        return self.state not in ("waiting", "begun")
+
+    @property
+    def dev(self) -> float | None:
+        """The score on dev of a finished run."""
+        split = self.results.splits.get("dev") if self.results is not None else None
+        return split.value if split is not None else None
+
+    def metrics(self) -> list[Metrics]:
+        """The rows of metrics so far."""
+        return Run(self.folder).metrics() if (self.folder / METRICS).is_file() else []
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """One study's folder. `begin` starts or continues one, `open` reads one."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: str | Path) -> StudyFolder:
+        """Read an existing study."""
+        found = cls(Path(path))
+        if not (found.path / STUDY).is_file():
+            raise UserError(f"{found.path}: is not a study ({STUDY} is missing)")
+        return found
+
+    def read(self) -> StudyRecord:
+        """What is asked, and the configurations so far."""
+        return decode(StudyRecord, read_json(self.path / STUDY), str(self.path / STUDY))
+
+    def write(self, record: StudyRecord) -> None:
+        """Write study.json."""
+        write_json(self.path / STUDY, record)
+
+    def add(self, configurations: Iterable[Configuration]) -> None:
+        """Append configurations. Only the holder of the lease `plan` may."""
+        record = self.read()
+        self.write(replace(record, configurations=(*record.configurations, *configurations)))
+
+    def run(self, name: str) -> Path:
+        """The run directory of a configuration."""
+        return self.path / RUNS / name
+
+    def lease(self, name: str) -> Path:
+        """The place of a lease."""
+        place = self.path / LEASES / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return place
+
+    def answer(self) -> Answer | None:
+        """What was found so far."""
+        return read_answer(self.path) if (self.path / ANSWER).is_file() else None
+
+    @property
+    def concluded(self) -> bool:
+        """Everything is done and said."""
+        answer = self.answer()
+        return answer is not None and answer.finished
+
+    def outcomes(self) -> list[Outcome]:
+        """How far each configuration is, in the order of study.json."""
+        return [self.outcome(configuration) for configuration in self.read().configurations]
+
+    def outcome(self, configuration: Configuration) -> Outcome:
+        """How far one configuration is."""
+        run = self.run(configuration.name)
+        if (run / RESULTS).is_file():
+            return Outcome(configuration, run, "finished", Run(run).results())
+        endings: tuple[tuple[str, State], ...] = ((FAILED, "failed"), (PRUNED, "pruned"))
+        for name, state in endings:
+            if (run / name).is_file():
+                said = decode(Ended, read_json(run / name), str(run / name))
+                return Outcome(configuration, run, state, ended=said)
+        return Outcome(configuration, run, "begun" if (run / CONFIG).is_file() else "waiting")
+
+    def fail(self, name: str, reason: str) -> None:
+        """Say why a configuration will have no results."""
+        write_json(self.run(name) / FAILED, Ended(reason))
+
+    def prune(self, name: str, ended: Ended) -> None:
+        """Say why a configuration was stopped before its end."""
+        write_json(self.run(name) / PRUNED, ended)
+
+    def retry(self) -> None:
+        """Forget failures: those runs are continued, or begun anew."""
+        for outcome in self.outcomes():
+            if outcome.state == "failed":
+                (outcome.folder / FAILED).unlink()
+                for told in (self.path / LEASES).glob(f"{outcome.name}.deaths"):
+                    told.unlink()
+                (self.path / ANSWER).unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Remove the study's own files; study.json last, so that a half-cleared one is still known."""
+        for name in (ANSWER, RUNS, LEASES, LOGS, STUDY):
+            entry = self.path / name
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
+
+
+def begin(record: StudyRecord, out: Path | None, name: str, *, overwrite: bool = False) -> StudyFolder:
+    """Create the study in `out`, or continue it; the options must be those it was begun with.
+
+    Without `out` it is `studies/NAME[-N]`: the first that is this study, or is not there yet.
+    """
+    if out is not None:
+        folder = StudyFolder(out.expanduser())
+        if overwrite and (folder.path / STUDY).is_file():
+            folder.clear()
+        difference = compare(folder, record)
+        if difference is not None:
+            raise UserError(difference)
+    else:
+        number = 1
+        folder = StudyFolder(Path("studies") / slug(name))
+        while compare(folder, record) is not None:
+            number += 1
+            folder = StudyFolder(Path("studies") / f"{slug(name)}-{number}")
+        if overwrite and (folder.path / STUDY).is_file():
+            folder.clear()
+    if not (folder.path / STUDY).is_file():
+        try:
+            (folder.path / RUNS).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(folder.path, error) from None
+        folder.write(record)
+    return folder
+
+
+def compare(folder: StudyFolder, record: StudyRecord) -> str | None:
+    """Why a folder cannot hold this study; None when it is free, or holds it already."""
+    if folder.path.is_file():
+        return f"{folder.path}: is a file; a study needs a folder"
+    if not (folder.path / STUDY).is_file():
+        if folder.path.is_dir() and any(folder.path.iterdir()):
+            return f"{folder.path}: holds files but no study ({STUDY} is missing); --out names another folder"
+        return None
+    begun = folder.read()
+    if begun.kind != record.kind:
+        return f"{folder.path}: is a study of another kind ({shorten(begun.kind)}); --out names another"
+    was, now = flat({"seed": begun.seed, **begun.options}), flat({"seed": record.seed, **record.options})
+    for key in sorted(was.keys() | now.keys()):
+        if was.get(key) != now.get(key):
+            option = key.rpartition(".")[2].replace("_", "-")
+            had, has = (shorten(str(x.get(key, "not given"))) for x in (was, now))
+            return (
+                f"{folder.path}: was begun with {option} {had}, now it is {has}; "
+                "the same options continue it, --overwrite starts anew, another --out is another study"
+            )
+    return None
+
+
+def flat(options: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Options in one level, as JSON has them."""
+    found: dict[str, Any] = {}
+    for key, value in plain(options).items():
+        if isinstance(value, dict):
+            found |= flat(value, f"{above}{key}.")
+        elif value is not None:
+            found[above + key] = value
+    return found

@@ -1,0 +1,27 @@
+"""Many runs, one answer. Importing a study is quick: torch is imported when a run is made."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from heedful.errors import UserError, unknown
+from heedful.runs.studies import StudyFolder
+
+if TYPE_CHECKING:
+    from heedful.studies.base import Study
+
+KINDS = {
+    "overfit": "heedful.studies.overfit:Overfit",
+}
+"""The class of each kind of study, by its name in study.json."""
+
+
+def make(folder: StudyFolder) -> Study:
+    """The study in a folder."""
+    kind = folder.read().kind
+    if kind not in KINDS:
+        raise UserError(f"{folder.path}: {unknown('kind of study', kind, KINDS)}")
+    module, _, name = KINDS[kind].partition(":")
+    study: Study = getattr(import_module(module), name)(folder)
+    return study

@@ -1,0 +1,98 @@
+"""What studies can be told, and what their runs can be told beside what the study decides for them.
+
+Nothing here imports torch, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from heedful.training.configuration import whole_path
+from heedful.training.options import AdaptOptions, Argument, Flag, Precision, Several
+
+INHERITED = (Argument, Precision, Several)
+"""Names in the annotations of inherited fields: they are looked up in this module."""
+Decided = Parameter(parse=False)
+"""The study decides it: no option of the command line."""
+NOT_SHARED = ("out", "resume", "overwrite", "score_test", "threads", "device")
+"""Of a run's options: what is no part of the question."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """What every study can be told."""
+
+    out: Path | None = None
+    """The study's folder; by default studies/KIND-TASK-MODEL. The same command continues what is there."""
+    jobs: int = 1
+    """Runs at a time, each in a process of its own with its share of the threads; 0: in this process."""
+    overwrite: Flag = False
+    """Replace the study in --out."""
+    retry: Flag = False
+    """Try the runs that failed again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(AdaptOptions):
+    """What the runs of a study can be told: the options of `heedful adapt`."""
+
+    out: Annotated[Path | None, Decided] = None
+    resume: Annotated[bool, Decided] = False
+    overwrite: Annotated[bool, Decided] = False
+    score_test: Annotated[bool, Decided] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverfitOptions(StudyOptions):
+    """What `heedful study overfit` can be told beside its run's options."""
+
+    examples: int = 10
+    """How many training examples to learn by heart, as equal in labels as they can be."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverfitRun(RunOptions):
+    """The run's options, with defaults that suit a few examples."""
+
+    epochs: int = 20
+    """Passes over the examples."""
+    batch_size: int = 2
+    """Examples a step."""
+    steps: Annotated[int | None, Decided] = None
+    eval_every: Annotated[int | None, Decided] = None
+    select: Annotated[Literal["best", "last"], Decided] = "last"
+    train_rows: Annotated[int | None, Decided] = None
+    train_eval_rows: Annotated[int, Decided] = 2000
+    patience: Annotated[int | None, Decided] = None
+    score_dev: Annotated[bool, Decided] = False
+
+
+def shared(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[str, Any]:
+    """The options that all runs of a study have, as study.json keeps them: what differs from adapt's own."""
+    left_out = {*NOT_SHARED, *decided}
+    return {
+        f.name: whole_path(f.name, value)
+        for f in fields(AdaptOptions)
+        if f.name not in left_out and (value := getattr(options, f.name)) != f.default
+    }
+
+
+def words(kind: str, arguments: Iterable[str], *options: Any) -> tuple[str, ...]:
+    """The command that makes a study, from its options; those that have their default are left out."""
+    found = ["study", kind, *arguments]
+    for group in options:
+        for f in fields(group):
+            value = getattr(group, f.name)
+            if f.name in ("model", "task", "overwrite", "retry") or value == f.default:
+                continue
+            flag = "--" + f.name.replace("_", "-")
+            if isinstance(value, bool):
+                found.append(flag if value else f"--no-{flag[2:]}")
+            else:
+                found += [flag, *(map(str, value) if isinstance(value, tuple) else [str(value)])]
+    return tuple(found)
