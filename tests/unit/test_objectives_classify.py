@@ -120,3 +120,15 @@ def test_other_labels_or_texts_are_other_data(places: tuple[Path, Path], tmp_pat
     before = part.content()
     part.labels["train"][0] ^= 1
     assert part.content() != before
+
+
+def test_the_training_rows_that_are_scored_are_rows_that_are_trained_on(places: tuple[Path, Path]) -> None:
+    model = checkpoints.load(places[0], head="classify", n_classes=2)
+    task = load_task(str(places[1]))
+    few = Classify(task, load_tokenizer(places[0]), max_len=32, with_types=True, train_rows=6)
+    whole = Classify(task, load_tokenizer(places[0]), max_len=32, with_types=True)
+    found = few.evaluate(model, "train", np.array([0, 3, 5]))
+    assert few.rows.tolist() != list(range(6))
+    expected = whole.evaluate(model, "train", few.rows[[0, 3, 5]])
+    np.testing.assert_array_equal(found.probabilities, expected.probabilities)
+    np.testing.assert_array_equal(found.labels, expected.labels)

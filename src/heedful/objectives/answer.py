@@ -167,6 +167,8 @@ class Answer(Objective):
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
         """Exact match and the loss of the true answers; of a whole split also what the model answers."""
         rows = np.arange(len(self.texts[split])) if examples is None else examples
+        if examples is not None and split == "train":
+            rows = self.rows[examples]  # numbered among the rows that are trained on
         sums, counts, forced = self.forced(model, split, rows)
         n = len(rows)
         loss = float(sums.sum() / counts.sum()) if n else float("nan")

@@ -101,7 +101,10 @@ class Objective(ABC):
 
     @abstractmethod
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
-        """Score a split, or some of its examples, in evaluation mode and without gradients."""
+        """Score a split, or some of its examples, in evaluation mode and without gradients.
+
+        The examples of train are numbered as in `train_lengths`: those that are trained on.
+        """
 
     @property
     @abstractmethod

@@ -141,9 +141,13 @@ class Classify(Objective):
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
         """Accuracy, plain cross-entropy and probabilities."""
-        rows = np.arange(len(self.tokens[split])) if examples is None else examples
+        rows = np.arange(len(self.tokens[split])) if examples is None else self.chosen(split, examples)
         probabilities = self.probabilities(model, split, rows)
         return score(self.labels[split][rows], probabilities)
+
+    def chosen(self, split: str, examples: Ints) -> Ints:
+        """The rows of some examples: those of train are numbered among the rows that are trained on."""
+        return self.rows[examples] if split == "train" else examples
 
     def probabilities(self, model: nn.Module, split: str, rows: Ints) -> Floats:
         """Probabilities [n, n_classes] of some rows, in their order."""
