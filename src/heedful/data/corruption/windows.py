@@ -1,0 +1,191 @@
+"""Windows: a document's title, and a few tokens around one of its salient spans, which is to be told.
+
+Whole lines let a model guess a fact from the rest of its line. A window hides that rest, so that the fact has
+to be recalled from the title, and it is short, so that each fact is met many times in the same computing
+time (what Allen-Zhu and Li 2023, "Physics of Language Models: Part 3.1", find that recall depends on). The
+rules know spelling alone: which span is hidden, and what of the window stays, is chance.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data import cache
+from heedful.data.batches import IGNORED
+from heedful.data.corruption.salient import Ranges, salient_ranges, token_ranges
+from heedful.progress import track
+
+if TYPE_CHECKING:
+    from heedful.data.corpus import Corpus
+    from heedful.text import Tokenizer
+
+Ints = npt.NDArray[np.int64]
+Ids = npt.NDArray[np.integer[Any]]
+
+FORMAT = 1
+TOGETHER = 4096
+RANDOM_SPAN = 3
+"""The longest span of a document in which nothing is salient."""
+# A single letter before a full stop is an initial, which ends no title.
+TITLE_END = re.compile(r"\w{2,}\.?(?=\. )")
+
+
+def title_end(text: str) -> int:
+    """Where the title ends: at the text's first full stop inside it; 0 where there is none."""
+    found = TITLE_END.search(text)
+    return found.end() if found else max(0, text.find(". "))
+
+
+@dataclass(frozen=True)
+class Salient:
+    """What is salient in many documents, as token ranges in flat arrays; titles are never hidden.
+
+    Ranges inside the title are left out, and so are those that only repeat words of it.
+    """
+
+    titles: Ints
+    """[n], how many tokens the title has, with its full stop."""
+    firsts: Ints
+    """[n + 1], where the ranges of each document begin."""
+    ranges: Ints
+    """[m, 2], begin and end."""
+
+    def of(self, document: int) -> Ranges:
+        """The ranges of one document."""
+        own = self.ranges[self.firsts[document] : self.firsts[document + 1]]
+        return [(int(start), int(end)) for start, end in own]
+
+    def within(self, n: int) -> Salient:
+        """The same without ranges that reach behind the first n tokens of their document."""
+        kept = self.ranges[:, 1] <= n
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return Salient(self.titles, before[self.firsts], self.ranges[kept])
+
+    @classmethod
+    def find(cls, texts: Iterable[str], tokenizer: Tokenizer) -> Salient:
+        """Look through texts that are encoded without special tokens."""
+        titles: list[int] = []
+        counts: list[int] = []
+        ranges: Ranges = []
+        for many in together(texts):
+            for text, encoded in zip(
+                many, tokenizer.backend.encode_batch(many, add_special_tokens=False), strict=True
+            ):
+                end = title_end(text)
+                own = set(re.findall(r"\w+", text[:end]))
+                new = [
+                    (a, b)
+                    for a, b in salient_ranges(text)
+                    if a > end and set(re.findall(r"\w+", text[a:b])) - own
+                ]
+                offsets = np.array(encoded.offsets, np.int64).reshape(-1, 2)
+                titles.append(int((offsets[:, 0] <= end).sum()) if end else 0)
+                found = [(a, b) for a, b in token_ranges(offsets, new) if a >= titles[-1]]
+                counts.append(len(found))
+                ranges += found
+        firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return cls(np.array(titles, np.int64), firsts, np.array(ranges, np.int64).reshape(-1, 2))
+
+
+def together(texts: Iterable[str]) -> Iterator[list[str]]:
+    stream = iter(texts)
+    while many := list(islice(stream, TOGETHER)):
+        yield many
+
+
+def find_salient(corpus: Corpus, tokenizer: Tokenizer) -> Salient:
+    """Look through a corpus, once for its content and this tokenizer."""
+    key = cache.digest("salient", FORMAT, corpus.fingerprint, tokenizer.fingerprint)
+
+    def build(folder: Path) -> None:
+        label = f"finding names, dates and numbers in {Path(corpus.name).name}"
+        found = Salient.find(track(corpus, label), tokenizer)
+        for name in ("titles", "firsts", "ranges"):
+            (folder / f"{name}.bin").write_bytes(getattr(found, name).tobytes())
+        (folder / "facts.json").write_text(json.dumps({"documents": len(found.titles)}), "utf-8")
+
+    folder = cache.entry("salient", key, build)
+    titles, firsts, ranges = (
+        np.fromfile(folder / f"{name}.bin", np.int64) for name in ("titles", "firsts", "ranges")
+    )
+    return Salient(titles, firsts, ranges.reshape(-1, 2))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of tokens and what is to be predicted at each place, padded on the right."""
+
+    ids: Ints
+    """[b, t]"""
+    targets: Ints
+    """[b, t], the next token, or `IGNORED`."""
+    lengths: Ints
+    """[b], tokens that are no padding."""
+
+
+def windows(
+    ids: Ids,
+    offsets: Ints,
+    documents: Ints,
+    salient: Salient,
+    *,
+    block: int,
+    mask_id: int,
+    pad_id: int,
+    generator: np.random.Generator,
+    left: int = 5,
+    right: int = 3,
+) -> Rows:
+    """Hide one salient span of each document: `title left MASK right MASK span MASK`, loss on the span.
+
+    Document i is `ids[offsets[i] : offsets[i + 1]]`, cut to `block` tokens, as `salient` must be (`within`).
+    Of the tokens before the span up to `left` stay, of those after it up to `right`, each number equally
+    likely. A row never has more than `block` tokens: a title is cut to half of it, a span to a quarter, and
+    the window to what they leave. Where nothing is salient the span is one to three tokens anywhere behind
+    the title.
+    """
+    b, base = len(documents), offsets[documents]
+    n = np.minimum(offsets[documents + 1] - base, block)
+    title = np.minimum(salient.titles[documents], np.minimum(block // 2, n - 1))
+    start, end = chosen_spans(documents, salient, n, title, generator)
+    end = np.minimum(end, start + block // 4)
+    span = end - start
+    room = block - title - span - 3
+    before = np.minimum.reduce([generator.integers(0, left, b, endpoint=True), start - title, room])
+    after = np.minimum.reduce([generator.integers(0, right, b, endpoint=True), n - end, room - before])
+    first = (title + before)[:, None]
+    second = first + 1 + after[:, None]
+    third = second + 1 + span[:, None]
+    at = np.arange(int(third.max(initial=0)) + 1)[None]  # [1, t + 1]
+    title, before, start, end, base = (x[:, None] for x in (title, before, start, end, base))
+    window = np.where(at < first, start - before + at - title, end + at - first - 1)
+    source = np.where(at < title, at, np.where(at < second, window, start + at - second - 1))
+    real = (at < third) & (at != first) & (at != second)
+    whole = np.where(real, np.asarray(ids)[np.where(real, base + source, 0)], mask_id).astype(np.int64)
+    whole[at > third] = pad_id
+    targets = np.where((at > second) & (at <= third), whole, IGNORED)
+    return Rows(whole[:, :-1].copy(), targets[:, 1:].copy(), third[:, 0])
+
+
+def chosen_spans(
+    documents: Ints, salient: Salient, n: Ints, title: Ints, generator: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """One range of each document; where there is none, one to three of the n tokens behind the title."""
+    firsts = salient.firsts[documents]
+    counts = salient.firsts[documents + 1] - firsts
+    luck, where, size = generator.random((3, len(documents)))
+    start = title + (where * (n - title)).astype(np.int64)
+    end = np.minimum(start + 1 + (size * RANDOM_SPAN).astype(np.int64), n)
+    some = np.flatnonzero(counts)
+    drawn = salient.ranges[firsts[some] + (luck[some] * counts[some]).astype(np.int64)]
+    start[some], end[some] = drawn.T
+    return start, end
