@@ -1,13 +1,16 @@
-"""What a step minimises: classify, text2text, joint (with masked language modelling)."""
+"""What a step minimises: classify, text2text, joint; causal and masked language modelling."""
 
+from heedful.objectives.answer import Answer
 from heedful.objectives.base import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.causal import Causal
 from heedful.objectives.classify import Classify, ClassifyFeatures
 from heedful.objectives.joint import Joint
-from heedful.objectives.masked import MaskedText
+from heedful.objectives.masked import Masked, MaskedText
+from heedful.objectives.mixed import Mixed
 from heedful.objectives.text2text import LabelWords, Text2Text, parse_words
 
 __all__ = [
+    "Answer",
     "Causal",
     "Classify",
     "ClassifyFeatures",
@@ -16,7 +19,9 @@ __all__ = [
     "Joint",
     "LabelWords",
     "Losses",
+    "Masked",
     "MaskedText",
+    "Mixed",
     "Objective",
     "Text2Text",
     "parse_words",

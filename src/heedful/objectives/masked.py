@@ -2,21 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from heedful.data import Tokens
 from heedful.data.batches import Batches
 from heedful.data.corruption import mask_tokens
 from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.objectives.base import Inputs, Ints, Losses, exact, padded
+from heedful.objectives.base import Inputs, Ints, Losses, padded
+from heedful.objectives.packed import PackedText
+from heedful.objectives.vocabulary import labelled, vocabulary_loss
 from heedful.text import Tokenizer
 
-CHUNK = 2048
-"""Masked tokens whose logits are made at a time: the vocabulary is wide."""
+
+class Masking:
+    """How tokens of a batch are hidden: at a rate, alone or as whole words."""
+
+    def __init__(self, tokenizer: Tokenizer, rate: float, whole_words: bool) -> None:
+        if tokenizer.mask_id is None:
+            raise UserError("this tokenizer has no mask token; masked language modelling needs one")
+        if not 0 < rate < 1:
+            raise UserError(f"{rate:g} of the tokens cannot be hidden; the rate is above 0 and below 1")
+        self.tokenizer, self.mask_id, self.rate = tokenizer, tokenizer.mask_id, rate
+        self.word_starts = np.array(tokenizer.word_starts) if whole_words else None
+
+    def __call__(self, ids: Ints, generator: np.random.Generator) -> tuple[Ints, Ints]:
+        """Ids [b, t] with some hidden, and the labels of those."""
+        inputs, labels = mask_tokens(
+            ids,
+            special_ids=self.tokenizer.special_ids,
+            mask_id=self.mask_id,
+            vocab_size=self.tokenizer.vocab_size,
+            rate=self.rate,
+            generator=generator,
+            words=None if self.word_starts is None else np.cumsum(self.word_starts[ids], axis=1),
+        )
+        return np.asarray(inputs, np.int64), np.asarray(labels, np.int64)
+
+
+class Masked(PackedText):
+    """The loss of hidden tokens, hidden anew at each step; for scoring always the same ones.
+
+    Its perplexity is that of hidden tokens given all others: not to be compared with a causal model's.
+    """
+
+    name = "masked"
+
+    def __init__(
+        self,
+        texts: Mapping[str, Any],
+        tokenizer: Tokenizer,
+        *,
+        rate: float = 0.15,
+        whole_words: bool = False,
+        **options: Any,
+    ) -> None:
+        self.masking = Masking(tokenizer, rate, whole_words)
+        super().__init__(texts, tokenizer, **options)
+
+    def labels(self, split: str, ids: Ints, places: Ints, rows: Ints, step: int | None) -> tuple[Ints, Ints]:
+        """Hide tokens by a stream of the step, or of the row."""
+        if step is not None:
+            return self.masking(ids, stream(self.seed, "masking", step))
+        streams = [stream(self.seed, f"masking {split}", int(row)) for row in rows]
+        hidden = [self.masking(own[None], drawn) for own, drawn in zip(ids, streams, strict=True)]
+        read, labels = (np.concatenate(parts) for parts in zip(*hidden, strict=True))
+        return read, labels
+
+    def states(self, model: Any, inputs: Inputs) -> Tensor:
+        """The encoder's states."""
+        t = inputs.tensors
+        found: Tensor = model.body(t["ids"], t.get("mask"), segments=t.get("segments"))
+        return found
 
 
 class MaskedText:
@@ -32,10 +94,8 @@ class MaskedText:
         whole_words: bool = False,
         seed: int = 0,
     ) -> None:
-        if tokenizer.mask_id is None:
-            raise UserError("this tokenizer has no mask token; masked language modelling needs one")
-        self.tokens, self.tokenizer, self.rate, self.seed = tokens, tokenizer, rate, seed
-        self.word_starts = np.array(tokenizer.word_starts) if whole_words else None
+        self.tokens, self.tokenizer, self.seed = tokens, tokenizer, seed
+        self.masking = Masking(tokenizer, rate, whole_words)
         self.rows = np.flatnonzero(tokens.lengths > 2)
         if not len(self.rows):
             raise UserError("there is no text to mask")
@@ -48,7 +108,7 @@ class MaskedText:
         rows = self.rows[self.batches.plan(epoch)[at]]
         pad = 0 if self.tokenizer.pad_id is None else self.tokenizer.pad_id
         plain, mask, _ = padded(self.tokens, rows, pad)
-        ids, labels = self.corrupt(plain, step)
+        ids, labels = self.masking(plain, stream(self.seed, "masking", step))
         return [
             Inputs(
                 {
@@ -64,35 +124,8 @@ class MaskedText:
             if len(part)
         ]
 
-    def corrupt(self, ids: Ints, step: int) -> tuple[Ints, Ints]:
-        """Hide tokens, anew at each step."""
-        words = None
-        if self.word_starts is not None:
-            words = np.cumsum(self.word_starts[ids], axis=1)
-        assert self.tokenizer.mask_id is not None
-        inputs, labels = mask_tokens(
-            ids,
-            special_ids=self.tokenizer.special_ids,
-            mask_id=self.tokenizer.mask_id,
-            vocab_size=self.tokenizer.vocab_size,
-            rate=self.rate,
-            generator=stream(self.seed, "masking", step),
-            words=words,
-        )
-        return np.asarray(inputs, np.int64), np.asarray(labels, np.int64)
-
     def losses(self, body: nn.Module, head: nn.Module, inputs: Inputs) -> Losses:
         """Cross-entropy at the masked positions; logits are made nowhere else."""
         t = inputs.tensors
         states = body(t["masked_ids"], t["masked_mask"])  # [b, t, d]
-        wanted = t["masked_labels"] >= 0
-        return Losses({"masked": chunked_loss(head, states[wanted], t["masked_labels"][wanted])})
-
-
-def chunked_loss(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
-    """The summed cross-entropy of states [n, d], a chunk of the vocabulary-wide logits at a time."""
-    parts = [
-        F.cross_entropy(exact(head(s)), y, reduction="sum")
-        for s, y in zip(torch.split(states, CHUNK), torch.split(labels, CHUNK), strict=True)
-    ]
-    return torch.stack(parts).sum() if parts else states.sum() * 0.0
+        return Losses({"masked": vocabulary_loss(head, *labelled(states, t["masked_labels"]))})

@@ -27,6 +27,28 @@ class SplitResult:
     predicted_counts: Mapping[str, int] | None = None
     baselines: Mapping[str, float] | None = None
     """The same metric for chance, the training data's most frequent label, and a bag of words."""
+    texts: int | None = None
+    """Of a language model: how many texts the tokens are of."""
+    mean_sentence_perplexity: float | None = None
+    """The mean of the texts' own perplexities, where `value` is the corpus's."""
+    bits_per_character: float | None = None
+    bits_per_byte: float | None = None
+    """These two can be compared between vocabularies, perplexities cannot."""
+    unknown_rate: float | None = None
+    """Share of the tokens that the vocabulary lacks: each is easy to predict, and says nothing."""
+
+
+@dataclass(frozen=True)
+class SentenceResult:
+    """How a language model predicts one given text."""
+
+    text: str
+    tokens: int
+    loss: float
+    """A predicted token, in nats."""
+    perplexity: float | None
+    unknown: int
+    """Tokens that the vocabulary lacks."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +72,10 @@ class Results:
     labels: tuple[str, ...] | None = None
     best_step: int | None = None
     best_epoch: float | None = None
+    steps: int | None = None
+    epochs: float | None = None
+    """How far the run went."""
+    sentences: tuple[SentenceResult, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -134,3 +160,7 @@ class Prediction:
     probabilities: Mapping[str, float] = field(default_factory=dict)
     text: str | None = None
     pair: str | None = None
+    loss: float | None = None
+    """Of a language model, which predicts no label: the text's summed loss."""
+    tokens: int | None = None
+    """Over so many predicted tokens."""

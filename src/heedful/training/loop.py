@@ -82,7 +82,11 @@ class Loop:
         self.warmup = schedules.warmup_steps(o.warmup, self.total - first)
         made = optimisers.groups(self.model, self.parameters, o.weight_decay)
         self.optimiser = optimisers.make(o.optimizer, made, self.lr)
-        self.progress = Progress(data=key(self.batches.fingerprint(), self.objective.content()) % 2**53)
+        self.progress = Progress(
+            data=key(self.batches.fingerprint(), self.objective.content()) % 2**53, warmup=self.warmup
+        )
+        begins = schedules.decay_begins(o.schedule, self.total - first, self.warmup)
+        self.pinned = first + begins if begins >= 0 else -1
         self.pending: list[tuple[Inputs, Losses]] = []
         n = len(self.objective.train_lengths())
         chosen = stream(o.seed, "train rows scored").permutation(n)[: o.train_eval_rows]
@@ -151,6 +155,8 @@ class Loop:
                 ended = p.step == self.total or p.stopped_early
                 worth = ended or p.best_step != best or now - saved > LEAST_SECONDS
             asked = self.stopping.asked
+            if p.step == self.pinned >= 0:
+                p.pinned, worth = p.step, True
             if worth or asked or now - saved > CHECKPOINT_SECONDS:
                 self.settle()
                 p.metrics_bytes, p.timing_bytes = metrics.sync(), timing.sync()

@@ -171,6 +171,20 @@ class PretrainOptions(LoopOptions):
     """Share of the documents held out where there is no dev, by a hash of their content; 0 for none."""
     test: str | None = None
     """Score this text once at the end; by default the corpus's own test split, if it has one."""
+    mask_rate: float = 0.15
+    """masked: share of the tokens that is hidden."""
+    whole_words: Flag = False
+    """masked: hide all pieces of a word together."""
+    questions: str | None = None
+    """A task with answers: mix its training questions into each batch, in the form of heedful adapt."""
+    questions_share: float = 0.25
+    """Share of each batch that is questions."""
+    sentences: Several = ()
+    """Give the loss and perplexity of these sentences too, or of each line of a file."""
+    budget_min: float | None = None
+    """Fit the run to so many minutes: its speed is measured, and the number of steps fixed in config.toml."""
+    branch: Path | None = None
+    """Go on from a run with --schedule wsd and the same options, as if it had had this length."""
     data_dir: Path | None = None
     """Where a named task's files are; by default $HEEDFUL_DATA/NAME."""
     score_test: bool = True

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import torch
 
-from heedful import checkpoints, methods
-from heedful.attention import MECHANISMS
-from heedful.errors import UserError, unknown
-from heedful.models import PRESETS, LanguageModel, TransformerConfig
-from heedful.objectives import Causal, Objective
-from heedful.runs.directory import Run, new_run_path
+from heedful import methods
+from heedful.data import load_task
+from heedful.errors import UserError
+from heedful.evaluation.generation import generate
+from heedful.objectives import Answer, Causal, Evaluation, Masked, Mixed, Objective
+from heedful.objectives.packed import PackedText
+from heedful.objectives.questions import Form
+from heedful.runs.directory import CONFIG, Run, new_run_path
 from heedful.runs.leases import Lease
-from heedful.runs.schemas import Checks, Results, SplitResult
+from heedful.runs.schemas import Results, SplitResult
 from heedful.training import resuming
 from heedful.training.corpora import find_tokenizer, open_texts
+from heedful.training.examining import examine
 from heedful.training.hooks import Hook, TensorBoard
+from heedful.training.language import predictions, read_sentences, score_sentences, split_result, unsafe
+from heedful.training.lengths import begin_branch, branched, fitted
 from heedful.training.loop import Loop
 from heedful.training.options import BLOCK, PRETRAIN_LR, PretrainOptions
 from heedful.training.running import (
@@ -32,77 +38,57 @@ from heedful.training.running import (
     save_whole,
     settle_machine,
 )
+from heedful.training.starting import family_of, from_nothing, make_model, model_changes
 from heedful.training.stopping import Stopping
 
-HEADS = {
-    "causal": {"decoder": "causal"},
-    "masked": {"encoder": "masked"},
-    "span": {"decoder": "causal", "encoder_decoder": "text2text"},
-}
-"""The head that an objective needs on each kind of model."""
 
-
-def pretrain(options: PretrainOptions) -> Finished:
-    """Train a language model and leave a run directory."""
+def pretrain(options: PretrainOptions, hooks: Sequence[Hook] = ()) -> Finished:
+    """Train a language model and leave a run directory. Resuming a finished run gives its results again."""
     refuse_impossible(options)
 
     def work(settled: PretrainOptions, stopping: Stopping) -> Finished:
-        return Job(settled, settle_machine(settled)).work(stopping)
+        return prepare(settled).work(stopping, hooks)
 
-    return conduct(options, lambda o: resolved(o, learning_rate(o)), work, "pretrain")
+    return conduct(remembered(options), lambda o: resolved(o, learning_rate(o)), work, "pretrain")
+
+
+def prepare(options: PretrainOptions) -> Job:
+    """Load model and text, ready to train; nothing is written yet."""
+    refuse_impossible(options)
+    return Job(options, settle_machine(options))
 
 
 def refuse_impossible(options: PretrainOptions) -> None:
     """Find mistakes before anything is loaded."""
-    refuse_small(options, {"block": 4, "vocab_size": 1, "min_count": 1})
-    if options.objective not in HEADS:
-        raise unknown("objective", options.objective, HEADS)
-
-
-def from_nothing(options: PretrainOptions) -> bool:
-    """Whether the model is a preset."""
-    return options.model in PRESETS and not Path(options.model).is_dir()
+    o = options
+    refuse_small(o, {"block": 4, "vocab_size": 1, "min_count": 1})
+    if o.budget_min is not None and not o.budget_min > 0:
+        raise UserError(f"--budget-min {o.budget_min:g}: must be above 0")
+    if not 0 < o.questions_share < 1:
+        raise UserError(f"--questions-share {o.questions_share:g}: must be above 0 and below 1")
+    if o.questions is not None and o.objective == "masked":
+        raise UserError("--questions are answered by writing; --objective masked does not learn to write")
+    if o.whole_words and o.objective != "masked":
+        raise UserError("--whole-words belongs to --objective masked")
+    model_changes(o)
 
 
 def learning_rate(options: PretrainOptions) -> float:
     """The rate that was asked for, or what suits the beginning."""
     if options.lr is not None:
         return options.lr
-    return PRETRAIN_LR["nothing" if from_nothing(options) else "checkpoint"]
+    return PRETRAIN_LR["nothing" if from_nothing(options.model) else "checkpoint"]
 
 
-def model_changes(options: PretrainOptions) -> dict[str, Any]:
-    """What `--model-options`, `--projections` and `--dropout` say, by the declared types."""
-    hints = get_type_hints(TransformerConfig)
-    found: dict[str, Any] = {}
-    for text in options.model_options:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UserError(f'--model-options "{text}": is not option=value')
-        if name not in hints:
-            raise unknown("model option", name, hints)
-        found[name] = typed(hints[name], name, value)
-    if options.projections is not None:
-        found["projections"] = options.projections
-    if options.dropout is not None:
-        found["dropout"] = options.dropout
-    return found
-
-
-def typed(hint: Any, name: str, value: str) -> Any:
-    """A model option's value from the command line."""
-    kinds = {hint, *get_args(hint)}
-    if bool in kinds:
-        if value.lower() not in ("true", "false"):
-            raise UserError(f"--model-options {name}={value}: takes true or false")
-        return value.lower() == "true"
-    for kind in (int, float):
-        if kind in kinds:
-            try:
-                return kind(value)
-            except ValueError:
-                raise UserError(f"--model-options {name}={value}: takes {kind.__name__}") from None
-    return value
+def remembered(options: PretrainOptions) -> PretrainOptions:
+    """For a run that goes on: what a measurement or a branch settled when it began."""
+    o = options
+    if not (o.resume and o.out is not None and (o.out / CONFIG).is_file()):
+        return o
+    stored = resuming.stored_options(o.out, "pretrain")
+    if o.budget_min is not None and o.steps is None:
+        o = replace(o, steps=stored.get("steps"))
+    return o if o.branch is None else replace(o, warmup=stored.get("warmup", o.warmup))
 
 
 class Job:
@@ -110,92 +96,143 @@ class Job:
 
     def __init__(self, options: PretrainOptions, machine: Machine) -> None:
         self.options, self.machine = options, machine
-        self.from_nothing = from_nothing(options)
-        changes = model_changes(options)
+        self.device, self.precision = machine.device, machine.precision
+        self.from_nothing = from_nothing(options.model)
+        self.sentences = read_sentences(options.sentences)
         self.texts = open_texts(options)
-        family = PRESETS[options.model].config.family if self.from_nothing else None
-        self.tokenizer = find_tokenizer(options, self.texts.splits["train"], family)
+        self.tokenizer = find_tokenizer(options, self.texts.splits["train"], family_of(options.model))
         torch.manual_seed(options.seed)
-        self.model = self.make_model(changes)
+        self.model = make_model(options, self.tokenizer)
         self.method = methods.make("full")
         self.method.attach(self.model)
-        self.model.to(machine.device)
-        room = methods.room(self.model)
-        self.block = min(options.block or min(BLOCK, room), room)
+        self.model.to(self.device)
+        self.room = methods.room(self.model)
+        self.block = min(options.block or BLOCK, self.room)
         if options.block is not None and self.block < options.block:
             print(f"heedful: rows have {self.block} tokens, what the model has room for", file=sys.stderr)
+        self.text = self.make_text()
         self.objective = self.make_objective()
 
-    def make_model(self, changes: dict[str, Any]) -> LanguageModel:
-        """Build a preset with the tokenizer's vocabulary, or load what is gone on with."""
-        o = self.options
-        if self.from_nothing:
-            preset = PRESETS[o.model].config
-            if "d_model" in changes or "n_heads" in changes:
-                changes.setdefault("d_head", 0)
-            if "d_model" in changes:
-                changes.setdefault("d_ff", preset.d_ff * changes["d_model"] // preset.d_model)
-            if o.block is not None:
-                changes.setdefault("max_len", max(preset.max_len, o.block))
-            changes |= {n: getattr(self.tokenizer, n) for n in ("vocab_size", "pad_id", "bos_id", "eos_id")}
-        elif o.model_options:
-            raise UserError(f"--model-options are for models from nothing; {o.model} is as its weights are")
-        model = checkpoints.load(o.model, head=self.head(), attention=o.attention, **changes)
-        assert isinstance(model, LanguageModel)
-        return model
-
-    def head(self) -> str:
-        """The head that the objective needs on this kind of model."""
-        o = self.options
-        kind = PRESETS[o.model].config.kind if self.from_nothing else checkpoints.load(o.model).config.kind
-        if kind not in HEADS[o.objective]:
-            able = " or ".join(k.replace("_", "-") for k in HEADS[o.objective])
+    def make_text(self) -> Any:
+        """What is learnt from the corpus."""
+        o, model = self.options, self.model
+        mechanism = model.body.stack.layers[0].attn.mechanism if model.kind != "text2text" else None
+        if o.pack and mechanism is not None and not mechanism.segments:
             raise UserError(
-                f"--objective {o.objective} trains {able}s; {o.model} is {kind.replace('_', '-')}"
+                f"{mechanism.name} attention cannot keep packed documents apart; --no-pack gives each a row"
             )
-        return HEADS[o.objective][kind]
+        tokens = self.texts.tokens(self.tokenizer)
+        common: dict[str, Any] = {"block": self.block, "together": o.pack, "seed": o.seed}
+        if o.objective == "causal":
+            return Causal(tokens, self.tokenizer, unsafe=unsafe(model), **common)
+        return Masked(tokens, self.tokenizer, rate=o.mask_rate, whole_words=o.whole_words, **common)
 
     def make_objective(self) -> Objective:
-        """What is minimised."""
+        """What is minimised: the text, and questions beside it where they are asked for."""
         o = self.options
-        unsafe = MECHANISMS[self.model.config.attention].unsafe
-        tokens = self.texts.tokens(self.tokenizer)
-        return Causal(tokens, self.tokenizer, block=self.block, together=o.pack, unsafe=unsafe)
+        text: Objective = self.text
+        if o.questions is None:
+            return text
+        task = load_task(o.questions)
+        if task.kind != "text2text":
+            raise UserError(f"--questions {o.questions}: has labels; a task with free answers is wanted")
+        form = Form(self.tokenizer, self.block, self.model.kind == "text2text")
+        only = replace(task, splits={"train": task.splits["train"]})  # dev and test are never looked at
+        answer = Answer(only, form, generate, seed=o.seed)
+        return Mixed(text, answer, batch_size=self.questions_a_step(answer), seed=o.seed)
 
-    def work(self, stopping: Stopping) -> Finished:
+    def questions_a_step(self, answer: Answer) -> int:
+        """How many questions make up their share of a batch."""
+        o = self.options
+        if o.token_budget is not None:
+            return max(1, round(o.questions_share * o.token_budget / answer.train_lengths().mean()))
+        return max(1, round(o.questions_share * o.batch_size))
+
+    def loop_options(self, options: PretrainOptions) -> PretrainOptions:
+        """What the loop is told: of a batch with questions only the rest is drawn from the text."""
+        if options.questions is None:
+            return options
+        if options.token_budget is not None:
+            rest = round((1 - options.questions_share) * options.token_budget)
+            return replace(options, token_budget=max(1, rest))
+        asked = max(1, round(options.questions_share * options.batch_size))
+        return replace(options, batch_size=max(1, options.batch_size - asked))
+
+    def make_loop(self, run: Run, options: PretrainOptions, **parts: Any) -> Loop:
+        """The loop of this run."""
+        return Loop(
+            self.model,
+            self.method.trainable(self.model),
+            self.objective,
+            self.loop_options(options),
+            learning_rate(options),
+            run,
+            self.precision,
+            **parts,
+        )
+
+    def work(self, stopping: Stopping | None = None, hooks: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
         out = o.out or new_run_path("runs", self.texts.name, o.model, o.objective, o.seed)
         with resuming.opened(out, o) as (run, lease):
-            stored = resolved(o, learning_rate(o))
-            describe(run, self.machine, "pretrain", stored, {"block": self.block})
-            return self.train(run, lease, stopping)
+            if not (o.resume and (run.path / CONFIG).is_file()):
+                self.settle_length(run)
+            settled: dict[str, Any] = {"block": self.block}
+            if self.options.steps is not None:
+                settled["steps"] = self.options.steps
+            stored = resolved(self.options, learning_rate(o))
+            describe(run, self.machine, "pretrain", stored, settled)
+            return self.train(run, lease, stopping or Stopping(), hooks)
 
-    def train(self, run: Run, lease: Lease, stopping: Stopping) -> Finished:
+    def settle_length(self, run: Run) -> None:
+        """Fix the number of steps, and copy what a branch goes on from, when the run begins."""
+        o, spent, progress = self.options, 0.0, None
+        if o.branch is not None:
+            o, progress = branched(o, learning_rate(o))
+            spent = progress.seconds
+        if o.budget_min is not None and o.steps is None:
+            steps = fitted(o, lambda options: self.make_loop(run, options), spent)
+            o = replace(o, steps=steps + (0 if progress is None else progress.step))
+            print(f"heedful: {o.steps:,} steps take {o.budget_min:g} minutes here", file=sys.stderr)
+        self.options = o
+        if progress is not None:
+            begin_branch(run, o, self.make_loop(run, o), progress)
+
+    def train(self, run: Run, lease: Lease, stopping: Stopping, more: Sequence[Hook]) -> Finished:
         """Train, score, examine and write."""
         o = self.options
-        hooks: list[Hook] = [TensorBoard(run.path / "tensorboard")] if o.tensorboard else []
-        parameters = self.method.trainable(self.model)
-        loop = Loop(
-            self.model, parameters, self.objective, o, learning_rate(o), run, self.machine.precision, hooks,
-            stopping, lease.lost,
-        )  # fmt: skip
-        progress = loop.train(resume=o.resume)
+        hooks = [*more, TensorBoard(run.path / "tensorboard")] if o.tensorboard else more
+        loop = self.make_loop(run, o, hooks=hooks, stopping=stopping, lost=lease.lost)
+        progress = loop.train(resume=o.resume or o.branch is not None)
         found = {
             split: loop.score(split)
             for split in ("dev", "test")
             if split in self.objective.splits and (split == "dev" or o.score_test)
         }
         results = Results(
-            task=self.texts.name, model=o.model, method="full", head=self.model.kind, seed=o.seed,
-            splits={
-                split: SplitResult(metric=e.metric, value=e.value, n=e.n, loss=e.loss)
-                for split, e in found.items()
-            },
-            objective=o.objective, **measures(run, self.model, parameters, progress),
-        )  # fmt: skip
+            task=self.texts.name,
+            model=o.model,
+            method="full",
+            head=self.model.kind,
+            seed=o.seed,
+            splits={split: self.split_result(split, e) for split, e in found.items()},
+            objective=o.objective,
+            steps=progress.step,
+            epochs=loop.epoch(),
+            sentences=score_sentences(self.model, self.tokenizer, self.sentences, self.block) or None,
+            **measures(run, self.model, loop.parameters, progress),
+        )
         save_whole(run, self.model, self.tokenizer)
-        checks = Checks(())
+        for split, evaluation in found.items():
+            run.write_predictions(split, predictions(split, evaluation, self.texts.splits[split]))
+        checks = examine(self, loop, results, run)
         run.write_checks(checks)
         run.write_results(results)
         return Finished(run.path, results, checks, self.method.formula(self.model))
+
+    def split_result(self, split: str, found: Evaluation) -> SplitResult:
+        """Figures of a split."""
+        text = self.text if isinstance(self.text, PackedText) else None
+        tokens = self.text.texts[split] if text is not None else None
+        return split_result(found, self.texts.splits[split], tokens, text)

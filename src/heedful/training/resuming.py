@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
@@ -35,15 +35,7 @@ def continued(options: O, resolved: Mapping[str, Any], command: str = "adapt") -
     if not (options.out / CONFIG).is_file():
         return options
     stored = stored_options(options.out, command)
-    new = tomllib.loads(to_toml(resolved))
-    defaults = {f.name: f.default for f in fields(options)}
-    for name, default in defaults.items():
-        if name in NOT_IN_CONFIG or name in SETTLED_LATER:
-            continue
-        plain = list(default) if isinstance(default, tuple) else default
-        was, now = stored.get(name, plain), new.get(name, plain)
-        if was != now:
-            raise different(options.out, name, was, now)
+    refuse_different(options.out, stored, resolved, options, SETTLED_LATER)
     precision = stored.get("precision", options.precision)
     if options.precision not in ("auto", precision):
         raise different(options.out, "precision", precision, options.precision)
@@ -58,6 +50,25 @@ def continued(options: O, resolved: Mapping[str, Any], command: str = "adapt") -
     return replace(options, precision=precision, threads=threads)
 
 
+def refuse_different(
+    out: Path,
+    stored: Mapping[str, Any],
+    resolved: Mapping[str, Any],
+    options: LoopOptions,
+    but: Collection[str],
+    asked: str = "--resume",
+) -> None:
+    """Refuse options other than those that the run in `out` was begun with, some apart."""
+    new = tomllib.loads(to_toml(resolved))
+    for field in fields(options):
+        if field.name in NOT_IN_CONFIG or field.name in but:
+            continue
+        plain = list(field.default) if isinstance(field.default, tuple) else field.default
+        was, now = stored.get(field.name, plain), new.get(field.name, plain)
+        if was != now:
+            raise different(out, field.name, was, now, asked)
+
+
 def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
     """What a run's config.toml says."""
     stored = Run.open(out).config().get(command)
@@ -66,7 +77,7 @@ def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
     return stored
 
 
-def different(out: Path, name: str, was: Any, now: Any) -> UserError:
+def different(out: Path, name: str, was: Any, now: Any, asked: str = "--resume") -> UserError:
     """Say which option differs."""
     option = name if name in ("model", "task", "corpus") else "--" + name.replace("_", "-")
     had, has = (
@@ -75,9 +86,10 @@ def different(out: Path, name: str, was: Any, now: Any) -> UserError:
         else shorten(" ".join(value) if isinstance(value, list) else str(value))
         for value in (was, now)
     )
+    instead = ", --overwrite starts anew" if asked == "--resume" else ""
     return UserError(
         f"{out}: was begun with {option} {had}, now it {'is ' if now is not None else ''}{has}; "
-        "--resume takes the same options, --overwrite starts anew"
+        f"{asked} takes the same options{instead}"
     )
 
 

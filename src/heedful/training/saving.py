@@ -44,6 +44,10 @@ class Progress:
     running_right: int = 0
     stopped_early: bool = False
     processes: int = 1
+    warmup: int = 0
+    """Steps of warm-up, which a branch of this run shares."""
+    pinned: int = -1
+    """The step at which a schedule with a stable part begins to decay: from here a longer run can go on."""
 
 
 def save(run: Run, progress: Progress, weights: dict[str, Tensor], optimiser: dict[str, Any]) -> None:
@@ -60,7 +64,7 @@ def save(run: Run, progress: Progress, weights: dict[str, Tensor], optimiser: di
             ) from None
         write_json(new / "progress.json", plain(progress))
         seal(new)
-    last = steps(run)[-KEEP_LAST:]
+    last = {*steps(run)[-KEEP_LAST:], progress.pinned}
     keep = {*last, *(best_of(run, step) for step in last)}
     for step in steps(run):
         if step not in keep:

@@ -31,6 +31,14 @@ def wsd(progress: float) -> float:
     return min(1.0, (1.0 - progress) / DECAY_SHARE)
 
 
+def decay_begins(name: str, total: int, warmup: int) -> int:
+    """After how many steps a schedule with a stable part begins to fall; -1 where there is no such part.
+
+    Up to there a run is the same whatever its length.
+    """
+    return warmup + int((1 - DECAY_SHARE) * max(0, total - warmup)) if name == "wsd" else -1
+
+
 SCHEDULES: dict[str, Callable[[float], float]] = {
     "constant": constant,
     "linear": linear,

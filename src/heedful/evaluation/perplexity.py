@@ -1,0 +1,105 @@
+"""How well a language model predicts texts, in figures that say what they can be compared with.
+
+Perplexity depends on the vocabulary: fewer, longer tokens are harder to predict each, and every unknown word
+is easy. So the unknown rate and bits a character and a byte of the text stand beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.evaluation.intervals import Interval, perplexity_interval
+from heedful.evaluation.metrics import perplexity
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+GROUPS = 5000
+"""Texts, or groups of them where there are more, that the interval is drawn from."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the predicted tokens of each text stand for; texts of which a part is not read are left out."""
+
+    characters: Ints
+    bytes: Ints
+    whole: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All figures of one set of texts."""
+
+    perplexity: float
+    """exp(total loss / predicted tokens) over the corpus: long texts count more than short ones."""
+    loss: float
+    """A predicted token, in nats."""
+    tokens: int
+    texts: int
+    ci95: Interval | None
+    mean_sentence_perplexity: float
+    """The mean of each text's own perplexity: every text counts the same, and a hard one much."""
+    bits_per_character: float | None = None
+    bits_per_byte: float | None = None
+
+
+def figures(losses: npt.ArrayLike, tokens: npt.ArrayLike, sizes: Sizes | None = None) -> Figures:
+    """Figures from each text's summed loss and predicted tokens; texts without any are left out."""
+    sums, counts = np.asarray(losses, np.float64), np.asarray(tokens, np.int64)
+    used = counts > 0
+    if not used.any():
+        raise ValueError("perplexity of no tokens")
+    own, n = sums[used], counts[used]
+    total, many = float(own.sum()), int(n.sum())
+    with np.errstate(over="ignore"):
+        each = np.exp(own / n)
+    return Figures(
+        perplexity(total, many),
+        total / many,
+        many,
+        len(n),
+        interval(own, n),
+        float(each.mean()),
+        None if sizes is None else bits(sums, sizes.characters, used & sizes.whole),
+        None if sizes is None else bits(sums, sizes.bytes, used & sizes.whole),
+    )
+
+
+def bits(losses: Floats, units: Ints, wanted: npt.NDArray[np.bool_]) -> float | None:
+    """Bits a unit of text, over the texts that are read whole."""
+    n = int(units[wanted].sum())
+    return float(losses[wanted].sum() / (n * math.log(2))) if n else None
+
+
+def interval(losses: Floats, tokens: Ints) -> Interval | None:
+    """The 95 % interval of corpus perplexity; many texts are drawn in groups, which changes little."""
+    if len(losses) < 2:
+        return None
+    if len(losses) > GROUPS:
+        group = np.random.default_rng(len(losses)).permutation(len(losses)) % GROUPS
+        losses, tokens = np.bincount(group, losses), np.bincount(group, tokens).astype(np.int64)
+    return perplexity_interval(losses, tokens)
+
+
+def text_sizes(texts: Any, first_ids: Ints, whole: npt.NDArray[np.bool_], tokenizer: Any) -> Sizes:
+    """Count characters and bytes of texts, without those of a first token that nothing predicts.
+
+    `first_ids` is the id of each text's first token: where it is no special token, it stands for text that
+    the model was given and not asked for. An end of text is predicted and stands for no character, so that
+    bits a character tell the cost of the text and of knowing where it ends.
+    """
+    given: dict[int, tuple[int, int]] = {}
+    characters, sizes = np.zeros(len(first_ids), np.int64), np.zeros(len(first_ids), np.int64)
+    for place, text in enumerate(texts):
+        first = int(first_ids[place])
+        if first not in given:
+            piece = "" if first < 0 or first in tokenizer.special_ids else tokenizer.decode([first])
+            given[first] = len(piece), len(piece.encode())
+        characters[place] = max(0, len(text) - given[first][0])
+        sizes[place] = max(0, len(text.encode()) - given[first][1])
+    return Sizes(characters, sizes, whole)

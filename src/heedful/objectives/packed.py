@@ -1,0 +1,197 @@
+"""What language modelling objectives on plain text share: packed rows, and a loss for each text."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from heedful.data.batches import IGNORED
+from heedful.data.packing import PADDING, Packing, pack
+from heedful.errors import UserError
+from heedful.objectives.base import (
+    Evaluation,
+    Floats,
+    Inputs,
+    Ints,
+    Losses,
+    Objective,
+    evaluation_tokens,
+    in_length_order,
+)
+from heedful.objectives.vocabulary import labelled, token_losses, vocabulary_loss
+from heedful.text import Tokenizer
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts as ids in memory; `heedful.data.Tokens` are the same on disk."""
+
+    ids: npt.NDArray[np.integer]
+    offsets: Ints
+
+    @classmethod
+    def of(cls, texts: Sequence[Sequence[int]]) -> Texts:
+        """Put lists of ids one after the other."""
+        ends = np.cumsum([0, *map(len, texts)])
+        return cls(np.array([i for text in texts for i in text], np.int64), ends)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+class PackedText(Objective):
+    """Losses of tokens (sums), on documents side by side in rows; each row a training example.
+
+    `unsafe` says that the model's attention may see padding that stands behind a text.
+    """
+
+    metric = "perplexity"
+    lower_is_better = True
+    shift = 0
+    """How far ahead the token to predict stands."""
+
+    def __init__(
+        self,
+        texts: Mapping[str, Any],
+        tokenizer: Tokenizer,
+        *,
+        block: int,
+        together: bool = True,
+        unsafe: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.texts, self.tokenizer, self.block, self.unsafe = dict(texts), tokenizer, block, unsafe
+        self.seed = seed
+        self.weights = {self.name: 1.0}
+        self.pad_id = 0 if tokenizer.pad_id is None else tokenizer.pad_id
+        self.packings: dict[str, Packing] = {
+            name: pack(own.offsets, block, shift=self.shift, together=together)
+            for name, own in self.texts.items()
+        }
+        for name, packing in self.packings.items():
+            if not len(packing):
+                raise UserError(f"{name} has no text with a token to predict")
+
+    @property
+    def splits(self) -> Sequence[str]:
+        """The splits that there are."""
+        return list(self.texts)
+
+    def train_lengths(self) -> Ints:
+        """Tokens of each packed row."""
+        return self.packings["train"].lengths
+
+    @abstractmethod
+    def labels(self, split: str, ids: Ints, places: Ints, rows: Ints, step: int | None) -> tuple[Ints, Ints]:
+        """What is read and what is predicted [b, t], of rows whose tokens stand at `places`.
+
+        Random choices depend on the step; without one, on the split and the row alone.
+        """
+
+    @abstractmethod
+    def states(self, model: Any, inputs: Inputs) -> Tensor:
+        """The last states [b, t, d]."""
+
+    def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
+        """Packed rows of training text, in parts."""
+        arrays = self.arrays("train", examples, step)
+        return [
+            self.inputs({name: array[part] for name, array in arrays.items()})
+            for part in np.array_split(np.arange(len(examples)), parts)
+            if len(part)
+        ]
+
+    def arrays(self, split: str, rows: Ints, step: int | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Rows of a split: ids, labels, and the piece that each place belongs to."""
+        packing = self.packings[split]
+        places, pieces = packing.places(rows)
+        ids = np.asarray(self.texts[split].ids)[places].astype(np.int64)
+        real = pieces != PADDING
+        padded = not bool(real.all())
+        if padded:
+            ids = np.where(real, ids, self.pad_id)
+        ids, labels = self.labels(split, ids, places, rows, step)
+        if padded:
+            labels = np.where(real, labels, IGNORED)
+        found = {"ids": ids, "labels": labels, "pieces": pieces}
+        if packing.several(rows):
+            return found | {"segments": pieces}
+        if padded and self.sees_padding:
+            return found | {"mask": real}
+        return found
+
+    @property
+    def sees_padding(self) -> bool:
+        """Whether padding behind a text has to be hidden from it."""
+        return True
+
+    def inputs(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Inputs:
+        """Some rows as tensors."""
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items() if name != "pieces"}
+        counted = int((arrays["labels"] != IGNORED).sum())
+        real = int((arrays["pieces"] != PADDING).sum())
+        return Inputs(tensors, {self.name: counted}, len(arrays["ids"]), real)
+
+    def losses(self, model: Any, inputs: Inputs) -> Losses:
+        """Cross-entropy of what is predicted; logits are made nowhere else."""
+        states = self.states(model, inputs)
+        found = vocabulary_loss(model.head, *labelled(states, inputs.tensors["labels"]))
+        return Losses({self.name: found})
+
+    def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
+        """Perplexity of a split, or of some of its rows, with each text's loss."""
+        packing = self.packings[split]
+        rows = np.arange(len(packing)) if examples is None else examples
+        sums, counts = np.zeros(len(self.texts[split])), np.zeros(len(self.texts[split]), np.int64)
+        device = next(model.parameters()).device
+        was_training = model.training
+        model.eval()
+        with torch.inference_mode():
+            lengths = packing.lengths[rows]
+            for batch in in_length_order(lengths, evaluation_tokens(device), f"scoring {split}"):
+                arrays = self.arrays(split, rows[batch])
+                inputs = self.inputs(arrays).to(device)
+                states = self.states(model, inputs)
+                each = token_losses(model.head, *labelled(states, inputs.tensors["labels"]))  # type: ignore[arg-type]
+                documents = packing.documents[arrays["pieces"][arrays["labels"] != IGNORED]]
+                sums += np.bincount(documents, each.double().cpu().numpy(), len(sums))
+                counts += np.bincount(documents, minlength=len(sums))
+        model.train(was_training)
+        return language_score(sums, counts)
+
+    def value(self, loss: float, right: int, n: int) -> float:
+        """Perplexity while training."""
+        return perplexity(loss)
+
+    def content(self) -> str:
+        """Texts as ids, by the name of their cached form."""
+        return " ".join(tokens.folder.name for tokens in self.texts.values())
+
+    def facts(self) -> Mapping[str, Any]:
+        """Rows, and how full they are."""
+        train = self.packings["train"]
+        return {
+            "train_rows": len(train),
+            "train_texts": len(self.texts["train"]),
+            "filled": float(train.sizes.sum() / (len(train) * train.block)),
+        }
+
+
+def perplexity(loss: float) -> float:
+    """exp(loss), infinite where that is too large for a number."""
+    with np.errstate(over="ignore"):
+        return float(np.exp(loss))
+
+
+def language_score(sums: Floats, counts: Ints) -> Evaluation:
+    """Corpus perplexity exp(total loss / tokens), from each text's summed loss and tokens."""
+    n = int(counts.sum())
+    loss = float(sums.sum() / n) if n else float("nan")
+    return Evaluation("perplexity", perplexity(loss), loss, n, text_losses=sums, text_tokens=counts)

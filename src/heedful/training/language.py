@@ -1,0 +1,156 @@
+"""What a language model's losses say: figures of a split, of a file, of single sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from heedful.attention import MECHANISMS
+from heedful.data.corpus import Corpus, corpus_texts
+from heedful.errors import UserError
+from heedful.evaluation.perplexity import figures, text_sizes
+from heedful.models import LanguageModel
+from heedful.objectives import Causal, Evaluation
+from heedful.objectives.base import Floats, Ints
+from heedful.objectives.packed import PackedText, Texts, perplexity
+from heedful.objectives.vocabulary import token_losses
+from heedful.runs.schemas import Prediction, SentenceResult, SplitResult
+from heedful.text import Tokenizer
+
+MASKED_ROWS = 64
+"""Copies of a sentence, each with one token hidden, that are read together."""
+
+
+def unsafe(model: LanguageModel) -> bool:
+    """Whether the model's attention may look ahead, at padding too."""
+    return MECHANISMS[model.config.attention].unsafe
+
+
+def split_result(found: Evaluation, texts: Iterable[str], tokens: Any, job: PackedText | None) -> SplitResult:
+    """All figures of a split; bits a character are known where every token of a text is predicted in turn."""
+    assert found.text_losses is not None
+    assert found.text_tokens is not None
+    sizes = None
+    if isinstance(job, Causal):
+        lengths = np.diff(tokens.offsets)
+        firsts = np.full(len(lengths), -1, np.int64)
+        firsts[lengths > 0] = np.asarray(tokens.ids)[tokens.offsets[:-1][lengths > 0]]
+        whole = found.text_tokens == np.maximum(lengths - 1, 0)
+        sizes = text_sizes(texts, firsts, whole, job.tokenizer)
+    f = figures(found.text_losses, found.text_tokens, sizes)
+    return SplitResult(
+        metric=found.metric,
+        value=f.perplexity,
+        n=f.tokens,
+        ci95=f.ci95,
+        loss=f.loss,
+        texts=f.texts,
+        mean_sentence_perplexity=f.mean_sentence_perplexity,
+        bits_per_character=f.bits_per_character,
+        bits_per_byte=f.bits_per_byte,
+        unknown_rate=None if job is None else unknown_rate(tokens, job.tokenizer),
+    )
+
+
+def unknown_rate(tokens: Any, tokenizer: Tokenizer) -> float:
+    """The share of tokens that the vocabulary lacks, special tokens not counted."""
+    counts = np.bincount(np.asarray(tokens.ids), minlength=tokenizer.vocab_size)
+    unknown = 0 if tokenizer.unk_id is None else int(counts[tokenizer.unk_id])
+    ordinary = int(counts.sum() - counts[sorted(tokenizer.special_ids)].sum()) + unknown
+    return unknown / max(1, ordinary)
+
+
+def predictions(split: str, found: Evaluation, texts: Corpus) -> Iterable[Prediction]:
+    """One row a text: its loss, for comparisons text by text."""
+    assert found.text_losses is not None
+    assert found.text_tokens is not None
+    for i, text in enumerate(texts):
+        yield Prediction(
+            id=f"{split}-{i}",
+            label=None,
+            predicted="",
+            text=text,
+            loss=float(found.text_losses[i]),
+            tokens=int(found.text_tokens[i]),
+        )
+
+
+def read_sentences(given: Sequence[str]) -> list[str]:
+    """The sentences that were given: each by itself, or the lines of a file."""
+    found: list[str] = []
+    for text in given:
+        is_file = len(text) < 4096 and "\n" not in text and Path(text).expanduser().is_file()
+        found += corpus_texts(Path(text).expanduser()) if is_file else [text]
+    for text in found:
+        if not text.strip():
+            raise UserError("--sentences: a sentence is empty")
+    return found
+
+
+def score_sentences(
+    model: LanguageModel, tokenizer: Tokenizer, sentences: Sequence[str], block: int
+) -> tuple[SentenceResult, ...]:
+    """The loss and perplexity of each sentence: of a decoder token after token, of an encoder by hiding each.
+
+    Of an encoder it is the pseudo-perplexity of Salazar et al. 2020. What is longer than the model has room
+    for is read in parts.
+    """
+    encoded = [one.ids for one in tokenizer.encode_batch(list(sentences))]
+    if model.kind == "causal":
+        sums, counts = causal_losses(model, tokenizer, encoded, block)
+    elif model.kind == "masked":
+        sums, counts = hidden_losses(model, tokenizer, encoded, block)
+    else:
+        raise UserError("--sentences: an encoder-decoder predicts outputs from inputs, not single sentences")
+    results = []
+    for text, ids, total, n in zip(sentences, encoded, sums, counts, strict=True):
+        if not n:
+            raise UserError(f'--sentences: "{text}" has no token to predict after its first')
+        unknown = sum(i == tokenizer.unk_id for i in ids)
+        value = perplexity(total / n)
+        finite = value if np.isfinite(value) else None
+        results.append(SentenceResult(text, int(n), float(total / n), finite, unknown))
+    return tuple(results)
+
+
+def causal_losses(
+    model: LanguageModel, tokenizer: Tokenizer, encoded: Sequence[Sequence[int]], block: int
+) -> tuple[Floats, Ints]:
+    """Each sentence's summed loss and predicted tokens."""
+    if not any(len(ids) > 1 for ids in encoded):
+        return np.zeros(len(encoded)), np.zeros(len(encoded), np.int64)
+    together = bool(MECHANISMS[model.config.attention].segments)
+    objective = Causal(
+        {"given": Texts.of(encoded)}, tokenizer, block=block, together=together, unsafe=unsafe(model)
+    )
+    found = objective.evaluate(model, "given")
+    assert found.text_losses is not None
+    assert found.text_tokens is not None
+    return found.text_losses, found.text_tokens
+
+
+def hidden_losses(
+    model: LanguageModel, tokenizer: Tokenizer, encoded: Sequence[Sequence[int]], block: int
+) -> tuple[Floats, Ints]:
+    """Each sentence's summed loss of its tokens, each hidden alone."""
+    assert tokenizer.mask_id is not None
+    device = next(model.parameters()).device
+    sums, counts = np.zeros(len(encoded)), np.zeros(len(encoded), np.int64)
+    model.eval()
+    with torch.inference_mode():
+        for i, whole in enumerate(encoded):
+            for start in range(0, len(whole), block):
+                ids = torch.tensor(whole[start : start + block], device=device)
+                places = [p for p, own in enumerate(ids.tolist()) if own not in tokenizer.special_ids]
+                counts[i] += len(places)
+                for first in range(0, len(places), MASKED_ROWS):
+                    at = torch.tensor(places[first : first + MASKED_ROWS], device=device)
+                    rows = ids.expand(len(at), -1).clone()
+                    rows[torch.arange(len(at)), at] = tokenizer.mask_id
+                    states = model.body(rows)[torch.arange(len(at)), at]  # [n, d]
+                    sums[i] += float(token_losses(model.head, states, ids[at]).double().sum())
+    return sums, counts

@@ -1,0 +1,95 @@
+"""The model that pretraining begins with: a preset with other sizes, or what a checkpoint holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from heedful import checkpoints
+from heedful.errors import UserError, unknown
+from heedful.models import PRESETS, LanguageModel, TransformerConfig
+from heedful.text import Tokenizer
+from heedful.training.options import PretrainOptions
+
+HEADS = {
+    "causal": {"decoder": "causal"},
+    "masked": {"encoder": "masked"},
+    "span": {"decoder": "causal", "encoder_decoder": "text2text"},
+}
+"""The head that an objective needs on each kind of model."""
+IDS = ("vocab_size", "pad_id", "bos_id", "eos_id")
+"""What a model from nothing takes from its tokenizer."""
+
+
+def from_nothing(model: str) -> bool:
+    """Whether a model is a preset."""
+    return model in PRESETS and not Path(model).is_dir()
+
+
+def family_of(model: str) -> str | None:
+    """The family of a preset; None for what is gone on with."""
+    return PRESETS[model].config.family if from_nothing(model) else None
+
+
+def model_changes(options: PretrainOptions) -> dict[str, Any]:
+    """What `--model-options`, `--projections` and `--dropout` say, by the declared types."""
+    hints = get_type_hints(TransformerConfig)
+    if options.model_options and not from_nothing(options.model):
+        raise UserError(f"--model-options are for models from nothing; {options.model} is as its weights are")
+    found: dict[str, Any] = {}
+    for text in options.model_options:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise UserError(f'--model-options "{text}": is not option=value')
+        if name not in hints:
+            raise unknown("model option", name, hints)
+        if name in IDS or name in ("attention", "attention_options", "kind", "family"):
+            own = "--attention" if name.startswith("attention") else "the preset or the tokenizer"
+            raise UserError(f"--model-options {name}: {own} decides it")
+        found[name] = typed(hints[name], name, value)
+    if options.projections is not None:
+        found["projections"] = options.projections
+    if options.dropout is not None:
+        found["dropout"] = options.dropout
+    return found
+
+
+def typed(hint: Any, name: str, value: str) -> Any:
+    """A model option's value from the command line."""
+    kinds = {hint, *get_args(hint)}
+    if bool in kinds:
+        if value.lower() not in ("true", "false"):
+            raise UserError(f"--model-options {name}={value}: takes true or false")
+        return value.lower() == "true"
+    for kind in (int, float):
+        if kind in kinds:
+            try:
+                return kind(value)
+            except ValueError:
+                raise UserError(f"--model-options {name}={value}: takes {kind.__name__}") from None
+    return value
+
+
+def make_model(options: PretrainOptions, tokenizer: Tokenizer) -> LanguageModel:
+    """Build a preset with the tokenizer's vocabulary, or load what is gone on with."""
+    o, changes = options, model_changes(options)
+    if from_nothing(o.model):
+        preset = PRESETS[o.model].config
+        if "d_model" in changes or "n_heads" in changes:
+            changes.setdefault("d_head", 0)
+        if "d_model" in changes:
+            changes.setdefault("d_ff", preset.d_ff * changes["d_model"] // preset.d_model)
+        if o.block is not None:
+            changes.setdefault("max_len", max(preset.max_len, o.block))
+        changes |= {name: getattr(tokenizer, name) for name in IDS}
+        if preset.start_id is not None:
+            changes["start_id"] = tokenizer.pad_id
+        kind = preset.kind
+    else:
+        kind = checkpoints.load(o.model).config.kind
+    if kind not in HEADS[o.objective]:
+        able = " or ".join(k.replace("_", "-") for k in HEADS[o.objective])
+        raise UserError(f"--objective {o.objective} trains a {able}; {o.model} is of kind {kind}")
+    model = checkpoints.load(o.model, head=HEADS[o.objective][kind], attention=o.attention, **changes)
+    assert isinstance(model, LanguageModel)
+    return model
