@@ -5,6 +5,7 @@ Commands are registered by import path, so that `heedful --help` loads none of t
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -44,6 +45,7 @@ COMMANDS = {
     "study": ("heedful.cli.study:app", "Many runs, one answer: overfit, search, optimizers, ..."),
     "data": ("heedful.cli.data:app", "Look at a task's data, or make a world of data."),
     "lab": ("heedful.cli.lab:app", "Attention taken apart: claims, constructions, numbers, figures."),
+    "jobs": ("heedful.cli.jobs:app", "Batch jobs: what is queued, running, done, failed and why."),
     "demo": ("heedful.cli.demo:demo", "The main job from start to end on data made here."),
 }
 
@@ -89,9 +91,18 @@ def error_line(error: CycloptsError) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. Tests call this in-process."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if "HEEDFUL_JOB" in os.environ:
+        from heedful.launch.inside import Inside
+
+        return Inside.enter().watch(lambda: attempt(arguments))
+    return attempt(arguments)[0]
+
+
+def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
+    """Run one command: the exit status, and the mistake or the interruption that it was told of."""
     from cyclopts import CycloptsError
 
-    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         chosen = arguments[0] if arguments and not arguments[0].startswith("-") else None
         if chosen is not None and chosen not in COMMANDS:
@@ -99,19 +110,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         result = build(chosen)(arguments)
     except UserError as error:
         fail(str(error))
-        return error.status
+        return error.status, error
     except CycloptsError as error:
-        return fail(error_line(error))
-    except KeyboardInterrupt:
+        fail(error_line(error))
+        return STATUS_USER_ERROR, UserError(error_line(error))
+    except KeyboardInterrupt as error:
         fail("interrupted")
-        return STATUS_INTERRUPTED
+        return STATUS_INTERRUPTED, error
     except BrokenPipeError:
         sys.stderr.close()
-        return 0
-    return result if isinstance(result, int) else 0
+        return 0, None
+    return (result if isinstance(result, int) else 0), None
 
 
-def fail(message: str) -> int:
+def fail(message: str) -> None:
     """Print the one line of a person's mistake."""
     print(f"heedful: {message}", file=sys.stderr)
-    return STATUS_USER_ERROR

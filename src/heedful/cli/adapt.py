@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json, print_table
+from heedful.launch.options import HERE, Launch
 from heedful.training.options import AdaptOptions
 
 if TYPE_CHECKING:
@@ -25,8 +27,9 @@ def adapt(
     /,
     *,
     options: Annotated[AdaptOptions, Parameter(name="*")] = DEFAULTS,
+    launch: Launch = HERE,
     json: Json = False,
-) -> None:
+) -> int | None:
     """Adapt a model to a task; leaves scores, checks and the best model.
 
     Dev selects the best epoch; test is scored once, at the end. A run that is
@@ -37,6 +40,7 @@ def adapt(
       heedful adapt minilm world/reviews --method lora --epochs 3
       heedful adapt minilm reviews.csv --method head --lr 1e-3 --epochs 20
       heedful adapt minilm sst2 --lr 5e-5 --epochs 3 --out runs/sst2 --resume
+      heedful adapt minilm sst2 --on slurm --gpus 1 --time-min 60 --wait
 
     Parameters
     ----------
@@ -47,7 +51,18 @@ def adapt(
     json
         Print results.json.
     """
-    finish(replace(options, model=model, task=task), json=json)
+    options = replace(options, model=model, task=task)
+    if launch.elsewhere:
+        from heedful.cli.launching import send_run
+        from heedful.runs.directory import run_paths
+        from heedful.training.adapt import refuse_impossible
+
+        refuse_impossible(options)
+        stem = Path(task).stem if Path(task).exists() else task
+        names = run_paths("runs", stem, model, options.method, options.seed)
+        return send_run("adapt", (model, task), options, launch, names, json=json)
+    finish(options, json=json)
+    return None
 
 
 def finish(options: AdaptOptions, *, json: bool) -> None:

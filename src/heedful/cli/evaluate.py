@@ -6,9 +6,17 @@ from pathlib import Path
 from typing import Literal
 
 from heedful.cli.output import Json, console, print_json
+from heedful.launch.options import ONCE, Once
 
 
-def evaluate(run: Path, /, *, split: Literal["train", "dev", "test"] = "test", json: Json = False) -> None:
+def evaluate(
+    run: Path,
+    /,
+    *,
+    split: Literal["train", "dev", "test"] = "test",
+    launch: Once = ONCE,
+    json: Json = False,
+) -> int | None:
     """Score a run's best model on a split, with a 95 % interval and the baselines beside it.
 
     Task and options come from the run's config.toml; nothing is written. Test is for the one model that dev
@@ -20,6 +28,8 @@ def evaluate(run: Path, /, *, split: Literal["train", "dev", "test"] = "test", j
 
         heedful evaluate runs/sst2 --split dev --json
 
+        heedful evaluate runs/sst2 --on slurm --gpus 1 --wait
+
     Parameters
     ----------
     run
@@ -29,18 +39,27 @@ def evaluate(run: Path, /, *, split: Literal["train", "dev", "test"] = "test", j
     json
         Print one JSON object.
     """
-    from heedful.cli.adapt import show_splits
     from heedful.runs.directory import Run
+
+    opened = Run.open(run)
+    if launch.elsewhere:
+        from heedful.cli.launching import send
+        from heedful.launch.words import command_words
+
+        words = (*command_words(["evaluate"], [run]), f"--split={split}")
+        words += ("--json",) if json and launch.wait else ()
+        return send(words, launch, run / "jobs" / f"evaluate-{split}", json=json)
+    from heedful.cli.adapt import show_splits
     from heedful.runs.files import plain
     from heedful.training.evaluating import evaluate as score
 
     found = score(run, split)
-    opened = Run.open(run)
     before = opened.results().splits.get(split) if opened.finished else None
     recorded = before.value if before is not None else None
     if json:
         print_json({"run": str(run), "split": split, **plain(found), "recorded": recorded})
-        return
+        return None
     show_splits(f"{run}, best model", {split: found})
     if recorded is not None:
         console().print(f"recorded when the run ended: {recorded:.3f}", markup=False)
+    return None

@@ -1,6 +1,7 @@
 """A person's own defaults: `./heedful.toml`, then `heedful/heedful.toml` in the configuration home.
 
-A table a command (`[adapt]`), an option a key. Flags beat both files; a recipe (`heedful run`) reads neither.
+A table a command (`[adapt]`), an option a key; `[slurm]` is for every command that is given `--on slurm`.
+Flags beat both files; a recipe (`heedful run`) reads neither, nor does anything when HEEDFUL_TOML is `none`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from cyclopts.config import Dict
 
 NAME = "heedful.toml"
+SLURM = "slurm"
 
 
 def places() -> list[Path]:
     """Where defaults are looked for; the first that has an option wins."""
+    if os.environ.get("HEEDFUL_TOML") == "none":
+        return []
     home = os.environ.get("XDG_CONFIG_HOME")
     above = Path(home).expanduser() if home else Path.home() / ".config"
     return [Path(NAME), above / "heedful" / NAME]
@@ -38,11 +42,23 @@ def settings(commands: Iterable[str]) -> list[Dict]:
     return [Dict(tables(path, read_toml(path), names), source=str(path)) for path in found]
 
 
+def site_tables() -> list[tuple[Path, dict[str, Any]]]:
+    """The tables [slurm] of the files that have one; the first that has an option wins."""
+    from heedful.runs.toml import read_toml
+
+    read = [(path, read_toml(path).get(SLURM)) for path in places() if path.is_file()]
+    return [(path, table) for path, table in read if isinstance(table, dict)]
+
+
 def tables(path: Path, read: dict[str, Any], commands: list[str]) -> dict[str, Any]:
     """Refuse what is no command's table; keys may be written with underscores."""
     for name, table in read.items():
-        if name not in commands:
-            raise UserError(f"{path}: {unknown('table', name, commands)}")
+        if name not in (*commands, SLURM):
+            raise UserError(f"{path}: {unknown('table', name, [*commands, SLURM])}")
         if not isinstance(table, dict):
             raise UserError(f"{path}: {name} is no table; a command's defaults stand below [{name}]")
-    return {name: {k.replace("_", "-"): v for k, v in table.items()} for name, table in read.items()}
+    return {
+        name: {k.replace("_", "-"): v for k, v in table.items()}
+        for name, table in read.items()
+        if name != SLURM
+    }

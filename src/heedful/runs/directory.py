@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,7 +27,10 @@ from heedful.runs.toml import read_toml, write_toml
 CONFIG, RESULTS, CHECKS, ENVIRONMENT = "config.toml", "results.json", "checks.json", "env.json"
 METRICS, TIMING, LOG = "metrics.jsonl", "timing.jsonl", "log.txt"
 CHECKPOINTS, BEST = "checkpoints", "best"
-PREDICTIONS = re.compile(r"predictions_[\w-]+\.jsonl")
+JOB = "job.json"
+PREDICTIONS = re.compile(r"predictions_[\w-]+\.(jsonl|txt)")
+OF_JOBS = re.compile(r"jobs|submit\.sh|job\.json|(?:(?:out|log)(?:-\d+)?\.txt)|ended(?:-\d+)?\.json")
+"""What a batch job has in its folder (`heedful.launch`)."""
 
 T = TypeVar("T")
 
@@ -162,6 +166,18 @@ class Run:
         finally:
             temporary.unlink(missing_ok=True)
 
+    def write_answers(self, split: str, answers: Iterable[str]) -> None:
+        """Write the bare answers, one a line, in the order of the questions."""
+        path = self.path / f"predictions_{split}.txt"
+        temporary = beside(path)
+        try:
+            temporary.write_text("".join(f"{answer}\n" for answer in answers), encoding="utf-8", newline="\n")
+            temporary.replace(path)
+        except OSError as error:
+            raise write_error(path, error) from None
+        finally:
+            temporary.unlink(missing_ok=True)
+
     def predictions(self, split: str) -> list[Prediction]:
         """Read one row an example."""
         return self._rows(Prediction, f"predictions_{split}.jsonl")
@@ -185,22 +201,29 @@ def own(name: str) -> bool:
     """Tell whether a file or folder of this name belongs to a run."""
     files = {CONFIG, RESULTS, CHECKS, ENVIRONMENT, METRICS, TIMING, LOG, CHECKPOINTS, BEST, f".{BEST}.former"}
     temporary = name.startswith(".") and name.endswith(".tmp")
-    return name in files or temporary or PREDICTIONS.fullmatch(name) is not None
+    matches = PREDICTIONS.fullmatch(name) or OF_JOBS.fullmatch(name)
+    return name in files or temporary or matches is not None
 
 
 def new_run_path(root: str | Path, task: str, model: str, method: str, seed: int) -> Path:
     """Make the folder `ROOT/TASK-MODEL-METHOD-sSEED[-N]`, with the first N that is free."""
-    name = f"{slug(task)}-{slug(model)}-{slug(method)}-s{seed}"
-    count = 1
-    while True:
-        path = Path(root) / (name if count == 1 else f"{name}-{count}")
+    for path in run_paths(root, task, model, method, seed):
         try:
             path.mkdir(parents=True)
-            return path
+            break
         except FileExistsError:
-            count += 1
+            continue
         except OSError as error:
             raise write_error(path, error) from None
+    return path
+
+
+def run_paths(root: str | Path, task: str, model: str, method: str, seed: int) -> Iterator[Path]:
+    """The names a run's folder may have, the plainest first."""
+    name = f"{slug(task)}-{slug(model)}-{slug(method)}-s{seed}"
+    yield Path(root) / name
+    for count in itertools.count(2):
+        yield Path(root) / f"{name}-{count}"
 
 
 def slug(text: str) -> str:

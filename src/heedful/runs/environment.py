@@ -58,10 +58,15 @@ def versions() -> dict[str, str]:
 
 
 def usable_cores() -> int:
-    """Count the cores this process may use, which on a cluster are fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Count the cores this process may use, which on a cluster are fewer than the machine has.
+
+    Not every Slurm binds a job to the cores it was given.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    given = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("SLURM_CPUS_ON_NODE", "")
+    if "SLURM_JOB_ID" in os.environ and given.isdigit():
+        cores = max(1, min(cores, int(given)))
+    return cores
 
 
 def cpu_name() -> str:

@@ -165,7 +165,8 @@ class Loop:
             if asked:
                 raise StoppedError(
                     f"stopped by {asked.name} after step {p.step} of {self.total}; "
-                    "the same command with --resume continues"
+                    "the same command with --resume continues",
+                    asked,
                 )
 
     def examples_of(self, step: int) -> tuple[int, Ints]:

@@ -20,6 +20,11 @@ class StoppedError(UserError):
 
     status = STATUS_STOPPED
 
+    def __init__(self, message: str, by: signal.Signals | None = None) -> None:
+        super().__init__(message)
+        self.by = by
+        """The signal; SIGUSR1 is Slurm's before a job's time is over."""
+
 
 class Stopping:
     """Listens for signals. Between `patiently` steps the run stops at once; there is nothing to save."""
@@ -63,6 +68,6 @@ class Stopping:
             raise KeyboardInterrupt
         self.asked = name
         if not self.patient:
-            raise StoppedError(f"stopped by {name.name}; the same command with --resume continues")
+            raise StoppedError(f"stopped by {name.name}; the same command with --resume continues", name)
         # Not print: the signal may come in the middle of another one.
         os.write(2, f"heedful: {name.name}: writing a checkpoint, then stopping\n".encode())

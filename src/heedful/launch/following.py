@@ -1,0 +1,151 @@
+"""Following a job to its end: its progress as if it ran here, its output, its status."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from heedful.errors import one_line
+from heedful.launch import slurm
+from heedful.launch.jobs import PROGRESS, Job, look
+from heedful.launch.records import Submitted, log_file, out_file, read_ended
+from heedful.progress import Progress, progress
+from heedful.training.stopping import STATUS_STOPPED
+
+LOOK_SECONDS = 0.5
+ASK_SECONDS = 5.0
+"""A cluster's controller serves many: it is asked seldom; a job's own files say most of it."""
+
+
+class Display:
+    """A log's lines on stderr; its lines of progress are a bar where there is a terminal."""
+
+    def __init__(self) -> None:
+        self.shown: Progress | None = None
+        self.stack = ExitStack()
+
+    def line(self, text: str) -> None:
+        """Show one line."""
+        match = PROGRESS.fullmatch(text)
+        if match is None or not sys.stderr.isatty():
+            self.close()
+            print(one_line(text), file=sys.stderr)
+            return
+        label, total = one_line(match[1]), int(match[3].replace(",", "")) if match[3] else None
+        if self.shown is None or (self.shown.label, self.shown.total) != (label, total):
+            self.close()
+            self.shown = self.stack.enter_context(progress(label, total))
+        self.shown.advance(int(match[2].replace(",", "")) - self.shown.done, one_line(match[5] or ""))
+
+    def close(self) -> None:
+        """End the bar."""
+        self.stack.close()
+        self.shown = None
+
+
+class Tail:
+    """A log that grows; whole lines only."""
+
+    def __init__(self, path: Path, begin: int, prefix: str) -> None:
+        self.path, self.at, self.prefix, self.rest = path, begin, prefix, b""
+
+    def new(self) -> list[str]:
+        """The lines since the last time."""
+        try:
+            with self.path.open("rb") as file:
+                if file.seek(0, os.SEEK_END) < self.at:
+                    self.at = 0
+                file.seek(self.at)
+                read = file.read()
+        except OSError:
+            return []
+        self.at += len(read)
+        *lines, self.rest = (self.rest + read).split(b"\n")
+        return [self.prefix + line.decode(errors="replace") for line in lines]
+
+
+def follow(folder: Path, submitted: Submitted) -> Job:
+    """Show a job's log until it is over, then copy its output to stdout."""
+    display = Display()
+    tails = [
+        Tail(log_file(folder, task), submitted.log_bytes[task or 0], "" if task is None else f"{task}: ")
+        for task in submitted.tasks
+    ]
+    said, job, asked = "", None, 0.0
+    try:
+        while job is None or not job.over:
+            for log in tails:
+                for line in log.new():
+                    display.line(line)
+            if job is None or time.monotonic() - asked > ASK_SECONDS or all_ended(folder, submitted):
+                job, asked = ask(folder, submitted, job), time.monotonic()
+                now = summary(job)
+                if now != said and not job.over:
+                    display.close()
+                    print(f"heedful: job {job.job}: {now}", file=sys.stderr)
+                    said = now
+            time.sleep(LOOK_SECONDS)
+        for log in tails:
+            for line in log.new():
+                display.line(line)
+    except KeyboardInterrupt:
+        display.close()
+        print(
+            f"heedful: job {submitted.job} goes on; heedful jobs cancel {submitted.job} ends it",
+            file=sys.stderr,
+        )
+        raise
+    finally:
+        display.close()
+    for task in submitted.tasks:
+        copy_output(out_file(folder, task), submitted.out_bytes[task or 0])
+    return job
+
+
+def ask(folder: Path, submitted: Submitted, before: Job | None) -> Job:
+    """How the job is now; while Slurm does not answer, how it was."""
+    try:
+        known = [entry for entry in slurm.queue() if entry.job == submitted.job]
+    except slurm.SlurmError:
+        if before is None:
+            raise
+        return look(folder, submitted, []) if all_ended(folder, submitted) else before
+    return look(folder, submitted, known or slurm.accounting([submitted.job]))
+
+
+def all_ended(folder: Path, submitted: Submitted) -> bool:
+    """Whether every task has said how it ended; one that was stopped may begin again."""
+    notes = [read_ended(folder, task, submitted.job) for task in submitted.tasks]
+    return all(note is not None and note.status != STATUS_STOPPED for note in notes)
+
+
+def summary(job: Job) -> str:
+    """The states of a job's tasks in a few words."""
+    if len(job.tasks) == 1:
+        reason = job.tasks[0].reason
+        return job.state + (f" ({reason})" if reason else "")
+    states = [task.state for task in job.tasks]
+    return ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+
+
+def copy_output(path: Path, begin: int) -> None:
+    """What the command printed, where it would have printed it."""
+    if not path.is_file():
+        return
+    sys.stdout.flush()
+    with path.open(encoding="utf-8", errors="replace") as file:
+        file.seek(begin if begin <= path.stat().st_size else 0)
+        shutil.copyfileobj(file, sys.stdout)
+    sys.stdout.flush()
+
+
+def status(job: Job) -> int:
+    """The status to leave with: the first that is not 0."""
+    for task in job.tasks:
+        if task.state != "done":
+            return task.status or 1
+    return 0

@@ -1,0 +1,84 @@
+"""Inside a job: back into the queue before the time is over, and a word about the end for whoever looks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from heedful.errors import UserError, one_line
+from heedful.launch import slurm
+from heedful.launch.records import Ended, ended_file
+from heedful.runs.files import write_json
+
+
+class Inside:
+    """The batch job that this process is: `exec`ed by the script that `heedful.launch.script` makes."""
+
+    def __init__(self, folder: str, environment: dict[str, str]) -> None:
+        task = environment.get("SLURM_ARRAY_TASK_ID", "")
+        self.folder = Path(folder)
+        self.task = int(task) if task.isdigit() else None
+        self.job = environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID", "")
+        self.restarts = whole_number(environment.get("SLURM_RESTART_COUNT"))
+        self.max_requeues = whole_number(environment.get("HEEDFUL_MAX_REQUEUES"))
+
+    @classmethod
+    def enter(cls) -> Inside:
+        """Take the script's word for it; processes that this one starts are not the job."""
+        folder = os.environ.pop("HEEDFUL_JOB")
+        inside = cls(folder, dict(os.environ))
+        ended_file(inside.folder, inside.task).unlink(missing_ok=True)
+        return inside
+
+    @property
+    def number(self) -> str:
+        """How Slurm calls this job; in an array the job number alone would mean all of its tasks."""
+        return self.job if self.task is None else f"{self.job}_{self.task}"
+
+    def watch(self, work: Callable[[], tuple[int, BaseException | None]]) -> int:
+        """Do the work, and leave a word about how it ended; a stop before the time limit requeues the job."""
+        try:
+            status, error = work()
+        except BaseException as failure:
+            self.leave(1, f"{type(failure).__name__}: {failure}")
+            raise
+        if getattr(error, "by", None) is signal.SIGUSR1:
+            self.requeue(status, str(error))
+        else:
+            self.leave(status, str(error or ""))
+        return status
+
+    def requeue(self, status: int, message: str) -> None:
+        """Go back into the queue, if there is a time left to do so."""
+        if not self.job or self.restarts >= self.max_requeues:
+            said = f"no requeue left of {self.max_requeues}; {message}"
+            print(f"heedful: {said}", file=sys.stderr)
+            self.leave(status, said)
+            return
+        count = f"requeue {self.restarts + 1} of {self.max_requeues}"
+        print(f"heedful: job {self.number} goes back into the queue ({count})", file=sys.stderr, flush=True)
+        self.leave(status, message, requeued=True)  # before: Slurm ends this process at once
+        try:
+            slurm.requeue(self.number)
+        except UserError as error:
+            print(f"heedful: {error}", file=sys.stderr)
+            self.leave(status, f"{error}; {message}")
+
+    def leave(self, status: int, message: str, *, requeued: bool = False) -> None:
+        """Write how it ended. That a full disk prevents this changes nothing about the end."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        try:
+            write_json(
+                ended_file(self.folder, self.task), Ended(self.job, status, one_line(message), requeued, now)
+            )
+        except UserError as error:
+            print(f"heedful: {error}", file=sys.stderr)
+
+
+def whole_number(text: str | None) -> int:
+    """A number from the environment, 0 where there is none."""
+    return int(text) if text is not None and text.isdigit() else 0

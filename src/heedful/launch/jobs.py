@@ -1,0 +1,199 @@
+"""What became of jobs: from their folders first, from Slurm what those cannot know."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from heedful.errors import UserError, one_line
+from heedful.launch import slurm
+from heedful.launch.records import Ended, Submitted, log_file, read_ended, read_submitted
+from heedful.launch.script import SCRIPT
+from heedful.launch.slurm import Known
+from heedful.runs.directory import BEST, CHECKPOINTS, JOB, RESULTS
+from heedful.runs.studies import STUDY, StudyFolder
+from heedful.training.stopping import STATUS_STOPPED
+
+PLACES = ("runs", "studies")
+DEPTH = 5
+TAIL_BYTES = 16_384
+PROGRESS = re.compile(r"(.+): ([\d,]+)(?: of ([\d,]+))? after (\d+) s(?:, (.*))?")
+"""A line of `heedful.progress`."""
+STATES = ("running", "queued", "failed", "stopped", "cancelled", "done")
+"""What a job can be; of the tasks of an array, the first that applies to one is the job's."""
+WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED")
+WHY = {
+    "TIMEOUT": "the time limit was over",
+    "OUT_OF_MEMORY": "more memory than it was given; --mem-gb gives more",
+    "NODE_FAIL": "the node failed",
+    "BOOT_FAIL": "the node did not start",
+    "PREEMPTED": "another job had precedence",
+    "DEADLINE": "its deadline was over",
+}
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """One task of a job: its number in the array, or None."""
+
+    task: int | None
+    state: str
+    reason: str = ""
+    progress: str = ""
+    elapsed: str = ""
+    status: int | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job, its folder, and how its tasks are."""
+
+    job: str
+    folder: Path
+    submitted: Submitted
+    tasks: tuple[TaskState, ...]
+
+    @property
+    def state(self) -> str:
+        """One word for all tasks."""
+        return min((task.state for task in self.tasks), key=STATES.index)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing will come any more."""
+        return self.state not in ("queued", "running")
+
+
+def find_folders(roots: Iterable[Path]) -> list[Path]:
+    """The folders below that hold a job; checkpoints are not searched."""
+    found = []
+    for root in roots:
+        if not root.is_dir():
+            raise UserError(f"{root}: there is no such folder")
+        for here, names, files in os.walk(root):
+            depth = len(Path(here).relative_to(root).parts)
+            names[:] = sorted(n for n in names if n not in (CHECKPOINTS, BEST) and not n.startswith("."))
+            if depth >= DEPTH:
+                names.clear()
+            if JOB in files:
+                found.append(Path(here).absolute())
+    return list(dict.fromkeys(found))
+
+
+def find_jobs(roots: Sequence[Path]) -> tuple[list[Job], str | None]:
+    """All jobs below the folders, and without folders those in Slurm's queue too; why Slurm has no say."""
+    trouble, known = None, list[Known]()
+    try:
+        known = slurm.queue()
+    except UserError as error:
+        trouble = str(error)
+    folders = find_folders(roots or [path for path in map(Path, PLACES) if path.is_dir()])
+    if not roots:
+        scripts = [Path(entry.command) for entry in known if Path(entry.command).name == SCRIPT]
+        folders += [script.parent for script in scripts if (script.parent / JOB).is_file()]
+    submitted = {folder: read_submitted(folder) for folder in dict.fromkeys(folders)}
+    pairs = [(folder, one) for folder, one in submitted.items() if one is not None]
+    queued = {entry.job for entry in known}
+    if trouble is None:
+        known += slurm.accounting([one.job for _, one in pairs if one.job not in queued])
+    jobs = [look(folder, one, known) for folder, one in pairs]
+    return sorted(jobs, key=lambda job: job.submitted.submitted), trouble
+
+
+def look(folder: Path, submitted: Submitted, known: Sequence[Known]) -> Job:
+    """How a job is, from its folder and what Slurm knows."""
+    mine = {entry.task: detailed(entry) for entry in known if entry.job == submitted.job}
+    tasks = tuple(look_at_task(folder, submitted, task, mine.get(task)) for task in submitted.tasks)
+    return Job(submitted.job, folder, submitted, tasks)
+
+
+def detailed(entry: Known) -> Known:
+    """With the status of a job that failed, which squeue does not tell."""
+    if entry.active or entry.exit_status is not None or entry.state == "COMPLETED":
+        return entry
+    return replace(entry, exit_status=slurm.exit_status_of(entry))
+
+
+def look_at_task(folder: Path, submitted: Submitted, task: int | None, entry: Known | None) -> TaskState:
+    """How one task is."""
+    begin = submitted.log_bytes[task or 0] if len(submitted.log_bytes) > (task or 0) else 0
+    lines = tail(log_file(folder, task), begin)
+    ended = read_ended(folder, task, submitted.job)
+    finished = task is None and (folder / RESULTS).is_file()
+    state, reason = judge(entry, ended, finished, last_word(lines))
+    return TaskState(
+        task,
+        state,
+        reason,
+        last_progress(lines),
+        entry.elapsed if entry else "",
+        ended.status if ended else entry.exit_status if entry else None,
+    )
+
+
+def judge(entry: Known | None, ended: Ended | None, finished: bool, last: str) -> tuple[str, str]:
+    """State and reason of one task; `finished` says that a run's results are there."""
+    if entry is not None and entry.active and not cleaning_up(entry, ended):
+        if entry.state not in WAITING:
+            return "running", ""
+        if ended is not None and ended.requeued:
+            return "queued", f"requeued: {entry.reason or 'goes on soon'}"
+        return "queued", entry.reason
+    if entry is not None and entry.state == "CANCELLED":
+        return "cancelled", ended.message if ended else ""
+    if ended is not None and not ended.requeued:
+        if ended.status == 0:
+            return "done", ""
+        return "stopped" if ended.status == STATUS_STOPPED else "failed", ended.message
+    if entry is not None and entry.state == "COMPLETED":
+        return "done", ""
+    if entry is not None:
+        code = f"status {entry.exit_status}" if entry.exit_status else entry.state.lower().replace("_", " ")
+        return "failed", WHY.get(entry.state, f"{code}: {last}" if last else code)
+    if finished:
+        return "done", ""
+    return "failed", last or "it left no word, and Slurm does not know it any more"
+
+
+def cleaning_up(entry: Known, ended: Ended | None) -> bool:
+    """Whether a job has said its last word while Slurm still holds it; after a stop it may begin again."""
+    return entry.state not in WAITING and ended is not None and ended.status != STATUS_STOPPED
+
+
+def study_progress(folder: Path) -> str:
+    """How far a study is, in words; "" for a job that is none."""
+    if not (folder / STUDY).is_file():
+        return ""
+    outcomes = StudyFolder.open(folder).outcomes()
+    return f"{sum(outcome.over for outcome in outcomes)} of {len(outcomes)} runs"
+
+
+def tail(path: Path, begin: int) -> list[str]:
+    """The last lines of a log, not before `begin`; the first may be half."""
+    try:
+        with path.open("rb") as file:
+            length = file.seek(0, os.SEEK_END)
+            file.seek(max(begin if begin <= length else 0, length - TAIL_BYTES))
+            return file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def last_progress(lines: Sequence[str]) -> str:
+    """What the last line of progress says, as `training (steps) 12 of 96`."""
+    for line in reversed(lines):
+        if match := PROGRESS.fullmatch(line):
+            of = f" of {match[3]}" if match[3] else ""
+            return one_line(f"{match[1]} {match[2]}{of}" + (f", {match[5]}" if match[5] else ""))
+    return ""
+
+
+def last_word(lines: Sequence[str]) -> str:
+    """The last line that is no progress."""
+    for line in reversed(lines):
+        if line.strip() and not PROGRESS.fullmatch(line):
+            return one_line(line.strip()).removeprefix("heedful: ")
+    return ""

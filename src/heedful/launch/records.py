@@ -1,0 +1,78 @@
+"""What a job leaves in its folder: how it was submitted, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.errors import UserError
+from heedful.runs.directory import JOB
+from heedful.runs.files import read_json, write_json
+from heedful.runs.records import decode
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """job.json: a job that Slurm has taken."""
+
+    job: str
+    command: tuple[str, ...]
+    cwd: str
+    submitted: str
+    workers: int | None = None
+    out_bytes: tuple[int, ...] = (0,)
+    """How long the output was before, worker by worker: what a former job left there."""
+    log_bytes: tuple[int, ...] = (0,)
+
+    @property
+    def tasks(self) -> list[int | None]:
+        """The numbers of the array's tasks; of a job alone, None."""
+        return [None] if self.workers is None else list(range(self.workers))
+
+
+@dataclass(frozen=True)
+class Ended:
+    """ended.json: what the command itself said last."""
+
+    job: str
+    status: int
+    message: str = ""
+    requeued: bool = False
+    time: str = ""
+
+
+def write_submitted(folder: Path, submitted: Submitted) -> None:
+    """Remember a job."""
+    write_json(folder / JOB, submitted)
+
+
+def read_submitted(folder: Path) -> Submitted | None:
+    """The job of a folder; None when there is none."""
+    if not (folder / JOB).is_file():
+        return None
+    return decode(Submitted, read_json(folder / JOB), str(folder / JOB))
+
+
+def out_file(folder: Path, task: int | None) -> Path:
+    """What the command prints."""
+    return folder / ("out.txt" if task is None else f"out-{task}.txt")
+
+
+def log_file(folder: Path, task: int | None) -> Path:
+    """What the command and Slurm say beside that."""
+    return folder / ("log.txt" if task is None else f"log-{task}.txt")
+
+
+def ended_file(folder: Path, task: int | None) -> Path:
+    """How the command ended."""
+    return folder / ("ended.json" if task is None else f"ended-{task}.json")
+
+
+def read_ended(folder: Path, task: int | None, job: str) -> Ended | None:
+    """How the command of this job ended; None when it said nothing, or not this job did."""
+    path = ended_file(folder, task)
+    try:
+        ended = decode(Ended, read_json(path), str(path))
+    except UserError:
+        return None
+    return ended if ended.job == job else None

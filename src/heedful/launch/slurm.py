@@ -1,0 +1,233 @@
+"""Slurm's own commands, called and read: only their formats for programs, with separators no name has."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heedful.errors import UserError, shorten
+
+FIELD, RECORD = "\x1f", "\x1e"
+QUEUE_FORMAT = RECORD + FIELD.join(("%F", "%K", "%T", "%r", "%M", "%l", "%P", "%N", "%o"))
+PATIENCE_SECONDS = 60
+ACTIVE = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "REQUEUED", "RESIZING",
+          "REQUEUE_HOLD", "REQUEUE_FED", "SIGNALING", "STAGE_OUT", "STOPPED", "SPECIAL_EXIT")  # fmt: skip
+"""States of a job that is not over."""
+
+
+class NoSlurmError(UserError):
+    """Slurm's commands are not on this machine."""
+
+
+class SlurmError(UserError):
+    """Slurm was asked, and refused."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What Slurm knows of one job, or of one task of an array."""
+
+    job: str
+    task: int | None
+    state: str
+    reason: str = ""
+    elapsed: str = ""
+    limit: str = ""
+    partition: str = ""
+    nodes: str = ""
+    command: str = ""
+    exit_status: int | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether it may still run."""
+        return self.state in ACTIVE
+
+
+def call(words: Sequence[str], cwd: Path | None = None) -> str:
+    """What a command of Slurm's prints; its error, or its absence, in one line."""
+    try:
+        done = subprocess.run(
+            words,
+            cwd=cwd,
+            capture_output=True,
+            timeout=PATIENCE_SECONDS,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        if cwd is not None and not cwd.is_dir():
+            raise UserError(f"{cwd}: there is no such folder") from None
+        raise NoSlurmError(
+            f"there is no {words[0]} on this machine: Slurm is not installed here; "
+            "log in to a cluster's node that has it"
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise SlurmError(f"{words[0]}: Slurm does not answer within {PATIENCE_SECONDS} s") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
+        reasons = [re.sub(rf"^{re.escape(words[0])}: (?:error: |fatal: )?", "", s) for s in said.splitlines()]
+        raise SlurmError(f"{words[0]}: {'; '.join(reasons)}")
+    return os.fsdecode(done.stdout)
+
+
+def sbatch(script: str, folder: Path) -> str:
+    """Submit a script from its folder; the job's number."""
+    said = call(["sbatch", "--parsable", script], cwd=folder).strip()
+    number = said.splitlines()[-1].partition(";")[0] if said else ""
+    if not number.isdigit():
+        raise SlurmError(f'sbatch: printed "{shorten(said)}", not a job number')
+    return number
+
+
+def scancel(job: str) -> None:
+    """End a job."""
+    call(["scancel", job])
+
+
+def requeue(job: str) -> None:
+    """Put a running job back into the queue; Slurm ends its processes."""
+    call(["scontrol", "requeue", job])
+
+
+def queue() -> list[Known]:
+    """List this person's jobs that Slurm still has in mind: queued, running, and ended a few minutes ago."""
+    asked = ["squeue", f"--user={os.getuid()}", "--states=all", "--array", "--noheader"]
+    return parse_queue(call([*asked, f"--format={QUEUE_FORMAT}"]))
+
+
+def parse_queue(text: str) -> list[Known]:
+    """Read squeue's records; a name or path may hold line breaks."""
+    found = []
+    for record in text.split(RECORD)[1:]:
+        parts = record.removesuffix("\n").split(FIELD)
+        if len(parts) < 9:
+            raise SlurmError(f'squeue: printed "{shorten(record)}", which is not what was asked for')
+        job, task, state, reason, elapsed, limit, partition, nodes = parts[:8]
+        number = int(task) if task.isdigit() else None
+        reason = "" if reason in ("None", "(null)") else reason
+        command = FIELD.join(parts[8:])
+        found.append(Known(job, number, state, reason, elapsed, limit, partition, nodes, command))
+    return found
+
+
+def accounting(jobs: Sequence[str]) -> list[Known]:
+    """What the accounting says of jobs that the queue has forgotten; nothing where there is none."""
+    if not jobs:
+        return []
+    asked = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,ExitCode,Elapsed"]
+    try:
+        return parse_accounting(call([*asked, f"--jobs={','.join(jobs)}"]))
+    except (NoSlurmError, SlurmError):
+        return []
+
+
+def parse_accounting(text: str) -> list[Known]:
+    """Read sacct's lines; "CANCELLED by 1000" is CANCELLED."""
+    found = []
+    for line in text.splitlines():
+        parts = line.split("|")
+        job, _, task = parts[0].partition("_")
+        if len(parts) < 4 or not job.isdigit():
+            continue
+        code, _, sign = parts[2].partition(":")
+        status = exit_status(code, sign)
+        found.append(Known(job, int(task) if task.isdigit() else None, parts[1].split(" ")[0] or "UNKNOWN",
+                           elapsed=parts[3], exit_status=status))  # fmt: skip
+    return found
+
+
+def exit_status_of(entry: Known) -> int | None:
+    """The status of a job that ended a few minutes ago; None when Slurm does not know."""
+    job = entry.job if entry.task is None else f"{entry.job}_{entry.task}"
+    try:
+        said = call(["scontrol", "--oneliner", "show", "job", job])
+    except (NoSlurmError, SlurmError):
+        return None
+    code = re.search(r"\sExitCode=(\d+):(\d+)\s", said)
+    return exit_status(code[1], code[2]) if code else None
+
+
+def exit_status(code: str, sign: str) -> int | None:
+    """A shell's status from Slurm's CODE:SIGNAL."""
+    if not code.isdigit():
+        return None
+    return 128 + int(sign) if sign.isdigit() and int(sign) else int(code)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node and what is free on it now."""
+
+    name: str
+    state: str
+    partitions: str
+    cpus: int
+    cpus_free: int
+    memory_gb: float
+    memory_free_gb: float
+    gpus: int
+    gpus_free: int
+    gpu_types: str = ""
+    reason: str = ""
+
+    @property
+    def usable(self) -> bool:
+        """Whether jobs may begin on it."""
+        return self.state.rstrip("*").upper().split("+")[0] in ("IDLE", "MIXED", "ALLOCATED", "COMPLETING")
+
+
+def nodes() -> list[Node]:
+    """The cluster's nodes."""
+    return parse_nodes(call(["scontrol", "--details", "--oneliner", "show", "nodes"]))
+
+
+def parse_nodes(text: str) -> list[Node]:
+    """Read scontrol's lines of name=value."""
+    return [parse_node(line) for line in text.splitlines() if line.startswith("NodeName=")]
+
+
+def parse_node(line: str) -> Node:
+    """Read one node; of a name that comes twice (in a comment, say) the first counts."""
+    values: dict[str, str] = {}
+    for name, value in re.findall(r"(?:^|\s)([A-Za-z:/_]+)=(\S*)", line):
+        values.setdefault(name, "" if value in ("(null)", "N/A") else value)
+    reason = re.search(r"\sReason=(.*?)(?:\s\[[^\]]*\])?(?:\s+Comment=.*)?$", line)
+    cpus, memory = number(values, "CPUTot"), number(values, "RealMemory")
+    total, kinds = gpu_count(values.get("Gres", ""))
+    used, _ = gpu_count(values.get("GresUsed", ""))
+    node = Node(
+        name=values["NodeName"],
+        state=values.get("State", "").lower(),
+        partitions=values.get("Partitions", ""),
+        cpus=cpus,
+        cpus_free=cpus - number(values, "CPUAlloc"),
+        memory_gb=round(memory / 1024, 1),
+        memory_free_gb=round((memory - number(values, "AllocMem")) / 1024, 1),
+        gpus=total,
+        gpus_free=total - used,
+        gpu_types=kinds,
+        reason=reason[1].strip() if reason else "",
+    )
+    if node.usable and "drain" not in node.state:
+        return node
+    return Node(**{**vars(node), "cpus_free": 0, "memory_free_gb": 0.0, "gpus_free": 0})
+
+
+def number(values: Mapping[str, str], name: str) -> int:
+    """A whole number, 0 where there is none."""
+    return int(values[name]) if values.get(name, "").isdigit() else 0
+
+
+def gpu_count(gres: str) -> tuple[int, str]:
+    """Count the GPUs of gpu:a100:4(S:0-1),gpu:2 and name their types."""
+    total, kinds = 0, []
+    for kind, count in re.findall(r"(?:^|,)gpu(?::([A-Za-z0-9_.-]+))??:(\d+)(?![\w.-])", gres):
+        total += int(count)
+        if kind:
+            kinds.append(kind)
+    return total, ",".join(dict.fromkeys(kinds))

@@ -1,0 +1,98 @@
+"""Submitting a command as a batch job."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from heedful.errors import UserError
+from heedful.launch import slurm
+from heedful.launch.options import LaunchOptions, refuse_impossible
+from heedful.launch.records import (
+    Submitted,
+    ended_file,
+    log_file,
+    out_file,
+    read_submitted,
+    write_submitted,
+)
+from heedful.launch.script import SCRIPT, Batch, batch_script
+from heedful.runs.files import write_bytes, write_error
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job that is ready: its script, and where it goes."""
+
+    batch: Batch
+    script: str
+
+    @property
+    def folder(self) -> Path:
+        """The job's folder."""
+        return self.batch.folder
+
+
+def prepare(
+    words: tuple[str, ...],
+    options: LaunchOptions,
+    folder: Path,
+    workers: int | None = None,
+) -> Prepared:
+    """Check everything, and make the script; nothing is written."""
+    refuse_impossible(options)
+    whole = folder.expanduser().absolute()
+    if set(str(whole)) & set("%\\"):
+        raise UserError(
+            f"{folder}: Slurm reads % and \\ in a path in its own way; --out names another folder"
+        )
+    batch = Batch(words, whole, Path.cwd(), workers)
+    return Prepared(batch, batch_script(batch, options))
+
+
+def submit(prepared: Prepared) -> Submitted:
+    """Write the script into the job's folder and submit it from there."""
+    folder, batch = prepared.folder, prepared.batch
+    refuse_busy(folder)
+    made = not folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(folder, error) from None
+    script = write_bytes(folder / SCRIPT, os.fsencode(prepared.script))
+    tasks = [None] if batch.workers is None else list(range(batch.workers))
+    for task in tasks:
+        ended_file(folder, task).unlink(missing_ok=True)
+    out, log = ([size(path(folder, task)) for task in tasks] for path in (out_file, log_file))
+    try:
+        job = slurm.sbatch(SCRIPT, folder)
+    except BaseException:
+        script.unlink(missing_ok=True)
+        if made:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    submitted = Submitted(job, batch.words, str(batch.cwd), now, batch.workers, tuple(out), tuple(log))
+    write_submitted(folder, submitted)
+    return submitted
+
+
+def refuse_busy(folder: Path) -> None:
+    """A folder has one job at a time."""
+    former = read_submitted(folder)
+    if former is None:
+        return
+    if any(known.job == former.job and known.active for known in slurm.queue()):
+        raise UserError(
+            f"{folder}: job {former.job} is at it; heedful jobs shows it, "
+            f"heedful jobs cancel {former.job} ends it"
+        )
+
+
+def size(path: Path) -> int:
+    """A file's length, 0 when there is none."""
+    return path.stat().st_size if path.is_file() else 0
