@@ -7,6 +7,7 @@ from heedful.objectives.classify import Classify, ClassifyFeatures
 from heedful.objectives.joint import Joint
 from heedful.objectives.masked import Masked, MaskedText
 from heedful.objectives.mixed import Mixed
+from heedful.objectives.span import Corruption, Span
 from heedful.objectives.text2text import LabelWords, Text2Text, parse_words
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Causal",
     "Classify",
     "ClassifyFeatures",
+    "Corruption",
     "Evaluation",
     "Inputs",
     "Joint",
@@ -23,6 +25,7 @@ __all__ = [
     "MaskedText",
     "Mixed",
     "Objective",
+    "Span",
     "Text2Text",
     "parse_words",
 ]

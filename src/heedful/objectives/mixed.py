@@ -5,72 +5,66 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from torch import nn
 
-from heedful.data.random import stream
-from heedful.errors import UserError
+from heedful.data.batches import Batches
 from heedful.objectives.answer import Answer
 from heedful.objectives.base import Evaluation, Inputs, Ints, Losses, Objective
 
 
 class Mixed(Objective):
-    """A pretraining objective and questions with their answers, side by side in every step.
+    """A pretraining objective, and in every step some questions with their answers.
 
-    Facts read before any question was seen are stored where no question finds them; with questions about some
-    of the texts from the first step on, the answers about the others can be found (Allen-Zhu and Li 2023).
-    `share` is the questions' share of a step's tokens, about; the loss is the mean over the predicted tokens
-    of both. Which questions come is drawn for each step. Scores are the questions': exact match on dev, and
-    on train's own questions where training rows are watched.
+    Facts that were read before any question was seen may be stored where no question finds them; with
+    questions about some of the texts from the first step on, the model also finds the answers about others
+    (Allen-Zhu and Li 2023, "Physics of Language Models: Part 3.1"). The loss is the mean over the predicted
+    tokens of both. Scores are the text's.
     """
 
     name = "mixed"
-    metric = "exact_match"
     one_mean = True
 
-    def __init__(self, main: Objective, answer: Answer, *, share: float, seed: int = 0) -> None:
-        if not 0 < share < 1:
-            raise UserError(f"{share:g} of a step cannot be questions; the share is above 0 and below 1")
-        self.main, self.answer, self.share, self.seed = main, answer, share, seed
-        self.weights = {**main.weights, **answer.weights}
-        self.mean_tokens = float(answer.train_lengths().mean())
+    def __init__(self, text: Objective, answer: Answer, *, batch_size: int, seed: int = 0) -> None:
+        """`batch_size` questions a step."""
+        self.text, self.answer = text, answer
+        self.metric, self.lower_is_better = text.metric, text.lower_is_better  # type: ignore[misc]
+        self.weights = {**text.weights, **answer.weights}
+        self.batches = Batches(answer.train_lengths(), batch_size=batch_size, seed=seed, order="shuffled")
+        self.per_epoch = len(self.batches.plan(0))
 
     @property
     def splits(self) -> Sequence[str]:
-        """The splits with answers."""
-        return self.answer.splits
+        """Those of the text."""
+        return self.text.splits
 
     def train_lengths(self) -> Ints:
-        """Those of the texts that are read."""
-        return self.main.train_lengths()
+        """Those of the text."""
+        return self.text.train_lengths()
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """The texts of a step, and its questions as one part more."""
-        read = self.main.prepare(examples, step, parts)
-        tokens = sum(part.tokens for part in read) * self.share / (1 - self.share)
-        n = len(self.answer.rows)
-        wanted = min(n, max(1, round(tokens / self.mean_tokens)))
-        asked = stream(self.seed, "questions", step).choice(n, wanted, replace=False)
-        return [*read, *self.answer.prepare(asked, step, 1)]
+        """The text of a step, and its questions as one part more."""
+        epoch, at = divmod(step, self.per_epoch)
+        asked = self.batches.plan(epoch)[at]
+        return [*self.text.prepare(examples, step, parts), *self.answer.prepare(asked, step)]
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
-        """Of a part with texts, or of one with questions."""
-        found = (self.answer if self.answer.name in inputs.counts else self.main).losses(model, inputs)
-        return Losses(found.sums)
-
-    def value(self, loss: float, right: int, n: int) -> None:
-        """Nothing is scored while training: most of a step is no question."""
+        """Of a part with text, or of one with questions; only the text's right tokens count as right."""
+        if self.answer.name in inputs.counts:
+            return Losses(self.answer.losses(model, inputs).sums)
+        return self.text.losses(model, inputs)
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
-        """The questions of a split; for some training texts, as many training questions."""
-        if examples is not None:
-            examples = np.unique(np.asarray(examples) % len(self.answer.rows))
-        return self.answer.evaluate(model, split, examples)
+        """The text's."""
+        return self.text.evaluate(model, split, examples)
+
+    def value(self, loss: float, right: int, n: int) -> float | None:
+        """The text's."""
+        return self.text.value(loss, right, n)
 
     def content(self) -> str:
-        """Texts and questions."""
-        return f"{self.main.content()} {self.answer.content()}"
+        """Text and questions."""
+        return f"{self.text.content()} {self.answer.content()}"
 
     def facts(self) -> Mapping[str, Any]:
         """Of both."""
-        return {**self.answer.facts(), **self.main.facts()}
+        return {**self.text.facts(), "questions": len(self.answer.rows)}

@@ -1,0 +1,244 @@
+"""Span corruption: part of a text is hidden, and the model writes it, knowing the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.data import Tokens
+from heedful.data.batches import IGNORED
+from heedful.data.corruption import Rows, Salient, long_enough, single_span, t5_spans, windows
+from heedful.data.corruption.spans import SHORTEST, SHORTEST_T5, SMALLEST_BLOCK
+from heedful.data.random import stream
+from heedful.errors import UserError, unknown
+from heedful.objectives.base import (
+    Evaluation,
+    Inputs,
+    Ints,
+    Losses,
+    Objective,
+    evaluation_tokens,
+    in_length_order,
+)
+from heedful.objectives.packed import language_score, perplexity
+from heedful.objectives.vocabulary import labelled, token_losses, vocabulary_loss
+from heedful.text import Tokenizer
+
+Form = Literal["line", "window"]
+Counted = Literal["all", "span"]
+FORMS: tuple[Form, ...] = ("line", "window")
+PART_TOKENS = 1024
+"""Tokens that are computed together: rows of one length, and they stay in a CPU's cache."""
+CHUNK = 256
+"""Documents that are corrupted together for scoring."""
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """What is hidden of a document, and how the row is written.
+
+    `line`, for a decoder, is `prefix MASK suffix MASK span MASK` of a text cut at random (`single_span`);
+    for an encoder-decoder it is T5's spans behind sentinels. `window` is `title left MASK right MASK span
+    MASK` with a few tokens around one salient span. `counted` says where a decoder's line has loss: on every
+    token or on the span; a window always has it on the span.
+    """
+
+    form: Form = "line"
+    counted: Counted = "all"
+    block: int = 128
+    left: int = 5
+    """Of a window: the most tokens that stay before the span."""
+    right: int = 3
+    """And after it."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        if self.form not in FORMS:
+            raise unknown("form of span corruption", self.form, FORMS)
+        if self.block < SMALLEST_BLOCK:
+            raise UserError(f"--block {self.block}: span corruption needs at least {SMALLEST_BLOCK} tokens")
+        if self.left < 0 or self.right < 0:
+            raise UserError("a window cannot have fewer than 0 tokens beside its span")
+
+
+class Span(Objective):
+    """Cross-entropy of hidden spans (sums over tokens), hidden anew at each step; scored by perplexity.
+
+    For scoring, always the same spans are hidden, and the span's tokens alone count, also where training
+    has loss on all. Texts are encoded without special tokens; those too short to hide something in, such as
+    an empty last line, are skipped. `salient`, for each split, makes the spans names, dates and numbers.
+    `whole` says that the model is an encoder-decoder, `unsafe` that its attention may see the padding behind
+    a text.
+    """
+
+    name = "span"
+    metric = "perplexity"
+    lower_is_better = True
+
+    def __init__(
+        self,
+        texts: Mapping[str, Tokens],
+        tokenizer: Tokenizer,
+        *,
+        corruption: Corruption | None = None,
+        whole: bool = False,
+        unsafe: bool = False,
+        salient: Mapping[str, Salient] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.texts, self.tokenizer, self.seed = dict(texts), tokenizer, seed
+        self.whole, self.unsafe = whole, unsafe
+        self.corruption = how = corruption or Corruption()
+        self.weights = {self.name: 1.0}
+        self.pad_id = 0 if tokenizer.pad_id is None else tokenizer.pad_id
+        if whole and how.form == "window":
+            raise UserError("windows are for decoders; an encoder-decoder takes the form line")
+        if whole and (len(tokenizer.sentinel_ids) < 2 or tokenizer.eos_id is None):
+            raise UserError("this tokenizer lacks sentinels or an end of text; T5's spans need both")
+        if not whole and tokenizer.mask_id is None:
+            raise UserError("this tokenizer has no mask token; span corruption needs one")
+        if how.form == "window" and salient is None:
+            raise UserError("windows stand around salient spans, which were not looked for")
+        self.salient = {name: own.within(how.block) for name, own in (salient or {}).items()}
+        self.rows = {name: self.usable(name) for name in self.texts}
+        for name, rows in self.rows.items():
+            if not len(rows):
+                raise UserError(f"{name} has no text that is long enough to hide a span in")
+
+    def usable(self, split: str) -> Ints:
+        """The documents in which something can be hidden."""
+        lengths = self.texts[split].lengths
+        if self.corruption.form == "window":
+            return np.flatnonzero(lengths > self.salient[split].titles)
+        return np.flatnonzero(long_enough(lengths, SHORTEST_T5 if self.whole else SHORTEST))
+
+    @property
+    def splits(self) -> Sequence[str]:
+        """The splits that there are."""
+        return list(self.texts)
+
+    def train_lengths(self) -> Ints:
+        """Tokens of each document, as far as rows take them in; windows are cut anew at each step."""
+        lengths = self.texts["train"].lengths[self.rows["train"]]
+        if self.corruption.form == "window":
+            return np.full_like(lengths, self.corruption.block)
+        return np.minimum(lengths, self.corruption.block)
+
+    def corrupted(
+        self, split: str, documents: Ints, generator: np.random.Generator, counted: Counted
+    ) -> Rows:
+        """Hide something of each document."""
+        how, tokens = self.corruption, self.texts[split]
+        if how.form == "window":
+            assert self.tokenizer.mask_id is not None
+            return windows(
+                tokens.ids,
+                tokens.offsets,
+                documents,
+                self.salient[split],
+                block=how.block,
+                mask_id=self.tokenizer.mask_id,
+                pad_id=self.pad_id,
+                generator=generator,
+                left=how.left,
+                right=how.right,
+            )
+        limit = how.block if self.whole else how.block * 7 // 8
+        texts = [tokens[int(i)][:limit] for i in documents]
+        salient = [self.salient[split].of(int(i)) for i in documents] if self.salient else None
+        if self.whole:
+            assert self.tokenizer.eos_id is not None
+            ids, targets = t5_spans(
+                texts,
+                sentinel_ids=self.tokenizer.sentinel_ids,
+                eos_id=self.tokenizer.eos_id,
+                pad_id=self.pad_id,
+                generator=generator,
+                salient=salient,
+            )
+            return Rows(ids, targets, (ids != self.pad_id).sum(1))
+        assert self.tokenizer.mask_id is not None
+        ids, targets = single_span(
+            texts,
+            block=how.block,
+            mask_id=self.tokenizer.mask_id,
+            pad_id=self.pad_id,
+            generator=generator,
+            loss=counted,
+            salient=salient,
+        )
+        return Rows(ids, targets, (targets != IGNORED).cumsum(1).argmax(1) + 1)
+
+    def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
+        """Corrupted training documents, in at least so many parts: rows of about one length together."""
+        documents = self.rows["train"][examples]
+        rows = self.corrupted("train", documents, stream(self.seed, "spans", step), self.corruption.counted)
+        order = np.argsort(rows.lengths, kind="stable")
+        parts = max(parts, min(len(order), int(rows.lengths.sum()) // PART_TOKENS))
+        return [self.inputs(rows, part) for part in np.array_split(order, parts) if len(part)]
+
+    def inputs(self, rows: Rows, part: Ints) -> Inputs:
+        """Some rows as tensors, cut to the longest of them."""
+        ids = rows.ids[part, : int(rows.lengths[part].max())]
+        targets = rows.targets[part]
+        counted = targets != IGNORED
+        tensors = {"ids": torch.from_numpy(ids)}
+        if self.whole or self.unsafe:
+            tensors["mask"] = torch.from_numpy(np.arange(ids.shape[1]) < rows.lengths[part, None])
+        targets = targets[:, : int(counted.sum(1).max()) if self.whole else ids.shape[1]]
+        tensors["targets"] = torch.from_numpy(np.ascontiguousarray(targets))
+        return Inputs(tensors, {self.name: int(counted.sum())}, len(part), int(rows.lengths[part].sum()))
+
+    def states(self, model: Any, inputs: Inputs) -> Tensor:
+        """The states [b, t, d] that the targets are predicted from."""
+        t, body = inputs.tensors, model.body
+        more = {"decoder_input_ids": body.shift(t["targets"])} if self.whole else {}
+        found: Tensor = body(t["ids"], t.get("mask"), **more)
+        return found
+
+    def losses(self, model: Any, inputs: Inputs) -> Losses:
+        """Cross-entropy of what is predicted; logits are made nowhere else."""
+        states = self.states(model, inputs)
+        return Losses({self.name: vocabulary_loss(model.head, *labelled(states, inputs.tensors["targets"]))})
+
+    def evaluate(self, model: Any, split: str, examples: Ints | None = None) -> Evaluation:
+        """Perplexity of the spans of a split, or of some of its documents, with each text's loss."""
+        own = np.arange(len(self.rows[split])) if examples is None else examples
+        sums = np.zeros(len(self.texts[split]))
+        counts = np.zeros(len(self.texts[split]), np.int64)
+        device = next(model.parameters()).device
+        was_training = model.training
+        model.eval()
+        with torch.inference_mode():
+            for chunk in np.unique(own // CHUNK):
+                documents = self.rows[split][chunk * CHUNK : (chunk + 1) * CHUNK]
+                rows = self.corrupted(split, documents, stream(self.seed, f"spans {split}", chunk), "span")
+                wanted = own[own // CHUNK == chunk] - chunk * CHUNK
+                for batch in in_length_order(rows.lengths[wanted], evaluation_tokens(device)):
+                    part = wanted[batch]
+                    inputs = self.inputs(rows, part).to(device)
+                    targets = inputs.tensors["targets"]
+                    each = token_losses(model.head, *labelled(self.states(model, inputs), targets))
+                    row = (targets != IGNORED).nonzero()[:, 0].cpu().numpy()
+                    sums += np.bincount(documents[part][row], each.double().cpu().numpy(), len(sums))
+                    counts += np.bincount(documents[part][row], minlength=len(sums))
+        model.train(was_training)
+        return language_score(sums, counts)
+
+    def value(self, loss: float, right: int, n: int) -> float:
+        """Perplexity while training."""
+        return perplexity(loss)
+
+    def content(self) -> str:
+        """Texts as ids, by the name of their cached form."""
+        return " ".join(tokens.folder.name for tokens in self.texts.values())
+
+    def facts(self) -> Mapping[str, Any]:
+        """Documents, and how many are too short to hide something in."""
+        n = len(self.rows["train"])
+        return {"train_rows": n, "train_texts": len(self.texts["train"]), "form": self.corruption.form}
