@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heedful.training.configuration import adapt as adapt
+    from heedful.training.configuration import pretrain as pretrain
     from heedful.training.loading import load_run as load
 
 __version__ = "0.1.0"
@@ -34,10 +35,14 @@ SUBPACKAGES = (
 )
 """Reachable as attributes without importing them by name: `heedful.models.load("minilm")`."""
 
-PUBLIC = {"adapt": ("training.configuration", "adapt"), "load": ("training.loading", "load_run")}
+PUBLIC = {
+    "adapt": ("training.configuration", "adapt"),
+    "load": ("training.loading", "load_run"),
+    "pretrain": ("training.configuration", "pretrain"),
+}
 """Functions, and where they are."""
 
-__all__ = ["PUBLIC", "SUBPACKAGES", "__version__", "adapt", "load"]
+__all__ = ["PUBLIC", "SUBPACKAGES", "__version__", "adapt", "load", "pretrain"]
 
 
 def __getattr__(name: str) -> Any:

@@ -48,12 +48,18 @@ def run(
     json
         Print results.json.
     """
-    from heedful.cli.adapt import finish
+    from heedful.cli import adapt, pretrain
     from heedful.training.configuration import read_configuration
+    from heedful.training.options import AdaptOptions
 
     options = read_configuration(file, set)
-    if out is not None:
-        options = replace(options, out=out)
-    finish(
-        replace(options, resume=options.resume or resume, overwrite=options.overwrite or overwrite), json=json
+    options = replace(
+        options,
+        out=options.out if out is None else out,
+        resume=options.resume or resume,
+        overwrite=options.overwrite or overwrite,
     )
+    if isinstance(options, AdaptOptions):
+        adapt.finish(options, json=json)
+    else:
+        pretrain.finish(options, json=json)

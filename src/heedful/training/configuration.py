@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
@@ -17,17 +17,36 @@ from heedful.errors import UserError, shorten, unknown
 from heedful.runs.directory import CONFIG
 from heedful.runs.records import convert
 from heedful.runs.toml import read_toml
-from heedful.training.options import AdaptOptions
+from heedful.training.options import AdaptOptions, PretrainOptions
 
 if TYPE_CHECKING:
-    from heedful.training.adapt import Finished
+    from heedful.training.running import Finished
 
-O = TypeVar("O", bound=AdaptOptions)  # noqa: E741
-RUNNABLE = {"adapt": AdaptOptions}
+Options = AdaptOptions | PretrainOptions
+O = TypeVar("O", AdaptOptions, PretrainOptions)  # noqa: E741
+RUNNABLE: dict[str, type[Options]] = {"adapt": AdaptOptions, "pretrain": PretrainOptions}
 """The commands that a file can hold, each with its options."""
+DATA = {AdaptOptions: "task", PretrainOptions: "corpus"}
+"""What stands beside the model."""
 
 
-def read_configuration(path: str | Path, changes: Iterable[str] = ()) -> AdaptOptions:
+def read_adapt(path: str | Path) -> AdaptOptions:
+    """The options in the config.toml of a run of `heedful adapt`."""
+    options = read_configuration(path)
+    if not isinstance(options, AdaptOptions):
+        raise UserError(f"{path}: is a run of pretrain; a run of adapt is wanted")
+    return options
+
+
+def read_pretrain(path: str | Path) -> PretrainOptions:
+    """The options in the config.toml of a run of `heedful pretrain`."""
+    options = read_configuration(path)
+    if not isinstance(options, PretrainOptions):
+        raise UserError(f"{path}: is a run of adapt; a run of pretrain is wanted")
+    return options
+
+
+def read_configuration(path: str | Path, changes: Iterable[str] = ()) -> Options:
     """The options in a recipe or a run's config.toml (or the run's folder); `changes` are `key=value`."""
     file = Path(path).expanduser()
     file = file / CONFIG if file.is_dir() else file
@@ -45,13 +64,13 @@ def read_configuration(path: str | Path, changes: Iterable[str] = ()) -> AdaptOp
     kind = RUNNABLE[command]
     values = checked(kind, table, str(file)) | changed(kind, changes)
     options = kind(**values)
-    for name in ("model", "task"):
+    for name in ("model", DATA[kind]):
         if not getattr(options, name):
             raise UserError(f"{file}: [{command}] has no {name}; {name} = ... or --set {name}=... names it")
     return options
 
 
-def checked(kind: type[O], table: Mapping[str, Any], where: str) -> dict[str, Any]:
+def checked(kind: type[Options], table: Mapping[str, Any], where: str) -> dict[str, Any]:
     """A table's values under the options' names, each of its option's type."""
     hints = get_type_hints(kind)
     values = {}
@@ -74,7 +93,7 @@ def typed(hint: Any, value: Any, place: str) -> Any:
     return convert(hint, value, place)
 
 
-def changed(kind: type[O], changes: Iterable[str]) -> dict[str, Any]:
+def changed(kind: type[Options], changes: Iterable[str]) -> dict[str, Any]:
     """What `--set key=value` says: text as it stands, everything else as TOML; `none` is the default."""
     hints = get_type_hints(kind)
     values = {}
@@ -130,29 +149,56 @@ def adapt(model: str | Path, task: str | Path, **options: Any) -> Finished:
         print(done.results.splits["test"].value)
         heedful.load(done.folder).predict(["What a lovely place."])
     """
-    method_options = options.get("method_options")
-    if isinstance(method_options, Mapping):
-        options["method_options"] = [f"{name}={value}" for name, value in method_options.items()]
-    given = {"model": str(model), "task": str(task), **options}
-    made = AdaptOptions(**checked(AdaptOptions, given, "heedful.adapt"))
     from heedful.training.adapt import adapt as work
 
-    return work(made)
+    return work(given(AdaptOptions, model, task, options, "heedful.adapt"))
 
 
-def signature() -> inspect.Signature:
+def pretrain(model: str | Path, corpus: str | Path, **options: Any) -> Finished:
+    """Train a language model on text, and leave a run directory with its figures, checks and best model.
+
+    The options are those of `heedful pretrain`, with the same defaults; `model_options` may be a dictionary.
+    What is given back has the `folder` of the run, its `results` and its `checks`.
+
+        done = heedful.pretrain("char-gpt", "notes.txt", tokenizer="char", model_options={"n_layers": 2})
+        print(done.results.splits["dev"].bits_per_character)
+    """
+    from heedful.training.pretrain import pretrain as work
+
+    return work(given(PretrainOptions, model, corpus, options, "heedful.pretrain"))
+
+
+def given(kind: type[O], model: str | Path, data: str | Path, options: Mapping[str, Any], where: str) -> O:
+    """Options from Python's keywords; options of a method or a model may come as a dictionary."""
+    plain = {
+        name: [f"{k}={v}" for k, v in value.items()]
+        if name in ("method_options", "model_options") and isinstance(value, Mapping)
+        else value
+        for name, value in options.items()
+    }
+    values = {"model": str(model), DATA[kind]: str(data), **plain}
+    return kind(**checked(kind, values, where))
+
+
+def signature(kind: type[Options]) -> inspect.Signature:
     """What `help(heedful.adapt)` shows: every option with its default."""
-    hints = get_type_hints(AdaptOptions)
+    hints, names = get_type_hints(kind), ("model", DATA[kind])
     first = [
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str | Path)
-        for name in ("model", "task")
+        for name in names
     ]
     rest = [
         inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=hints[f.name])
-        for f in fields(AdaptOptions)
-        if f.name not in ("model", "task")
+        for f in fields(kind)
+        if f.name not in names
     ]
     return inspect.Signature([*first, *rest], return_annotation="Finished")
 
 
-adapt.__signature__ = signature()  # type: ignore[attr-defined]
+def sign(function: Callable[..., Finished], kind: type[Options]) -> None:
+    """Let a function show its options."""
+    function.__signature__ = signature(kind)  # type: ignore[attr-defined]
+
+
+sign(adapt, AdaptOptions)
+sign(pretrain, PretrainOptions)
