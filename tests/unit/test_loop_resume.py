@@ -117,14 +117,15 @@ def test_a_resumed_run_has_the_same_bits(
     assert traces(tmp_path / "stopped") == traces(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("moment", ["save_best", "predictions", "examine", "write_results"])
+@pytest.mark.parametrize("moment", ["save_best", "write", "examine", "write_results"])
 def test_a_death_after_training_loses_nothing(
     moment: str, base: AdaptOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from heedful.training import adapt as module
 
     options = replace(base, method="lora", epochs=1, out=tmp_path / "run", resume=True)
-    place: Any = {"examine": module, "write_results": Run}.get(moment, module.Job)
+    places = {"examine": module, "write": module.LabelScores, "write_results": Run}
+    place: Any = places.get(moment, module.Job)
     right = getattr(place, moment)
 
     def dying(*args: Any) -> Any:

@@ -101,6 +101,20 @@ def load(
     return model
 
 
+def kind_of(name: str | Path) -> str:
+    """The kind of model that a name stands for, from its configuration alone where that is enough."""
+    name = str(name)
+    if name in PRESETS and not Path(name).is_dir():
+        return PRESETS[name].config.kind
+    folder = find_folder(name, LEGACY_PATTERNS, PRESETS)
+    theirs = read_json(folder / "config.json")
+    if theirs.get("model_type") == OWN and isinstance(theirs.get("heedful"), dict):
+        return TransformerConfig.from_dict(theirs["heedful"]).kind
+    if theirs.get("model_type") not in FAMILIES and hub.knows(theirs.get("model_type")):
+        return load(name).config.kind
+    return find_family(theirs, folder).read_config(theirs, str(folder / "config.json")).kind
+
+
 def find_family(theirs: Mapping[str, Any], folder: Path) -> Family:
     """The family a config.json names."""
     model_type = theirs.get("model_type")

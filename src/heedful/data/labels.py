@@ -152,7 +152,8 @@ def refuse_regression(path: Path, unit: str, labels: Labels) -> None:
         name = next(reversed(labels.ids))
         raise UserError(
             f'{path} {unit} {labels.line(name)}: "{shorten(name, 30)}" is one of {classes:,} different '
-            f"labels in {rows:,} rows; classes are few and recur: is it the right column (--label-column)?"
+            f"labels in {rows:,} rows; classes are few and recur: is it the right column (--label-column)? "
+            f"for free answers there is --objective answer"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -60,15 +60,17 @@ def load_task(
     label_column: str | None = None,
     split: str = "hash",
     seed: int = 0,
+    kind: Kind | None = None,
 ) -> Task:
     """Load a task by name (`boolq`, `sst2`, `yelp`, `birthplaces`, `world/...`), folder or file.
 
     Rows are split by a hash of their content and `seed` where the files do not say; `split="first"` splits by
     their order. Columns are found by name or content unless they are named; those of a file without a header
-    are called 1, 2, 3, ...
+    are called 1, 2, 3, ... With `kind="text2text"` the label column holds free answers instead of classes.
     """
     mode = read_mode(split)
     place, rules = find_task(name_or_path, data_dir)
+    rules = replace(rules, kind=kind or rules.kind)
     wanted = Wanted(
         text_column or rules.columns.text,
         pair_column or rules.columns.pair,

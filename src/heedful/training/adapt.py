@@ -5,36 +5,37 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from heedful import checkpoints, methods
 from heedful.data import Task, load_task, tokenize
+from heedful.data.corpus import file_texts
+from heedful.data.tasks import find_task
 from heedful.errors import UserError, unknown
-from heedful.evaluation import metrics as scores
-from heedful.evaluation.baselines import baselines
-from heedful.evaluation.intervals import wilson
+from heedful.evaluation.generation import generate
 from heedful.models import PRESETS, Classifier, LanguageModel
 from heedful.objectives import (
     Classify,
     ClassifyFeatures,
-    Evaluation,
     Joint,
     MaskedText,
     Objective,
     Text2Text,
     parse_words,
 )
+from heedful.objectives.answer import Answer
+from heedful.objectives.questions import Form
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.leases import Lease
-from heedful.runs.schemas import Prediction, Results, SplitResult
-from heedful.text import Tokenizer
+from heedful.runs.schemas import Results
+from heedful.text import KINDS, Tokenizer
 from heedful.text import load as load_tokenizer
+from heedful.text import train as train_tokenizer
 from heedful.training import resuming
 from heedful.training.hooks import Hook, TensorBoard
 from heedful.training.loop import Loop
@@ -50,6 +51,7 @@ from heedful.training.running import (
     save_whole,
     settle_machine,
 )
+from heedful.training.scoring import AnswerScores, LabelScores, Scoring
 from heedful.training.selfcheck import examine
 from heedful.training.stopping import Stopping
 
@@ -61,7 +63,7 @@ def adapt(options: AdaptOptions, hooks: Sequence[Hook] = ()) -> Finished:
     def work(settled: AdaptOptions, stopping: Stopping) -> Finished:
         return prepare(settled).work(stopping, hooks)
 
-    return conduct(options, lambda o: resolved(o, learning_rate(o)), work, "adapt")
+    return conduct(options, lambda o: resolved(settled_objective(o), learning_rate(o)), work, "adapt")
 
 
 def learning_rate(options: AdaptOptions) -> float:
@@ -72,6 +74,7 @@ def learning_rate(options: AdaptOptions) -> float:
 def prepare(options: AdaptOptions) -> Job:
     """Load model, method and data, ready to train; nothing is written yet."""
     refuse_impossible(options)
+    options = settled_objective(options)
     machine = settle_machine(options)
     return Job(options, task_of(options), machine)
 
@@ -86,7 +89,22 @@ def task_of(options: AdaptOptions) -> Task:
         label_column=options.label_column,
         split=options.split,
         seed=options.split_seed,
+        kind="text2text" if options.objective == "answer" else None,
     )
+
+
+def settled_objective(options: AdaptOptions) -> AdaptOptions:
+    """With `auto`, the objective that the task asks for."""
+    if options.objective == "auto":
+        _, rules = find_task(options.task, options.data_dir)
+        options = replace(options, objective="answer" if rules.kind == "text2text" else "classify")
+    if options.objective == "answer" and options.class_weights != "none":
+        raise UserError(f"--class-weights {options.class_weights}: answers are free text and have no classes")
+    if options.objective == "answer" and options.head != "auto":
+        raise UserError(f"--objective answer writes text and has no --head {options.head}")
+    if options.objective == "answer" and options.method == "head":
+        raise UserError("--method head trains a classifier's head; answers are written by the whole model")
+    return options
 
 
 def refuse_impossible(options: AdaptOptions) -> None:
@@ -104,6 +122,23 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"{options.unlabeled}: there is no such file")
     if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
+
+
+def answer_head(model: str) -> str:
+    """The head that writes text on this kind of model."""
+    kind = checkpoints.kind_of(model)
+    if kind == "encoder":
+        raise UserError(f"{model}: an encoder writes no text; answers need a decoder or an encoder-decoder")
+    return "causal" if kind == "decoder" else "text2text"
+
+
+def task_texts(task: Task) -> Iterator[str]:
+    """What a tokenizer for a task alone is trained on: its corpus, and train with its answers."""
+    if task.corpus is not None:
+        yield from file_texts(task.corpus)
+    train = task.splits["train"]
+    for column in (train.texts, train.pairs, train.answers):
+        yield from column or ()
 
 
 def make_method(options: AdaptOptions) -> methods.Method:
@@ -142,6 +177,7 @@ class Job:
         torch.manual_seed(options.seed)
         form = self.method.default_head_form if options.head == "auto" else options.head
         self.tokenizer = self.find_tokenizer()
+        self.head = self.find_head()
         changes: dict[str, Any] = {}
         if options.dropout is not None:
             changes["dropout"] = options.dropout
@@ -150,14 +186,14 @@ class Job:
             changes |= {name: getattr(self.tokenizer, name) for name in ids}
         model = checkpoints.load(
             options.model,
-            head="text2text" if options.objective == "text2text" else "classify",
-            n_classes=len(task.label_names),
+            head=self.head,
+            n_classes=len(task.label_names) or None,
             attention=options.attention,
             head_form=form,
             **changes,
         )
         assert isinstance(model, Classifier | LanguageModel)
-        self.model, self.form = model, "text2text" if options.objective == "text2text" else form
+        self.model, self.form = model, form if self.head == "classify" else self.head
         model.labels = list(task.label_names)
         self.method.attach(model)
         model.to(self.device)
@@ -176,10 +212,24 @@ class Job:
         o = self.options
         if o.tokenizer is None and self.from_nothing:
             raise UserError(f"{o.model} is a model from nothing and has no tokenizer; --tokenizer names one")
+        if o.tokenizer in KINDS and not Path(o.tokenizer).is_dir():
+            if not self.from_nothing:
+                raise UserError(
+                    f"--tokenizer {o.tokenizer}: {o.model} has a vocabulary already; leave the option out"
+                )
+            return train_tokenizer(task_texts(self.task), kind=o.tokenizer)
         return load_tokenizer(o.tokenizer or o.model)
 
+    def find_head(self) -> str:
+        """The head that the objective needs on this kind of model."""
+        o = self.options
+        if o.objective == "answer":
+            return answer_head(o.model)
+        return "text2text" if o.objective == "text2text" else "classify"
+
     plain: Classify
-    """The classification in the objective."""
+    """The classification in the objective, where there is one."""
+    scoring: Scoring
 
     def make_objective(self) -> Objective:
         """What is minimised."""
@@ -195,11 +245,18 @@ class Job:
         left_out = {name for name, scored in (("dev", o.score_dev), ("test", o.score_test)) if not scored}
         kept = {name: split for name, split in self.task.splits.items() if name not in left_out}
         task = replace(self.task, splits=kept)
+        if o.objective == "answer":
+            form = Form(self.tokenizer, self.max_len, self.model.config.kind == "encoder_decoder")
+            options = {name: options[name] for name in ("train_rows", "label_smoothing", "seed")}
+            answer = Answer(task, form, generate, loss=o.answer_loss, **options)
+            self.scoring = AnswerScores(self.task, answer)
+            return answer
         if o.objective == "text2text":
             options["words"] = parse_words(o.label_words, self.task.label_names)
-            self.plain = Text2Text(task, self.tokenizer, **options)
-            return self.plain
-        plain = self.plain = Classify(task, self.tokenizer, **options)
+            plain: Classify = Text2Text(task, self.tokenizer, **options)
+        else:
+            plain = Classify(task, self.tokenizer, **options)
+        self.plain, self.scoring = plain, LabelScores(self.task, plain)
         if o.objective == "joint":
             source = self.task.splits["train"] if o.unlabeled is None else o.unlabeled
             text = tokenize(source, self.tokenizer, max_len=self.max_len)
@@ -257,62 +314,18 @@ class Job:
             method=o.method,
             head=self.form,
             seed=o.seed,
-            splits=self.split_results(found),
+            splits=self.scoring.results(found),
             objective=o.objective,
             labels=tuple(self.task.label_names),
             **measures(run, self.model, parameters, progress, self.feature_seconds),
         )
         self.save_best(run)
-        for split, evaluation in found.items():
-            run.write_predictions(split, self.predictions(split, evaluation))
+        self.scoring.write(run, found)
+        self.scoring.write_unscored(run, self.model)
         checks = examine(self, loop, found, results, run)
         run.write_checks(checks)
         run.write_results(results)
         return Finished(run.path, results, checks, self.formula)
-
-    def split_results(self, found: dict[str, Evaluation]) -> dict[str, SplitResult]:
-        """Scores with intervals and baselines."""
-        simple = baselines(self.task, list(found), self.plain.rows)
-        names = self.task.label_names
-        results = {}
-        for split, e in found.items():
-            assert e.labels is not None
-            assert e.predicted is not None
-            cells = scores.confusion(e.labels, e.predicted, len(names))
-            right = int((e.labels == e.predicted).sum())
-            results[split] = SplitResult(
-                metric="accuracy",
-                value=e.value,
-                n=e.n,
-                ci95=wilson(right, e.n),
-                loss=e.loss,
-                macro_f1=scores.macro_f1(cells),
-                confusion=tuple(tuple(int(c) for c in row) for row in cells),
-                predicted_counts={
-                    name: int(n)
-                    for name, n in zip(names, np.bincount(e.predicted, minlength=len(names)), strict=True)
-                },
-                baselines=simple.get(split),
-            )
-        return results
-
-    def predictions(self, split: str, e: Evaluation) -> list[Prediction]:
-        """One row an example, with its text."""
-        names = self.task.label_names
-        assert e.labels is not None
-        assert e.predicted is not None
-        assert e.probabilities is not None
-        return [
-            Prediction(
-                id=f"{split}-{i}",
-                label=names[e.labels[i]],
-                predicted=names[e.predicted[i]],
-                probabilities=dict(zip(names, e.probabilities[i].tolist(), strict=True)),
-                text=example.text,
-                pair=example.pair,
-            )
-            for i, example in enumerate(self.task.splits[split])
-        ]
 
     def save_best(self, run: Run) -> None:
         """Write best/: the whole model for `full`, adapter and head with the base's name for the others."""

@@ -22,7 +22,7 @@ from heedful.runs.records import decode
 from heedful.runs.schemas import Check, Prediction, SplitResult
 from heedful.text import load as load_tokenizer
 from heedful.training.adapt import Job, prepare
-from heedful.training.configuration import read_configuration
+from heedful.training.configuration import read_adapt
 from heedful.training.loading import load_best, load_run
 from heedful.training.precision import autocast
 
@@ -35,7 +35,7 @@ PROBE = (4, 16)
 def evaluate(path: str | Path, split: str) -> SplitResult:
     """Score a run's best model on a split of its task, as the run itself did."""
     job, found = score(Run.open(path), split)
-    return job.split_results({split: found})[split]
+    return job.scoring.results({split: found})[split]
 
 
 def add_split(path: str | Path, split: str) -> SplitResult:
@@ -48,8 +48,8 @@ def add_split(path: str | Path, split: str) -> SplitResult:
     if split in results.splits:
         return results.splits[split]
     job, found = score(run, split)
-    added = job.split_results({split: found})
-    run.write_predictions(split, job.predictions(split, found))
+    added = job.scoring.results({split: found})
+    job.scoring.write(run, {split: found})
     run.write_results(replace(results, splits={**results.splits, **added}))
     return added[split]
 
@@ -59,7 +59,7 @@ def score(run: Run, split: str) -> tuple[Job, Evaluation]:
     path = run.path
     if not run.best.is_dir():
         load_run(path)  # says why there is no best model
-    options = read_configuration(run.path)
+    options = read_adapt(run.path)
     job = prepare(
         replace(
             options,
@@ -85,7 +85,7 @@ def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
     """A run's findings, and the names of those that were examined again just now."""
     run = Run.open(path)
     adapted = load_run(path, device="cpu")
-    options = read_configuration(run.path)
+    options = read_adapt(run.path)
     again = [checks.causality(adapted.model)] if adapted.model.config.kind != "encoder" else []
     from_nothing = options.model in PRESETS and not Path(options.model).is_dir()
     again.append(
@@ -100,8 +100,13 @@ def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
     if rows and options.precision == "float32":
         pairs = [str(row.pair) for row in rows] if rows[0].pair is not None else None
         answers = adapted.predict([str(row.text) for row in rows], pairs)
-        before = [[row.probabilities.get(label, 0.0) for label in adapted.labels] for row in rows]
-        after = [[answer.probabilities[label] for label in adapted.labels] for answer in answers]
+        asked = [adapted.labels or [row.predicted] for row in rows]  # of free answers, the one that was given
+        before = [
+            [row.probabilities.get(label, 0.0) for label in own] for row, own in zip(rows, asked, strict=True)
+        ]
+        after = [
+            [a.probabilities.get(label, 0.0) for label in own] for a, own in zip(answers, asked, strict=True)
+        ]
         again.append(checks.reload(logits(before), logits(after)))
     found = {check.name: check for check in (*run.checks().checks, *again)}
     return list(found.values()), {check.name for check in again}

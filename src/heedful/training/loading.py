@@ -12,9 +12,11 @@ import torch
 from heedful import checkpoints, methods
 from heedful.data.batches import collate
 from heedful.errors import UserError
+from heedful.evaluation.generation import generate
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import LabelWords, parse_words
 from heedful.objectives.base import in_length_order
+from heedful.objectives.questions import Form
 from heedful.runs.directory import Run
 from heedful.runs.files import read_json
 from heedful.text import Tokenizer
@@ -37,7 +39,7 @@ class Answer:
 
 @dataclass
 class Adapted:
-    """A model adapted to a task. `predict` takes texts, or pairs of texts."""
+    """A model adapted to a task. `predict` takes texts, or pairs of texts; of questions it gives answers."""
 
     model: Classifier | LanguageModel
     tokenizer: Tokenizer
@@ -45,9 +47,11 @@ class Adapted:
     labels: list[str]
     words: LabelWords | None = None
     """Of a text-to-text model: what it writes for each label."""
+    form: Form | None = None
+    """Of a model that answers in free text: how it is asked. Such a model has no labels."""
 
     def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[Answer]:
-        """The most probable label of each text, with its probability."""
+        """The most probable label of each text, or the answer to each question, with its probability."""
         if isinstance(texts, str):
             raise UserError("predict takes a list of texts, not a single one")
         if pairs is not None and len(pairs) != len(texts):
@@ -60,6 +64,11 @@ class Adapted:
 
     def chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[Answer]:
         """Some texts, in length order, given back in theirs."""
+        if self.form is not None:
+            questions = self.form.questions(texts, pairs).ids
+            for text, sure in zip(*self.form.ask(self.model, questions, generate), strict=True):
+                yield Answer(text, float(sure), {text: float(sure)})
+            return
         device = next(self.model.parameters()).device
         encoded = self.tokenizer.encode_batch(
             list(texts), None if pairs is None else list(pairs), max_len=self.max_len
@@ -104,6 +113,9 @@ def load_run(path: str | Path, *, device: str = "auto") -> Adapted:
     tokenizer, max_len = load_tokenizer(run.best), int(config["max_len"])
     if isinstance(model, Classifier):
         return Adapted(model, tokenizer, max_len, model.labels)
+    if config["objective"] == "answer":
+        whole = model.config.kind == "encoder_decoder"
+        return Adapted(model, tokenizer, max_len, [], form=Form(tokenizer, max_len, whole))
     labels = list(run.results().labels or ())
     words = parse_words(config.get("label_words", ()), labels)
     return Adapted(model, tokenizer, max_len, labels, LabelWords(labels, tokenizer, words))
@@ -111,19 +123,22 @@ def load_run(path: str | Path, *, device: str = "auto") -> Adapted:
 
 def load_best(run: Run, base: str, attention: str | None = None) -> Classifier | LanguageModel:
     """The model in best/: whole, or its base with the adapter."""
-    objective = run.config()["adapt"]["objective"]
-    head = "text2text" if objective == "text2text" else "classify"
     if (run.best / ADAPTER).is_file():
         facts = read_json(run.best / ADAPTER)
+        head = str(facts["head"])
         model = checkpoints.load(
             base,
             head=head,
-            n_classes=len(facts["labels"]),
+            n_classes=len(facts["labels"] or ()) or None,
             attention=attention,
             head_form=facts["head_form"] or "family",
         )
         methods.read_adapter(run.best, model)
     else:
-        model = checkpoints.load(run.best, head=head)
+        objective = run.config()["adapt"]["objective"]
+        heads = {"answer": "causal" if checkpoints.kind_of(run.best) == "decoder" else "text2text"}
+        model = checkpoints.load(
+            run.best, head={"text2text": "text2text", **heads}.get(objective, "classify")
+        )
     assert isinstance(model, Classifier | LanguageModel)
     return model.eval()

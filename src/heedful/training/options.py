@@ -82,8 +82,11 @@ class AdaptOptions(LoopOptions):
     """boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file."""
     method: str = "full"
     """full, head, prompt, prefix, lora or bitfit."""
-    objective: Literal["classify", "text2text", "joint"] = "classify"
-    """classify; text2text (T5 writes a label word); joint with masked language modelling on more text."""
+    objective: Literal["auto", "classify", "text2text", "joint", "answer"] = "auto"
+    """classify; text2text (T5 writes a label word); joint with masked language modelling on more text;
+    answer (free text after a question). auto: answer for tasks with answers (birthplaces), else classify."""
+    answer_loss: Literal["answer", "all"] = "answer"
+    """answer: loss on the answer alone, or on the question too."""
     head: Literal["auto", "linear", "family"] = "auto"
     """Form of the classification head; auto: linear for head and prompt, else the family's own."""
     max_len: int = MAX_LEN
@@ -99,7 +102,8 @@ class AdaptOptions(LoopOptions):
     attention: str | None = None
     """Swap the attention mechanism: performer, bigbird:block=32, ..."""
     tokenizer: str | None = None
-    """A tokenizer's folder or a model's name; by default the model's own."""
+    """A tokenizer's folder or a model's name; for a preset also a kind to train on the task's text (char,
+    word, bpe, ...). By default the model's own."""
     method_options: Several = ()
     """Options of the method: --method-options rank=8 alpha=16 targets=q,v; length=20; pool=first."""
     label_words: Several = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from heedful.evaluation.checks.answers import beats_constant_answer, unknown_tokens
 from heedful.evaluation.checks.curves import dev_falls_while_train_rises, warmup
 from heedful.evaluation.checks.scores import beats_bag_of_words, collapse, evaluation_size
 from heedful.evaluation.checks.splits import labels_everywhere, shared_parts, shared_texts
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "beats_bag_of_words",
+    "beats_constant_answer",
     "causality",
     "collapse",
     "dev_falls_while_train_rises",
@@ -30,6 +32,7 @@ __all__ = [
     "summary",
     "tokenizer_fits",
     "truncation",
+    "unknown_tokens",
     "warmup",
 ]
 

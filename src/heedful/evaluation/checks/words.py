@@ -17,9 +17,11 @@ GRAVITY = (
     "shared_texts",
     "warmup",
     "beats_bag_of_words",
+    "beats_constant_answer",
     "evaluation_size",
     "dev_falls_while_train_rises",
     "truncation",
+    "unknown_tokens",
     "shared_parts",
 )
 """Among findings of equal status the first here is told: what makes the result void before what dims it."""
