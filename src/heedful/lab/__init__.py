@@ -14,8 +14,11 @@ from heedful.lab.base import TOPICS, Finding, Number, Table
 
 if TYPE_CHECKING:
     from heedful.lab.topics.argmax import argmax as argmax
+    from heedful.lab.topics.average import average as average
+    from heedful.lab.topics.copy import copy as copy
+    from heedful.lab.topics.subspace import subspace as subspace
 
-__all__ = ["TOPICS", "Finding", "Number", "Table", "argmax"]
+__all__ = ["TOPICS", "Finding", "Number", "Table", "argmax", "average", "copy", "subspace"]
 
 
 def __getattr__(name: str) -> Any:

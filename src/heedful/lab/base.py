@@ -155,9 +155,13 @@ def holds(number: Number) -> str:
 
 def show(value: Any) -> str:
     """Write one number with enough digits to compare it; vectors and words too."""
-    if isinstance(value, bool | str) or value is None:
-        return {True: "yes", False: "no", None: ""}.get(value, str(value))  # type: ignore[call-overload]
-    if isinstance(value, Sequence) or (hasattr(value, "tolist") and getattr(value, "ndim", 0)):
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence) or getattr(value, "shape", ()):
         return f"({', '.join(f'{float(v):.4g}' for v in value)})"
     number = float(value)
     if not math.isfinite(number):
@@ -185,7 +189,10 @@ class Topic:
 TOPICS: Mapping[str, Topic] = {
     name: Topic(name, about)
     for name, about in {
+        "copy": "When attention copies one value: which queries do it, and how long they must be.",
         "argmax": "Hard attention: it selects one value, and its gradient to q and k is exactly zero.",
+        "average": "When attention averages a chosen few: the query that does it, or why there is none.",
+        "subspace": "How v_a is recovered from the average of v_a and v_b, each from a subspace of its own.",
     }.items()
 }
 

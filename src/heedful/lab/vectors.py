@@ -26,8 +26,6 @@ def rows(name: str, given: npt.ArrayLike, *, count: int | None = None, width: in
         made = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise UserError(f"{name}: not a table of numbers with rows of one length") from None
-    if made.ndim == 1 and width is not None and made.shape[0] == width:
-        made = made[None]
     if made.ndim != 2 or 0 in made.shape:
         raise UserError(f"{name}: has the shape {made.shape}; it is a table, one vector a row")
     if not np.isfinite(made).all() or np.abs(made).max() > LARGEST:
@@ -45,7 +43,8 @@ def row(name: str, given: npt.ArrayLike, width: int) -> Array:
         made = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise UserError(f"{name}: not a list of numbers") from None
-    return rows(name, made.reshape(1, -1), count=1, width=width)[0]
+    only: Array = rows(name, made.reshape(1, -1), count=1, width=width)[0]
+    return only
 
 
 def generate(size: int, width: int, seed: int, purpose: str = "vectors") -> Array:
@@ -78,6 +77,20 @@ def position(name: str, given: int, size: int) -> int:
     if not 1 <= given <= size:
         raise UserError(f"{name}: keys are counted from 1 to {size}; there is no {given}")
     return given - 1
+
+
+def positive(**options: float) -> None:
+    """Refuse what must be above zero and is not."""
+    for name, value in options.items():
+        if not 0 < value < float("inf"):
+            raise UserError(f"{name} is above 0, not {value:g}")
+
+
+def share(**options: float) -> None:
+    """Refuse what must lie between 0 and 1 and does not."""
+    for name, value in options.items():
+        if not 0 < value < 1:
+            raise UserError(f"{name} is above 0 and below 1, not {value:g}")
 
 
 def read(name: str, text: str) -> Array:
