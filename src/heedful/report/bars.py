@@ -15,6 +15,7 @@ from heedful.report.parts import (
     colour,
     faded,
     haloed,
+    level_rules,
     number,
     scale,
     toggle,
@@ -114,16 +115,15 @@ def bars(
         }
         stands = {**place, "y": y, "text": {"field": "reason"}, "tooltip": tips}
         layers.append({"data": {"values": failed}, "mark": text, "encoding": stands})
-    if rules:
-        marks = [{"value": number(at), "label": words(label)} for label, at in rules.items()]
-        level = {"y": {**y, "field": "value"}}
-        named = {**level, "x": {"value": "width"}, "text": {"field": "label"}}
-        lettering = haloed(named, align="right", baseline="bottom", dy=-3, dx=-3)
-        layers.append(
-            {"data": {"values": marks}, "mark": {"type": "rule", "style": "threshold"}, "encoding": level}
-        )
-        layers += [{"data": {"values": marks}, **text} for text in lettering]
-    return chart(title, subtitle, {"width": width, "height": HEIGHT, "layer": layers})
+    layers += level_rules(rules, y, [row["top"] for row in data] + [0.0], "plate")
+    body = {"width": width, "height": HEIGHT, "layer": layers}
+    return chart(title, subtitle, {**body, "usermeta": {"least": least_width(folded.values(), len(groups))}})
+
+
+def least_width(folded: Iterable[str], groups: int) -> int:
+    """Give the width below which labels and numbers would lie on each other."""
+    rows = [max(len(line) for line in label.split("\n")) for label in folded]
+    return 90 + len(rows) * int(max(7 * min(max(rows, default=0), 16) + 8, 36 * groups))
 
 
 def bar_row(row: Mapping[str, Any]) -> dict[str, Any]:

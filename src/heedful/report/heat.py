@@ -162,7 +162,7 @@ def number_form(values: Sequence[float | None]) -> str:
 def cell_step(n_columns: int, n_rows: int, *, written: bool) -> tuple[float, float]:
     """Choose the size of a cell: wide enough for its number, small when there are many."""
     if written:
-        return 54.0, 34.0
+        return max(54.0, min(88.0, 320.0 / max(1, n_columns))), 44.0 if n_rows < 6 else 34.0
     size = max(6.0, min(26.0, 520.0 / max(n_columns, n_rows)))
     return size, size
 

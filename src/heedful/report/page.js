@@ -2,8 +2,28 @@
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
 
+  // Titles are folded for a wide page; a phone needs shorter lines.
+  const fold = (lines, letters) => {
+    const folded = [""];
+    for (const word of lines.join(" ").split(" ")) {
+      const last = folded[folded.length - 1];
+      if (last && last.length + 1 + word.length > letters) folded.push(word);
+      else folded[folded.length - 1] = last ? last + " " + word : word;
+    }
+    return folded;
+  };
+
+  const fitted = (specification, width) => {
+    const title = { ...specification.title };
+    title.text = fold(title.text, Math.max(16, Math.floor((width - 90) / 8.2)));
+    if (title.subtitle) title.subtitle = fold(title.subtitle, Math.max(20, Math.floor((width - 90) / 6.2)));
+    return { ...specification, title };
+  };
+
   const draw = async (place) => {
-    const specification = data.specifications[Number(place.dataset.figure)];
+    const width = place.clientWidth || 600;
+    const given = data.specifications[Number(place.dataset.figure)];
+    const specification = width < 600 ? fitted(given, width) : given;
     try {
       await window.vegaEmbed(place, specification, {
         actions: { export: { svg: true, png: false }, source: false, compiled: false, editor: false },

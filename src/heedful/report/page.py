@@ -15,7 +15,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +34,7 @@ from heedful.runs.files import write_bytes
 if TYPE_CHECKING:
     from jinja2 import Template
 
+NOTHING = "'none'"
 Kind = Literal["plain", "good", "warning", "bad"]
 
 
@@ -42,6 +44,7 @@ class Cell:
 
     text: str
     key: float | str
+    kind: Kind = "plain"
 
 
 class Page:
@@ -53,6 +56,8 @@ class Page:
         self.blocks: list[dict[str, Any]] = []
         self.sections: list[str] = []
         self.figures: list[Chart] = []
+        self.charts: dict[str, Chart] = {}
+        """The figures as they were given, by name."""
         self._into = self.blocks
 
     def section(self, title: str) -> None:
@@ -61,6 +66,10 @@ class Page:
         self._into.append(
             {"type": "section", "title": self.sections[-1], "anchor": f"section-{len(self.sections)}"}
         )
+
+    def part(self, title: str) -> None:
+        """Start a part of a section, which the list at the top leaves out."""
+        self._into.append({"type": "part", "title": clean(title)})
 
     def text(self, *paragraphs: str) -> None:
         """Add paragraphs."""
@@ -74,12 +83,19 @@ class Page:
         """Add text with its line ends, such as a command or a configuration."""
         self._into.append({"type": "code", "text": clean(text)})
 
-    def figure(self, chart: Chart, caption: str = "") -> None:
-        """Add a chart of `heedful.report.charts`; one of the usual width follows the width of the page."""
-        self._into.append({"type": "figure", "index": len(self.figures), "caption": clean(caption)})
+    def figure(self, chart: Chart, caption: str = "", name: str = "") -> None:
+        """Add a chart of `heedful.report.charts`; one of the usual width follows the width of the page.
+
+        `name` is what a file of the figure is called; without one it is made of the title.
+        """
+        title = " ".join(chart["title"]["text"])
+        named = unused(file_name(name or title), self.charts)
+        self.charts[named] = chart
+        block = {"type": "figure", "index": len(self.figures), "caption": clean(caption), "name": named}
+        least = chart.get("usermeta", {}).get("least", 0)
+        self._into.append({**block, "title": title, "least": int(least)})
         wide: Chart = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
-        name = " ".join(chart["title"]["text"])
-        self.figures.append({**chart, "description": name, **(wide if chart.get("width") == WIDTH else {})})
+        self.figures.append({**chart, "description": title, **(wide if chart.get("width") == WIDTH else {})})
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> None:
         """Add a table; numbers stand right in one format a column, a click on a column's name sorts by it."""
@@ -115,23 +131,28 @@ class Page:
         finally:
             self._into = outer
 
-    def html(self) -> str:
-        """Give the whole page."""
+    def html(self, pictures: Mapping[str, bytes] | None = None) -> str:
+        """Give the whole page; with `pictures` (SVG, by the figures' names) for paper, without scripts."""
         from markupsafe import Markup
 
+        drawn = {name: base64.b64encode(svg).decode() for name, svg in (pictures or {}).items()}
         scripts = [bundle(), source("page.js")] if self.figures else [source("page.js")]
+        if pictures is not None:
+            scripts = []
         hashes = " ".join(f"'sha256-{fingerprint(script)}'" for script in scripts)
         policy = (
-            f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+            f"default-src 'none'; script-src {hashes or NOTHING}; style-src 'unsafe-inline'; img-src data:; "
             "base-uri 'none'; form-action 'none'"
         )
-        data = {"config": configuration(page_look()), "specifications": self.figures}
+        figures = self.figures if scripts else []
+        data = {"config": configuration(page_look()), "specifications": figures}
         style = source("page.css")
         for name, look in (("LIGHT", LIGHT), ("DARK", DARK)):
             style = style.replace(f"/* {name} */", css_variables(look))
         return str(
             template().render(
                 page=self,
+                pictures=drawn,
                 policy=policy,
                 style=Markup(style),
                 scripts=[Markup(script) for script in scripts],
@@ -144,6 +165,20 @@ class Page:
         return write_bytes(path, self.html().encode())
 
 
+def file_name(text: str) -> str:
+    """Turn words into a file's name without its ending: letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].rstrip("-") or "figure"
+
+
+def unused(name: str, taken: Container[str]) -> str:
+    """Number a name that is taken."""
+    count = 2
+    numbered = name
+    while numbered in taken:
+        numbered, count = f"{name}-{count}", count + 1
+    return numbered
+
+
 def column(cells: list[Any]) -> tuple[bool, list[dict[str, str]]]:
     """Prepare a column: whether it holds numbers, and each cell's text and key for sorting."""
     numbers = [cell for cell in cells if is_number(cell)]
@@ -151,7 +186,7 @@ def column(cells: list[Any]) -> tuple[bool, list[dict[str, str]]]:
     shown = []
     for cell in cells:
         if isinstance(cell, Cell):
-            shown.append({"text": clean(cell.text), "key": clean(str(cell.key))})
+            shown.append({"text": clean(cell.text), "key": clean(str(cell.key)), "kind": cell.kind})
         elif cell is None:
             shown.append({"text": "", "key": ""})
         elif is_number(cell):

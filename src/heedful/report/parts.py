@@ -141,10 +141,45 @@ def vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> l
     return drawn + notes
 
 
-def haloed(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
-    """Write a note that stays readable over lines and bars: first its outline in the colour of the paper."""
+def level_rules(
+    levels: Mapping[str, float] | None,
+    y: Mapping[str, Any],
+    others: Sequence[float] = (),
+    style: str = "halo",
+) -> list[Chart]:
+    """Draw labelled horizontal lines; those that would lie on each other share one label.
+
+    `others` are the numbers that the axis shows besides, from which what is near is judged.
+    """
+    known = sorted(
+        (at, words(label)) for label, value in (levels or {}).items() if (at := number(value)) is not None
+    )
+    span = [*others, *(at for at, _ in known)]
+    near = 0.055 * (max(span) - min(span)) if span else 0.0
+    merged: list[dict[str, Any]] = []
+    for at, label in known:
+        if merged and at - merged[-1]["value"] <= near:
+            merged[-1]["label"] += f", {label}"
+        else:
+            merged.append({"value": at, "label": label})
+    if not merged:
+        return []
+    data = {"values": merged}
+    lines = [{"value": at} for at, _ in known]
+    level = {"y": {**y, "field": "value"}}
+    named = {**level, "x": {"value": "width"}, "text": {"field": "label"}}
+    drawn = {"mark": {"type": "rule", "style": "threshold"}, "encoding": level, "data": {"values": lines}}
+    lettering = haloed(named, style=style, align="right", baseline="bottom", dy=-5, dx=-3)
+    return [drawn, *({"data": data, **text} for text in lettering)]
+
+
+def haloed(encoding: Mapping[str, Any], *, style: str = "halo", **mark: Any) -> list[Chart]:
+    """Write a note that stays readable over lines and bars: first its outline in the colour of the paper.
+
+    The style `plate` is a wide outline, for longer words over filled bars.
+    """
     return [
-        {"mark": {"type": "text", "style": "halo", **mark}, "encoding": dict(encoding)},
+        {"mark": {"type": "text", "style": style, **mark}, "encoding": dict(encoding)},
         {"mark": {"type": "text", **mark}, "encoding": dict(encoding)},
     ]
 

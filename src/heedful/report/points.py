@@ -16,6 +16,7 @@ from heedful.report.parts import (
     dash,
     faded,
     haloed,
+    level_rules,
     number,
     scale,
     toggle,
@@ -28,6 +29,9 @@ from heedful.report.parts import (
 POINTS_SHOWN = 40
 POINTS_KEPT = 1000
 POINTS_NAMED = 24
+TICKS = 10
+INSET = {"range": [{"expr": "height - 8"}, 8]}
+"""Values at the ends of the y axis lie a little inside, so that their dots are whole."""
 
 
 def lines(
@@ -43,12 +47,16 @@ def lines(
     y_domain: Sequence[float] | None = None,
     mark_best: Literal["max", "min"] | None = None,
     rules: Mapping[str, float] | None = None,
+    levels: Mapping[str, float] | None = None,
+    guide: Sequence[Sequence[float]] = (),
 ) -> Chart:
     """Draw curves of points `(x, y)` or `(x, y, low, high)`; low and high become a band.
 
-    `mark_best` puts a dot on each curve's largest or smallest value. What cannot be drawn (a loss that became
-    infinite, a value below zero on a logarithmic axis) leaves a gap. Of a very long curve
-    as many points are kept as can be seen, peaks and gaps among them.
+    `mark_best` puts a dot on each curve's largest or smallest value. `rules` are labelled vertical lines,
+    `levels` horizontal ones, such as baselines; `guide` is a line through points that is no curve, such as a
+    diagonal. What cannot be drawn (a loss that became infinite, a value
+    below zero on a logarithmic axis) leaves a gap. Of a very long curve as many points are kept as can be
+    seen, peaks and gaps among them.
     """
     rows: list[dict[str, Any]] = []
     for name, points in series.items():
@@ -62,14 +70,14 @@ def lines(
     x = {
         "field": "x",
         "type": "quantitative",
-        "axis": axis(x_title, [row["x"] for row in rows]),
+        "axis": x_axis(x_title, [row["x"] for row in rows], log_x),
         "scale": scale(log=log_x, domain=x_domain, padding=10),
     }
     y = {
         "field": "y",
         "type": "quantitative",
         "axis": axis(y_title),
-        "scale": scale(log=log_y, domain=y_domain, padding=10 if log_y else None),
+        "scale": scale(log=log_y, domain=y_domain, padding=10 if log_y else None) | INSET,
     }
     shared = {"x": x, "color": colour(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220)}
     layers: list[Chart] = []
@@ -95,8 +103,24 @@ def lines(
     if mark_best:
         best = {"type": "point", "shape": "circle", "filled": True, "size": 130, "style": "best"}
         layers.append({"transform": [{"filter": "datum.best"}], "mark": best, "encoding": dots})
-    body = {"data": {"values": rows}, "layer": [*layers, *vertical_rules(rules, x)]}
+    known_y = [v for row in rows for v in (row["y"], row["low"], row["high"]) if v is not None]
+    behind = level_rules(levels, y, known_y)
+    if guide:
+        along = [{"x": number(point[0]), "y": number(point[1])} for point in guide]
+        dashed = {"type": "line", "style": "threshold", "clip": True}
+        behind.append({"data": {"values": along}, "mark": dashed, "encoding": {"x": x, "y": y}})
+    body = {"data": {"values": rows}, "layer": [*behind, *layers, *vertical_rules(rules, x)]}
     return chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, **body})
+
+
+def x_axis(title: str, values: Sequence[float | None], log: bool) -> dict[str, Any]:
+    """Label the x axis; between whole numbers there are no ticks, and never too many."""
+    known = [v for v in values if v is not None]
+    if log or not known or any(v != int(v) for v in known):
+        return axis(title, tickCount=TICKS)
+    first, last = int(min(known)), int(max(known))
+    few = {"values": list(range(first, last + 1))} if last - first < TICKS else {}
+    return axis(title, known) | few
 
 
 def thinned(curve: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -153,10 +177,14 @@ def scatter(
     groups = list(dict.fromkeys(row["series"] for row in data))
     x_place = {
         "type": "quantitative",
-        "axis": axis(x_title),
+        "axis": x_axis(x_title, [row["x"] for row in data], log_x),
         "scale": scale(log=log_x, domain=x_domain, padding=24),
     }
-    y_place = {"type": "quantitative", "axis": axis(y_title), "scale": scale(log=log_y, domain=y_domain)}
+    y_place = {
+        "type": "quantitative",
+        "axis": axis(y_title),
+        "scale": scale(log=log_y, domain=y_domain) | INSET,
+    }
     place = {
         "x": {"field": "x", **x_place},
         "y": {"field": "y", **y_place},

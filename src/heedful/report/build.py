@@ -1,0 +1,246 @@
+"""The report of runs and studies: one page from what their folders hold."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from heedful.errors import UserError, unknown
+from heedful.report import charts, figures
+from heedful.report.page import Page
+from heedful.report.parts import Chart
+from heedful.report.reading import SHARES, RunFacts, StudyFacts, named_apart, read_any
+from heedful.report.sections import add_run, comparison_table
+from heedful.report.sentences import run_summary, several_summary
+from heedful.runs.answers import ANSWER, Figure
+
+Judge = Callable[[Mapping[str, Sequence[bool]], str], str]
+"""Says in a sentence which of several runs is best: right or wrong on the same examples, and the metric."""
+RUNS_IN_FULL = 12
+"""Of more runs than this a page holds the comparison, and in full only the best."""
+
+
+def build(items: Sequence[RunFacts | StudyFacts], judge: Judge | None = None) -> Page:
+    """Make the page of runs and studies."""
+    runs = named_apart(unique([item for item in items if isinstance(item, RunFacts)]))
+    studies = [item for item in items if isinstance(item, StudyFacts)]
+    if len(runs) + len(studies) == 1:
+        return run_page(runs[0]) if runs else study_page(studies[0])
+    if not studies:
+        return runs_page(runs, judge)
+    page = Page(
+        f"{len(studies)} {'studies' if len(studies) > 1 else 'study'}"
+        + (f" and {len(runs)} runs" if runs else "")
+    )
+    for study in studies:
+        page.summary += [f"{study.answer.title}: {line}" for line in study.answer.summary[:1]]
+        page.section(study.answer.title)
+        add_study(page, study, page.part, study.name)
+    if runs:
+        page.section("Runs")
+        add_runs(page, runs, judge, page.part)
+    return page
+
+
+def read_all(paths: Sequence[str | Path]) -> list[RunFacts | StudyFacts]:
+    """Read what is to be reported; the first that is neither a run nor a study is named."""
+    return [read_any(path) for path in paths]
+
+
+def unique(runs: Sequence[RunFacts]) -> list[RunFacts]:
+    """Keep one of each folder."""
+    return list({run.path.resolve(): run for run in runs}.values())
+
+
+def run_page(run: RunFacts) -> Page:
+    """Make the page of one run."""
+    page = Page(run.title, summary=run_summary(run))
+    add_run(page, run, page.section)
+    return page
+
+
+def runs_page(runs: Sequence[RunFacts], judge: Judge | None) -> Page:
+    """Make the page of several runs."""
+    kinds = alike(runs)
+    titles = {kind[0].title.partition(" on ")[2].partition(",")[0] for kind in kinds}
+    on = f" on {next(iter(titles))}" if len(titles) == 1 else ""
+    page = Page(f"{len(runs)} runs{on}")
+    for kind in kinds:
+        page.summary += several_summary(kind, verdict(kind, judge))
+    add_runs(page, runs, judge, page.section)
+    return page
+
+
+def alike(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:
+    """Group the runs whose scores can be compared: the same task and metric."""
+    groups: dict[tuple[str, str], list[RunFacts]] = {}
+    for run in runs:
+        task = run.results.task if run.results else str(run.options.get("task") or run.options.get("corpus"))
+        groups.setdefault((task, run.metric), []).append(run)
+    return list(groups.values())
+
+
+def verdict(runs: Sequence[RunFacts], judge: Judge | None) -> str | None:
+    """Have runs on the same examples judged, where each example is right or wrong."""
+    answered = [run for run in runs if run.predictions and run.metric in SHARES]
+    if judge is None or len(answered) < 2:
+        return None
+    asked = {tuple((p.id, p.label, p.text) for p in run.predictions) for run in answered}
+    if len(asked) != 1 or len(answered[0].predictions) < 2:
+        return None
+    right = {run.name: [figures.right(p) for p in run.predictions] for run in answered}
+    told = judge(right, figures.metric_name(runs[0].metric))
+    return f"On {answered[0].scored}: {told}"
+
+
+def add_runs(page: Page, runs: Sequence[RunFacts], judge: Judge | None, head: Callable[[str], None]) -> None:
+    """Add several runs: those on the same task compared, then each in full."""
+    kinds = alike(runs)
+    for kind in (kind for kind in kinds if len(kind) > 1):
+        task = kind[0].title.partition(" on ")[2].partition(",")[0]
+        head("Comparison" if len(kinds) == 1 else f"Comparison: {task}")
+        add_comparison(page, kind, task if len(kinds) > 1 else "")
+    head("Each run")
+    shown = runs if len(runs) <= RUNS_IN_FULL else best_first(runs)[:1]
+    if len(shown) < len(runs):
+        page.text(
+            f"In full: the best on dev. heedful report on one folder shows any of the other {len(runs) - 1}."
+        )
+    for run in shown:
+        with page.details(f"{run.name}: {run.title}"):
+            page.text(*run_summary(run))
+            add_run(page, run, page.part, run.name)
+
+
+def add_comparison(page: Page, runs: Sequence[RunFacts], prefix: str = "") -> None:
+    """Add the scores, the curves and the cost of runs on one task."""
+    finished = [run for run in runs if run.results is not None]
+    drawn: list[tuple[str, Chart | None]] = []
+    if finished:
+        drawn.append(("scores", figures.compared_bars(runs)))
+    curves = [run for run in runs if run.metrics]
+    if curves:
+        drawn += [("dev", figures.overlaid(curves, "dev")), ("train", train_overlaid(curves))]
+    if len(finished) > 1:
+        drawn.append(("cost", figures.cost_scatter(finished)))
+    if drawn and drawn[0][1] is not None:
+        page.figure(drawn[0][1], "", f"{prefix} {drawn[0][0]}")
+    page.table(*comparison_table(runs))
+    for name, chart in drawn[1:] if finished else drawn:
+        if chart is not None:
+            page.figure(chart, "", f"{prefix} {name}")
+
+
+def train_overlaid(runs: Sequence[RunFacts]) -> Chart | None:
+    """Draw all runs' scores on train, in evaluation mode where every run has them."""
+    in_evaluation = all(any(row.split == "train_eval" for row in run.metrics) for run in runs)
+    return figures.overlaid(runs, "train_eval" if in_evaluation else "train")
+
+
+def best_first(runs: Sequence[RunFacts]) -> list[RunFacts]:
+    """Order runs by their score on dev; those without one come last."""
+
+    def place(run: RunFacts) -> tuple[bool, float]:
+        found = run.split("dev")
+        value = found.value if found else None
+        sign = 1 if run.better == "min" else -1
+        return value is None, sign * (value or 0.0)
+
+    return sorted(runs, key=place)
+
+
+def study_page(study: StudyFacts) -> Page:
+    """Make the page of one study."""
+    page = Page(study.answer.title, summary=study.answer.summary)
+    add_study(page, study, page.section)
+    return page
+
+
+def add_study(page: Page, study: StudyFacts, head: Callable[[str], None], prefix: str = "") -> None:
+    """Add everything about one study: its answer, its runs, the command."""
+    answer = study.answer
+    if not answer.finished:
+        over = sum(outcome.over for outcome in study.outcomes)
+        page.note(f"The study has not finished: {over} of {len(study.outcomes)} runs are over.", "warning")
+    if prefix:
+        page.text(*answer.summary)
+    for note in answer.notes:
+        page.note(note.text, note.kind)
+    if answer.figures or answer.tables:
+        head("Findings")
+    for number, figure in enumerate(answer.figures):
+        where = f"{study.path / ANSWER}: figure {number + 1} ({figure.name})"
+        page.figure(drawn_figure(figure, where), figure.caption, f"{prefix} {figure.name}")
+    for table in answer.tables:
+        page.table(
+            table.columns, checked_rows(table.columns, table.rows, str(study.path / ANSWER)), table.title
+        )
+    ended = [outcome for outcome in study.outcomes if outcome.state in ("failed", "pruned")]
+    if ended:
+        head("Runs without a result")
+        rows = [[o.name, o.state, o.ended.reason if o.ended else None] for o in ended]
+        page.table(("run", "state", "reason"), rows)
+    runs = study.runs()
+    if runs:
+        head("Its runs")
+        for kind in alike(runs):
+            with page.details(f"{len(kind)} finished runs", opened=False):
+                page.table(*comparison_table(kind))
+                chart = figures.overlaid([run for run in kind if run.metrics] or kind, "dev")
+                if chart is not None:
+                    page.figure(chart, "", f"{prefix} runs dev")
+        first = runs[0] if answer.runs else best_first(runs)[0]
+        with page.details(f"In full: {first.name}, {first.title}"):
+            page.text(*run_summary(first))
+            add_run(page, first, page.part, f"{prefix} {first.name}")
+    if command := answer.command or study.record.command:
+        head("How to make it again")
+        page.code(shlex.join(("heedful", *command)))
+        if study.record.options:
+            with page.details("What the study was told"):
+                page.facts(
+                    {name: value for name, value in study.record.options.items() if name != "run"}
+                    | study.record.options.get("run", {})
+                )
+
+
+def checked_rows(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], where: str
+) -> Sequence[Sequence[Any]]:
+    """Refuse a stored table whose rows do not fit its columns."""
+    if any(len(row) != len(columns) for row in rows):
+        raise UserError(
+            f"{where}: a table with {len(columns)} columns has a row with another number of cells"
+        )
+    return rows
+
+
+KINDS: dict[str, Callable[..., Chart]] = {
+    "lines": charts.lines,
+    "bars": charts.bars,
+    "scatter": charts.scatter,
+    "heat_map": charts.heat_map,
+    "small_multiples": charts.small_multiples,
+    "histogram": charts.histogram,
+}
+
+
+def drawn_figure(figure: Figure, where: str) -> Chart:
+    """Draw a stored figure; what does not fit its kind is told with the file's name."""
+    function = KINDS[figure.kind]
+    known = list(inspect.signature(function).parameters)[1:]
+    for name in figure.options:
+        if name not in known:
+            raise UserError(f"{where}: {unknown('option', name, known)}")
+    options = {"title": figure.name, **figure.options}
+    if figure.kind == "heat_map" and options.get("notes"):
+        options["notes"] = {(row, column): note for row, column, note in options["notes"]}
+    try:
+        return function(figure.data, **options)
+    except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
+        raise UserError(
+            f"{where}: its data do not fit a figure of the kind {figure.kind} ({error})"
+        ) from None

@@ -1,0 +1,70 @@
+"""A page as PDF, printed by a browser of the Chromium family where there is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from heedful.errors import UserError, shorten
+from heedful.report.page import Page
+from heedful.runs.files import write_bytes
+
+BROWSERS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "brave-browser",
+)
+SECONDS = 120
+
+
+def find_browser() -> str:
+    """Find a browser that prints, or say which are looked for."""
+    for name in BROWSERS:
+        if (found := shutil.which(name)) is not None:
+            return found
+    raise UserError(
+        f"--pdf needs a browser to print with, and this machine has none of {', '.join(BROWSERS[:4])}, ...; "
+        "install chromium, or open the HTML report and print it"
+    )
+
+
+def write_pdf(page: Page, pictures: Mapping[str, bytes], path: Path) -> Path:
+    """Print a page whose figures are pictures; no script runs and nothing is loaded."""
+    browser = find_browser()
+    with tempfile.TemporaryDirectory(prefix="heedful-", ignore_cleanup_errors=True) as folder:
+        source, printed = Path(folder) / "page.html", Path(folder) / "page.pdf"
+        source.write_text(page.html(pictures), encoding="utf-8")
+        command = [
+            browser,
+            "--headless",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-background-networking",
+            f"--user-data-dir={folder}/profile",
+            "--no-pdf-header-footer",
+            f"--print-to-pdf={printed}",
+            source.as_uri(),
+        ]
+        if os.geteuid() == 0:
+            command.insert(
+                1, "--no-sandbox"
+            )  # chromium refuses to run as root otherwise; the page has no script
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=SECONDS, errors="replace", check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise UserError(f"--pdf: {browser} did not finish within {SECONDS} s") from None
+        if not printed.is_file():
+            said = [line for line in done.stderr.splitlines() if line.strip()]
+            reason = shorten(said[-1], 200) if said else "it gave no reason"
+            raise UserError(f"--pdf: {browser} printed nothing ({reason})")
+        return write_bytes(path, printed.read_bytes())

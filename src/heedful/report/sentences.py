@@ -1,0 +1,136 @@
+"""What a report says in words: the outcome first, then how it came about, then what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heedful.errors import shorten
+from heedful.report.figures import baseline_levels, metric_name
+from heedful.report.numbers import show
+from heedful.report.reading import SHARES, RunFacts
+from heedful.runs.schemas import Check, SplitResult
+
+
+def run_summary(run: RunFacts) -> list[str]:
+    """Say how a run did."""
+    if run.results is None:
+        last = run.metrics[-1] if run.metrics else None
+        reached = (
+            f"it has reached step {last.step:,} (epoch {last.epoch:.3g})"
+            if last
+            else "it has scored nothing yet"
+        )
+        return [f"This run has not finished: {reached}. The same command with --resume continues it."]
+    splits = run.results.splits
+    told = [
+        f"On {split} the {metric_name(found.metric)} is {score(found)}{beside(found)}."
+        for split in ("test", "dev")
+        if (found := splits.get(split)) is not None
+    ]
+    chosen = []
+    if "dev" in splits and run.results.best_epoch is not None:
+        epoch, step = f"epoch {run.results.best_epoch:.3g}", f"step {run.results.best_step or 0:,}"
+        chosen.append(f"Dev selected the model of {step if run.metric == 'perplexity' else epoch}.")
+    if "test" not in splits:
+        chosen.append("Test was not scored.")
+    return [*told, " ".join([*chosen, cost(run)]), findings(run.checks)]
+
+
+def score(found: SplitResult) -> str:
+    """Write a score with its interval and what it is taken over."""
+    if found.value is None:
+        return "not a finite number"
+    units = "tokens" if found.metric == "perplexity" else "examples"
+    inside = [f"{found.n:,} {units}"]
+    if found.ci95 and None not in found.ci95:
+        low, high = (number(value, found.metric) for value in found.ci95)
+        inside.insert(0, f"95 % interval {low} to {high}")
+    return f"{number(found.value, found.metric)} ({', '.join(inside)})"
+
+
+def number(value: float | None, metric: str) -> str:
+    """Write a score: shares with three digits."""
+    if value is None:
+        return "unknown"
+    return f"{value:.3f}" if metric in SHARES else show(value)
+
+
+def beside(found: SplitResult) -> str:
+    """Say what simple classifiers have on the same examples."""
+    simple = [f"{name} {value:.3f}" for name, value in baseline_levels(found.baselines).items()]
+    return f"; baselines: {', '.join(simple)}" if simple else ""
+
+
+def cost(run: RunFacts) -> str:
+    """Say what was trained, where, and how long it took."""
+    r = run.results
+    assert r is not None
+    share = r.trainable_parameters / max(1, r.total_parameters)
+    whole = (
+        f"all {r.total_parameters:,}"
+        if share == 1
+        else f"{r.trainable_parameters:,} of {r.total_parameters:,}"
+    )
+    told = f"{whole} parameters were trained in {duration(r.seconds)}"
+    rates = [
+        f"{show(round(rate, 1 if rate < 10 else 0))} {unit} a second"
+        for rate, unit in ((r.examples_per_second, "examples"), (r.tokens_per_second, "tokens"))
+        if rate
+    ]
+    told += f" ({', '.join(rates)})" if rates else ""
+    if run.environment is not None:
+        e = run.environment
+        threads = f", {e.threads} thread{'s' if e.threads != 1 else ''}" if e.threads else ""
+        on = e.cpu if e.device in (None, "cpu") else str(e.device)
+        told += f" on {on}{threads}"
+    if r.memory_gb:
+        told += f", with at most {r.memory_gb:.1f} GB of memory"
+    return told[0].upper() + told[1:] + "."
+
+
+def duration(seconds: float) -> str:
+    """Write a time in the unit that fits."""
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def findings(checks: Sequence[Check]) -> str:
+    """Say what the run found when it examined itself."""
+    serious = [check for check in checks if check.status in ("failed", "warning")]
+    made = sum(check.status != "skipped" for check in checks)
+    if not made:
+        return "Nothing was checked."
+    if not serious:
+        return f"It examined itself: all {made} checks passed."
+    names = ", ".join(f"{check.name.replace('_', ' ')} ({check.status})" for check in serious)
+    return f"It examined itself: {len(serious)} of {made} checks found something: {names}."
+
+
+def several_summary(runs: Sequence[RunFacts], verdict: str | None) -> list[str]:
+    """Say which of several runs is best on dev, what it has on test, and what the tests say."""
+    if len(runs) == 1:
+        return [f"{shorten(runs[0].name)}: {run_summary(runs[0])[0]}"]
+    told = []
+    scored = [
+        (run, found) for run in runs if (found := run.split("dev")) is not None and found.value is not None
+    ]
+    if scored:
+        choose = max if scored[0][0].better == "max" else min
+        best, dev = choose(scored, key=lambda pair: pair[1].value or 0.0)
+        line = f"{shorten(best.name)} has the best {metric_name(dev.metric)} on dev, {score(dev)}"
+        test = best.split("test")
+        told.append(line + (f"; on test it has {score(test)}." if test else "."))
+    if verdict:
+        told.append(verdict)
+    unfinished = [shorten(run.name) for run in runs if run.results is None]
+    if unfinished:
+        told.append(f"Not finished: {', '.join(unfinished)}.")
+    serious = [
+        shorten(run.name) for run in runs if any(c.status in ("failed", "warning") for c in run.checks)
+    ]
+    if serious:
+        told.append(f"Checks found something in {len(serious)} of {len(runs)} runs: {', '.join(serious)}.")
+    elif any(run.checks for run in runs):
+        told.append("All checks of all runs passed.")
+    return told
