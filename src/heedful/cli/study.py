@@ -8,9 +8,11 @@ from cyclopts import App
 
 from heedful.cli.output import Json, console, print_json, print_table
 from heedful.cli.study_overfit import overfit
+from heedful.cli.study_search import search
 
 app = App(name="study", help="Many runs, one answer: overfit, search, optimizers, ...")
 app.command(overfit)
+app.command(search)
 
 
 @app.command

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.cli.output import console, print_json, print_table
 
+PLAIN = ("epoch", "learning rate", "seconds")
+"""Columns whose numbers are no scores."""
+
 if TYPE_CHECKING:
     from heedful.runs.answers import Answer
     from heedful.runs.studies import StudyFolder
@@ -33,21 +36,23 @@ def print_answer(study: StudyFolder, answer: Answer) -> None:
         print_table(
             table.title or answer.title,
             table.columns,
-            [tuple(map(cell, row)) for row in table.rows],
+            [tuple(cell(*pair) for pair in zip(table.columns, row, strict=True)) for row in table.rows],
             right=numbers,
         )
     out = console()
     for note in answer.notes:
         if note.text not in answer.summary:
-            out.print(f"{note.kind}: {note.text}" if note.kind != "plain" else note.text, markup=False)
+            out.print(f"warning: {note.text}" if note.kind == "warning" else note.text, markup=False)
     for sentence in answer.summary:
         out.print(sentence, markup=False)
 
 
-def cell(value: Any) -> str:
-    """A cell as text."""
+def cell(column: str, value: Any) -> str:
+    """A cell as text: scores alike, with three decimals."""
     if value is None:
         return ""
-    if isinstance(value, float):
-        return f"{value:.3f}" if 1e-3 <= abs(value) < 1000 and not value.is_integer() else f"{value:g}"
-    return str(value)
+    if not isinstance(value, float):
+        return str(value)
+    if column in PLAIN or (value and abs(value) < 1e-3):
+        return f"{value:g}"
+    return f"{value:.3f}"

@@ -10,7 +10,7 @@ logs/        what the workers said
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -190,10 +190,12 @@ class StudyFolder:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
 
 
-def begin(record: StudyRecord, out: Path | None, name: str, *, overwrite: bool = False) -> StudyFolder:
+def begin(
+    record: StudyRecord, out: Path | None, parts: Sequence[str], *, overwrite: bool = False
+) -> StudyFolder:
     """Create the study in `out`, or continue it; the options must be those it was begun with.
 
-    Without `out` it is `studies/NAME[-N]`: the first that is this study, or is not there yet.
+    Without `out` it is `studies/KIND-PARTS[-N]`: the first that is this study, or is not there yet.
     """
     if out is not None:
         folder = StudyFolder(out.expanduser())
@@ -203,11 +205,11 @@ def begin(record: StudyRecord, out: Path | None, name: str, *, overwrite: bool =
         if difference is not None:
             raise UserError(difference)
     else:
-        number = 1
-        folder = StudyFolder(Path("studies") / slug(name))
+        number, name = 1, "-".join(slug(part) for part in (record.kind, *parts))
+        folder = StudyFolder(Path("studies") / name)
         while compare(folder, record) is not None:
             number += 1
-            folder = StudyFolder(Path("studies") / f"{slug(name)}-{number}")
+            folder = StudyFolder(Path("studies") / f"{name}-{number}")
         if overwrite and (folder.path / STUDY).is_file():
             folder.clear()
     if not (folder.path / STUDY).is_file():

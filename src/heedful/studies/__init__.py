@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     "overfit": "heedful.studies.overfit:Overfit",
+    "search": "heedful.studies.search:Search",
 }
 """The class of each kind of study, by its name in study.json."""
 

@@ -7,11 +7,13 @@ lease, resuming, failures with their reason, many processes, the live table.
 
 from __future__ import annotations
 
+import shutil
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from heedful.errors import UserError, one_line
@@ -75,6 +77,8 @@ class Study(ABC):
         for configuration in job:
             with self.attempt(configuration):
                 self.work(configuration, threads)
+            if self.folder.outcome(configuration).over:
+                drop_checkpoints(self.folder.run(configuration.name))
 
     @contextmanager
     def attempt(self, configuration: Configuration) -> Iterator[None]:
@@ -99,6 +103,15 @@ class Study(ABC):
 
         adapt(self.options(configuration, threads))
 
+    def score_test(self, outcome: Outcome) -> None:
+        """Score a selected run on test, where the task has one with labels; once, whoever asks how often."""
+        from heedful.training.adapt import task_of
+        from heedful.training.evaluating import add_split
+
+        test = task_of(self.options(outcome.configuration)).splits.get("test")
+        if test is not None and test.labels is not None:
+            add_split(outcome.folder, "test")
+
     def options(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:
         """A configuration as the options of `heedful adapt`.
 
@@ -109,6 +122,12 @@ class Study(ABC):
         options = AdaptOptions(**checked(AdaptOptions, given, str(self.folder.path)))
         begun = self.folder.outcome(configuration).state == "begun"
         return replace(options, out=run, resume=True, score_test=False, threads=None if begun else threads)
+
+
+def drop_checkpoints(run: Path) -> None:
+    """Remove what only a run in progress needs: many runs with three copies of a model each fill a disk."""
+    for step in (run / CHECKPOINTS).glob("step-*"):
+        shutil.rmtree(step, ignore_errors=True)
 
 
 class PrunedError(Exception):
@@ -139,6 +158,7 @@ def failures(outcomes: Sequence[Outcome]) -> list[Note]:
 
 
 def best(outcomes: Sequence[Outcome]) -> Outcome | None:
-    """The finished run with the highest score on dev; the earlier of equals."""
-    scored = [o for o in outcomes if o.dev is not None]
-    return max(scored, key=lambda o: o.dev or 0.0, default=None)
+    """The finished run with the highest score on dev; of equals the one with the lower loss."""
+    scored = [(o, o.results.splits["dev"]) for o in outcomes if o.dev is not None and o.results is not None]
+    ranked = max(scored, key=lambda pair: (pair[1].value or 0.0, -(pair[1].loss or 0.0)), default=None)
+    return None if ranked is None else ranked[0]

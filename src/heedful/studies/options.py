@@ -72,6 +72,47 @@ class OverfitRun(RunOptions):
     score_dev: Annotated[bool, Decided] = False
 
 
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions(StudyOptions):
+    """What `heedful study search` goes through."""
+
+    lr: str = ""
+    """Learning rates, as 1e-4,5e-4,1e-3, or a range to draw from, as 2e-5:8e-5; by default around what suits
+    the method."""
+    epochs: str = "3"
+    """Numbers of epochs, as 5,7,9; a cell's score is that of its last epoch."""
+    batch_size: str = "32"
+    """Examples a step, as 32,64."""
+    method: str = "full"
+    """Methods, as full,head,lora."""
+    random: int | None = None
+    """Draw so many configurations instead of going through all."""
+    tpe: int | None = None
+    """Draw so many, each guided by those before it (tree-structured Parzen estimator)."""
+    prune: Flag = False
+    """With --random or --tpe: stop runs early that fall behind (Hyperband)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchRun(RunOptions):
+    """The options that all runs of a search share."""
+
+    lr: Annotated[float | None, Decided] = None
+    epochs: Annotated[int, Decided] = 3
+    steps: Annotated[int | None, Decided] = None
+    batch_size: Annotated[int, Decided] = 32
+    token_budget: Annotated[int | None, Decided] = None
+    method: Annotated[str, Decided] = "full"
+    schedule: str = "constant"
+    """constant, linear, cosine or wsd; only with constant do numbers of epochs share their beginning."""
+    warmup: float = 10
+    """From 1 on a number of steps, below 1 a share of all steps."""
+    eval_every: Annotated[int | None, Decided] = None
+    patience: Annotated[int | None, Decided] = None
+    select: Annotated[Literal["best", "last"], Decided] = "last"
+    score_dev: Annotated[bool, Decided] = True
+
+
 def shared(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[str, Any]:
     """The options that all runs of a study have, as study.json keeps them: what differs from adapt's own."""
     left_out = {*NOT_SHARED, *decided}

@@ -40,8 +40,7 @@ def overfit(options: OverfitRun, study: OverfitOptions) -> tuple[StudyFolder, An
         configurations=(Configuration("overfit", {"epochs": options.epochs}),),
         command=words("overfit", (options.model, options.task), study, options),
     )
-    name = f"overfit-{options.task}-{options.model}"
-    return run(record, study, name, options.threads)
+    return run(record, study, (options.task, options.model), options.threads)
 
 
 class Overfit(Study):

@@ -25,12 +25,12 @@ LOOK_SECONDS = 0.5
 
 
 def run(
-    record: StudyRecord, options: StudyOptions, name: str, threads: int | None = None
+    record: StudyRecord, options: StudyOptions, parts: Sequence[str], threads: int | None = None
 ) -> tuple[StudyFolder, Answer]:
-    """Begin a study or continue it, and give its answer. `name` is for the folder, where none is given."""
+    """Begin a study or continue it, and give its answer. `parts` name its folder where none is given."""
     if options.jobs < 0:
         raise UserError(f"--jobs {options.jobs}: is 0 (in this process) or more")
-    folder = begin(record, options.out, name, overwrite=options.overwrite)
+    folder = begin(record, options.out, parts, overwrite=options.overwrite)
     if options.retry:
         folder.retry()
     whole = threads or usable_cores()

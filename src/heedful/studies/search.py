@@ -1,0 +1,159 @@
+"""Which settings are best? A grid, random draws, or guided ones; best on dev, then test once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from heedful.errors import UserError
+from heedful.runs.answers import Answer
+from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
+from heedful.studies import prefixes, spaces
+from heedful.studies.base import Study, best, drop_checkpoints
+from heedful.studies.options import SearchOptions, SearchRun, StudyOptions, shared, words
+from heedful.studies.running import run
+from heedful.studies.spaces import Axis
+
+HEADS = "heads"
+"""The job of all heads of a grid."""
+
+
+def search(options: SearchRun, study: SearchOptions) -> tuple[StudyFolder, Answer]:
+    """Search a space of settings for a model on a task."""
+    if study.random is not None and study.tpe is not None:
+        raise UserError("--random and --tpe exclude each other")
+    trials = study.random if study.random is not None else study.tpe
+    if trials is not None and trials < 1:
+        raise UserError(f"--{'tpe' if study.random is None else 'random'} {trials}: must be at least 1")
+    if study.prune and trials is None:
+        raise UserError("--prune belongs to --random or --tpe; of a grid every cell is wanted")
+    own = [f.name for f in fields(SearchOptions) if f.name not in {g.name for g in fields(StudyOptions)}]
+    asked = {name: getattr(study, name) for name in own}
+    space = spaces.read_space(asked, ranges=trials is not None)
+    common = shared(options, ("lr", "epochs", "batch_size", "method", "seed"))
+    common["seed"] = options.seed
+    if trials is None:
+        plan = plan_grid(space, common)
+    elif study.random is not None:
+        plan = [trial(i, spaces.draw(spaces.drawable(space), options.seed, i)) for i in range(trials)]
+    else:
+        spaces.drawable(space)
+        plan = []
+    record = StudyRecord(
+        kind="search",
+        question=f"Which settings are best for {options.model} on {options.task}?",
+        seed=options.seed,
+        options={**asked, "run": common},
+        configurations=tuple(plan),
+        command=words("search", (options.model, options.task), study, options),
+    )
+    return run(record, study, (options.task, options.model), options.threads)
+
+
+def plan_grid(space: dict[str, Axis], common: dict[str, Any]) -> list[Configuration]:
+    """Every cell, with the job it belongs to: all heads are one, and so are equal runs of other lengths."""
+    cells = spaces.grid(space)
+    names = spaces.varied(cells)
+    sharing = prefixes.can_share(common)
+    together = sharing and all(
+        common.get(name, default) == default
+        for name, default in (("cache_features", True), ("accumulate", 1), ("objective", "classify"))
+    ) and common.get("head", "auto") != "family"  # fmt: skip
+    found = []
+    for cell in cells:
+        job = ""
+        if together and cell["method"] == "head":
+            job = HEADS
+        elif sharing and "epochs" in names:
+            job = spaces.name_of(cell, [name for name in names if name != "epochs"])
+        found.append(Configuration(spaces.name_of(cell, names), cell, job))
+    return found
+
+
+def trial(number: int, settings: dict[str, Any]) -> Configuration:
+    """One draw."""
+    return Configuration(f"trial-{number:03d}", settings)
+
+
+class Search(Study):
+    """The run directories of a grid or of draws."""
+
+    kind = "search"
+
+    def space(self) -> dict[str, Axis]:
+        """What is searched."""
+        return spaces.read_space(self.record.options, ranges=True)
+
+    def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
+        """The next guided draw."""
+        wanted = self.record.options.get("tpe")
+        if wanted is None or len(outcomes) >= wanted:
+            return ()
+        from heedful.studies.sampling import suggest
+
+        space = spaces.drawable(self.space())
+        return [trial(len(outcomes), suggest(space, outcomes, self.record.seed))]
+
+    def work_all(self, job: Sequence[Configuration], threads: int | None) -> None:
+        """Heads together; runs that differ in epochs one from the other; all else one by one."""
+        if job[0].job == HEADS and len(job) > 1:
+            from heedful.studies.heads import work_heads
+
+            if work_heads(self, job, threads):
+                return
+        for configuration in job:
+            before = self.shorter(configuration)
+            if before is not None and before.state == "failed" and before.ended is not None:
+                self.folder.fail(configuration.name, before.ended.reason)
+                continue
+            with self.attempt(configuration):
+                if before is not None and before.results is not None:
+                    prefixes.go_on(
+                        before.folder, self.folder.run(configuration.name), self.epochs(configuration)
+                    )
+                self.work(configuration, threads)
+        for configuration in self.record.configurations:
+            if configuration.claim == job[0].claim and self.folder.outcome(configuration).over:
+                drop_checkpoints(self.folder.run(configuration.name))
+
+    def epochs(self, configuration: Configuration) -> int:
+        """How long a run is."""
+        return int(configuration.settings["epochs"])
+
+    def shorter(self, configuration: Configuration) -> Outcome | None:
+        """The longest of the shorter runs that this one can go on from."""
+        if not configuration.job or not prefixes.can_share(self.record.options["run"]):
+            return None
+        own = {k: v for k, v in configuration.settings.items() if k != "epochs"}
+        found = [
+            other
+            for other in self.record.configurations
+            if {k: v for k, v in other.settings.items() if k != "epochs"} == own
+            and self.epochs(other) < self.epochs(configuration)
+        ]
+        return self.folder.outcome(max(found, key=self.epochs)) if found else None
+
+    def work(self, configuration: Configuration, threads: int | None = None) -> None:
+        """One run, stopped early where that was asked for."""
+        if not self.record.options.get("prune"):
+            super().work(configuration, threads)
+            return
+        from heedful.studies.sampling import Pruner
+        from heedful.training.adapt import adapt
+
+        space = spaces.drawable(self.space())
+        pruner = Pruner(self.folder, configuration.name, space, self.epochs(configuration))
+        adapt(self.options(configuration, threads), [pruner])
+
+    def finish(self, outcomes: Sequence[Outcome]) -> None:
+        """Test, once, for the selected run."""
+        chosen = best(outcomes)
+        if chosen is not None:
+            self.score_test(chosen)
+
+    def answer(self, outcomes: Sequence[Outcome]) -> Answer:
+        """The table, the best, and how far it can be trusted."""
+        from heedful.studies.search_answer import answer
+
+        return answer(self.record, outcomes)

@@ -1,0 +1,221 @@
+"""Studies: claims, failures, stopping and going on, whatever the question."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from heedful import studies
+from heedful.errors import UserError
+from heedful.runs.answers import Answer
+from heedful.runs.directory import Run
+from heedful.runs.leases import Lease
+from heedful.runs.schemas import Results, SplitResult
+from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord, begin
+from heedful.studies import workers
+from heedful.studies.base import Study, best, failures
+from heedful.studies.live import headline, lines
+from heedful.training.stopping import StoppedError
+
+THREE = tuple(Configuration(f"run-{i}", {"value": i}) for i in range(3))
+
+
+def results(value: float) -> Results:
+    return Results(
+        "task", "model", "full", "linear", 0, {"dev": SplitResult("accuracy", value, 10)}, 1, 1, 2.0
+    )
+
+
+class Fake(Study):
+    """Runs that take no time; `plan` says what happens at each value."""
+
+    kind = "fake"
+    plan: ClassVar[dict[int, Exception]] = {}
+    made: ClassVar[list[str]] = []
+    finished = 0
+    more = 0
+
+    def check(self) -> None:
+        pass
+
+    def work(self, configuration: Configuration, threads: int | None = None) -> None:
+        Fake.made.append(configuration.name)
+        value = configuration.settings["value"]
+        if value in self.plan:
+            raise self.plan[value]
+        run = Run.create(self.folder.run(configuration.name), resume=True)
+        run.write_config({"command": "fake"})
+        run.write_results(results(value / 10))
+
+    def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
+        if self.more and all(o.over for o in outcomes) and len(outcomes) == 3:
+            top = best(outcomes)
+            assert top is not None
+            return [Configuration("after", {"value": 10 * top.configuration.settings["value"]})]
+        return ()
+
+    def finish(self, outcomes: Sequence[Outcome]) -> None:
+        Fake.finished += 1
+
+    def answer(self, outcomes: Sequence[Outcome]) -> Answer:
+        top = best(outcomes)
+        said = top.name if top else "nothing"
+        return Answer("fake", "?", (said,), notes=tuple(failures(outcomes)))
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
+    monkeypatch.setitem(studies.KINDS, "fake", f"{__name__}:Fake")
+    monkeypatch.setattr(Fake, "plan", {})
+    monkeypatch.setattr(Fake, "made", [])
+    monkeypatch.setattr(Fake, "finished", 0)
+    monkeypatch.setattr(Fake, "more", 0)
+    monkeypatch.setattr(workers, "POLL_SECONDS", 0.01)
+    return begin(record(), tmp_path / "study", ["a"])
+
+
+def record(**options: Any) -> StudyRecord:
+    return StudyRecord("fake", "?", 0, {"run": options}, THREE)
+
+
+def states(study: StudyFolder) -> dict[str, str]:
+    return {o.name: o.state for o in study.outcomes()}
+
+
+def test_every_configuration_is_run_once_and_a_finished_study_is_left_alone(study: StudyFolder) -> None:
+    workers.work(study.path)
+    assert Fake.made == ["run-0", "run-1", "run-2"]
+    answer = study.answer()
+    assert answer is not None
+    assert answer.finished
+    assert answer.summary == ("run-2",)
+    workers.work(study.path)
+    assert Fake.made == ["run-0", "run-1", "run-2"]
+    assert Fake.finished == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (UserError("the loss is no longer a number"), "the loss is no longer a number"),
+        (MemoryError(), "does not fit in memory"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "does not fit in memory"),
+        (RuntimeError("CUDA out of memory. Tried to"), "does not fit in memory"),
+        (ValueError("odd\nmore"), "ValueError: odd"),
+    ],
+)
+def test_a_failed_run_has_its_reason_and_no_part_in_the_choice(
+    study: StudyFolder, error: Exception, reason: str
+) -> None:
+    Fake.plan = {2: error}
+    workers.work(study.path)
+    assert states(study) == {"run-0": "finished", "run-1": "finished", "run-2": "failed"}
+    ended = study.outcomes()[2].ended
+    assert ended is not None
+    assert ended.reason == reason
+    answer = study.answer()
+    assert answer is not None
+    assert answer.summary == ("run-1",)
+    assert reason in answer.notes[0].text
+    Fake.plan = {}
+    workers.work(study.path)  # not tried again without being told
+    assert Fake.made.count("run-2") == 1
+    study.retry()
+    workers.work(study.path)
+    assert states(study)["run-2"] == "finished"
+    assert Fake.made.count("run-0") == 1
+
+
+def test_a_study_whose_runs_all_fail_says_why(study: StudyFolder) -> None:
+    Fake.plan = dict.fromkeys(range(3), UserError("no such thing"))
+    with pytest.raises(UserError, match="every run failed: no such thing"):
+        workers.work(study.path)
+
+
+def test_a_study_that_is_stopped_goes_on_where_it_was(study: StudyFolder) -> None:
+    Fake.plan = {1: StoppedError("stopped by SIGTERM")}
+    with pytest.raises(StoppedError):
+        workers.work(study.path)
+    assert states(study) == {"run-0": "finished", "run-1": "waiting", "run-2": "waiting"}
+    partial = study.answer()
+    assert partial is not None
+    assert not partial.finished
+    Fake.plan = {}
+    workers.work(study.path)
+    assert Fake.made == ["run-0", "run-1", "run-1", "run-2"]
+    assert study.concluded
+
+
+def test_what_another_worker_holds_is_waited_for_and_taken_over_when_it_dies(study: StudyFolder) -> None:
+    lease = Lease.claim(study.lease("run-0"), "another machine process 1", 1000)
+    assert lease is not None
+    fake = studies.make(study)
+    while workers.work_one(fake, None):
+        pass
+    assert Fake.made == ["run-1", "run-2"]
+    assert [line.state for line in lines(study)] == ["waiting", "finished", "finished"]
+    os.utime(lease.file, (0, 0))  # its heart stopped beating long ago
+    workers.work(study.path)
+    assert Fake.made == ["run-1", "run-2", "run-0"]
+
+
+def test_a_run_whose_process_dies_twice_has_failed(study: StudyFolder) -> None:
+    for _ in range(2):
+        lease = Lease.claim(study.lease("run-1"), "another machine process 1", 1000)
+        assert lease is not None
+        os.utime(lease.file, (0, 0))
+        fake = studies.make(study)
+        while workers.work_one(fake, None):
+            if "run-1" in Fake.made:
+                (study.run("run-1") / "results.json").unlink(missing_ok=True)
+                break
+    ended = study.outcomes()[1].ended
+    assert ended is not None
+    assert "killed 2 times" in ended.reason
+    assert "memory" in ended.reason
+
+
+def test_runs_that_others_ask_for_come_after_them(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Fake, "more", 1)
+    workers.work(study.path)
+    assert Fake.made[-1] == "after"
+    assert study.outcomes()[3].configuration.settings == {"value": 20}
+
+
+def test_the_same_study_is_continued_and_another_is_refused(study: StudyFolder) -> None:
+    assert begin(record(), study.path, ["a"]).path == study.path
+    with pytest.raises(UserError, match=r"was begun with lr not given, now it is 0\.1"):
+        begin(record(lr=0.1), study.path, ["a"])
+    (study.run("run-0")).mkdir()
+    begin(record(lr=0.1), study.path, ["a"], overwrite=True)
+    assert not study.run("run-0").exists()
+    (study.path.parent / "mine").mkdir()
+    (study.path.parent / "mine" / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="holds files but no study"):
+        begin(record(), study.path.parent / "mine", ["a"], overwrite=True)
+    assert (study.path.parent / "mine" / "notes.txt").is_file()
+
+
+def test_without_a_folder_the_same_options_find_the_same_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = ["/data/my task.csv", "../models/m"]
+    first = begin(record(), None, names)
+    assert first.path == Path("studies/fake-my-task.csv-m")
+    assert begin(record(lr=1.0), None, names).path == Path("studies/fake-my-task.csv-m-2")
+    assert begin(record(), None, names).path == first.path
+
+
+def test_the_headline_tells_runs_failures_and_the_best(study: StudyFolder) -> None:
+    Fake.plan = {2: UserError("no")}
+    workers.work(study.path)
+    assert headline(study.outcomes(), 200.0) == (
+        "3 of 3 runs done (1 failed), best so far run-1 with 0.100 on dev, about 3 min left"
+    )
