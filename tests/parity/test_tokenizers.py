@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+from array import array
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,15 @@ TEXTS = [
 PAIRS = [*reversed(TEXTS)]
 
 
+def in_bulk(
+    ours: Tokenizer, texts: list[str], pairs: list[str] | None = None, special: bool = True
+) -> list[int]:
+    """Give the ids of all texts by remembered words; twice, so that they are remembered."""
+    bulk = ours.bulk(paired=pairs is not None, max_len=None, special=special)
+    bulk.encode(texts, pairs)
+    return array("H", bulk.encode(texts, pairs).ids).tolist()
+
+
 def same(ours: Tokenizer, theirs: Any, texts: list[str] = TEXTS, pairs: list[str] = PAIRS) -> None:
     """Equal ids and token types, alone and in pairs, whole and cut."""
     assert ours.vocab_size == len(theirs)
@@ -60,6 +71,7 @@ def same(ours: Tokenizer, theirs: Any, texts: list[str] = TEXTS, pairs: list[str
             assert [e.types for e in got] == want["token_type_ids"]
         plain = theirs(texts, second, add_special_tokens=False)["input_ids"]
         assert [e.ids for e in ours.encode_batch(texts, second, special=False)] == plain
+        assert in_bulk(ours, texts, second) == list(chain.from_iterable(want["input_ids"]))
     cut = theirs(texts, truncation=True, max_length=9)["input_ids"]
     got = ours.encode_batch(texts, max_len=9)
     assert [e.ids for e in got] == cut
@@ -250,6 +262,7 @@ def test_spiece_model_is_read_as_sentencepiece_reads_it(tmp_path: Path, options:
     texts = [text.replace("\r\n", "\n") for text in TEXTS]
     got = [e.ids for e in ours.encode_batch(texts, special=False)]
     assert got == theirs.encode(texts)
+    assert in_bulk(ours, texts, special=False) == list(chain.from_iterable(got))
     for text, ids in zip(texts, got, strict=True):
         if ours.unk_id not in ids:  # sentencepiece writes an unknown as ⁇, transformers and we leave it out
             assert ours.decode(ids) == theirs.decode(ids), text

@@ -5,8 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 
 from heedful.data import cache, load_task, open_corpus, tokenize, tokens
 from heedful.errors import UserError
+from heedful.text.bulk import Joined
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
@@ -24,13 +25,6 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-@dataclass
-class Encoding:
-    ids: list[int]
-    types: list[int]
-    truncated: int
-
-
 class Letters:
     """A tokenizer for tests: a letter is its code, and a pair is separated by 0."""
 
@@ -39,25 +33,24 @@ class Letters:
         self.fingerprint = f"letters {shift} {vocab_size}"
         self.special_ids = frozenset([0])
 
-    def encode_batch(
-        self,
-        texts: Sequence[str],
-        pairs: Sequence[str] | None = None,
-        *,
-        max_len: int | None = None,
-        special: bool = True,
-    ) -> list[Encoding]:
+    def bulk(self, *, paired: bool, max_len: int | None, special: bool) -> Letters:
+        self.max_len, self.special = max_len, special
+        return self
+
+    def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Joined:
         self.calls += 1
-        found = []
+        ids, types, lengths, cut = array("I" if self.vocab_size > 2**16 else "H"), b"", array("q"), 0
         for place, text in enumerate(texts):
-            ids = [0] * special + [(ord(c) + self.shift) % self.vocab_size for c in text]
-            types = [0] * len(ids)
+            row = [0] * self.special + [(ord(c) + self.shift) % self.vocab_size for c in text]
+            kinds = bytes(len(row))
             if pairs is not None:
                 second = [ord(c) % self.vocab_size for c in pairs[place]]
-                ids, types = ids + second, types + [1] * len(second)
-            cut = max(0, len(ids) - max_len) if max_len else 0
-            found.append(Encoding(ids[:max_len], types[:max_len], cut))
-        return found
+                row, kinds = row + second, kinds + b"\1" * len(second)
+            cut += self.max_len is not None and len(row) > self.max_len
+            ids.extend(row[: self.max_len])
+            types += kinds[: self.max_len]
+            lengths.append(len(row[: self.max_len]))
+        return Joined(ids.tobytes(), None if pairs is None else types, lengths, cut)
 
 
 def write(path: Path, lines: Sequence[str]) -> Path:
@@ -175,10 +168,10 @@ def test_a_file_that_grows_while_it_is_read_is_not_cached(tmp_path: Path, own_ca
     path = write(tmp_path / "a.txt", LINES)
 
     class Growing(Letters):
-        def encode_batch(self, *args: object, **options: object) -> list[Encoding]:
+        def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Joined:
             with path.open("a") as file:
                 file.write("one more\n")
-            return super().encode_batch(*args, **options)  # type: ignore[arg-type]
+            return super().encode(texts, pairs)
 
     with pytest.raises(UserError, match="was changed while it was read"):
         tokenize(path, Growing())
@@ -191,9 +184,9 @@ def build_slowly(
     os.environ["HEEDFUL_CACHE"] = home
 
     class Slow(Letters):
-        def encode_batch(self, *args: object, **options: object) -> list[Encoding]:
+        def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Joined:
             time.sleep(0.2)
-            return super().encode_batch(*args, **options)  # type: ignore[arg-type]
+            return super().encode(texts, pairs)
 
     barrier.wait()
     out.put(tokenize(path, Slow()).ids.tolist())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +15,20 @@ import numpy.typing as npt
 from heedful.data import cache
 from heedful.data.corpus import Corpus, open_corpus
 from heedful.data.splits import Split
+from heedful.data.workers import Batch, on_all_cores
 from heedful.errors import UserError
 from heedful.progress import progress
+from heedful.runs.environment import usable_cores
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
+    from heedful.text.bulk import Bulk, Joined
 
 FORMAT = 1
 BATCH_CHARS = 2**19
 BATCH_TEXTS = 4096
-AHEAD = 2
-
-Batch = tuple[list[str], list[str] | None]
+ALONE_CHARS = 4 * 2**20
+"""So much is encoded before other processes are started: most sources are smaller, and wait for none."""
 
 
 class Tokens:
@@ -94,36 +95,13 @@ def tokenize(
     return Tokens(cache.entry("tokens", key, build))
 
 
-@dataclass(frozen=True)
-class Encoded:
-    """The ids of one batch, joined."""
-
-    ids: npt.NDArray[np.unsignedinteger]
-    types: npt.NDArray[np.uint8] | None
-    lengths: npt.NDArray[np.int64]
-    truncated_rows: int
-    characters: int
-
-
 def write_tokens(
     folder: Path, texts: Split | Corpus, tokenizer: Tokenizer, max_len: int | None, special: bool
 ) -> None:
-    """Encode batch after batch; while one is encoded on all cores, the next is read and the last written."""
+    """Encode batch after batch, and write the ids as they come."""
     dtype = "uint16" if tokenizer.vocab_size <= 2**16 else "uint32"
     typed = isinstance(texts, Split) and texts.pairs is not None
-
-    def encode(batch: Batch) -> Encoded:
-        found = tokenizer.encode_batch(batch[0], batch[1], max_len=max_len, special=special)
-        ids = np.concatenate([np.array(one.ids, dtype) for one in found])
-        types = np.concatenate([np.array(one.types, np.uint8) for one in found]) if typed else None
-        return Encoded(
-            ids,
-            types,
-            lengths=np.array([len(one.ids) for one in found]),
-            truncated_rows=sum(one.truncated > 0 for one in found),
-            characters=sum(map(len, batch[0])),
-        )
-
+    bulk = tokenizer.bulk(paired=typed, max_len=max_len, special=special)
     unit, whole = ("rows", len(texts)) if isinstance(texts, Split) else ("MB", texts.megabytes)
     total, truncated, done = 0, 0, 0.0
     with (
@@ -131,19 +109,31 @@ def write_tokens(
         (folder / "types.bin").open("wb") as types,
         (folder / "offsets.bin").open("wb") as offsets,
         progress(f"tokenizing {Path(texts.name).name} ({unit})", whole) as shown,
+        closing(encoded(bulk, batches(texts))) as results,
     ):
         offsets.write(np.zeros(1, np.int64).tobytes())
-        for found in in_order(encode, batches(texts)):
-            ids.write(found.ids.tobytes())
-            if found.types is not None:
-                types.write(found.types.tobytes())
+        for batch, found in results:
+            ids.write(found.ids)
+            types.write(found.types or b"")
             ends = total + np.cumsum(found.lengths)
             offsets.write(ends.astype(np.int64).tobytes())
             total, truncated = int(ends[-1]), truncated + found.truncated_rows
-            done += len(found.lengths) if isinstance(texts, Split) else found.characters / 10**6
+            done += len(found.lengths) if isinstance(texts, Split) else sum(map(len, batch[0])) / 10**6
             shown.advance(int(done) - shown.done, f"{total:,} tokens")
     facts = {"dtype": dtype, "types": typed, "truncated_rows": truncated}
     (folder / "facts.json").write_text(json.dumps(facts), "utf-8")
+
+
+def encoded(bulk: Bulk, items: Iterator[Batch]) -> Generator[tuple[Batch, Joined], None, None]:
+    """Yield each batch with its ids. Processes are started when the first megabytes have not been all."""
+    cores, size = usable_cores(), 0
+    for batch in items:
+        yield batch, bulk.encode(*batch)
+        size += sum(map(len, batch[0]))
+        if size >= ALONE_CHARS and cores > 1:
+            break
+    if (following := next(items, None)) is not None:
+        yield from on_all_cores(bulk, chain([following], items), cores)
 
 
 def batches(texts: Split | Corpus) -> Iterator[Batch]:
@@ -176,22 +166,3 @@ def cuts(sizes: list[int]) -> Iterator[tuple[int, int]]:
             start, total = place + 1, 0
     if start < len(sizes):
         yield start, len(sizes)
-
-
-def in_order(work: Callable[[Batch], Encoded], items: Iterable[Batch]) -> Iterator[Encoded]:
-    """Do the work in threads, a few items ahead, and yield the results in order.
-
-    The tokenizer leaves Python's lock while it encodes on all cores; threads let reading and writing go on.
-    """
-    waiting: deque[Future[Encoded]] = deque()
-    with ThreadPoolExecutor(AHEAD) as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > AHEAD:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()

@@ -9,12 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tokenizers
 from tokenizers import processors
 
 from heedful.errors import UserError, shorten
+
+if TYPE_CHECKING:
+    from heedful.text.bulk import Bulk
 
 ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
 KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
@@ -147,10 +150,7 @@ class Tokenizer:
         """Encode many texts, or pairs, on all cores. See `encode`."""
         inputs = list(texts) if pairs is None else list(zip(texts, pairs, strict=True))
         added = (self._added_to_one if pairs is None else self._added_to_pair) if special else 0
-        if max_len is not None and max_len < added:
-            raise UserError(
-                f"max_len {max_len} is too small: this tokenizer adds {added} special tokens itself"
-            )
+        refuse_no_room(max_len, added)
         try:
             encoded = self.backend.encode_batch_fast(inputs, add_special_tokens=special)
         except TypeError:
@@ -163,6 +163,14 @@ class Tokenizer:
             else cut(one, limit)
             for one in encoded
         ]
+
+    def bulk(self, *, paired: bool, max_len: int | None, special: bool) -> Bulk:
+        """Prepare for many texts, or pairs: the same ids as `encode_batch`, as bytes, and faster."""
+        from heedful.text.bulk import Bulk
+
+        return Bulk(
+            self.backend, paired=paired, max_len=max_len, special=special, wide=self.vocab_size > 2**16
+        )
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
         """Turn ids back into text."""
@@ -195,6 +203,12 @@ class Tokenizer:
         write(folder / "tokenizer.json", self.backend.to_str(pretty=True))
         write(folder / "tokenizer_config.json", json.dumps(config, indent=2, ensure_ascii=False))
         write(folder / "special_tokens_map.json", json.dumps(named, indent=2, ensure_ascii=False))
+
+
+def refuse_no_room(max_len: int | None, added: int) -> None:
+    """Refuse a length that the special tokens alone exceed."""
+    if max_len is not None and max_len < added:
+        raise UserError(f"max_len {max_len} is too small: this tokenizer adds {added} special tokens itself")
 
 
 def invalid(texts: Iterable[object]) -> Exception:

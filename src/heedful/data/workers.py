@@ -1,0 +1,153 @@
+"""Encode on all cores: one process a core, each with its own tokenizer and its own memory of words.
+
+The processes are fresh interpreters that read from and write to a pipe. A fork of a process with threads can
+hang, and multiprocessing would run the person's script again. They end with their pipe, whatever becomes of
+the process that started them.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from queue import SimpleQueue
+from signal import SIGKILL
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
+
+from heedful.data.cache import reason
+from heedful.errors import UserError, shorten
+
+if TYPE_CHECKING:
+    from heedful.text.bulk import Bulk, Joined
+
+Batch = tuple[list[str], list[str] | None]
+
+START = "import sys; sys.path[:] = {path!r}; from heedful.data.workers import main; main()"
+ONE_THREAD = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX")
+
+
+class Worker:
+    """One process. `ask` is for one thread at a time."""
+
+    def __init__(self, order: bytes) -> None:
+        self.order: bytes | None = order
+        self.complaints = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        try:
+            self.child = subprocess.Popen(
+                [sys.executable, "-P", "-c", START.format(path=sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.complaints,
+                env=os.environ | dict.fromkeys(ONE_THREAD, "1") | {"TOKENIZERS_PARALLELISM": "false"},
+                process_group=0,  # Ctrl-C is for the process that started it
+            )
+        except OSError as error:
+            self.complaints.close()
+            raise UserError(f"tokenizing: cannot start a worker process ({reason(error)})") from None
+
+    def ask(self, batch: Batch) -> Joined:
+        """Have a batch encoded."""
+        stdin, stdout = self.child.stdin, self.child.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            if self.order is not None:
+                stdin.write(self.order)
+                self.order = None
+            pickle.dump(batch, stdin, pickle.HIGHEST_PROTOCOL)
+            stdin.flush()
+            answer: Joined | str = pickle.load(stdout)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            raise UserError(f"tokenizing stopped: {self.fate()}; nothing was kept, try again") from None
+        if isinstance(answer, str):
+            raise UserError(answer)
+        return answer
+
+    def fate(self) -> str:
+        """Say what became of a process that answers no more."""
+        self.child.kill()  # where only its pipe is broken
+        status = self.child.wait()
+        self.complaints.seek(0)
+        said = self.complaints.read().decode(errors="replace").split("\n")
+        last = next((line for line in reversed(said) if line.strip()), "")
+        if last:
+            return f"a worker process failed ({shorten(last.strip(), 200)})"
+        memory = " (out of memory?)" if status == -SIGKILL else ""
+        return f"a worker process was ended from outside{memory}"
+
+    def close(self) -> None:
+        """Close the pipes and take notice of the end."""
+        for pipe in (self.child.stdin, self.child.stdout, self.complaints):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+        self.child.wait()
+
+
+def on_all_cores(
+    bulk: Bulk, batches: Iterable[Batch], cores: int
+) -> Generator[tuple[Batch, Joined], None, None]:
+    """Encode batches in processes, a few ahead, and yield each with its ids, in order."""
+    order = pickle.dumps(bulk, pickle.HIGHEST_PROTOCOL)
+    workers: list[Worker] = []
+    free: SimpleQueue[Worker] = SimpleQueue()
+
+    def ask(batch: Batch) -> Joined:
+        worker = free.get()
+        try:
+            return worker.ask(batch)
+        finally:
+            free.put(worker)
+
+    waiting: deque[tuple[Batch, Future[Joined]]] = deque()
+    pool = ThreadPoolExecutor(cores)
+    try:
+        for _ in range(cores):
+            workers.append(Worker(order))
+            free.put(workers[-1])
+        for batch in batches:
+            waiting.append((batch, pool.submit(ask, batch)))
+            if len(waiting) > 2 * cores:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        while waiting:
+            first, future = waiting.popleft()
+            yield first, future.result()
+    finally:
+        for worker in workers:
+            worker.child.kill()
+        pool.shutdown(cancel_futures=True)
+        for worker in workers:
+            worker.close()
+
+
+def serve(orders: BinaryIO, answers: BinaryIO) -> None:
+    """Encode what comes until nothing comes any more."""
+    bulk: Bulk = pickle.load(orders)
+    while True:
+        try:
+            texts, pairs = pickle.load(orders)
+        except EOFError:
+            return
+        answer: Joined | str
+        try:
+            answer = bulk.encode(texts, pairs)
+        except UserError as error:
+            answer = str(error)
+        except BaseException as error:  # the library's own failures are no Exception
+            answer = f"tokenizing failed: {type(error).__name__}: {shorten(str(error), 200)}"
+        pickle.dump(answer, answers, pickle.HIGHEST_PROTOCOL)
+        answers.flush()
+
+
+def main() -> NoReturn:
+    """Be a worker; that the process that started it has ended is no error here."""
+    with suppress(BrokenPipeError, EOFError):
+        serve(sys.stdin.buffer, sys.stdout.buffer)
+    os._exit(0)

@@ -1,0 +1,145 @@
+"""Many texts at once, for the token cache: the ids of all of them as bytes, one text after another."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tokenizers
+from tokenizers import models
+
+from heedful.text.tokenizer import invalid, keep, refuse_no_room
+from heedful.text.words import Words, rule_of
+
+A, B = 2**32 - 1, 2**32 - 2
+"""Ids that no vocabulary has: they stand for the texts when a tokenizer is asked for its frame."""
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The ids of many texts, or pairs, joined; `lengths` says where each ends."""
+
+    ids: bytes
+    types: bytes | None
+    lengths: array[int]
+    truncated_rows: int
+
+
+@dataclass(frozen=True)
+class Around:
+    """What stands before, between and after the texts, and the types of the two texts."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    first: int
+    second: int
+
+
+class Bulk:
+    """Encodes texts, or pairs, as `Tokenizer.encode_batch` does, some ten times as fast on a large corpus.
+
+    A copy made by pickle encodes the same, in another process.
+    """
+
+    def __init__(
+        self, backend: tokenizers.Tokenizer, *, paired: bool, max_len: int | None, special: bool, wide: bool
+    ) -> None:
+        self.backend = backend
+        self.options = {"paired": paired, "max_len": max_len, "special": special, "wide": wide}
+        self.paired = paired
+        self.code = "I" if wide else "H"
+        self.width = array(self.code).itemsize
+        self.frame, self.types = self.around(special)
+        self.framing = sum(map(len, (self.frame.before, self.frame.between, self.frame.after)))
+        refuse_no_room(max_len, self.framing)
+        self.room = None if max_len is None else max_len - self.framing
+        rule = rule_of(backend)
+        self.bodies = self.whole if rule is None else Words(rule, self.whole).ids
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return rebuilt, (self.backend.to_str(), self.options)
+
+    def around(self, special: bool) -> tuple[Around, Around]:
+        """Ask the tokenizer for its frame: the ids around the texts, and their types."""
+
+        def text(mark: int) -> tokenizers.Encoding:
+            made = self.backend.encode("", add_special_tokens=False)
+            made.truncate(0)
+            made.pad(1, pad_id=mark)
+            return made
+
+        framed = self.backend.post_process(text(A), text(B) if self.paired else None, special)
+        first = framed.ids.index(A)
+        second = framed.ids.index(B) if self.paired else first
+
+        def parts(values: list[int]) -> Around:
+            between = values[first + 1 : second]
+            return Around(values[:first], between, values[second + 1 :], values[first], values[second])
+
+        return parts(framed.ids), parts(framed.type_ids)
+
+    def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Joined:
+        """Encode some texts, or pairs."""
+        rows = self.bodies(texts)
+        if self.paired:
+            assert pairs is not None
+            return self.encode_pairs(rows, self.bodies(pairs))
+        truncated = 0
+        if self.room is not None:
+            most = self.room * self.width
+            truncated = sum(len(row) > most for row in rows)
+            rows = [row[:most] for row in rows]
+        lengths = array("q", [len(row) // self.width + self.framing for row in rows])
+        return Joined(self.joined(rows), None, lengths, truncated)
+
+    def encode_pairs(self, firsts: list[bytes], seconds: list[bytes]) -> Joined:
+        """Join pairs; they are cut as `Tokenizer.encode` says."""
+        width, between, kinds = self.width, self.packed(self.frame.between), self.types
+        rows, types, truncated = [], [], 0
+        for first, second in zip(firsts, seconds, strict=True):
+            n_first, n_second = len(first) // width, len(second) // width
+            if self.room is not None and n_first + n_second > self.room:
+                n_first, n_second = keep(n_first, n_second, self.room)
+                truncated += 1
+            rows.append(first[: n_first * width] + between + second[: n_second * width])
+            types.append(
+                bytes([kinds.first]) * n_first + bytes(kinds.between) + bytes([kinds.second]) * n_second
+            )
+        ends = len(self.frame.before) + len(self.frame.after)
+        lengths = array("q", [len(row) // width + ends for row in rows])
+        joined_types = (
+            bytes(kinds.before) + bytes(kinds.after + kinds.before).join(types) + bytes(kinds.after)
+        )
+        return Joined(self.joined(rows), joined_types, lengths, truncated)
+
+    def joined(self, rows: list[bytes]) -> bytes:
+        """Put the frame around each row, and all of them in one."""
+        before, after = self.packed(self.frame.before), self.packed(self.frame.after)
+        return before + (after + before).join(rows) + after
+
+    def packed(self, ids: Iterable[int]) -> bytes:
+        """Write ids as numbers of two or four bytes."""
+        return array(self.code, ids).tobytes()
+
+    def whole(self, texts: Sequence[str]) -> list[bytes]:
+        """Encode whole texts with the library, without special tokens."""
+        try:
+            found = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        except TypeError:
+            raise invalid(texts) from None
+        return [self.packed(one.ids) for one in found]
+
+
+def rebuilt(description: str, options: dict[str, Any]) -> Bulk:
+    """Make a `Bulk` from a tokenizer's JSON, in another process."""
+    backend = tokenizers.Tokenizer.from_str(description)
+    if isinstance(backend.model, models.Unigram):
+        # The library does not read a score back to the last bit; Python does.
+        model = json.loads(description)["model"]
+        pieces = [(piece, score) for piece, score in model["vocab"]]
+        backend.model = models.Unigram(pieces, model["unk_id"], model["byte_fallback"])
+    return Bulk(backend, **options)
