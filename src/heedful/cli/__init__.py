@@ -37,6 +37,7 @@ COMMANDS = {
     ),
     "evaluate": ("heedful.cli.evaluate:evaluate", "Score a run's best model on a split."),
     "predict": ("heedful.cli.predict:predict", "Label a text, a pair of texts, or a file of them."),
+    "generate": ("heedful.cli.generate:generate", "Continue text with a language model."),
     "check": ("heedful.cli.check:check", "Examine a run or a model, and say what is wrong with it."),
     "export": ("heedful.cli.export:export", "Write a run or a model as a folder that transformers loads."),
     "run": ("heedful.cli.run:run", "Run a recipe, or make a run again from its config.toml."),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from heedful.training.predicting import Labeller
 
 Flag = Annotated[bool, Parameter(negative=())]
+SHOWN = 30
+"""Labels that are counted in the terminal; free answers can be many more."""
 
 
 def predict(
@@ -30,7 +32,7 @@ def predict(
     device: str = "auto",
     json: Json = False,
 ) -> None:
-    """Label a text, a pair of texts, or every row of a file, with a run's best model.
+    """Label a text, a pair of texts, or every row of a file, with a run's best model; answer a question.
 
     The new file has all columns of the old one, and label and confidence (predicted_label and
     predicted_confidence where these names are taken). Files of any size are read row by row.
@@ -42,6 +44,8 @@ def predict(
         heedful predict runs/boolq "is the sea salty" "Sea water is salt water."
 
         heedful predict runs/reviews --in reviews.csv --out labelled.csv
+
+        heedful predict runs/birthplaces "Where was Ada Lovelace born?"
 
     Parameters
     ----------
@@ -84,7 +88,15 @@ def predict(
         facts = {"out": str(out), "rows": done.rows, "counts": done.counts}
         print_json({**facts, "label_column": label, "confidence_column": confidence})
         return
-    rows = [(shorten(name), f"{n:,}", f"{n / max(1, done.rows):.1%}") for name, n in done.counts.items()]
+    most = sorted(done.counts, key=lambda name: -done.counts[name])[:SHOWN]
+    rows = [
+        (shorten(name), f"{n:,}", f"{n / max(1, done.rows):.1%}")
+        for name, n in done.counts.items()
+        if name in most
+    ]
+    if len(done.counts) > SHOWN:
+        n = done.rows - sum(done.counts[name] for name in most)
+        rows.append((f"{len(done.counts) - SHOWN:,} others", f"{n:,}", f"{n / max(1, done.rows):.1%}"))
     print_table("labels", ("label", "rows", "share"), rows, right=("rows", "share"))
     console().print(f"{out}: {done.rows:,} rows, with {label} and {confidence}", markup=False)
 

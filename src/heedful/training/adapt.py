@@ -38,6 +38,7 @@ from heedful.text import load as load_tokenizer
 from heedful.text import train as train_tokenizer
 from heedful.training import resuming
 from heedful.training.hooks import Hook, TensorBoard
+from heedful.training.loading import writing_head
 from heedful.training.loop import Loop
 from heedful.training.options import DEFAULT_LR, AdaptOptions
 from heedful.training.running import (
@@ -122,14 +123,6 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"{options.unlabeled}: there is no such file")
     if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
-
-
-def answer_head(model: str) -> str:
-    """The head that writes text on this kind of model."""
-    kind = checkpoints.kind_of(model)
-    if kind == "encoder":
-        raise UserError(f"{model}: an encoder writes no text; answers need a decoder or an encoder-decoder")
-    return "causal" if kind == "decoder" else "text2text"
 
 
 def task_texts(task: Task) -> Iterator[str]:
@@ -224,7 +217,7 @@ class Job:
         """The head that the objective needs on this kind of model."""
         o = self.options
         if o.objective == "answer":
-            return answer_head(o.model)
+            return writing_head(o.model)
         return "text2text" if o.objective == "text2text" else "classify"
 
     plain: Classify

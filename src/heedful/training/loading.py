@@ -13,11 +13,12 @@ from heedful import checkpoints, methods
 from heedful.data.batches import collate
 from heedful.errors import UserError
 from heedful.evaluation.generation import generate
-from heedful.models import Classifier, LanguageModel
+from heedful.evaluation.writing import Writer
+from heedful.models import PRESETS, Classifier, LanguageModel
 from heedful.objectives import LabelWords, parse_words
 from heedful.objectives.base import in_length_order
 from heedful.objectives.questions import Form
-from heedful.runs.directory import Run
+from heedful.runs.directory import CONFIG, Run
 from heedful.runs.files import read_json
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
@@ -121,6 +122,37 @@ def load_run(path: str | Path, *, device: str = "auto") -> Adapted:
     return Adapted(model, tokenizer, max_len, labels, LabelWords(labels, tokenizer, words))
 
 
+def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
+    """Load a language model with its tokenizer, ready to `write`: a run's best model, or one by name."""
+    place = Path(name).expanduser()
+    if (place / CONFIG).is_file():
+        config = Run.open(place).config()
+        if config.get("command") == "adapt" and config["adapt"]["objective"] != "answer":
+            raise UserError(f"{place}: is a run that labels texts and writes none; heedful predict labels")
+        if config.get("command") == "adapt":
+            adapted = load_run(place, device=device)
+            assert isinstance(adapted.model, LanguageModel)
+            return Writer(adapted.model, adapted.tokenizer)
+    elif str(name) in PRESETS and not place.is_dir():
+        raise UserError(f"{name}: starts from nothing and has nothing to say; heedful pretrain it first")
+    model = checkpoints.load(name, head=writing_head(name))
+    assert isinstance(model, LanguageModel)
+    if any(part.startswith("head.") for part in model.report.new):
+        raise UserError(f"{name}: its weights have no output layer for text")
+    return Writer(model.to(find_device(device)), load_tokenizer(name))
+
+
+def writing_head(model: str | Path) -> str:
+    """The head that writes text on this kind of model."""
+    kind = checkpoints.kind_of(model)
+    if kind == "encoder":
+        raise UserError(
+            f"{model}: is an encoder, which reads text and writes none; "
+            "a decoder or an encoder-decoder is needed"
+        )
+    return "causal" if kind == "decoder" else "text2text"
+
+
 def load_best(run: Run, base: str, attention: str | None = None) -> Classifier | LanguageModel:
     """The model in best/: whole, or its base with the adapter."""
     if (run.best / ADAPTER).is_file():
@@ -135,10 +167,7 @@ def load_best(run: Run, base: str, attention: str | None = None) -> Classifier |
         )
         methods.read_adapter(run.best, model)
     else:
-        objective = run.config()["adapt"]["objective"]
-        heads = {"answer": "causal" if checkpoints.kind_of(run.best) == "decoder" else "text2text"}
-        model = checkpoints.load(
-            run.best, head={"text2text": "text2text", **heads}.get(objective, "classify")
-        )
+        writes = run.config()["adapt"]["objective"] in ("answer", "text2text")
+        model = checkpoints.load(run.best, head=writing_head(run.best) if writes else "classify")
     assert isinstance(model, Classifier | LanguageModel)
     return model.eval()

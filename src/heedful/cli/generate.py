@@ -1,0 +1,162 @@
+"""`heedful generate`: continue text with a language model."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from heedful.cli.output import Flag, Json, console, print_json
+from heedful.errors import UserError, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from heedful.evaluation.writing import Continuation, Writer
+
+WHY = {
+    "stop": "ended by itself",
+    "max_tokens": "cut at --max-tokens",
+    "room": "cut: the model reads no longer text",
+}
+
+
+def generate(
+    model: str,
+    prompt: str | None = None,
+    /,
+    *,
+    source: Annotated[Path | None, Parameter(name="--in")] = None,
+    max_tokens: int = 200,
+    temperature: float | None = None,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    greedy: Flag = False,
+    samples: int = 1,
+    stop: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    seed: int = 0,
+    device: str = "auto",
+    json: Json = False,
+) -> None:
+    """Continue a prompt with a language model.
+
+    That of a run of heedful pretrain, or a decoder or encoder-decoder by name.
+    A single text appears token by token. The same seed gives the same text.
+    A text ends at the tokenizer's end of text, at --stop, after --max-tokens,
+    or where the model reads no further.
+
+    Examples:
+      heedful generate runs/shakespeare "ROMEO:"
+      heedful generate runs/shakespeare "ROMEO:" --temperature 0.8 --samples 5
+      heedful generate runs/shakespeare --in prompts.txt --greedy --json
+      heedful generate gpt2 "The sea was" --top-k 40 --top-p 0.95
+
+    Parameters
+    ----------
+    model
+        A run's folder, a model's folder, or a Hub id.
+    prompt
+        The beginning of the text; of an encoder-decoder its input.
+    source
+        A file of prompts, one a line, instead of PROMPT.
+    max_tokens
+        The most tokens to write.
+    temperature
+        Below 1 more probable tokens, above 1 more surprising ones; 0 is --greedy. Default 1.
+    top_k
+        Choose among the k most probable tokens.
+    top_p
+        Choose among the fewest tokens that together have this probability.
+    greedy
+        Always the most probable token.
+    samples
+        So many texts a prompt.
+    stop
+        A token that ends a text, by its spelling; may be given several times.
+    seed
+        Decides everything random.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    json
+        Print one JSON object.
+    """
+    if (prompt is None) == (source is None):
+        raise UserError("generate continues one prompt, or those of a file with --in FILE; say which")
+    if greedy and not (temperature is None and top_k is None and top_p is None):
+        raise UserError("--greedy takes the most probable token; --temperature, --top-k and --top-p draw one")
+    from heedful.evaluation.generation import Sampling
+    from heedful.training.loading import load_writer
+
+    chosen = 0.0 if greedy else 1.0 if temperature is None else temperature
+    sampling = Sampling(temperature=chosen, top_k=top_k, top_p=top_p, seed=seed)
+    prompts = [prompt] if prompt is not None else read_prompts(source)
+    writer = load_writer(model, device=device)
+    refuse_unknown(writer, prompts)
+    alone = len(prompts) * samples == 1 and not json
+    if alone:
+        say("" if writer.whole else prompts[0])
+    found = writer.write(
+        prompts,
+        samples=samples,
+        max_tokens=max_tokens,
+        sampling=sampling,
+        stop=stop,
+        seen=say if alone else None,
+    )
+    if json:
+        print_json({"model": model, **asdict(sampling), "texts": [asdict(one) for one in found]})
+    elif alone:
+        say("\n")
+        print(f"heedful: {found[0].tokens} tokens, {WHY[found[0].stopped]}", file=sys.stderr)
+    else:
+        show(found, samples, whole=writer.whole)
+
+
+def read_prompts(source: Path | None) -> list[str]:
+    """The lines of a file that have text."""
+    from heedful.data.readers import read_lines, without_end
+
+    assert source is not None
+    if not source.is_file():
+        raise UserError(f"--in {source}: there is no such file")
+    found = [without_end(line) for _, line in read_lines(source)]
+    found = [line for line in found if line.strip()]
+    if not found:
+        raise UserError(f"--in {source}: has no line with text")
+    return found
+
+
+def refuse_unknown(writer: Writer, prompts: Sequence[str]) -> None:
+    """Characters that a model cannot read are refused; of words it knows an unknown one."""
+    for prompt in prompts:
+        unknown = writer.unknown(prompt)
+        if not unknown:
+            continue
+        listed = ", ".join(f'"{shorten(part, 20)}"' for part in unknown[:8])
+        if writer.tokenizer.kind == "char":
+            raise UserError(
+                f'the prompt "{shorten(prompt)}" has characters that the model does not know: {listed}'
+            )
+        print(f"heedful: unknown to the model's vocabulary: {listed}", file=sys.stderr)
+
+
+def say(text: str) -> None:
+    """Write to the terminal at once, without what could drive it."""
+    from heedful.evaluation.writing import harmless
+
+    sys.stdout.write(harmless(text))
+    sys.stdout.flush()
+
+
+def show(found: Sequence[Continuation], samples: int, *, whole: bool) -> None:
+    """Several texts, each under its number."""
+    from heedful.evaluation.writing import harmless
+
+    out = console()
+    for i, one in enumerate(found):
+        number = f"{i // samples + 1}" if samples == 1 else f"{i // samples + 1}.{i % samples + 1}"
+        out.print(f"[{number}] {one.tokens} tokens, {WHY[one.stopped]}", style="bold", markup=False)
+        print(harmless(one.text if whole else one.prompt + one.text), end="\n\n")

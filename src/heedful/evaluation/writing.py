@@ -1,0 +1,138 @@
+"""A language model that continues text: prompts into tokens, and what follows back into text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from heedful.errors import UserError, shorten
+from heedful.evaluation.generation import Sampling, Stopped, generate
+from heedful.models import EncoderDecoder, LanguageModel
+from heedful.text import Tokenizer
+
+UNFINISHED = "\N{REPLACEMENT CHARACTER}"
+"""What a byte-level tokenizer shows of a character whose last bytes are still to come."""
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What followed one prompt."""
+
+    prompt: str
+    text: str
+    """What is new; of an encoder-decoder, its output."""
+    tokens: int
+    stopped: Stopped
+    log_probability: float
+    """As the model itself sees it, the token that ended the text included."""
+
+
+class Writer:
+    """A model and its tokenizer."""
+
+    def __init__(self, model: LanguageModel, tokenizer: Tokenizer) -> None:
+        self.model, self.tokenizer = model, tokenizer
+        self.whole = isinstance(model.body, EncoderDecoder)
+
+    def encode(self, prompt: str) -> list[int]:
+        """A prompt with the token that begins a text, where there is one, without the one that ends it."""
+        ids = self.tokenizer.encode(prompt).ids
+        ends = (self.tokenizer.eos_id, self.tokenizer.sep_id)
+        if not self.whole and ids and ids[-1] in ends:
+            ids = ids[:-1]
+        if not ids:
+            raise UserError(
+                "the prompt is empty, and this tokenizer has no token that begins a text; write one"
+            )
+        return ids
+
+    def unknown(self, prompt: str) -> list[str]:
+        """The characters (of other tokenizers than char: words) of a prompt that the vocabulary lacks."""
+        if self.tokenizer.unk_id is None or self.tokenizer.unk_id not in self.tokenizer.encode(prompt).ids:
+            return []
+        parts = list(prompt) if self.tokenizer.kind == "char" else prompt.split()
+        unknown = [p for p in parts if self.tokenizer.unk_id in self.tokenizer.encode(p, special=False).ids]
+        return list(dict.fromkeys(unknown))
+
+    def stop_ids(self, tokens: Iterable[str]) -> list[int]:
+        """What ends a text: the tokenizer's own end and padding, and tokens by their spelling."""
+        own = (self.tokenizer.eos_id, self.tokenizer.pad_id)
+        found = [i for i in own if i is not None]
+        for token in tokens:
+            ids = self.tokenizer.encode(token, special=False).ids
+            if len(ids) != 1:
+                raise UserError(f'--stop "{shorten(token)}": is {len(ids)} tokens; one token ends a text')
+            found += ids
+        return found
+
+    def write(
+        self,
+        prompts: Sequence[str],
+        *,
+        samples: int = 1,
+        max_tokens: int = 100,
+        sampling: Sampling | None = None,
+        stop: Iterable[str] = (),
+        seen: Callable[[str], None] | None = None,
+    ) -> list[Continuation]:
+        """Continue each prompt `samples` times, those of one prompt side by side.
+
+        `seen` is told the new text of the first sample piece by piece, as it comes.
+        """
+        if samples < 1:
+            raise UserError(f"--samples {samples}: must be at least 1")
+        asked = [prompt for prompt in prompts for _ in range(samples)]
+        encoded = [self.encode(prompt) for prompt in asked]
+        live = Live(self, encoded[0], seen) if seen is not None and encoded else None
+        found = generate(
+            self.model,
+            encoded,
+            max_tokens=max_tokens,
+            stop_ids=self.stop_ids(stop),
+            sampling=sampling or Sampling(),
+            seen=live.token if live is not None else None,
+        )
+        if live is not None:
+            live.finish()
+        return [
+            Continuation(prompt, self.new_text(ids, g.ids), len(g.ids), g.stopped, g.log_probability)
+            for prompt, ids, g in zip(asked, encoded, found, strict=True)
+        ]
+
+    def new_text(self, prompt: Sequence[int], ids: Sequence[int]) -> str:
+        """The text of new tokens, spaced as they stand after the prompt."""
+        if self.whole:
+            return self.tokenizer.decode(ids)
+        before = self.tokenizer.decode(prompt, skip_special=False)
+        return self.tokenizer.decode([*prompt, *ids], skip_special=False)[len(before) :]
+
+
+class Live:
+    """New text of the first row as its tokens come; half a character waits for its other half."""
+
+    def __init__(self, writer: Writer, prompt: list[int], seen: Callable[[str], None]) -> None:
+        self.writer, self.prompt, self.seen = writer, prompt, seen
+        self.ids: list[int] = []
+        self.told = ""
+
+    def token(self, row: int, token: int) -> None:
+        """One more token."""
+        if row == 0:
+            self.ids.append(token)
+            text = self.writer.new_text(self.prompt, self.ids)
+            if not text.endswith(UNFINISHED):
+                self.tell(text)
+
+    def tell(self, text: str) -> None:
+        """Say what is new."""
+        self.seen(text[len(self.told) :])
+        self.told = text
+
+    def finish(self) -> None:
+        """Say what was held back."""
+        self.tell(self.writer.new_text(self.prompt, self.ids))
+
+
+def harmless(text: str) -> str:
+    """Text that may go to a terminal: line breaks and tabs stay, other control characters are shown."""
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
