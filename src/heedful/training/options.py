@@ -179,6 +179,17 @@ class PretrainOptions(LoopOptions):
     """masked: share of the tokens that is hidden."""
     whole_words: Flag = False
     """masked: hide all pieces of a word together."""
+    span_form: Literal["line", "window"] = "line"
+    """span: line (a text cut at random, one span hidden; T5: several) or window (the title, and a few tokens
+    around one name, date or number: short rows that make each fact hang on the title)."""
+    span_loss: Literal["all", "span"] = "all"
+    """span: loss on every token of a line, or on the hidden span alone; a window has it on the span."""
+    salient: Flag = False
+    """span: hide names, dates and numbers, found by their spelling, instead of random spans."""
+    window_left: int = 5
+    """window: at most so many tokens before the span, a random number at each step."""
+    window_right: int = 3
+    """window: at most so many after it."""
     questions: str | None = None
     """A task with answers: mix its training questions into each batch, in the form of heedful adapt."""
     questions_share: float = 0.25

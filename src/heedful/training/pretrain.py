@@ -11,9 +11,10 @@ import torch
 
 from heedful import methods
 from heedful.data import load_task
+from heedful.data.corruption import find_salient
 from heedful.errors import UserError
 from heedful.evaluation.generation import generate
-from heedful.objectives import Answer, Causal, Evaluation, Masked, Mixed, Objective
+from heedful.objectives import Answer, Causal, Corruption, Evaluation, Masked, Mixed, Objective, Span
 from heedful.objectives.packed import PackedText
 from heedful.objectives.questions import Form
 from heedful.runs.directory import CONFIG, Run, new_run_path
@@ -116,6 +117,8 @@ class Job:
     def make_text(self) -> Any:
         """What is learnt from the corpus."""
         o, model = self.options, self.model
+        if o.objective == "span":
+            return self.make_span()
         mechanism = model.body.stack.layers[0].attn.mechanism if model.kind != "text2text" else None
         if o.pack and mechanism is not None and not mechanism.segments:
             raise UserError(
@@ -126,6 +129,23 @@ class Job:
         if o.objective == "causal":
             return Causal(tokens, self.tokenizer, unsafe=unsafe(model), **common)
         return Masked(tokens, self.tokenizer, rate=o.mask_rate, whole_words=o.whole_words, **common)
+
+    def make_span(self) -> Span:
+        """Span corruption, of documents without special tokens."""
+        o = self.options
+        how = Corruption(o.span_form, o.span_loss, self.block, o.window_left, o.window_right)
+        salient = None
+        if o.salient or o.span_form == "window":
+            salient = {name: find_salient(own, self.tokenizer) for name, own in self.texts.splits.items()}
+        return Span(
+            self.texts.tokens(self.tokenizer, special=False),
+            self.tokenizer,
+            corruption=how,
+            whole=self.model.kind == "text2text",
+            unsafe=unsafe(self.model),
+            salient=salient,
+            seed=o.seed,
+        )
 
     def make_objective(self) -> Objective:
         """What is minimised: the text, and questions beside it where they are asked for."""
