@@ -1,0 +1,290 @@
+"""What a model knows, and whether anybody can tell: its memories from its inventions.
+
+A question about somebody whose life the model has read may be answered from memory; a question about somebody
+who does not exist can only be answered by invention. Here both are asked, and what is measured is whether the
+model's confidence tells one from the other, and by which rule it invents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.random import stream
+from heedful.errors import UserError, shorten
+from heedful.evaluation.calibration import (
+    ReliabilityBin,
+    RiskCoverage,
+    auroc,
+    auroc_interval,
+    brier,
+    calibration_error,
+    reliability,
+    risk_coverage,
+    threshold_for_risk,
+)
+from heedful.evaluation.intervals import Interval, wilson
+
+Floats = npt.NDArray[np.float64]
+BINS = 10
+GIVEN_EACH = 4
+"""Strangers a surname, so that people of one surname can be compared."""
+PERMUTATIONS = 2000
+LISTED = 8
+LONGEST_NAME = 5
+"""Words in which a stranger's name is looked for in the corpus."""
+EDGE = re.compile(r"^\W+|\W+$")
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How well confidence tells right answers from wrong ones."""
+
+    n: int
+    right: float
+    confidence: float
+    """The mean."""
+    calibration_error: float
+    """Expected calibration error over bins of equal mass: 0 when of the answers given with 70 % confidence
+    70 % are right."""
+    brier: float
+    """The mean squared difference of confidence and outcome, 0 to 1."""
+    auroc: float | None
+    """The chance that a right answer is surer than a wrong one; None when all are right or all are wrong."""
+    auroc_ci95: Interval | None
+    bins: list[ReliabilityBin]
+    curve: RiskCoverage
+
+
+def telling(confidence: npt.ArrayLike, right: npt.ArrayLike) -> Telling:
+    """Measure how confidence and outcome go together."""
+    sure, hit = np.asarray(confidence, np.float64), np.asarray(right, bool)
+    both = bool(hit.any() and not hit.all())
+    return Telling(
+        n=len(hit),
+        right=float(hit.mean()),
+        confidence=float(sure.mean()),
+        calibration_error=calibration_error(sure, hit, BINS),
+        brier=brier(np.stack([1 - sure, sure], axis=1), hit) / 2,
+        auroc=auroc(sure, hit) if both else None,
+        auroc_ci95=auroc_interval(sure, hit) if both else None,
+        bins=reliability(sure, hit, BINS),
+        curve=risk_coverage(sure, hit),
+    )
+
+
+@dataclass(frozen=True)
+class Sure:
+    """Answering only when sure: the threshold comes from one half, what it does from the other."""
+
+    risk: float
+    """What was asked for: the largest share of wrong answers among those given."""
+    threshold: float | None
+    """None when the first half cannot promise it at any threshold."""
+    answered: int
+    n: int
+    wrong: int
+
+    @property
+    def coverage(self) -> float:
+        """The share of questions that are answered."""
+        return self.answered / self.n if self.n else 0.0
+
+    @property
+    def wrong_share(self) -> float | None:
+        """The share of wrong answers among those given."""
+        return self.wrong / self.answered if self.answered else None
+
+    @property
+    def wrong_ci95(self) -> Interval | None:
+        """Of that share."""
+        return wilson(self.wrong, self.answered) if self.answered else None
+
+
+def answer_when_sure(confidence: npt.ArrayLike, right: npt.ArrayLike, risk: float, seed: int = 0) -> Sure:
+    """Choose a threshold on one half (Geifman, El-Yaniv 2017), and see what it does on the other."""
+    sure, hit = np.asarray(confidence, np.float64), np.asarray(right, bool)
+    order = stream(seed, "halves").permutation(len(hit))
+    first, second = order[: len(hit) // 2], order[len(hit) // 2 :]
+    found = threshold_for_risk(sure[first], hit[first], risk) if len(first) else None
+    if found is None:
+        return Sure(risk, None, 0, len(second), 0)
+    given = sure[second] >= found.threshold
+    return Sure(risk, found.threshold, int(given.sum()), len(second), int((given & ~hit[second]).sum()))
+
+
+@dataclass(frozen=True)
+class Replies:
+    """What a model answers to a group of people."""
+
+    n: int
+    right: float | None
+    """Exact match; None where nobody has a right answer."""
+    ci95: Interval | None
+    confidence: float
+    """The mean."""
+    sure: float
+    """The share of answers with more than half the probability."""
+    distinct: int
+    constant: float
+    """The share that is train's most frequent answer."""
+    known: float
+    """The share that is some answer of train."""
+    common: list[tuple[str, float]]
+    """The most frequent answers and their shares."""
+
+
+def replies(
+    answers: Sequence[str],
+    confidence: npt.ArrayLike,
+    right: npt.ArrayLike | None,
+    train: Counter[str],
+) -> Replies:
+    """Summarise a group's answers; `train` counts the answers of the training questions."""
+    sure, n = np.asarray(confidence, np.float64), len(answers)
+    if not n:
+        raise ValueError("a group needs at least one question")
+    counts = Counter(answers)
+    constant = min(train, key=lambda answer: (-train[answer], answer))
+    hits = None if right is None else int(np.asarray(right, bool).sum())
+    return Replies(
+        n=n,
+        right=None if hits is None else hits / n,
+        ci95=None if hits is None else wilson(hits, n),
+        confidence=float(sure.mean()),
+        sure=float((sure > 0.5).mean()),
+        distinct=len(counts),
+        constant=counts[constant] / n,
+        known=sum(count for answer, count in counts.items() if answer in train) / n,
+        common=[(a, c / n) for a, c in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:LISTED]],
+    )
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether people who share something get the same answer more often than others do."""
+
+    same: float
+    """The chance that two people who share it get the same answer."""
+    anybody: float
+    """The chance for any two people."""
+    p: float
+    """Of a permutation test: how often chance alone gives as much."""
+
+
+def agreement(answers: Sequence[str], keys: Sequence[str], seed: int = 0) -> Agreement:
+    """Compare the answers of people with the same key, such as a surname, with those of all people."""
+    _, answer = np.unique(np.asarray(answers, object).astype(str), return_inverse=True)
+    _, key = np.unique(np.asarray(keys, object).astype(str), return_inverse=True)
+    sizes = np.bincount(key)
+    pairs = float((sizes * (sizes - 1)).sum())
+    n = len(answer)
+    if pairs == 0:
+        raise ValueError("no two people share a key")
+
+    def within(given: npt.NDArray[np.int64]) -> float:
+        counts = np.bincount(key * (given.max() + 1) + given)
+        return float((counts * (counts - 1)).sum()) / pairs
+
+    found = within(answer)
+    totals = np.bincount(answer)
+    anybody = float((totals * (totals - 1)).sum()) / (n * (n - 1))
+    draws = stream(seed, "permutations")
+    as_much = sum(within(draws.permutation(answer)) >= found for _ in range(PERMUTATIONS))
+    return Agreement(found, anybody, (as_much + 1) / (PERMUTATIONS + 1))
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """Somebody who does not exist: a given name and a surname that exist, but not together."""
+
+    question: str
+    given: str
+    surname: str
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What all questions have in common: what stands before and after the name."""
+
+    before: str
+    after: str
+
+    def name(self, question: str) -> str:
+        """The name in a question."""
+        return question[len(self.before) : len(question) - len(self.after)]
+
+    def ask(self, name: str) -> str:
+        """The question about a name."""
+        return f"{self.before}{name}{self.after}"
+
+
+def find_frame(questions: Sequence[str]) -> Frame:
+    """Find the words around the name: `Where was ... born?`."""
+    rows = [question.split(" ") for question in questions]
+    before, after = shared_words(rows), shared_words([row[::-1] for row in rows])[::-1]
+    frame = Frame("".join(f"{word} " for word in before), "".join(f" {word}" for word in after))
+    if len(set(questions)) < 2 or any(len(row) <= len(before) + len(after) for row in rows):
+        raise UserError("the questions are not one question about many names; strangers cannot be asked for")
+    return frame
+
+
+def shared_words(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The words that all rows begin with."""
+    shared = []
+    for column in zip(*rows, strict=False):
+        if len(set(column)) > 1:
+            break
+        shared.append(column[0])
+    return shared
+
+
+def strangers(
+    questions: Sequence[str], corpus: Iterable[str], *, count: int = 400, seed: int = 0
+) -> list[Stranger]:
+    """Put given names and surnames of `questions` together anew, so that nobody in them or `corpus` is meant.
+
+    Four given names a surname. Names of one word have no surname and are left out.
+    """
+    frame = find_frame(questions)
+    names = [frame.name(question).split() for question in questions]
+    taken = {" ".join(name) for name in names}
+    given = sorted({" ".join(name[:-1]) for name in names if len(name) > 1})
+    surnames = sorted({name[-1] for name in names if len(name) > 1})
+    if len(given) < GIVEN_EACH or not surnames:
+        raise UserError(f'too few names to put together anew, such as "{shorten(" ".join(names[0]))}"')
+    draws = stream(seed, "strangers")
+    chosen = [surnames[i] for i in draws.permutation(len(surnames))]
+    # Twice as many as are wanted: some will turn out to exist.
+    made: dict[str, Stranger] = {}
+    for surname in chosen[: max(1, -(-2 * count // GIVEN_EACH))]:
+        for i in draws.permutation(len(given))[: 2 * GIVEN_EACH]:
+            name = f"{given[i]} {surname}"
+            if name not in taken:
+                made[name] = Stranger(frame.ask(name), given[i], surname)
+    for known in mentioned(made.keys(), corpus):
+        made.pop(known, None)
+    found: list[Stranger] = []
+    each: Counter[str] = Counter()
+    for stranger in made.values():
+        if len(found) < count and each[stranger.surname] < GIVEN_EACH:
+            each[stranger.surname] += 1
+            found.append(stranger)
+    return found
+
+
+def mentioned(names: Iterable[str], corpus: Iterable[str]) -> Iterator[str]:
+    """The names that occur in a corpus."""
+    wanted = set(names)
+    for text in corpus:
+        words = [EDGE.sub("", word) for word in text.split()]
+        for start in range(len(words)):
+            for end in range(start + 2, min(start + LONGEST_NAME, len(words)) + 1):
+                name = " ".join(words[start:end])
+                if name in wanted:
+                    yield name
