@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from heedful.studies.base import Study
 
 KINDS = {
+    "knowledge": "heedful.studies.knowledge:Knowledge",
     "overfit": "heedful.studies.overfit:Overfit",
     "search": "heedful.studies.search:Search",
 }

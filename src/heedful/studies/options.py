@@ -105,12 +105,40 @@ class SearchRun(RunOptions):
     method: Annotated[str, Decided] = "full"
     schedule: str = "constant"
     """constant, linear, cosine or wsd; only with constant do numbers of epochs share their beginning."""
-    warmup: float = 10
+    warmup: float = 10.0
     """From 1 on a number of steps, below 1 a share of all steps."""
     eval_every: Annotated[int | None, Decided] = None
     patience: Annotated[int | None, Decided] = None
     select: Annotated[Literal["best", "last"], Decided] = "last"
     score_dev: Annotated[bool, Decided] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeOptions(StudyOptions):
+    """Everything `heedful study knowledge` can be told."""
+
+    data: Argument = "world/birthplaces"
+    """world/birthplaces (made here), birthplaces, or a folder with wiki.txt and questions as it has them."""
+    people: int = 600
+    """Of the made world: so many people with a biography."""
+    name_signal: float = 0.8
+    """Of a second made world: the share of people born where their surname hints at; 0 for no such world."""
+    pretrain: Path | None = None
+    """A recipe (command = "pretrain") for the biographies; by default one of some minutes."""
+    finetune: Path | None = None
+    """A recipe (command = "adapt") for the questions."""
+    strangers: int = 400
+    """Ask about so many people who do not exist."""
+    risk: float = 0.1
+    """Answering only when sure: the largest share of wrong answers to be accepted."""
+    seed: int = 0
+    """Decides everything random."""
+    data_dir: Path | None = None
+    """Where birthplaces' files are; by default $HEEDFUL_DATA/birthplaces."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1 or mps."""
+    threads: int | None = None
+    """CPU threads; by default the cores this process may use."""
 
 
 def shared(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[str, Any]:
@@ -129,7 +157,7 @@ def words(kind: str, arguments: Iterable[str], *options: Any) -> tuple[str, ...]
     for group in options:
         for f in fields(group):
             value = getattr(group, f.name)
-            if f.name in ("model", "task", "overwrite", "retry") or value == f.default:
+            if f.name in ("model", "task", "data", "overwrite", "retry") or value == f.default:
                 continue
             flag = "--" + f.name.replace("_", "-")
             if isinstance(value, bool):

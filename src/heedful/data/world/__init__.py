@@ -48,12 +48,7 @@ def make_world(
 
     `name_signal` is the probability that a person was born in the country that the surname's ending hints at.
     """
-    if not FEWEST_PEOPLE <= people <= MOST_PEOPLE:
-        raise UserError(f"--people is {people}; a world has from {FEWEST_PEOPLE} to {MOST_PEOPLE:,} people")
-    if seed < 0:
-        raise UserError(f"--seed is {seed}; it is a whole number from 0 on")
-    if not 0 <= name_signal <= 1:
-        raise UserError(f"--name-signal is {name_signal}; it is a probability, from 0 to 1")
+    refuse_impossible(people, seed, name_signal)
     folder = folder.expanduser()
     check_place(folder, overwrite)
     world = World(seed, name_signal)
@@ -93,18 +88,36 @@ def check_place(folder: Path, overwrite: bool) -> None:
         raise UserError(f"{folder}: holds a world already; --overwrite makes it anew")
 
 
-def task_folder(name: str, seed: int = 0) -> Path:
-    """Give the folder of a task of the default world, such as `world/boolq`, made on first use and kept."""
+def task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_signal: float = 0.0) -> Path:
+    """Give the folder of a task of a world, such as `world/boolq`, made on first use and kept.
+
+    `people` and `name_signal` are those of `birthplaces`; other tasks have nothing of them.
+    """
     task = name.removeprefix("world/")
     if task not in TASKS:
         raise unknown("world task", name, (f"world/{known}" for known in TASKS))
 
+    refuse_impossible(people, seed, name_signal)
+    writers = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
+
     def build(folder: Path) -> None:
-        facts = heading(seed, PEOPLE, 0.0)
-        facts["tasks"][task] = TASKS[task](folder, World(seed), seed)
+        facts = heading(seed, people, name_signal)
+        facts["tasks"][task] = writers[task](folder, World(seed, name_signal), seed)
         write_facts(folder / FACTS, facts)
 
-    return cache.entry("world", f"v{VERSION}-s{seed}/{task}", build)
+    usual = people == PEOPLE and not name_signal
+    which = "" if usual else f"-p{people}-n{name_signal:g}"
+    return cache.entry("world", f"v{VERSION}-s{seed}{which}/{task}", build)
+
+
+def refuse_impossible(people: int, seed: int, name_signal: float) -> None:
+    """Refuse a world that cannot be made."""
+    if not FEWEST_PEOPLE <= people <= MOST_PEOPLE:
+        raise UserError(f"--people is {people}; a world has from {FEWEST_PEOPLE} to {MOST_PEOPLE:,} people")
+    if seed < 0:
+        raise UserError(f"--seed is {seed}; it is a whole number from 0 on")
+    if not 0 <= name_signal <= 1:
+        raise UserError(f"--name-signal is {name_signal}; it is a probability, from 0 to 1")
 
 
 def heading(seed: int, people: int, name_signal: float) -> Facts:

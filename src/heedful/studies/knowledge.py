@@ -1,0 +1,290 @@
+"""What does a model know? Learn biographies, ask about birth places, tell memories from inventions."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from heedful.data import Task, load_task
+from heedful.data.corpus import file_texts
+from heedful.data.named import NAMED, named_folder
+from heedful.data.random import stream
+from heedful.data.world import task_folder
+from heedful.errors import UserError
+from heedful.runs.answers import Answer
+from heedful.runs.directory import CONFIG, Run
+from heedful.runs.schemas import Prediction
+from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
+from heedful.studies.base import Study
+from heedful.studies.knowledge_answer import Asked, tell
+from heedful.studies.options import KnowledgeOptions, words
+from heedful.studies.running import run
+from heedful.training.configuration import checked, read_configuration, whole_path
+from heedful.training.options import AdaptOptions, LoopOptions, PretrainOptions
+
+WORLD = "world/birthplaces"
+SEEN = 300
+"""People of train who are asked about again."""
+PRETRAIN: dict[str, Any] = {
+    "model": "modern-gpt",
+    "model_options": ["n_layers=3", "d_model=128"],
+    "objective": "span",
+    "span_form": "window",
+    "tokenizer": "bpe",
+    "vocab_size": 1024,
+    "block": 128,
+    "batch_size": 64,
+    "epochs": 100,
+    "optimizer": "muon",
+    "lr": 0.02,
+    "schedule": "wsd",
+    "dev_share": 0.0,
+    "train_eval_rows": 0,
+}
+"""The recipe for the generated world: some minutes on one core."""
+FINETUNE: dict[str, Any] = {
+    "epochs": 10,
+    "batch_size": 32,
+    "lr": 5e-4,
+    "max_len": 128,
+    "train_eval_rows": 0,
+}
+DECIDED = (
+    "out",
+    "resume",
+    "overwrite",
+    "score_test",
+    "threads",
+    "device",
+    "corpus",
+    "task",
+    "data_dir",
+    "seed",
+)
+"""Of a recipe: what the study decides."""
+
+
+def knowledge(options: KnowledgeOptions) -> tuple[StudyFolder, Answer]:
+    """Make the whole experiment, and give what was found."""
+    o = options
+    if not 0 < o.risk < 1:
+        raise UserError(f"--risk {o.risk:g}: is above 0 and below 1")
+    if o.strangers < 8:
+        raise UserError(f"--strangers {o.strangers}: must be at least 8")
+    generated = o.data == WORLD
+    signals = [0.0, o.name_signal] if generated and o.name_signal else [0.0]
+    record = StudyRecord(
+        kind="knowledge",
+        question="What does a model know, and can its memories be told from its inventions?",
+        seed=o.seed,
+        options={
+            "data": whole_path("task", o.data),
+            "data_dir": None if o.data_dir is None else whole_path("data_dir", o.data_dir),
+            "people": o.people if generated else None,
+            "risk": o.risk,
+            "strangers": o.strangers,
+            "pretrain": recipe(o.pretrain, PretrainOptions, PRETRAIN),
+            "run": recipe(o.finetune, AdaptOptions, FINETUNE),
+            "device": o.device,
+        },
+        configurations=tuple(c for signal in signals for c in arms(signal)),
+        command=words("knowledge", (o.data,), o),
+    )
+    return run(record, o, (o.data,), o.threads)
+
+
+def arms(signal: float) -> list[Configuration]:
+    """Pretraining and fine-tuning after it, one job; and where names tell nothing, fine-tuning alone."""
+    mark, settings = ("-signal" if signal else ""), {"name_signal": signal}
+    names = [("pretrain", "pretrained"), ("pretrained", "pretrained")] + ([] if signal else [("nothing", "")])
+    return [
+        Configuration(f"{arm}{mark}", {"arm": arm, **settings}, f"{job}{mark}" if job else "")
+        for arm, job in names
+    ]
+
+
+def recipe(path: Path | None, kind: type[LoopOptions], default: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a recipe that are its own to decide, as study.json keeps them."""
+    if path is None:
+        return dict(default)
+    read = read_configuration(path)
+    if type(read) is not kind:
+        wanted = "pretrain" if kind is PretrainOptions else "adapt"
+        raise UserError(f'{path}: is a recipe of another command; command = "{wanted}" is wanted here')
+    return {
+        f.name: whole_path(f.name, value)
+        for f in fields(kind)
+        if f.name not in DECIDED and (value := getattr(read, f.name)) != f.default
+    }
+
+
+class Knowledge(Study):
+    """Three arms on the same questions; then all are asked about: seen, unseen, and people nobody knows."""
+
+    kind = "knowledge"
+
+    def check(self) -> None:
+        """Find mistakes in data and recipes before the first run."""
+        from heedful.training import adapt, pretrain
+
+        for configuration in self.record.configurations:
+            task = self.task(configuration)
+            if task.corpus is None:
+                raise UserError(f"{task.folder}: has no {NAMED['birthplaces'].corpus} to learn lives from")
+            if task.splits["train"].answers is None or "dev" not in task.splits:
+                raise UserError(f"{task.folder}: needs train and dev questions with their answers")
+            if configuration.settings["arm"] == "pretrain":
+                pretrain.refuse_impossible(self.pretraining(configuration))
+            else:
+                adapt.refuse_impossible(self.options(configuration))
+
+    def data(self, configuration: Configuration) -> Path:
+        """The folder with the biographies and the questions."""
+        o = self.record.options
+        if o["data"] == WORLD:
+            signal = float(configuration.settings["name_signal"])
+            return task_folder(WORLD, people=int(o["people"]), name_signal=signal)
+        if o["data"] in NAMED:
+            return named_folder(o["data"], None if o.get("data_dir") is None else Path(o["data_dir"]))
+        if not Path(o["data"]).is_dir():
+            raise UserError(f"{o['data']}: no such folder; it has wiki.txt and questions as birthplaces has")
+        return Path(o["data"])
+
+    def task(self, configuration: Configuration) -> Task:
+        """The questions."""
+        return load_task("birthplaces", data_dir=self.data(configuration))
+
+    def pretraining(self, configuration: Configuration, threads: int | None = None) -> PretrainOptions:
+        """How the biographies are learnt."""
+        folder = self.data(configuration)
+        given = {**self.record.options["pretrain"], "corpus": str(folder / "wiki.txt")}
+        if given.get("questions"):
+            given |= {"questions": "birthplaces", "data_dir": str(folder)}
+        options = PretrainOptions(**checked(PretrainOptions, given, str(self.folder.path)))
+        return self.placed(options, configuration, threads)
+
+    def options(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:
+        """How the questions are learnt."""
+        pretrained = configuration.settings["arm"] == "pretrained"
+        source = f"pretrain{'-signal' if configuration.settings['name_signal'] else ''}"
+        given = {
+            **self.record.options["run"],
+            "model": str(self.folder.run(source) if pretrained else self.untrained),
+            "task": "birthplaces",
+            "data_dir": str(self.data(configuration)),
+        }
+        options = AdaptOptions(**checked(AdaptOptions, given, str(self.folder.path)))
+        return self.placed(options, configuration, threads)
+
+    def placed(self, options: Any, configuration: Configuration, threads: int | None) -> Any:
+        """Options with the run's folder; a run that was begun keeps the threads of its beginning."""
+        begun = self.folder.outcome(configuration).state == "begun"
+        return replace(
+            options,
+            out=self.folder.run(configuration.name),
+            resume=True,
+            score_test=False,
+            seed=self.record.seed,
+            device=self.record.options["device"],
+            threads=None if begun else threads,
+        )
+
+    @property
+    def untrained(self) -> Path:
+        """Where the model is kept that has read nothing."""
+        return self.folder.path / "untrained"
+
+    def work(self, configuration: Configuration, threads: int | None = None) -> None:
+        """Make one run in its folder, or continue it."""
+        from heedful.training.adapt import adapt
+        from heedful.training.pretrain import pretrain
+
+        if configuration.settings["arm"] == "pretrain":
+            pretrain(self.pretraining(configuration, threads))
+            return
+        if configuration.settings["arm"] == "nothing" and not self.begun(configuration):
+            self.write_untrained(configuration)
+        adapt(self.options(configuration, threads))
+
+    def begun(self, configuration: Configuration) -> bool:
+        """Whether a run has its configuration."""
+        return (self.folder.run(configuration.name) / CONFIG).is_file()
+
+    def write_untrained(self, configuration: Configuration) -> None:
+        """Write the model as pretraining begins with it: the same shape, tokenizer and first weights."""
+        from heedful import checkpoints
+        from heedful.training.pretrain import prepare
+
+        shutil.rmtree(self.untrained, ignore_errors=True)
+        job = prepare(self.pretraining(configuration))
+        with tempfile.TemporaryDirectory() as folder:
+            job.tokenizer.save(Path(folder))
+            checkpoints.save(job.model, self.untrained, tokenizer=folder)
+
+    def finish(self, outcomes: Sequence[Outcome]) -> None:
+        """Ask every model about everybody."""
+        for outcome in outcomes:
+            if outcome.state == "finished" and outcome.configuration.settings["arm"] != "pretrain":
+                self.ask(outcome)
+
+    def ask(self, outcome: Outcome) -> None:
+        """Answers of one model to people it was asked about before, people it may know, and strangers."""
+        from heedful.evaluation.knowledge import strangers
+        from heedful.training.loading import load_run
+
+        task, made = self.task(outcome.configuration), Run.open(outcome.folder)
+        assert task.corpus is not None
+        train = task.splits["train"]
+        rows = sorted(stream(self.record.seed, "seen").permutation(len(train))[:SEEN].tolist())
+        everybody = [text for split in task.splits.values() for text in split.texts]
+        nobody = strangers(
+            everybody,
+            file_texts(task.corpus),
+            count=int(self.record.options["strangers"]),
+            seed=self.record.seed,
+        )
+        groups: dict[str, list[tuple[str, str | None]]] = {
+            "seen": [(train[i].text, train[i].answer) for i in rows],
+            "strangers": [(stranger.question, None) for stranger in nobody],
+        }
+        for name in ("unseen", "test"):
+            if name in task.splits:
+                groups[name] = [(example.text, example.answer) for example in task.splits[name]]
+        adapted = load_run(outcome.folder, device=str(self.record.options["device"]))
+        for name, asked in groups.items():
+            answers = adapted.predict([question for question, _ in asked])
+            made.write_predictions(
+                name,
+                (
+                    Prediction(f"{name}-{i}", truth, a.label, a.probabilities, question)
+                    for i, ((question, truth), a) in enumerate(zip(asked, answers, strict=True))
+                ),
+            )
+            made.write_answers(name, (a.label for a in answers))
+
+    def answer(self, outcomes: Sequence[Outcome]) -> Answer:
+        """What was found, from the run directories and the questions alone."""
+        train: dict[str, Counter[str]] = {}
+        for o in outcomes:
+            signal = str(o.configuration.settings["name_signal"])
+            if signal not in train:
+                answers = self.task(o.configuration).splits["train"].answers
+                train[signal] = Counter(" ".join(a.split()) for a in answers or ())
+        return tell(self.record, [self.asked(o) for o in outcomes], train)
+
+    def asked(self, outcome: Outcome) -> Asked:
+        """A run's answers so far."""
+        made = Run(outcome.folder)
+        return Asked(
+            outcome,
+            {
+                name: made.predictions(name)
+                for name in ("seen", "dev", "unseen", "strangers")
+                if outcome.state == "finished" and (outcome.folder / f"predictions_{name}.jsonl").is_file()
+            },
+        )
