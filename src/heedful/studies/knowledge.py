@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from heedful.data import Task, load_task
 from heedful.data.corpus import file_texts
@@ -27,6 +27,7 @@ from heedful.studies.running import run
 from heedful.training.configuration import checked, read_configuration, whole_path
 from heedful.training.options import AdaptOptions, LoopOptions, PretrainOptions
 
+O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 WORLD = "world/birthplaces"
 SEEN = 300
 """People of train who are asked about again."""
@@ -181,18 +182,18 @@ class Knowledge(Study):
         options = AdaptOptions(**checked(AdaptOptions, given, str(self.folder.path)))
         return self.placed(options, configuration, threads)
 
-    def placed(self, options: Any, configuration: Configuration, threads: int | None) -> Any:
+    def placed(self, options: O, configuration: Configuration, threads: int | None) -> O:
         """Options with the run's folder; a run that was begun keeps the threads of its beginning."""
         begun = self.folder.outcome(configuration).state == "begun"
-        return replace(
-            options,
-            out=self.folder.run(configuration.name),
-            resume=True,
-            score_test=False,
-            seed=self.record.seed,
-            device=self.record.options["device"],
-            threads=None if begun else threads,
-        )
+        decided: dict[str, Any] = {
+            "out": self.folder.run(configuration.name),
+            "resume": True,
+            "score_test": False,
+            "seed": self.record.seed,
+            "device": self.record.options["device"],
+            "threads": None if begun else threads,
+        }
+        return replace(options, **decided)
 
     @property
     def untrained(self) -> Path:

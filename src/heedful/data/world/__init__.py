@@ -98,7 +98,7 @@ def task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_signal: 
         raise unknown("world task", name, (f"world/{known}" for known in TASKS))
 
     refuse_impossible(people, seed, name_signal)
-    writers = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
+    writers: dict[str, Writer] = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
 
     def build(folder: Path) -> None:
         facts = heading(seed, people, name_signal)
