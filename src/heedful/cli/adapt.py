@@ -101,9 +101,13 @@ def show_splits(title: str, splits: Mapping[str, SplitResult]) -> None:
     for split, r in splits.items():
         interval = f"{r.ci95[0]:.3f} to {r.ci95[1]:.3f}" if r.ci95 and None not in r.ci95 else ""
         simple = [f"{v:.3f}" for v in (r.baselines or {}).values()]
-        f1 = f"{r.macro_f1:.3f}" if r.macro_f1 is not None else ""
+        f1 = [f"{r.macro_f1:.3f}"] if r.macro_f1 is not None else []
         value = f"{r.value:.3f}" if r.value is not None else "not a number"
-        rows.append((split, f"{r.n:,}", value, interval, f1, *simple))
-    names = [n.replace("_", " ") for n in (next(iter(splits.values())).baselines or {})]
-    numbers = ("rows", next(iter(splits.values())).metric, "macro F1", *names)
+        rows.append((split, f"{r.n:,}", value, interval, *f1, *simple))
+    first = next(iter(splits.values()), None)
+    if first is None:
+        return
+    f1 = ["macro F1"] if first.macro_f1 is not None else []
+    names = [n.replace("_", " ") for n in (*f1, *(first.baselines or {}))]
+    numbers = ("rows", first.metric.replace("_", " "), *names)
     print_table(title, ("split", *numbers[:2], "95 % interval", *numbers[2:]), rows, right=numbers)
