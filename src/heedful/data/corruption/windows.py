@@ -171,8 +171,8 @@ def windows(
     source = np.where(at < title, at, np.where(at < second, window, start + at - second - 1))
     real = (at < third) & (at != first) & (at != second)
     whole = np.where(real, np.asarray(ids)[np.where(real, base + source, 0)], mask_id).astype(np.int64)
-    whole[at > third] = pad_id
     targets = np.where((at > second) & (at <= third), whole, IGNORED)
+    whole[at >= third] = pad_id  # the last MASK is predicted, never read
     return Rows(whole[:, :-1].copy(), targets[:, 1:].copy(), third[:, 0])
 
 
