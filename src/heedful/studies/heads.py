@@ -53,6 +53,7 @@ def work_heads(study: Search, job: Sequence[Configuration], threads: int | None)
     with stopping.listening():
         try:
             made = prepare(cells[0][1])
+            cells = [(c, replace(o, objective=made.options.objective)) for c, o in cells]
             linear = isinstance(made.model.head, LinearHead)
             if made.from_nothing or not linear or made.precision != "float32":
                 return False

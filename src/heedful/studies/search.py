@@ -56,10 +56,13 @@ def plan_grid(space: dict[str, Axis], common: dict[str, Any]) -> list[Configurat
     cells = spaces.grid(space)
     names = spaces.varied(cells)
     sharing = prefixes.can_share(common)
-    together = sharing and all(
-        common.get(name, default) == default
-        for name, default in (("cache_features", True), ("accumulate", 1), ("objective", "classify"))
-    ) and common.get("head", "auto") != "family"  # fmt: skip
+    together = (
+        sharing
+        and common.get("head") != "family"
+        and common.get("objective", "auto") in ("auto", "classify")
+        and common.get("accumulate", 1) == 1
+        and common.get("cache_features", True)
+    )
     found = []
     for cell in cells:
         job = ""
