@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -54,12 +53,10 @@ def adapt(
     options = replace(options, model=model, task=task)
     if launch.elsewhere:
         from heedful.cli.launching import send_run
-        from heedful.runs.directory import run_paths
         from heedful.training.adapt import refuse_impossible
 
         refuse_impossible(options)
-        stem = Path(task).stem if Path(task).exists() else task
-        names = run_paths("runs", stem, model, options.method, options.seed)
+        names = (task, model, options.method, options.seed)
         return send_run("adapt", (model, task), options, launch, names, json=json)
     finish(options, json=json)
     return None

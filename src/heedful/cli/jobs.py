@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from cyclopts import App
 
 from heedful.cli.output import Json, print_json, print_table
-from heedful.errors import UserError, one_line, shorten
+from heedful.errors import UserError, one_line
 
 if TYPE_CHECKING:
     from heedful.launch.jobs import Job
 
+NUMBER = re.compile(r"\d+(_\d+)?", re.ASCII)
 app = App(name="jobs", help="Batch jobs: what is queued, running, done, failed and why.")
 
 
@@ -118,26 +120,25 @@ def cancel(*jobs: str, json: Json = False) -> None:
     Parameters
     ----------
     jobs
-        Job numbers, one worker of a study as 1234_0, or the folders of jobs.
+        Job numbers, one worker of a study as 1234_0, or folders of runs and studies.
     json
         Print one JSON object.
     """
     from heedful.launch import slurm
-    from heedful.launch.records import read_submitted
+    from heedful.launch.jobs import active_below
 
     if not jobs:
         raise UserError("which jobs? heedful jobs cancel 1234, or a run's folder; heedful jobs lists them")
     queue = slurm.queue()
     numbers = []
     for given in jobs:
-        submitted = None if given.replace("_", "").isdigit() else read_submitted(Path(given))
-        if submitted is None and not given.replace("_", "").isdigit():
-            raise UserError(f'"{shorten(given)}": is no job number, and no folder of a job')
-        number = submitted.job if submitted is not None else given
-        job, _, task = number.partition("_")
+        if not NUMBER.fullmatch(given):
+            numbers += active_below(Path(given), queue)
+            continue
+        job, _, task = given.partition("_")
         if not any(k.job == job and k.active and (not task or str(k.task) == task) for k in queue):
-            raise UserError(f"job {number}: is not yours, or is over; heedful jobs lists what there is")
-        numbers.append(number)
+            raise UserError(f"job {given}: is not yours, or is over; heedful jobs lists what there is")
+        numbers.append(given)
     for number in numbers:
         slurm.scancel(number)
     if json:

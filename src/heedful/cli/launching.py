@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,13 @@ def send(
     *,
     json: bool = False,
     workers: int | None = None,
-    make_room: Callable[[], object] = lambda: None,
+    replacing: Callable[[], object] | None = None,
 ) -> int:
     """Submit a command as a batch job that belongs to `folder`; the status to leave with.
 
-    `make_room` is called when nothing speaks against the job any more, just before it is submitted.
+    `replacing` removes what the job is to replace.
     """
-    from heedful.launch.submitting import prepare, refuse_busy, submit
+    from heedful.launch.submitting import prepare, submit
 
     prepared = prepare(words, settled(launch), folder, workers)
     if launch.dry_run:
@@ -46,9 +47,7 @@ def send(
         else:
             print(prepared.script, end="")
         return 0
-    refuse_busy(prepared.folder)
-    make_room()
-    submitted = submit(prepared)
+    submitted = submit(prepared, replacing)
     if not launch.wait:
         announce(prepared.folder, submitted, json=json)
         return 0
@@ -89,28 +88,28 @@ def send_run(
     arguments: Sequence[str],
     options: Any,
     launch: LaunchOptions,
-    names: Iterator[Path],
+    names: tuple[str, str, str, int],
     *,
     json: bool,
 ) -> int:
     """Submit a command that makes a run: its folder is made now, and the job resumes it, first from nothing.
 
-    `options` have `out`, `resume` and `overwrite`; without `out` the folder is the first free one of `names`.
+    `options` have `out`, `resume` and `overwrite`; without `out` the folder is named after `names`: what is
+    trained on, the model, how, and the seed.
     """
     from heedful.launch.words import command_words
-    from heedful.runs.directory import Run
+    from heedful.runs.directory import Run, run_paths
 
     out = options.out
     if out is None:
-        out = next(path for path in names if not path.exists())
-    elif out.exists() and not (options.resume or options.overwrite):
-        Run.create(out)  # refuses a folder that is not empty
+        source, model, how, seed = names
+        stem = Path(source).stem if Path(source).exists() else source
+        out = next(path for path in run_paths("runs", stem, model, how, seed) if not path.exists())
+    elif out.exists() and not options.overwrite:
+        Run.create(out, resume=options.resume)  # refuses a folder that is not empty, or holds no run
     out = out.expanduser().absolute()
     told = replace(options, out=out, resume=True, overwrite=False)
     flags = ["--json"] if json and launch.wait else []
-    words = (*command_words([command], arguments, told, leave_out=("model", "task")), *flags)
-
-    def make_room() -> None:
-        Run.create(out, overwrite=options.overwrite, resume=options.resume)
-
-    return send(words, launch, out, json=json, make_room=make_room)
+    words = (*command_words([command], arguments, told, leave_out=("model", "task", "corpus")), *flags)
+    replacing = partial(Run.create, out, overwrite=True) if options.overwrite else None
+    return send(words, launch, out, json=json, replacing=replacing)

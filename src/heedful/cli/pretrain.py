@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json, print_table
+from heedful.errors import one_line
+from heedful.launch.options import HERE, Launch
 from heedful.training.options import PretrainOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from heedful.runs.schemas import SentenceResult, SplitResult
     from heedful.training.running import Finished
 
 DEFAULTS = PretrainOptions()
@@ -22,19 +27,31 @@ def pretrain(
     /,
     *,
     options: Annotated[PretrainOptions, Parameter(name="*")] = DEFAULTS,
+    launch: Launch = HERE,
     json: Json = False,
-) -> None:
+) -> int | None:
     """Train a language model on text, from nothing or from a checkpoint.
 
     Documents are packed into rows and never see each other. Dev selects the
     best step. A run that is stopped (Ctrl-C, SIGTERM, SIGUSR1: status 75)
     leaves a checkpoint; the same command with --resume continues to the same
-    bits.
+    bits. Perplexities of different vocabularies cannot be compared; bits a
+    character and a byte can.
 
     Examples:
-      heedful pretrain char-gpt notes.txt --tokenizer char --epochs 10
+      heedful pretrain char-gpt notes.txt --documents file --epochs 10
       heedful pretrain gpt-micro ptb --tokenizer bpe --vocab-size 4000
+      heedful pretrain gpt-nano news.txt --tokenizer word --min-count 3
       heedful pretrain bert-tiny world/reviews --objective masked
+      heedful pretrain char-gpt world/birthplaces --objective span
+      heedful pretrain runs/ptb more.txt --budget-min 30
+
+    A time and a length from one run: with --schedule wsd (warm-up, stable,
+    decay) a run keeps the checkpoint at which its decay begins, and a longer
+    one goes on from there, to the same bits as if it had begun anew:
+      heedful pretrain char-gpt t.txt --schedule wsd --budget-min 90 --out short
+      heedful pretrain char-gpt t.txt --schedule wsd --epochs 650 --branch short
+      heedful pretrain gpt-micro ptb --tokenizer bpe --on slurm --gpus 1
 
     Parameters
     ----------
@@ -45,7 +62,16 @@ def pretrain(
     json
         Print results.json.
     """
-    finish(replace(options, model=model, corpus=corpus), json=json)
+    options = replace(options, model=model, corpus=corpus)
+    if launch.elsewhere:
+        from heedful.cli.launching import send_run
+        from heedful.training.pretrain import refuse_impossible
+
+        refuse_impossible(options)
+        names = (corpus, model, options.objective, options.seed)
+        return send_run("pretrain", (model, corpus), options, launch, names, json=json)
+    finish(options, json=json)
+    return None
 
 
 def finish(options: PretrainOptions, *, json: bool) -> None:
@@ -62,21 +88,56 @@ def finish(options: PretrainOptions, *, json: bool) -> None:
 
 
 def show(done: Finished) -> None:
-    """Perplexities, cost, and the most serious finding last."""
+    """Figures, cost, and the most serious finding last."""
     from heedful.evaluation.checks import summary
 
     results = done.results
-    rows = [
-        (split, f"{r.n:,}", f"{r.value:.3f}" if r.value is not None else "not a number", f"{r.loss:.4f}")
-        for split, r in results.splits.items()
-    ]
-    numbers = ("tokens", "perplexity", "loss")
-    print_table(f"{results.model} on {results.task}, {results.objective}", ("split", *numbers), rows, numbers)
+    if results.splits:
+        show_figures(f"{results.model} on {results.task}, {results.objective}", results.splits)
+    if results.sentences:
+        show_sentences(results.sentences)
     out = console()
     out.print(
-        f"trained {results.trainable_parameters:,} parameters in {results.seconds:.0f} s, "
+        f"trained {results.trainable_parameters:,} parameters for {results.steps or 0:,} steps "
+        f"({results.epochs or 0:.4g} epochs) in {results.seconds:.0f} s, "
         f"{results.tokens_per_second or 0:,.0f} tokens a second",
         markup=False,
     )
     out.print(f"run: {done.folder}", markup=False)
     out.print(f"checks: {summary(done.checks.checks)}", markup=False)
+
+
+def show_figures(title: str, splits: Mapping[str, SplitResult]) -> None:
+    """A line a split: perplexity and its interval, and the figures that it should be read with."""
+    rows = []
+    for split, r in splits.items():
+        interval = f"{r.ci95[0]:.2f} to {r.ci95[1]:.2f}" if r.ci95 and None not in r.ci95 else ""
+        rows.append(
+            (
+                split,
+                f"{r.n:,}",
+                number(r.value, ".2f"),
+                interval,
+                number(r.mean_sentence_perplexity, ".2f"),
+                number(r.bits_per_character, ".3f"),
+                number(r.bits_per_byte, ".3f"),
+                number(None if r.unknown_rate is None else 100 * r.unknown_rate, ".2f"),
+            )
+        )
+    numbers = ("tokens", "perplexity", "mean of sentences", "bits/character", "bits/byte", "unknown %")
+    print_table(title, ("split", *numbers[:2], "95 % interval", *numbers[2:]), rows, right=numbers)
+
+
+def show_sentences(sentences: Sequence[SentenceResult]) -> None:
+    """A line a sentence."""
+    rows = [
+        (one_line(s.text), s.tokens, f"{s.loss:.4f}", number(s.perplexity, ".2f"), s.unknown)
+        for s in sentences
+    ]
+    numbers = ("tokens", "loss", "perplexity", "unknown")
+    print_table("sentences", ("sentence", *numbers), rows, right=numbers)
+
+
+def number(value: float | None, form: str) -> str:
+    """A figure, or nothing where there is none."""
+    return "" if value is None else format(value, form)

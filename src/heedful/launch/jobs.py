@@ -13,7 +13,7 @@ from heedful.launch import slurm
 from heedful.launch.records import Ended, Submitted, log_file, read_ended, read_submitted
 from heedful.launch.script import SCRIPT
 from heedful.launch.slurm import Known
-from heedful.runs.directory import BEST, CHECKPOINTS, JOB, RESULTS
+from heedful.runs.directory import BEST, CHECKPOINTS, JOB, RESULTS, Run
 from heedful.runs.studies import STUDY, StudyFolder
 from heedful.training.stopping import STATUS_STOPPED
 
@@ -103,6 +103,18 @@ def find_jobs(roots: Sequence[Path]) -> tuple[list[Job], str | None]:
     return sorted(jobs, key=lambda job: job.submitted.submitted), trouble
 
 
+def active_below(folder: Path, known: Sequence[Known]) -> list[str]:
+    """The numbers of a folder's jobs that are not over."""
+    found = [read_submitted(place) for place in find_folders([folder])]
+    if not any(found):
+        raise UserError(f"{folder}: holds no job")
+    numbers = [one.job for one in found if one is not None]
+    active = [number for number in numbers if any(k.job == number and k.active for k in known)]
+    if not active:
+        raise UserError(f"{folder}: its job {numbers[-1]} is over")
+    return active
+
+
 def look(folder: Path, submitted: Submitted, known: Sequence[Known]) -> Job:
     """How a job is, from its folder and what Slurm knows."""
     mine = {entry.task: detailed(entry) for entry in known if entry.job == submitted.job}
@@ -128,7 +140,7 @@ def look_at_task(folder: Path, submitted: Submitted, task: int | None, entry: Kn
         task,
         state,
         reason,
-        last_progress(lines),
+        progress(folder, lines) if task is None else last_progress(lines),
         entry.elapsed if entry else "",
         ended.status if ended else entry.exit_status if entry else None,
     )
@@ -169,6 +181,21 @@ def study_progress(folder: Path) -> str:
         return ""
     outcomes = StudyFolder.open(folder).outcomes()
     return f"{sum(outcome.over for outcome in outcomes)} of {len(outcomes)} runs"
+
+
+def progress(folder: Path, lines: Sequence[str]) -> str:
+    """How far a run is: its scores when it has ended, else its log's last count, else its last evaluation."""
+    run = Run(folder)
+    try:
+        if run.finished:
+            splits = run.results().splits.items()
+            return ", ".join(f"{name} {r.metric} {r.value:.3f}" for name, r in splits if r.value is not None)
+        if counted := last_progress(lines):
+            return counted
+        rows = [row for row in run.metrics() if row.value is not None]
+    except UserError:
+        return ""
+    return f"epoch {rows[-1].epoch:g}, {rows[-1].split} {rows[-1].value:.3f}" if rows else ""
 
 
 def tail(path: Path, begin: int) -> list[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from heedful.errors import UserError
+from heedful.errors import UserError, one_line
 from heedful.runs.directory import JOB
 from heedful.runs.files import read_json, write_json
 from heedful.runs.records import decode
@@ -75,4 +75,4 @@ def read_ended(folder: Path, task: int | None, job: str) -> Ended | None:
         ended = decode(Ended, read_json(path), str(path))
     except UserError:
         return None
-    return ended if ended.job == job else None
+    return replace(ended, message=one_line(ended.message)) if ended.job == job else None

@@ -48,16 +48,11 @@ class Known:
         return self.state in ACTIVE
 
 
-def call(words: Sequence[str], cwd: Path | None = None) -> str:
+def call(words: Sequence[str], cwd: Path | None = None, given: bytes = b"") -> str:
     """What a command of Slurm's prints; its error, or its absence, in one line."""
     try:
         done = subprocess.run(
-            words,
-            cwd=cwd,
-            capture_output=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
-            stdin=subprocess.DEVNULL,
+            words, cwd=cwd, input=given, capture_output=True, timeout=PATIENCE_SECONDS, check=False
         )
     except FileNotFoundError:
         if cwd is not None and not cwd.is_dir():
@@ -82,6 +77,11 @@ def sbatch(script: str, folder: Path) -> str:
     if not number.isdigit():
         raise SlurmError(f'sbatch: printed "{shorten(said)}", not a job number')
     return number
+
+
+def would_take(script: str) -> None:
+    """Refuse a script that Slurm would refuse."""
+    call(["sbatch", "--test-only"], given=os.fsencode(script))
 
 
 def scancel(job: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,11 +54,17 @@ def prepare(
     return Prepared(batch, batch_script(batch, options))
 
 
-def submit(prepared: Prepared) -> Submitted:
-    """Write the script into the job's folder and submit it from there."""
+def submit(prepared: Prepared, replacing: Callable[[], object] | None = None) -> Submitted:
+    """Write the script into the job's folder and submit it from there; what Slurm refuses leaves nothing.
+
+    `replacing` removes what the job is to replace; it is called when nothing speaks against the job any more.
+    """
     folder, batch = prepared.folder, prepared.batch
     refuse_busy(folder)
-    made = not folder.exists()
+    if replacing is not None:
+        slurm.would_take(prepared.script)
+        replacing()
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -71,9 +78,9 @@ def submit(prepared: Prepared) -> Submitted:
         job = slurm.sbatch(SCRIPT, folder)
     except BaseException:
         script.unlink(missing_ok=True)
-        if made:
+        for path in made:
             with suppress(OSError):
-                folder.rmdir()
+                path.rmdir()
         raise
     now = datetime.now(UTC).isoformat(timespec="seconds")
     submitted = Submitted(job, batch.words, str(batch.cwd), now, batch.workers, tuple(out), tuple(log))
