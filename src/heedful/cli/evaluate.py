@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json
+from heedful.errors import UserError
 from heedful.launch.options import ONCE, Once
 
 
@@ -13,29 +16,39 @@ def evaluate(
     run: Path,
     /,
     *,
-    split: Literal["train", "dev", "test"] = "test",
+    split: Literal["train", "dev", "test"] | None = None,
+    corpus: str | None = None,
+    sentences: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative=())] = (),
     launch: Once = ONCE,
     json: Json = False,
 ) -> int | None:
-    """Score a run's best model on a split, with a 95 % interval and the baselines beside it.
+    """Score a run's best model on a split, with a 95 % interval.
 
-    Task and options come from the run's config.toml; nothing is written. Test is for the one model that dev
-    selected: looking at it for many and choosing the best makes its score too high.
+    Beside the score of a task stand the baselines; beside the perplexity of a
+    language model the mean of the sentences' own, bits a character and a byte,
+    and the share of unknown tokens. Data and options come from the run's
+    config.toml; nothing is written. Test is for the one model that dev
+    selected: looking at it for many and choosing the best makes its score too
+    high.
 
     Examples:
-
-        heedful evaluate runs/sst2 --split test
-
-        heedful evaluate runs/sst2 --split dev --json
-
-        heedful evaluate runs/sst2 --on slurm --gpus 1 --wait
+      heedful evaluate runs/sst2 --split test
+      heedful evaluate runs/sst2 --split dev --json
+      heedful evaluate runs/sst2 --on slurm --gpus 1 --wait
+      heedful evaluate runs/ptb --corpus other.txt
+      heedful evaluate runs/ptb --sentences "the cat sat" "the sat cat"
 
     Parameters
     ----------
     run
         A run's folder.
     split
-        train (all its rows, also those that --train-rows left out), dev or test.
+        train (all its rows, also those that --train-rows left out), dev or test; by default test, for a
+        language model without one dev.
+    corpus
+        Language models: score this text instead of a split.
+    sentences
+        Language models: the loss and perplexity of these sentences, or of each line of a file.
     json
         Print one JSON object.
     """
@@ -46,9 +59,18 @@ def evaluate(
         from heedful.cli.launching import send
         from heedful.launch.words import command_words
 
-        words = (*command_words(["evaluate"], [run]), f"--split={split}")
+        words = command_words(["evaluate"], [run])
+        words += (f"--split={split}",) if split else ()
+        words += (f"--corpus={corpus}",) if corpus else ()
+        words += tuple(f"--sentences={text}" for text in sentences)
         words += ("--json",) if json and launch.wait else ()
-        return send(words, launch, run / "jobs" / f"evaluate-{split}", json=json)
+        return send(words, launch, run / "jobs" / f"evaluate-{split or 'test'}", json=json)
+    if opened.config().get("command") == "pretrain":
+        evaluate_language(run, split, corpus, sentences, json=json)
+        return None
+    if corpus is not None or sentences:
+        raise UserError(f"{run}: --corpus and --sentences are for language models (heedful pretrain)")
+    split = split or "test"
     from heedful.cli.adapt import show_splits
     from heedful.runs.files import plain
     from heedful.training.evaluating import evaluate as score
@@ -63,3 +85,33 @@ def evaluate(
     if recorded is not None:
         console().print(f"recorded when the run ended: {recorded:.3f}", markup=False)
     return None
+
+
+def evaluate_language(
+    run: Path, split: str | None, corpus: str | None, sentences: tuple[str, ...], *, json: bool
+) -> None:
+    """Score a language model, and print its figures."""
+    from heedful.cli.pretrain import show_figures, show_sentences
+    from heedful.runs.directory import Run
+    from heedful.runs.files import plain
+    from heedful.training.rescoring import Rescoring
+
+    model = Rescoring(run)
+    found = {corpus: model.corpus(corpus)} if corpus is not None else {}
+    if split is not None or not (found or sentences):
+        found |= dict([model.split(split)])
+    given = model.sentences(sentences)
+    opened = Run.open(run)
+    before = opened.results().splits if opened.finished else {}
+    recorded = {name: before[name].value for name in found if name in before}
+    if json:
+        facts = {"run": str(run), "splits": plain(found), "recorded": recorded, "sentences": plain(given)}
+        print_json(facts)
+        return
+    if found:
+        show_figures(f"{run}, best model", found)
+    if given:
+        show_sentences(given)
+    for name, value in recorded.items():
+        if value is not None:
+            console().print(f"{name}, recorded when the run ended: {value:.3f}", markup=False)

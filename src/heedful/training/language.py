@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from heedful.attention import MECHANISMS
+from heedful.attention import MECHANISMS, Mechanism
 from heedful.data.corpus import Corpus, corpus_texts
 from heedful.errors import UserError
 from heedful.evaluation.perplexity import figures, text_sizes
 from heedful.models import LanguageModel
 from heedful.objectives import Causal, Evaluation
 from heedful.objectives.base import Floats, Ints
-from heedful.objectives.packed import PackedText, Texts, perplexity
+from heedful.objectives.packed import Texts, perplexity
 from heedful.objectives.vocabulary import token_losses
 from heedful.runs.schemas import Prediction, SentenceResult, SplitResult
 from heedful.text import Tokenizer
@@ -25,22 +25,22 @@ MASKED_ROWS = 64
 """Copies of a sentence, each with one token hidden, that are read together."""
 
 
-def unsafe(model: LanguageModel) -> bool:
-    """Whether the model's attention may look ahead, at padding too."""
-    return MECHANISMS[model.config.attention].unsafe
+def mechanism_of(model: LanguageModel) -> type[Mechanism]:
+    """The model's attention."""
+    return MECHANISMS[model.config.attention]
 
 
-def split_result(found: Evaluation, texts: Iterable[str], tokens: Any, job: PackedText | None) -> SplitResult:
-    """All figures of a split; bits a character are known where every token of a text is predicted in turn."""
+def split_result(found: Evaluation, texts: Iterable[str], objective: Any, split: str) -> SplitResult:
+    """All figures of a split; bits a character where each token of a text is predicted after those before."""
     assert found.text_losses is not None
     assert found.text_tokens is not None
-    sizes = None
-    if isinstance(job, Causal):
+    tokens, sizes = objective.texts[split], None
+    if isinstance(objective, Causal):
         lengths = np.diff(tokens.offsets)
         firsts = np.full(len(lengths), -1, np.int64)
         firsts[lengths > 0] = np.asarray(tokens.ids)[tokens.offsets[:-1][lengths > 0]]
         whole = found.text_tokens == np.maximum(lengths - 1, 0)
-        sizes = text_sizes(texts, firsts, whole, job.tokenizer)
+        sizes = text_sizes(texts, firsts, whole, objective.tokenizer)
     f = figures(found.text_losses, found.text_tokens, sizes)
     return SplitResult(
         metric=found.metric,
@@ -52,7 +52,7 @@ def split_result(found: Evaluation, texts: Iterable[str], tokens: Any, job: Pack
         mean_sentence_perplexity=f.mean_sentence_perplexity,
         bits_per_character=f.bits_per_character,
         bits_per_byte=f.bits_per_byte,
-        unknown_rate=None if job is None else unknown_rate(tokens, job.tokenizer),
+        unknown_rate=unknown_rate(tokens, objective.tokenizer),
     )
 
 
@@ -123,9 +123,11 @@ def causal_losses(
     """Each sentence's summed loss and predicted tokens."""
     if not any(len(ids) > 1 for ids in encoded):
         return np.zeros(len(encoded)), np.zeros(len(encoded), np.int64)
-    together = bool(MECHANISMS[model.config.attention].segments)
+    how = mechanism_of(model)
+    # Where documents cannot be kept apart each has a row, which has room for the longest.
+    width = block if how.segments else min(max(map(len, encoded)), model.body.room)
     objective = Causal(
-        {"given": Texts.of(encoded)}, tokenizer, block=block, together=together, unsafe=unsafe(model)
+        {"given": Texts.of(encoded)}, tokenizer, block=width, together=how.segments, unsafe=how.unsafe
     )
     found = objective.evaluate(model, "given")
     assert found.text_losses is not None

@@ -157,8 +157,7 @@ class PretrainOptions(LoopOptions):
     dropout: float | None = None
     """Instead of the model's own dropout, everywhere in the body."""
     tokenizer: str | None = None
-    """A folder, a model's name, or a kind to train on the training text: char, word, bpe, wordpiece, unigram.
-    By default the model's own; for a preset the kind that goes with it."""
+    """A folder, or a kind to train here: char, word, bpe, wordpiece, unigram; by default what suits."""
     vocab_size: int | None = None
     """Of a tokenizer that is trained: how many tokens; 8000, for word and char as many as there are."""
     min_count: int | None = None

@@ -11,20 +11,18 @@ import torch
 
 from heedful import methods
 from heedful.data import load_task
-from heedful.data.corruption import find_salient
 from heedful.errors import UserError
 from heedful.evaluation.generation import generate
-from heedful.objectives import Answer, Causal, Corruption, Evaluation, Masked, Mixed, Objective, Span
-from heedful.objectives.packed import PackedText
+from heedful.objectives import Answer, Mixed, Objective
 from heedful.objectives.questions import Form
 from heedful.runs.directory import CONFIG, Run, new_run_path
 from heedful.runs.leases import Lease
-from heedful.runs.schemas import Results, SplitResult
+from heedful.runs.schemas import Results
 from heedful.training import resuming
 from heedful.training.corpora import find_tokenizer, open_texts
 from heedful.training.examining import examine
 from heedful.training.hooks import Hook, TensorBoard
-from heedful.training.language import predictions, read_sentences, score_sentences, split_result, unsafe
+from heedful.training.language import predictions, read_sentences, score_sentences, split_result
 from heedful.training.lengths import begin_branch, branched, fitted
 from heedful.training.loop import Loop
 from heedful.training.options import BLOCK, PRETRAIN_LR, PretrainOptions
@@ -41,6 +39,7 @@ from heedful.training.running import (
 )
 from heedful.training.starting import family_of, from_nothing, make_model, model_changes
 from heedful.training.stopping import Stopping
+from heedful.training.text_objectives import make_text
 
 
 def pretrain(options: PretrainOptions, hooks: Sequence[Hook] = ()) -> Finished:
@@ -111,41 +110,8 @@ class Job:
         self.block = min(options.block or BLOCK, self.room)
         if options.block is not None and self.block < options.block:
             print(f"heedful: rows have {self.block} tokens, what the model has room for", file=sys.stderr)
-        self.text = self.make_text()
+        self.text = make_text(options, self.model, self.tokenizer, self.texts, self.block)
         self.objective = self.make_objective()
-
-    def make_text(self) -> Any:
-        """What is learnt from the corpus."""
-        o, model = self.options, self.model
-        if o.objective == "span":
-            return self.make_span()
-        mechanism = model.body.stack.layers[0].attn.mechanism if model.kind != "text2text" else None
-        if o.pack and mechanism is not None and not mechanism.segments:
-            raise UserError(
-                f"{mechanism.name} attention cannot keep packed documents apart; --no-pack gives each a row"
-            )
-        tokens = self.texts.tokens(self.tokenizer)
-        common: dict[str, Any] = {"block": self.block, "together": o.pack, "seed": o.seed}
-        if o.objective == "causal":
-            return Causal(tokens, self.tokenizer, unsafe=unsafe(model), **common)
-        return Masked(tokens, self.tokenizer, rate=o.mask_rate, whole_words=o.whole_words, **common)
-
-    def make_span(self) -> Span:
-        """Span corruption, of documents without special tokens."""
-        o = self.options
-        how = Corruption(o.span_form, o.span_loss, self.block, o.window_left, o.window_right)
-        salient = None
-        if o.salient or o.span_form == "window":
-            salient = {name: find_salient(own, self.tokenizer) for name, own in self.texts.splits.items()}
-        return Span(
-            self.texts.tokens(self.tokenizer, special=False),
-            self.tokenizer,
-            corruption=how,
-            whole=self.model.kind == "text2text",
-            unsafe=unsafe(self.model),
-            salient=salient,
-            seed=o.seed,
-        )
 
     def make_objective(self) -> Objective:
         """What is minimised: the text, and questions beside it where they are asked for."""
@@ -236,7 +202,10 @@ class Job:
             method="full",
             head=self.model.kind,
             seed=o.seed,
-            splits={split: self.split_result(split, e) for split, e in found.items()},
+            splits={
+                split: split_result(e, self.texts.splits[split], self.text, split)
+                for split, e in found.items()
+            },
             objective=o.objective,
             steps=progress.step,
             epochs=loop.epoch(),
@@ -250,9 +219,3 @@ class Job:
         run.write_checks(checks)
         run.write_results(results)
         return Finished(run.path, results, checks, self.method.formula(self.model))
-
-    def split_result(self, split: str, found: Evaluation) -> SplitResult:
-        """Figures of a split."""
-        text = self.text if isinstance(self.text, PackedText) else None
-        tokens = self.text.texts[split] if text is not None else None
-        return split_result(found, self.texts.splits[split], tokens, text)

@@ -86,7 +86,7 @@ def make_model(options: PretrainOptions, tokenizer: Tokenizer) -> LanguageModel:
             changes["start_id"] = tokenizer.pad_id
         kind = preset.kind
     else:
-        kind = checkpoints.load(o.model).config.kind
+        kind = checkpoints.kind_of(o.model)
     if kind not in HEADS[o.objective]:
         able = " or ".join(k.replace("_", "-") for k in HEADS[o.objective])
         raise UserError(f"--objective {o.objective} trains a {able}; {o.model} is of kind {kind}")

@@ -1,0 +1,62 @@
+"""A language model scored again: on a split of its corpus, on another text, on single sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from heedful import checkpoints
+from heedful.data.corpus import open_corpus
+from heedful.errors import UserError, unknown
+from heedful.models import LanguageModel
+from heedful.runs.directory import Run
+from heedful.runs.schemas import SentenceResult, SplitResult
+from heedful.text import load as load_tokenizer
+from heedful.training.configuration import read_pretrain
+from heedful.training.corpora import Texts, open_texts
+from heedful.training.language import read_sentences, score_sentences, split_result
+from heedful.training.precision import autocast
+from heedful.training.running import settle_machine
+from heedful.training.starting import HEADS
+from heedful.training.text_objectives import make_text
+
+
+class Rescoring:
+    """The best model of a run of pretraining, ready to be scored."""
+
+    def __init__(self, path: str | Path) -> None:
+        run = Run.open(path)
+        self.options = read_pretrain(run.path)
+        self.tokenizer = load_tokenizer(run.path)
+        self.machine = settle_machine(self.options)
+        head = HEADS[self.options.objective][checkpoints.kind_of(run.path)]
+        model = checkpoints.load(run.path, head=head)
+        assert isinstance(model, LanguageModel)
+        self.model = model.to(self.machine.device)
+        self.block = int(self.options.block or model.config.max_len)
+
+    def split(self, name: str | None) -> tuple[str, SplitResult]:
+        """A split of the run's own corpus, as the run itself scored it; by default test, or else dev."""
+        texts = open_texts(self.options)
+        name = name or ("test" if "test" in texts.splits else "dev")
+        if name not in texts.splits:
+            raise UserError(f"{texts.name}: {unknown('split', name, texts.splits)}")
+        return name, self.score(replace(texts, splits={name: texts.splits[name]}), name)
+
+    def corpus(self, source: str) -> SplitResult:
+        """Another text."""
+        corpus = replace(open_corpus(source), documents=self.options.documents)
+        return self.score(Texts(source, {"given": corpus}, {}), "given")
+
+    def score(self, texts: Texts, split: str) -> SplitResult:
+        """All figures of one split."""
+        objective = make_text(self.options, self.model, self.tokenizer, texts, self.block)
+        with autocast(self.machine.precision, self.machine.device):
+            found = objective.evaluate(self.model, split)
+        return split_result(found, texts.splits[split], objective, split)
+
+    def sentences(self, given: Sequence[str]) -> tuple[SentenceResult, ...]:
+        """The loss and perplexity of each sentence."""
+        with autocast(self.machine.precision, self.machine.device):
+            return score_sentences(self.model, self.tokenizer, read_sentences(given), self.block)
