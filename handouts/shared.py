@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -66,12 +66,17 @@ def find_device(name: str) -> str:
     return name
 
 
-def show(folder: Path, what: Callable[[Path], object] | None = None) -> None:
-    """The last lines: the run or study, its figures and its report."""
-    from heedful.cli import main as heedful
+def heedful(*words: str) -> None:
+    """A heedful command; what it does not like ends this one too."""
+    from heedful.cli import main
 
-    report, figures = folder / "report.html", folder / "figures"
-    status = heedful(["report", str(folder), "--out", str(report), "--figures", str(figures)])
+    status = main(words)
     if status:
         sys.exit(status)
+
+
+def show(folder: Path) -> None:
+    """The last lines: the run or study, its figures and its report."""
+    report, figures = folder / "report.html", folder / "figures"
+    heedful("report", str(folder), "--out", str(report), "--figures", str(figures))
     print(f"run directory: {folder}\nfigures: {figures}\nreport: {report}")

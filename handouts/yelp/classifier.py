@@ -49,7 +49,9 @@ def parser(mlm: bool) -> argparse.ArgumentParser:
     p.add_argument("--no_cuda", action="store_true")
     if mlm:
         p.add_argument("--train_data_file", type=Path, help="text without labels, one text a line")
-        p.add_argument("--block_size", type=int, default=128, help="accepted; --max_seq_length cuts both texts")
+        p.add_argument(
+            "--block_size", type=int, default=128, help="accepted; --max_seq_length cuts both texts"
+        )
         p.add_argument("--line_by_line", action="store_true", help="accepted; a line always is a text")
         p.add_argument("--mlm", action="store_true", help="accepted; this command always does")
         p.add_argument("--mlm_alpha", type=float, default=0.3, help="loss = classification + alpha x MLM")
@@ -102,7 +104,9 @@ def main(mlm: bool = False) -> None:
 
         results = Run.open(given.output_dir).results()
         for split, score in results.splits.items():
-            print(f"{split}_acc = {score.value}  (n = {score.n}, 95 % {score.ci95}, baselines {score.baselines})")
+            print(
+                f"{split}_acc = {score.value}  (n = {score.n}, 95 % {score.ci95}, baselines {score.baselines})"
+            )
         show(given.output_dir)
 
 
