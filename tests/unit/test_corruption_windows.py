@@ -40,6 +40,8 @@ def test_salient_ranges_leave_out_the_title_and_what_repeats_it(tmp_path):
     ids = tokenizer.encode(text, special=False).ids
     assert tokenizer.decode(ids[: found.titles[0]]) == "Ada Lund."
     assert [tokenizer.decode(ids[a:b]) for a, b in found.of(0)] == ["3 May 1901", "Oslo", "Norway", "Bo Lund"]
+    alone = find_salient(open_corpus(tmp_path / "wiki.txt"), tokenizer, "names")
+    assert [tokenizer.decode(ids[a:b]) for a, b in alone.of(0)] == ["Oslo", "Norway", "Bo Lund"]
     assert found.titles[1] == 0
     assert found.of(1) == []
     again = find_salient(open_corpus(tmp_path / "wiki.txt"), tokenizer)

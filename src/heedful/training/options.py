@@ -183,8 +183,9 @@ class PretrainOptions(LoopOptions):
     around one name, date or number: short rows that make each fact hang on the title)."""
     span_loss: Literal["all", "span"] = "all"
     """span: loss on every token of a line, or on the hidden span alone; a window has it on the span."""
-    salient: Flag = False
-    """span: hide names, dates and numbers, found by their spelling, instead of random spans."""
+    salient: Literal["all", "names"] | None = None
+    """span: hide names, dates and numbers, found by their spelling, or names alone, instead of random spans.
+    A window always hides one of them: all, unless this says names."""
     window_left: int = 5
     """window: at most so many tokens before the span, a random number at each step."""
     window_right: int = 3

@@ -40,8 +40,9 @@ def make_span(
     """Span corruption, of documents without special tokens."""
     o = options
     salient = None
-    if o.salient or o.span_form == "window":
-        salient = {name: find_salient(own, tokenizer) for name, own in texts.splits.items()}
+    if o.salient is not None or o.span_form == "window":
+        kinds = o.salient or "all"
+        salient = {name: find_salient(own, tokenizer, kinds) for name, own in texts.splits.items()}
     return Span(
         texts.tokens(tokenizer, special=False),
         tokenizer,

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 Ids = npt.NDArray[np.integer[Any]]
+Kinds = Literal["all", "names"]
 
 FORMAT = 1
 TOGETHER = 4096
@@ -71,8 +72,8 @@ class Salient:
         return Salient(self.titles, before[self.firsts], self.ranges[kept])
 
     @classmethod
-    def find(cls, texts: Iterable[str], tokenizer: Tokenizer) -> Salient:
-        """Look through texts that are encoded without special tokens."""
+    def find(cls, texts: Iterable[str], tokenizer: Tokenizer, kinds: Kinds = "all") -> Salient:
+        """Look through texts that are encoded without special tokens, for all or for names alone."""
         titles: list[int] = []
         counts: list[int] = []
         ranges: Ranges = []
@@ -83,10 +84,12 @@ class Salient:
                 end = title_end(text)
                 own = set(re.findall(r"\w+", text[:end]))
                 new = [
-                    (a, b)
-                    for a, b in salient_ranges(text)
-                    if a > end and set(re.findall(r"\w+", text[a:b])) - own
+                    (start, stop)
+                    for start, stop in salient_ranges(text)
+                    if start > end and set(re.findall(r"\w+", text[start:stop])) - own
                 ]
+                if kinds == "names":
+                    new = [(start, stop) for start, stop in new if not re.search(r"\d", text[start:stop])]
                 offsets = np.array(encoded.offsets, np.int64).reshape(-1, 2)
                 titles.append(int((offsets[:, 0] <= end).sum()) if end else 0)
                 found = [(a, b) for a, b in token_ranges(offsets, new) if a >= titles[-1]]
@@ -102,13 +105,13 @@ def together(texts: Iterable[str]) -> Iterator[list[str]]:
         yield many
 
 
-def find_salient(corpus: Corpus, tokenizer: Tokenizer) -> Salient:
-    """Look through a corpus, once for its content and this tokenizer."""
-    key = cache.digest("salient", FORMAT, corpus.fingerprint, tokenizer.fingerprint)
+def find_salient(corpus: Corpus, tokenizer: Tokenizer, kinds: Kinds = "all") -> Salient:
+    """Look through a corpus, once for its content and this tokenizer; `names` leaves out dates and numbers."""
+    key = cache.digest("salient", FORMAT, corpus.fingerprint, tokenizer.fingerprint, kinds)
 
     def build(folder: Path) -> None:
-        label = f"finding names, dates and numbers in {Path(corpus.name).name}"
-        found = Salient.find(track(corpus, label), tokenizer)
+        label = f"finding salient spans in {Path(corpus.name).name}"
+        found = Salient.find(track(corpus, label), tokenizer, kinds)
         for name in ("titles", "firsts", "ranges"):
             (folder / f"{name}.bin").write_bytes(getattr(found, name).tobytes())
         (folder / "facts.json").write_text(json.dumps({"documents": len(found.titles)}), "utf-8")
