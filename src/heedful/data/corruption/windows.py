@@ -106,7 +106,7 @@ def together(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def find_salient(corpus: Corpus, tokenizer: Tokenizer, kinds: Kinds = "all") -> Salient:
-    """Look through a corpus, once for its content and this tokenizer; `names` leaves out dates and numbers."""
+    """Look through a corpus, once for its content and this tokenizer; `names` skips dates and numbers."""
     key = cache.digest("salient", FORMAT, corpus.fingerprint, tokenizer.fingerprint, kinds)
 
     def build(folder: Path) -> None:
