@@ -94,13 +94,22 @@ def watched(command: list[str], cache: str) -> dict[str, float]:
 
 
 def family(pid: int) -> list[int]:
-    """List a process and all that it started, directly or not."""
+    """List a process and all that it started, directly or not.
+
+    One that has not yet become its own program is left out: its memory is still its parent's.
+    """
     found = [pid]
     for parent in found:
         for task in Path(f"/proc/{parent}/task").glob("*/children"):
             with suppress(OSError):
-                found += map(int, task.read_text().split())
+                started = map(int, task.read_text().split())
+                found += [child for child in started if command_of(child) != command_of(parent)]
     return found
+
+
+def command_of(pid: int) -> bytes:
+    """Give the command line of a process."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def peak_kb(pid: int) -> int:
