@@ -22,7 +22,7 @@ from heedful.runs.directory import CHECKPOINTS
 from heedful.runs.files import WriteError
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder
-from heedful.training.configuration import checked
+from heedful.training.configuration import checked, task_of
 from heedful.training.options import AdaptOptions
 from heedful.training.resuming import LEASE
 from heedful.training.stopping import StoppedError
@@ -59,7 +59,7 @@ class Study(ABC):
         """Refuse what no run could survive (an unknown model, task or option), before any is begun."""
         from heedful.models import PRESETS
         from heedful.text import load as load_tokenizer
-        from heedful.training.adapt import refuse_impossible, task_of
+        from heedful.training.adapt import refuse_impossible
 
         seen: set[tuple[Any, ...]] = set()
         for configuration in self.record.configurations:
@@ -105,7 +105,6 @@ class Study(ABC):
 
     def score_test(self, outcome: Outcome) -> None:
         """Score a selected run on test, where the task has one with labels; once, whoever asks how often."""
-        from heedful.training.adapt import task_of
         from heedful.training.evaluating import add_split
 
         test = task_of(self.options(outcome.configuration)).splits.get("test")

@@ -109,7 +109,7 @@ class Overfit(Study):
     def examples(self, outcome: Outcome) -> list[tuple[str, str | None, str]]:
         """The examples that are learnt: text, second text, label."""
         from heedful.objectives.classify import balanced_rows
-        from heedful.training.adapt import task_of
+        from heedful.training.configuration import task_of
 
         options = self.options(outcome.configuration)
         task = task_of(options)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from heedful import checkpoints, methods
-from heedful.data import Task, load_task, tokenize
+from heedful.data import Task, tokenize
 from heedful.data.corpus import file_texts
 from heedful.data.tasks import find_task
 from heedful.errors import UserError, unknown
@@ -37,6 +37,7 @@ from heedful.text import KINDS, Tokenizer
 from heedful.text import load as load_tokenizer
 from heedful.text import train as train_tokenizer
 from heedful.training import resuming
+from heedful.training.configuration import task_of
 from heedful.training.hooks import Hook, TensorBoard
 from heedful.training.loading import writing_head
 from heedful.training.loop import Loop
@@ -78,20 +79,6 @@ def prepare(options: AdaptOptions) -> Job:
     options = settled_objective(options)
     machine = settle_machine(options)
     return Job(options, task_of(options), machine)
-
-
-def task_of(options: AdaptOptions) -> Task:
-    """Load the task that the options name."""
-    return load_task(
-        options.task,
-        data_dir=options.data_dir,
-        text_column=options.text_column,
-        pair_column=options.pair_column,
-        label_column=options.label_column,
-        split=options.split,
-        seed=options.split_seed,
-        kind="text2text" if options.objective == "answer" else None,
-    )
 
 
 def settled_objective(options: AdaptOptions) -> AdaptOptions:

@@ -20,6 +20,7 @@ from heedful.runs.toml import read_toml
 from heedful.training.options import AdaptOptions, PretrainOptions
 
 if TYPE_CHECKING:
+    from heedful.data import Task
     from heedful.training.running import Finished
 
 Options = AdaptOptions | PretrainOptions
@@ -137,6 +138,22 @@ def whole_path(name: str, value: Any) -> Any:
     if name in paths and not named and Path(value).expanduser().exists():
         return str(Path(value).expanduser().absolute())
     return value
+
+
+def task_of(options: AdaptOptions) -> Task:
+    """Load the task that the options name."""
+    from heedful.data import load_task
+
+    return load_task(
+        options.task,
+        data_dir=options.data_dir,
+        text_column=options.text_column,
+        pair_column=options.pair_column,
+        label_column=options.label_column,
+        split=options.split,
+        seed=options.split_seed,
+        kind="text2text" if options.objective == "answer" else None,
+    )
 
 
 def adapt(model: str | Path, task: str | Path, **options: Any) -> Finished:
