@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class UserError(Exception):
@@ -17,6 +17,14 @@ class UserError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(one_line(message))
+
+
+class Elsewhere(Exception):  # noqa: N818 - no mistake at all
+    """Nothing is left to do here: the work was given to a cluster. Says so in words, and in facts."""
+
+    def __init__(self, text: str, facts: Mapping[str, object]) -> None:
+        super().__init__(text)
+        self.facts = facts
 
 
 def one_line(text: str) -> str:

@@ -68,8 +68,8 @@ def test_slurm_reads_only_lines_that_no_name_or_setup_can_change(
         assert all(text.startswith("#") for text in head)
         return [text for text in head if text.startswith("#SBATCH") and "job-name" not in text]
 
-    plain = batch_script(Batch(("true",), Path("/f/x"), Path("/")), RunLaunchOptions())
-    batch = Batch(("true", *words), Path("/f") / folder, Path("/") / folder)
+    plain = batch_script(Batch(("true",), Path("/f/x"), Path("/"), "x"), RunLaunchOptions())
+    batch = Batch(("true", *words), Path("/f") / folder, Path("/") / folder, folder)
     assert directives(batch_script(batch, RunLaunchOptions(setup=(line,)))) == directives(plain)
 
 
@@ -77,7 +77,7 @@ def test_slurm_reads_only_lines_that_no_name_or_setup_can_change(
 @given(line=HOSTILE)
 def test_a_setup_line_that_bash_cannot_read_never_reaches_the_command(line: str) -> None:
     script = batch_script(
-        Batch(("echo", "reached"), Path("/f"), Path("/")), LaunchOptions(setup=(f"x='{line}",))
+        Batch(("echo", "reached"), Path("/f"), Path("/"), "x"), LaunchOptions(setup=(f"x='{line}",))
     )
     alone = subprocess.run(["bash", "--norc", "-c", f"x='{line}"], capture_output=True, check=False)
     assert (b"reached" in bash(script).stdout) <= (alone.returncode == 0)
@@ -85,14 +85,16 @@ def test_a_setup_line_that_bash_cannot_read_never_reaches_the_command(line: str)
 
 def test_a_setup_line_runs_in_the_shell_of_the_command(tmp_path: Path) -> None:
     options = LaunchOptions(setup=("cd /tmp; export A='x  y'", 'f() { echo "$A"; }\nf'))
-    done = bash(batch_script(Batch(("bash", "-c", 'pwd; echo "$A"'), tmp_path, tmp_path), options))
+    done = bash(batch_script(Batch(("bash", "-c", 'pwd; echo "$A"'), tmp_path, tmp_path, "x"), options))
     assert done.stdout.decode().splitlines() == ["x  y", "/tmp", "x  y"]
 
 
 def test_a_setup_line_that_fails_ends_the_job_with_its_status(tmp_path: Path) -> None:
-    script = batch_script(Batch(("echo", "reached"), tmp_path, tmp_path), LaunchOptions(setup=("(exit 9)",)))
+    script = batch_script(
+        Batch(("echo", "reached"), tmp_path, tmp_path, "x"), LaunchOptions(setup=("(exit 9)",))
+    )
     assert (bash(script).returncode, bash(script).stdout) == (9, b"")
-    gone = batch_script(Batch(("echo", "reached"), tmp_path, tmp_path / "gone"), LaunchOptions())
+    gone = batch_script(Batch(("echo", "reached"), tmp_path, tmp_path / "gone", "x"), LaunchOptions())
     assert bash(gone).returncode == 1
     assert b"reached" not in bash(gone).stdout
 
@@ -102,7 +104,7 @@ def test_the_script_says_to_slurm_what_was_asked_for() -> None:
         partition="gpu", account="lab", qos="long", constraint="a100|h100", gpus="a100:2", cpus=8, mem_gb=32,
         time_min=120, max_requeues=2, slurm=("nodelist=n1", "--exclusive", "comment=a b", "comment=a \"b\\"),
     )  # fmt: skip
-    script = batch_script(Batch(("true",), Path("/studies/x"), Path("/"), 3), options)
+    script = batch_script(Batch(("true",), Path("/studies/x"), Path("/"), "x", 3), options)
     for line in (
         "--job-name=x", "--output=out-%a.txt", "--error=log-%a.txt", "--open-mode=append", "--partition=gpu",
         "--account=lab", "--qos=long", "--constraint=a100|h100", "--gres=gpu:a100:2", "--cpus-per-task=8",
@@ -113,11 +115,11 @@ def test_the_script_says_to_slurm_what_was_asked_for() -> None:
     assert "comment=a b" not in script
     assert "HEEDFUL_MAX_REQUEUES=2\n" in script
     assert script.splitlines()[-1] == "exec true"
-    assert script == batch_script(Batch(("true",), Path("/studies/x"), Path("/"), 3), options)
+    assert script == batch_script(Batch(("true",), Path("/studies/x"), Path("/"), "x", 3), options)
 
 
 def test_what_cannot_go_on_is_neither_warned_nor_requeued() -> None:
-    script = batch_script(Batch(("true",), Path("/x"), Path("/")), LaunchOptions())
+    script = batch_script(Batch(("true",), Path("/x"), Path("/"), "x"), LaunchOptions())
     assert "requeue\n" not in script
     assert "--signal" not in script
     assert "HEEDFUL_MAX_REQUEUES=0\n" in script
@@ -177,7 +179,7 @@ def test_flags_beat_the_nearer_file_which_beats_the_farther() -> None:
         told = with_site(told, table, "heedful.toml")
     assert (told.partition, told.account, told.qos, told.gpus) == ("flag", "near", "far", "2")
     assert told.setup == ("module load python",)
-    script = batch_script(Batch(("true",), Path("/x"), Path("/")), told)
+    script = batch_script(Batch(("true",), Path("/x"), Path("/"), "x"), told)
     assert "#SBATCH --comment=flag\n" in script
     assert "#SBATCH --mail-type=END\n" in script
     assert with_site(StudyLaunchOptions(), far, "x").max_parallel == 9

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from heedful import __version__
-from heedful.errors import UserError, one_line, unknown
+from heedful.errors import Elsewhere, UserError, one_line, unknown
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
@@ -113,6 +113,9 @@ def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
     except UserError as error:
         fail(str(error))
         return error.status, error
+    except Elsewhere as given:
+        tell(given, json="--json" in arguments)
+        return 0, None
     except CycloptsError as error:
         fail(error_line(error))
         return STATUS_USER_ERROR, UserError(error_line(error))
@@ -123,6 +126,16 @@ def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
         sys.stderr.close()
         return 0, None
     return (result if isinstance(result, int) else 0), None
+
+
+def tell(given: Elsewhere, *, json: bool) -> None:
+    """Say where the work goes on."""
+    if json:
+        from heedful.cli.output import print_json
+
+        print_json(given.facts)
+        return
+    print(given, end="")
 
 
 def fail(message: str) -> None:

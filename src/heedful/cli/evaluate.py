@@ -64,7 +64,8 @@ def evaluate(
         words += (f"--corpus={corpus}",) if corpus else ()
         words += tuple(f"--sentences={text}" for text in sentences)
         words += ("--json",) if json and launch.wait else ()
-        return send(words, launch, run / "jobs" / f"evaluate-{split or 'test'}", json=json)
+        place = run / "jobs" / f"evaluate-{split or 'test'}"
+        return send(words, launch, place, name=f"evaluate-{run.absolute().name}", json=json)
     if opened.config().get("command") == "pretrain":
         evaluate_language(run, split, corpus, sentences, json=json)
         return None

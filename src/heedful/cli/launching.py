@@ -6,23 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from heedful.cli.output import console, print_json
+from heedful.cli.output import print_json
 from heedful.launch.options import LaunchOptions
-
-if TYPE_CHECKING:
-    from heedful.launch.records import Submitted
-
-
-def settled(launch: LaunchOptions) -> LaunchOptions:
-    """The options with what heedful.toml says about this cluster; flags first, then the nearer file."""
-    from heedful.cli.settings import site_tables
-    from heedful.launch.options import with_site
-
-    for path, table in site_tables():
-        launch = with_site(launch, table, str(path))
-    return launch
 
 
 def send(
@@ -31,56 +18,29 @@ def send(
     folder: Path,
     *,
     json: bool = False,
-    workers: int | None = None,
+    name: str = "",
     replacing: Callable[[], object] | None = None,
 ) -> int:
     """Submit a command as a batch job that belongs to `folder`; the status to leave with.
 
     `replacing` removes what the job is to replace.
     """
-    from heedful.launch.submitting import prepare, submit
+    from heedful.launch.site import settled
+    from heedful.launch.submitting import prepare, submit, told
 
-    prepared = prepare(words, settled(launch), folder, workers)
+    prepared = prepare(words, settled(launch), folder, name)
     if launch.dry_run:
-        if json:
-            print_json({"folder": str(prepared.folder), "script": prepared.script})
-        else:
-            print(prepared.script, end="")
+        facts = {"folder": str(prepared.folder), "script": prepared.script}
+        print_json(facts) if json else print(prepared.script, end="")
         return 0
     submitted = submit(prepared, replacing)
     if not launch.wait:
-        announce(prepared.folder, submitted, json=json)
+        text, facts = told(prepared.folder, submitted)
+        print_json(facts) if json else print(text, end="")
         return 0
     from heedful.launch.following import follow, status
 
     return status(follow(prepared.folder, submitted))
-
-
-def announce(folder: Path, submitted: Submitted, *, json: bool) -> None:
-    """Say which job it is, where it writes, and how to follow it."""
-    from heedful.launch.records import log_file
-    from heedful.launch.script import SCRIPT, command_line
-
-    logs = [log_file(folder, task) for task in submitted.tasks]
-    if json:
-        facts = {"job": submitted.job, "folder": str(folder), "workers": submitted.workers}
-        print_json({**facts, "script": str(folder / SCRIPT), "logs": [str(log) for log in logs]})
-        return
-    many = "" if submitted.workers is None else f", an array of {submitted.workers} workers"
-    shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
-    log = log_file(shown, submitted.tasks[0])
-    out = console()
-    for name, text in (
-        (f"job {submitted.job}", f"queued{many}"),
-        ("folder", command_line([str(shown)])),
-        ("log", command_line([str(log)])),
-        (
-            "follow",
-            f"{command_line(['heedful', 'jobs', str(shown)])}  or  {command_line(['tail', '-f', str(log)])}",
-        ),
-        ("cancel", f"heedful jobs cancel {submitted.job}"),
-    ):
-        out.print(f"{name + ':':<8} {text}", markup=False, soft_wrap=True)
 
 
 def send_run(

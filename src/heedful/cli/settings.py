@@ -6,27 +6,15 @@ Flags beat both files; a recipe (`heedful run`) reads neither, nor does anything
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError, unknown
+from heedful.launch.site import SLURM, places
 
 if TYPE_CHECKING:
     from cyclopts.config import Dict
-
-NAME = "heedful.toml"
-SLURM = "slurm"
-
-
-def places() -> list[Path]:
-    """Where defaults are looked for; the first that has an option wins."""
-    if os.environ.get("HEEDFUL_TOML") == "none":
-        return []
-    home = os.environ.get("XDG_CONFIG_HOME")
-    above = Path(home).expanduser() if home else Path.home() / ".config"
-    return [Path(NAME), above / "heedful" / NAME]
 
 
 def settings(commands: Iterable[str]) -> list[Dict]:
@@ -40,14 +28,6 @@ def settings(commands: Iterable[str]) -> list[Dict]:
 
     names = list(commands)
     return [Dict(tables(path, read_toml(path), names), source=str(path)) for path in found]
-
-
-def site_tables() -> list[tuple[Path, dict[str, Any]]]:
-    """The tables [slurm] of the files that have one; the first that has an option wins."""
-    from heedful.runs.toml import read_toml
-
-    read = [(path, read_toml(path).get(SLURM)) for path in places() if path.is_file()]
-    return [(path, table) for path, table in read if isinstance(table, dict)]
 
 
 def tables(path: Path, read: dict[str, Any], commands: list[str]) -> dict[str, Any]:

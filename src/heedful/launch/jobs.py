@@ -177,9 +177,9 @@ def cleaning_up(entry: Known, ended: Ended | None) -> bool:
 
 def study_progress(folder: Path) -> str:
     """How far a study is, in words; "" for a job that is none."""
-    if not (folder / STUDY).is_file():
+    if not (folder.parent / STUDY).is_file():
         return ""
-    outcomes = StudyFolder.open(folder).outcomes()
+    outcomes = StudyFolder.open(folder.parent).outcomes()
     return f"{sum(outcome.over for outcome in outcomes)} of {len(outcomes)} runs"
 
 

@@ -26,13 +26,10 @@ class Batch:
     """Where script, log and output are; the job is submitted from there."""
     cwd: Path
     """Where the command was given, and runs."""
+    name: str
+    """What squeue shows."""
     workers: int | None = None
     """A job array of so many."""
-
-    @property
-    def name(self) -> str:
-        """What squeue shows."""
-        return slug(str(self.folder))
 
 
 def batch_script(batch: Batch, options: LaunchOptions) -> str:
@@ -65,7 +62,7 @@ def directives(batch: Batch, options: LaunchOptions) -> list[tuple[str, str]]:
     """What Slurm is told; `--slurm` replaces what has the same key."""
     each = "" if batch.workers is None else "-%a"
     found: dict[str, str | None] = {
-        "job-name": batch.name,
+        "job-name": slug(batch.name),
         "output": f"out{each}.txt",
         "error": f"log{each}.txt",
         "open-mode": "append",

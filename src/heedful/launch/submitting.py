@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from heedful.errors import UserError
 from heedful.launch import slurm
@@ -20,7 +21,7 @@ from heedful.launch.records import (
     read_submitted,
     write_submitted,
 )
-from heedful.launch.script import SCRIPT, Batch, batch_script
+from heedful.launch.script import SCRIPT, Batch, batch_script, command_line
 from heedful.runs.files import write_bytes, write_error
 
 
@@ -41,16 +42,17 @@ def prepare(
     words: tuple[str, ...],
     options: LaunchOptions,
     folder: Path,
+    name: str = "",
     workers: int | None = None,
 ) -> Prepared:
-    """Check everything, and make the script; nothing is written."""
+    """Check everything, and make the script; nothing is written. By default the folder names the job."""
     refuse_impossible(options)
     whole = folder.expanduser().absolute()
     if set(str(whole)) & set("%\\"):
         raise UserError(
             f"{folder}: Slurm reads % and \\ in a path in its own way; --out names another folder"
         )
-    batch = Batch(words, whole, Path.cwd(), workers)
+    batch = Batch(words, whole, Path.cwd(), name or whole.name, workers)
     return Prepared(batch, batch_script(batch, options))
 
 
@@ -86,6 +88,29 @@ def submit(prepared: Prepared, replacing: Callable[[], object] | None = None) ->
     submitted = Submitted(job, batch.words, str(batch.cwd), now, batch.workers, tuple(out), tuple(log))
     write_submitted(folder, submitted)
     return submitted
+
+
+def told(folder: Path, submitted: Submitted) -> tuple[str, dict[str, Any]]:
+    """Which job it is, where it writes, and how to follow it: in words, and for a program."""
+    many = "" if submitted.workers is None else f", an array of {submitted.workers} workers"
+    shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
+    log = str(log_file(shown, submitted.tasks[0]))
+    look, watch = command_line(["heedful", "jobs", str(shown)]), command_line(["tail", "-f", log])
+    lines = {
+        f"job {submitted.job}": f"queued{many}",
+        "folder": command_line([str(shown)]),
+        "log": command_line([log]),
+        "follow": f"{look}  or  {watch}",
+        "cancel": f"heedful jobs cancel {submitted.job}",
+    }
+    facts = {
+        "job": submitted.job,
+        "folder": str(folder),
+        "workers": submitted.workers,
+        "script": str(folder / SCRIPT),
+        "logs": [str(log_file(folder, task)) for task in submitted.tasks],
+    }
+    return "".join(f"{name + ':':<8} {text}\n" for name, text in lines.items()), facts
 
 
 def refuse_busy(folder: Path) -> None:

@@ -5,6 +5,7 @@ runs/NAME/   a run directory a configuration; failed.json or pruned.json in it s
 answer.json  what the study found (`heedful.runs.answers`)
 leases/      which process works on what
 logs/        what the workers said
+jobs/        workers on a cluster: their batch script, and what they said
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from heedful.runs.files import plain, read_json, write_error, write_json
 from heedful.runs.records import decode
 from heedful.runs.schemas import Metrics, Results
 
-STUDY, RUNS, LEASES, LOGS = "study.json", "runs", "leases", "logs"
+STUDY, RUNS, LEASES, LOGS, JOBS = "study.json", "runs", "leases", "logs", "jobs"
 FAILED, PRUNED = "failed.json", "pruned.json"
 
 State = Literal["waiting", "begun", "finished", "failed", "pruned"]
@@ -185,7 +186,7 @@ class StudyFolder:
 
     def clear(self) -> None:
         """Remove the study's own files; study.json last, so that a half-cleared one is still known."""
-        for name in (ANSWER, RUNS, LEASES, LOGS, STUDY):
+        for name in (ANSWER, RUNS, LEASES, LOGS, JOBS, STUDY):
             entry = self.path / name
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
 
@@ -197,27 +198,30 @@ def begin(
 
     Without `out` it is `studies/KIND-PARTS[-N]`: the first that is this study, or is not there yet.
     """
-    if out is not None:
-        folder = StudyFolder(out.expanduser())
-        if overwrite and (folder.path / STUDY).is_file():
-            folder.clear()
-        difference = compare(folder, record)
-        if difference is not None:
-            raise UserError(difference)
-    else:
-        number, name = 1, "-".join(slug(part) for part in (record.kind, *parts))
-        folder = StudyFolder(Path("studies") / name)
-        while compare(folder, record) is not None:
-            number += 1
-            folder = StudyFolder(Path("studies") / f"{name}-{number}")
-        if overwrite and (folder.path / STUDY).is_file():
-            folder.clear()
+    folder = place_of(record, out, parts)
+    if overwrite and (folder.path / STUDY).is_file():
+        folder.clear()
+    difference = compare(folder, record)
+    if difference is not None:
+        raise UserError(difference)
     if not (folder.path / STUDY).is_file():
         try:
             (folder.path / RUNS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(folder.path, error) from None
         folder.write(record)
+    return folder
+
+
+def place_of(record: StudyRecord, out: Path | None, parts: Sequence[str]) -> StudyFolder:
+    """Where a study is, or would be."""
+    if out is not None:
+        return StudyFolder(out.expanduser())
+    number, name = 1, "-".join(slug(part) for part in (record.kind, *parts))
+    folder = StudyFolder(Path("studies") / name)
+    while compare(folder, record) is not None:
+        number += 1
+        folder = StudyFolder(Path("studies") / f"{name}-{number}")
     return folder
 
 

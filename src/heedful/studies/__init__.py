@@ -21,9 +21,14 @@ KINDS = {
 
 def make(folder: StudyFolder) -> Study:
     """The study in a folder."""
-    kind = folder.read().kind
-    if kind not in KINDS:
-        raise UserError(f"{folder.path}: {unknown('kind of study', kind, KINDS)}")
-    module, _, name = KINDS[kind].partition(":")
-    study: Study = getattr(import_module(module), name)(folder)
-    return study
+    named = folder.read().kind
+    if named not in KINDS:
+        raise UserError(f"{folder.path}: {unknown('kind of study', named, KINDS)}")
+    return kind(named)(folder)
+
+
+def kind(name: str) -> type[Study]:
+    """The class of a kind of study."""
+    module, _, attribute = KINDS[name].partition(":")
+    found: type[Study] = getattr(import_module(module), attribute)
+    return found

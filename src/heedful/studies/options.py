@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from heedful.launch.options import WORKERS, Workers
 from heedful.training.configuration import whole_path
 from heedful.training.options import AdaptOptions, Argument, Flag, Precision, Several
 
@@ -35,6 +36,8 @@ class StudyOptions:
     """Replace the study in --out."""
     retry: Flag = False
     """Try the runs that failed again."""
+    launch: Workers = WORKERS
+    """Where the workers run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +160,7 @@ def words(kind: str, arguments: Iterable[str], *options: Any) -> tuple[str, ...]
     for group in options:
         for f in fields(group):
             value = getattr(group, f.name)
-            if f.name in ("model", "task", "data", "overwrite", "retry") or value == f.default:
+            if f.name in ("model", "task", "data", "overwrite", "retry", "launch") or value == f.default:
                 continue
             flag = "--" + f.name.replace("_", "-")
             if isinstance(value, bool):

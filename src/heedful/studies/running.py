@@ -15,8 +15,8 @@ from pathlib import Path
 from heedful.errors import UserError
 from heedful.runs.answers import Answer
 from heedful.runs.environment import usable_cores
-from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin
-from heedful.studies import workers
+from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin, place_of
+from heedful.studies import elsewhere, workers
 from heedful.studies.live import watched
 from heedful.studies.options import StudyOptions
 from heedful.training.stopping import StoppedError, Stopping
@@ -30,12 +30,16 @@ def run(
     """Begin a study or continue it, and give its answer. `parts` name its folder where none is given."""
     if options.jobs < 0:
         raise UserError(f"--jobs {options.jobs}: is 0 (in this process) or more")
+    if options.launch.elsewhere and options.launch.dry_run:
+        elsewhere.show(record, options.launch, place_of(record, options.out, parts), threads)
     folder = begin(record, options.out, parts, overwrite=options.overwrite)
     if options.retry:
         folder.retry()
     whole = threads or usable_cores()
     try:
-        if not folder.concluded and options.jobs == 0:
+        if not folder.concluded and options.launch.elsewhere:
+            elsewhere.work(folder, options.launch, threads)
+        elif not folder.concluded and options.jobs == 0:
             workers.work(folder.path, whole)
         elif not folder.concluded:
             supervise(folder, options.jobs, max(1, whole // options.jobs))

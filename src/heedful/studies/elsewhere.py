@@ -1,0 +1,77 @@
+"""A study whose workers are a job array on a cluster. Any of them concludes it; nobody has to wait here."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import NoReturn
+
+from heedful import studies
+from heedful.errors import Elsewhere, UserError
+from heedful.launch import following
+from heedful.launch.jobs import Job
+from heedful.launch.options import StudyLaunchOptions
+from heedful.launch.records import Submitted
+from heedful.launch.site import settled
+from heedful.launch.submitting import Prepared, prepare, submit, told
+from heedful.launch.words import command_words
+from heedful.runs.studies import JOBS, StudyFolder, StudyRecord
+from heedful.studies.base import Study
+from heedful.studies.live import watched
+
+
+def show(
+    record: StudyRecord, launch: StudyLaunchOptions, folder: StudyFolder, threads: int | None
+) -> NoReturn:
+    """Give the batch script that `work` would submit; nothing is written."""
+    prepared = ready(record, launch, folder, threads)
+    raise Elsewhere(prepared.script, {"folder": str(prepared.folder), "script": prepared.script})
+
+
+def work(folder: StudyFolder, launch: StudyLaunchOptions, threads: int | None) -> None:
+    """Submit the workers, and follow them to the study's answer if that is asked for."""
+    prepared = ready(folder.read(), launch, folder, threads)
+    submitted = submit(prepared)
+    if not launch.wait:
+        text, facts = told(prepared.folder, submitted)
+        raise Elsewhere(text, facts)
+    try:
+        watch(folder, prepared, submitted)
+    except KeyboardInterrupt:
+        number = submitted.job
+        print(f"heedful: job {number} goes on; heedful jobs cancel {number} ends it", file=sys.stderr)
+        raise
+
+
+def ready(
+    record: StudyRecord, launch: StudyLaunchOptions, folder: StudyFolder, threads: int | None
+) -> Prepared:
+    """The job array, with no more workers than there can be work for."""
+    launch = settled(launch)
+    workers, place = launch.max_parallel, folder.path.expanduser().absolute()
+    if studies.kind(record.kind).grow is Study.grow:
+        workers = min(workers, len({configuration.claim for configuration in record.configurations}))
+    words = command_words(["study", "worker"], [place])
+    words += () if threads is None else (f"--threads={threads}",)
+    return prepare(words, launch, place / JOBS, name=place.name, workers=max(1, workers))
+
+
+def watch(folder: StudyFolder, prepared: Prepared, submitted: Submitted) -> None:
+    """Show how far the study is, until it is concluded or its last worker has ended."""
+    job: Job | None = None
+    asked = 0.0
+    with watched(folder) as live:
+        while not folder.concluded:
+            live.update()
+            if time.monotonic() - asked > following.ASK_SECONDS:
+                job, asked = following.ask(prepared.folder, submitted, job), time.monotonic()
+                if job.over and not folder.concluded:
+                    raise ended(folder, job)
+            time.sleep(following.LOOK_SECONDS)
+        live.update()
+
+
+def ended(folder: StudyFolder, job: Job) -> UserError:
+    """Say why the workers ended before the study did."""
+    why = next((task.reason for task in job.tasks if task.state != "done" and task.reason), job.state)
+    return UserError(f"{folder.path}: the workers of job {job.job} have ended: {why}")
