@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +36,14 @@ def test_a_topics_help_explains_its_own_options(heedful: Run, name: str) -> None
 
 
 def test_a_topic_prints_claim_construction_and_numbers(heedful: Run) -> None:
-    done = heedful("lab", "argmax")
+    done = heedful("lab", "argmax", "--steps", 0)
     assert done.status == 0
     for part in ("argmax: ", "scale = 1", "(3, 2, -4)", "exactly 0", "passed: "):
         assert part in done.out
 
 
 def test_json_holds_the_same_numbers(heedful: Run) -> None:
-    facts = json.loads(heedful("lab", "argmax", "--json").out)
+    facts = json.loads(heedful("lab", "argmax", "--steps", 0, "--json").out)
     assert facts["passed"] is True
     assert facts["results"]["output"] == [3, 2, -4]
     assert facts["results"]["scores"] == [3, 1, 1, -3]
@@ -51,7 +52,7 @@ def test_json_holds_the_same_numbers(heedful: Run) -> None:
 def test_own_vectors_come_from_files_or_the_line(heedful: Run, tmp_path: Path) -> None:
     np.save(tmp_path / "keys.npy", [[0, 1], [1, 0]])
     done = heedful(
-        *("lab", "argmax", "--keys", tmp_path / "keys.npy", "--values", "5,6;7,8"),
+        *("lab", "argmax", "--steps", 0, "--keys", tmp_path / "keys.npy", "--values", "5,6;7,8"),
         *("--query", "-1,0", "--json"),
     )
     assert json.loads(done.out)["results"]["output"] == [5, 6]
@@ -60,7 +61,7 @@ def test_own_vectors_come_from_files_or_the_line(heedful: Run, tmp_path: Path) -
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf", "html"])
 def test_a_figure_is_written_in_the_form_of_its_ending(heedful: Run, tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"figure.{ending}"
-    done = heedful("lab", "argmax", "--figure", path)
+    done = heedful("lab", "argmax", "--steps", 0, "--figure", path)
     assert done.status == 0
     assert f"figure: {path}" in done.out
     start = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF", "html": b"<!DOCTYPE html>"}[ending]
@@ -89,11 +90,15 @@ def test_all_runs_every_topic_and_fails_if_one_fails(
     from heedful.cli import lab
     from heedful.lab.base import Finding, Topic, at_most
 
+    @dataclass(frozen=True)
+    class Nothing:
+        pass
+
     figure = {"title": {"text": ["t"]}, "mark": "bar", "data": {"values": []}}
     values = {"good": 1, "bad": 3}
 
-    def load(self: Topic) -> Callable[[], Finding[None]]:
-        return lambda: Finding(self.name, "c", (), (at_most("x", values[self.name], 2),), None, figure)
+    def load(self: Topic) -> Callable[[], Finding[Nothing]]:
+        return lambda: Finding(self.name, "c", (), (at_most("x", values[self.name], 2),), Nothing(), figure)
 
     monkeypatch.setattr(Topic, "load", load)
     monkeypatch.setattr(lab, "TOPICS", {"good": Topic("good", "a")})

@@ -16,9 +16,24 @@ if TYPE_CHECKING:
     from heedful.lab.topics.argmax import argmax as argmax
     from heedful.lab.topics.average import average as average
     from heedful.lab.topics.copy import copy as copy
+    from heedful.lab.topics.kqv import kqv as kqv
+    from heedful.lab.topics.masking import masking as masking
+    from heedful.lab.topics.noise import noise as noise
     from heedful.lab.topics.subspace import subspace as subspace
 
-__all__ = ["TOPICS", "Finding", "Number", "Table", "argmax", "average", "copy", "subspace"]
+__all__ = [
+    "TOPICS",
+    "Finding",
+    "Number",
+    "Table",
+    "argmax",
+    "average",
+    "copy",
+    "kqv",
+    "masking",
+    "noise",
+    "subspace",
+]
 
 
 def __getattr__(name: str) -> Any:

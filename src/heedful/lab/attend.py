@@ -21,7 +21,7 @@ def mechanism(name: str, width: int, size: int, scale: float = 1.0, **options: A
 
 def tensor(rows: npt.ArrayLike) -> Tensor:
     """Vectors [n, d] as one head's [1, 1, n, d]; a batch of sets [b, n, d] as [b, 1, n, d]."""
-    array = torch.as_tensor(np.asarray(rows, dtype=np.float64))
+    array = torch.as_tensor(np.require(rows, dtype=np.float64, requirements=["C", "W"]))
     return array[None, None] if array.dim() == 2 else array[:, None]
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
+import numpy as np
 import numpy.typing as npt
 
 from heedful.errors import unknown
@@ -20,6 +21,7 @@ from heedful.report.parts import Chart
 from heedful.runs.files import plain
 
 R = TypeVar("R")
+Value = float | np.floating[Any]
 Rows = Annotated[npt.ArrayLike, "vectors, one a row"]
 """An option that takes several vectors; on the command line a .npy file, or numbers like 1,0;0,1."""
 Row = Annotated[npt.ArrayLike, "one vector"]
@@ -36,29 +38,29 @@ class Number:
     holds: bool | None = None
 
 
-def fact(name: str, value: float) -> Number:
+def fact(name: str, value: Value) -> Number:
     """A number that decides nothing."""
     return Number(name, float(value))
 
 
-def at_most(name: str, value: float, limit: float) -> Number:
+def at_most(name: str, value: Value, limit: Value) -> Number:
     """A number that must not be larger; one that is not a number fails."""
-    return Number(name, float(value), f"at most {limit:.4g}", bool(value <= limit))
+    return Number(name, float(value), f"at most {limit:.6g}", float(value) <= float(limit))
 
 
-def at_least(name: str, value: float, limit: float) -> Number:
+def at_least(name: str, value: Value, limit: Value) -> Number:
     """A number that must not be smaller."""
-    return Number(name, float(value), f"at least {limit:.4g}", bool(value >= limit))
+    return Number(name, float(value), f"at least {limit:.6g}", float(value) >= float(limit))
 
 
-def near(name: str, value: float, target: float, tolerance: float) -> Number:
+def near(name: str, value: Value, target: Value, tolerance: Value) -> Number:
     """A number that theory gives too."""
     return Number(
         name, float(value), f"{target:.6g} within {tolerance:.2g}", bool(abs(value - target) <= tolerance)
     )
 
 
-def exactly(name: str, value: float, target: float) -> Number:
+def exactly(name: str, value: Value, target: Value) -> Number:
     """A number that must be this one, to the last bit."""
     return Number(name, float(value), f"exactly {target:.6g}", bool(value == target))
 
@@ -76,7 +78,7 @@ class Table:
 class Finding(Generic[R]):
     """What a topic shows: a claim, how it is constructed, the numbers that verify it, and a figure.
 
-    `results` holds the topic's own numbers and vectors, typed, for further use in Python.
+    `results`, a dataclass, holds the topic's own numbers and vectors, typed, for further use in Python.
     """
 
     topic: str
@@ -104,7 +106,9 @@ class Finding(Generic[R]):
         return bool(self.conditions) and not self.failed
 
     def facts(self) -> dict[str, Any]:
-        """Everything but the figure, as JSON knows it."""
+        """Everything but the figure and long samples (fields of `results` with repr=False), for JSON."""
+        results: Any = self.results
+        long = [f.name for f in fields(results) if not f.repr]
         return {
             "topic": self.topic,
             "claim": self.claim,
@@ -122,7 +126,7 @@ class Finding(Generic[R]):
             "tables": [
                 {"title": t.title, "columns": list(t.columns), "rows": plain(t.rows)} for t in self.tables
             ],
-            "results": plain(self.results),
+            "results": {n: value for n, value in plain(results).items() if n not in long},
         }
 
     def draw(self, path: str | Path) -> Path:
@@ -161,7 +165,7 @@ def show(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, str):
         return value
-    if isinstance(value, Sequence) or getattr(value, "shape", ()):
+    if isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim):
         return f"({', '.join(f'{float(v):.4g}' for v in value)})"
     number = float(value)
     if not math.isfinite(number):
@@ -193,6 +197,9 @@ TOPICS: Mapping[str, Topic] = {
         "argmax": "Hard attention: it selects one value, and its gradient to q and k is exactly zero.",
         "average": "When attention averages a chosen few: the query that does it, or why there is none.",
         "subspace": "How v_a is recovered from the average of v_a and v_b, each from a subspace of its own.",
+        "noise": "Averaging with noisy keys: the window of beta for one head, and why two heads are safer.",
+        "kqv": "What K, Q and V are good for: outputs that x alone can never give, from outer products.",
+        "masking": "Four ways to mask the future, and how much it still changes the past under each.",
     }.items()
 }
 

@@ -72,6 +72,13 @@ def choose(
     return published if size is None else generate(size, width, seed, name)
 
 
+def values_for(keys: Array, given: npt.ArrayLike | None, seed: int) -> Array:
+    """A value for each key: the given ones, else generated ones as wide as the keys."""
+    if given is not None:
+        return rows("values", given, count=len(keys))
+    return generate(len(keys), keys.shape[1], seed, "values")
+
+
 def position(name: str, given: int, size: int) -> int:
     """Turn a number that counts from 1, as formulas do, into an index."""
     if not 1 <= given <= size:

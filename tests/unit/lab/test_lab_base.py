@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import math
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,14 @@ from heedful.report.charts import bars
 FIGURE = bars([{"label": "a", "value": 1}], title="t", y_title="y")
 
 
-def finding(*numbers: Number) -> Finding[dict[str, object]]:
-    return Finding("t", "c", ("f",), numbers, {"x": np.array([1.0, math.inf])}, FIGURE)
+@dataclass(frozen=True)
+class Results:
+    x: np.ndarray
+    samples: np.ndarray = field(repr=False)
+
+
+def finding(*numbers: Number) -> Finding[Results]:
+    return Finding("t", "c", ("f",), numbers, Results(np.array([1.0, math.inf]), np.zeros(9)), FIGURE)
 
 
 def test_a_finding_passes_only_if_it_has_conditions_and_all_hold() -> None:
@@ -40,7 +47,7 @@ def test_what_is_not_a_number_never_holds(condition: Number) -> None:
 def test_facts_are_json(tmp_path: Path) -> None:
     facts = json.loads(json.dumps(finding(fact("a", math.inf), at_most("b", 1, 2)).facts(), allow_nan=False))
     assert facts["numbers"][0] == {"name": "a", "value": None, "condition": None, "holds": None}
-    assert facts["results"]["x"] == [1.0, None]
+    assert facts["results"] == {"x": [1.0, None]}
 
 
 def test_a_page_holds_the_claim_and_the_numbers(tmp_path: Path) -> None:

@@ -9,9 +9,10 @@ import torch
 
 from heedful.attention import Mask
 from heedful.lab.attend import Array, attend, mechanism, tensor, weights
-from heedful.lab.base import Finding, Number, Row, Rows, Table, exactly, fact
-from heedful.lab.vectors import ARGMAX_KEYS, ARGMAX_QUERY, ARGMAX_VALUES, choose, generate, row, rows
-from heedful.report.charts import bars
+from heedful.lab.base import Finding, Number, Row, Rows, Table, at_least, at_most, exactly, fact
+from heedful.lab.lookup import BLIND, KEYS, VALUES, Lookup, learn
+from heedful.lab.vectors import ARGMAX_KEYS, ARGMAX_QUERY, ARGMAX_VALUES, choose, generate, row, values_for
+from heedful.report.charts import Chart, bars, lines
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,9 @@ class ArgmaxResults:
     gradient: float
     """The largest component of the gradient to q and k."""
     softmax_gradient: float
+    straight_through_gradient: float
+    lookups: dict[str, Lookup]
+    """How each mechanism learned the key-lookup task; empty if nothing was trained."""
 
 
 def argmax(
@@ -34,11 +38,17 @@ def argmax(
     query: Row | None = None,
     *,
     scale: float = 1.0,
+    steps: int = 400,
     size: int | None = None,
     width: int = 8,
     seed: int = 0,
 ) -> Finding[ArgmaxResults]:
     """Hard attention: it selects one value, and its gradient to q and k is exactly zero.
+
+    Three small models learn to look up values by their keys. With argmax,
+    q_proj and k_proj end bit by bit as they began, and the loss stays where a
+    model without attention is; softmax and a straight-through gradient
+    (softmax's gradient for argmax's choice) solve the task.
 
     Examples:
       heedful lab argmax
@@ -54,6 +64,8 @@ def argmax(
         One vector.
     scale
         Factor on the scores.
+    steps
+        Training steps of each of the three models; 0 trains none.
     size
         Generate so many keys and values instead.
     width
@@ -63,10 +75,7 @@ def argmax(
     """
     k = choose("keys", keys, size, width, seed, ARGMAX_KEYS)
     textbook = keys is None and size is None
-    if values is not None:
-        v = rows("values", values, count=len(k))
-    else:
-        v = ARGMAX_VALUES if textbook else generate(*k.shape, seed, "values")
+    v = ARGMAX_VALUES if textbook and values is None else values_for(k, values, seed)
     if query is not None:
         q = row("query", query, k.shape[1])
     else:
@@ -76,44 +85,122 @@ def argmax(
     selected = int(np.argmax(chosen))
     output = attend(q[None], k, v, "argmax", scale=scale)[0]
     hard, soft = (largest_gradient(name, q, k, v, scale) for name in ("argmax", "softmax"))
+    straight = largest_gradient("argmax", q, k, v, scale, straight_through=True)
     small = weights([[1.0]], [[1.0], [3.0], [2.0]], "argmax")[0]
     numbers: list[Number] = [
         exactly("argmax([1, 3, 2]): distance from [0, 1, 0]", np.abs(small - [0, 1, 0]).max(), 0),
         exactly("weights that are not 0 or 1", float(((chosen != 0) & (chosen != 1)).sum()), 0),
-        exactly("score of the selected key below the highest", scores.max() - scores[selected], 0),
+        at_most(
+            "score of the selected key below the highest",
+            scores.max() - scores[selected],
+            1e-12 * np.abs(scores).max(),
+        ),
+        exactly("keys before it that are the same", float((k[:selected] == k[selected]).all(1).sum()), 0),
         exactly("output: distance from the selected value", np.abs(output - v[selected]).max(), 0),
         exactly("largest gradient to q and k, argmax", hard, 0),
         fact("largest gradient to q and k, softmax", soft),
+        fact("largest gradient to q and k, straight-through", straight),
     ]
-    if textbook and values is None and query is None:
-        numbers.insert(4, exactly("output: distance from (3, 2, -4)", np.abs(output - (3, 2, -4)).max(), 0))
+    if textbook and values is None and query is None and scale == 1:
+        expected = (3, 1, 1, -3)
+        numbers += [
+            exactly("scores: distance from (3, 1, 1, -3)", np.abs(scores - expected).max(), 0),
+            exactly("output: distance from (3, 2, -4)", np.abs(output - (3, 2, -4)).max(), 0),
+            at_least("softmax: the same gradient is not zero", soft, 1e-3),
+        ]
+    lookups = learn_all(steps, seed) if steps else {}
+    numbers += [number for name, lookup in lookups.items() for number in verify(name, lookup)]
     return Finding(
         topic="argmax",
         claim="hard attention returns the value of the best key, and no gradient tells it to look elsewhere",
         construction=(
             f"c = v_j with j = argmax_i (scale q.k_i), the first at a tie; scale = {scale:g}",
-            "the choice stays when q or k moves a little, so dc/dq = dc/dk = 0",
+            "the choice stays when q or k moves a little, so dc/dq = dc/dk = 0 and training cannot move them",
+            "straight-through: argmax's choice forwards, softmax's gradient backwards",
+            f"key lookup: {KEYS} pairs of a key and one of {VALUES} values in random order, and a question; "
+            f"without attention the loss is ln {VALUES} = {BLIND:.4f}",
         ),
         numbers=tuple(numbers),
-        results=ArgmaxResults(scores, selected + 1, output, hard, soft),
-        figure=bars(
-            [{"label": f"k_{i + 1}", "value": s} for i, s in enumerate(scores)],
-            title="Hard attention takes the value of the key with the highest score",
-            y_title="score",
-        ),
+        results=ArgmaxResults(scores, selected + 1, output, hard, soft, straight, lookups),
+        figure=curves(lookups) if lookups else heights(scores, selected),
         tables=(
             Table(
                 "keys",
                 ("key", "k", "score", "weight", "v"),
                 tuple((f"k_{i + 1}", k[i], scores[i], chosen[i], v[i]) for i in range(len(k))),
             ),
+            *(
+                [
+                    Table(
+                        f"key lookup after {steps} steps, on new texts",
+                        ("attention", "loss", "accuracy", "entries of q_proj and k_proj that changed"),
+                        tuple((name, one.loss, one.accuracy, one.changed) for name, one in lookups.items()),
+                    )
+                ]
+                if lookups
+                else []
+            ),
         ),
     )
 
 
-def largest_gradient(name: str, q: Array, k: Array, v: Array, scale: float) -> float:
+def learn_all(steps: int, seed: int) -> dict[str, Lookup]:
+    """The three models; they start alike and see the same texts."""
+    return {
+        "softmax": learn("softmax", steps, seed),
+        "straight-through": learn("argmax", steps, seed, straight_through=True),
+        "argmax": learn("argmax", steps, seed),
+    }
+
+
+def verify(name: str, lookup: Lookup) -> list[Number]:
+    """What must hold after training."""
+    if name == "argmax":
+        return [
+            exactly(
+                f"argmax: entries of q_proj and k_proj that changed, of {lookup.entries}", lookup.changed, 0
+            ),
+            at_least(f"argmax: loss of the lookup; ln {VALUES} = {BLIND:.4f}", lookup.loss, 0.95 * BLIND),
+        ]
+    return [
+        at_least(f"{name}: entries of q_proj and k_proj that changed", lookup.changed, lookup.entries / 2),
+        at_most(f"{name}: loss of the lookup", lookup.loss, 0.2 * BLIND),
+    ]
+
+
+def curves(lookups: dict[str, Lookup]) -> Chart:
+    """The losses against the steps, each a mean over ten steps."""
+    longest = max(len(lookup.losses) for lookup in lookups.values())
+    series: dict[str, list[tuple[float, float]]] = {}
+    for name, lookup in lookups.items():
+        starts = range(0, longest, 10)
+        series[name] = [(i + 5, float(np.mean(lookup.losses[i : i + 10]))) for i in starts]
+    series[f"without attention: ln {VALUES}"] = [(0, BLIND), (longest, BLIND)]
+    return lines(
+        series,
+        title="Looking values up by their keys: argmax gets no gradient and stays where no attention is",
+        subtitle="one layer, one head; straight-through: argmax's choice with softmax's gradient",
+        x_title="training step",
+        y_title="loss (mean of ten steps)",
+        y_domain=(0, 2.6),
+    )
+
+
+def heights(scores: Array, selected: int) -> Chart:
+    """The scores, and which one is taken."""
+    return bars(
+        [
+            {"label": f"k_{i + 1}", "value": s, "group": "selected" if i == selected else "ignored"}
+            for i, s in enumerate(scores)
+        ],
+        title="Hard attention takes the value of the key with the highest score",
+        y_title="score q.k",
+    )
+
+
+def largest_gradient(name: str, q: Array, k: Array, v: Array, scale: float, **options: bool) -> float:
     """The largest component of the gradient of the output's sum of squares to q and k."""
-    made = mechanism(name, len(q), len(k), scale)
+    made = mechanism(name, len(q), len(k), scale, **options)
     queries, keys = tensor(q[None]).requires_grad_(), tensor(k).requires_grad_()
     made(queries, keys, tensor(v), Mask()).square().sum().backward()
     assert queries.grad is not None

@@ -13,7 +13,7 @@ from heedful.errors import UserError
 from heedful.lab.attend import Array, attend, weights
 from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, exactly, fact, near
 from heedful.lab.directions import Direction, Obstacle, direction, leak, smallest
-from heedful.lab.vectors import AVERAGE_KEYS, choose, generate, orthonormal, position, positive, rows, share
+from heedful.lab.vectors import AVERAGE_KEYS, choose, orthonormal, position, positive, share, values_for
 from heedful.report.charts import Chart, lines
 
 SCALES = (1.0, 10.0, 100.0, 1000.0)
@@ -92,7 +92,7 @@ def average(
     c = [position("chosen", number, len(k)) for number in chosen]
     if len(set(c)) != len(c) or not c:
         raise UserError("chosen: name at least one key, each once")
-    v = generate(*k.shape, seed, "values") if values is None else rows("values", values, count=len(k))
+    v = values_for(k, values, seed)
     target = np.isin(np.arange(len(k)), c) / len(c)
 
     beta, closed = orthonormal_keys(len(k), eps, scale, seed)

@@ -16,12 +16,11 @@ from heedful.lab.vectors import (
     ARGMAX_QUERY,
     AVERAGE_KEYS,
     choose,
-    generate,
     position,
     positive,
     row,
-    rows,
     share,
+    values_for,
 )
 from heedful.report.charts import Chart, lines
 
@@ -113,7 +112,7 @@ def copy(
     k = choose("keys", keys, size, width, seed, ARGMAX_KEYS)
     named = {"first keys": k, "second keys": AVERAGE_KEYS} if textbook else {"keys": k}
     j = position("key", key, len(k))
-    v = generate(*k.shape, seed, "values") if values is None else rows("values", values, count=len(k))
+    v = values_for(k, values, seed)
     u = row("query", query, k.shape[1]) if query is not None else ARGMAX_QUERY if textbook else None
 
     sets = {name: examine(one, eps, scale, seed) for name, one in named.items()}

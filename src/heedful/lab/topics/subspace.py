@@ -147,7 +147,8 @@ def generated(width: int, size: int, angle: float, seed: int) -> dict[str, tuple
 def tilted(one: Array, other: Array, angle: float) -> Array:
     """A basis whose first direction stands at this angle to `one`, the rest at right angles."""
     turn = math.radians(angle)
-    return np.c_[math.cos(turn) * one[:, :1] + math.sin(turn) * other[:, :1], other[:, 1:]]
+    made: Array = np.c_[math.cos(turn) * one[:, :1] + math.sin(turn) * other[:, :1], other[:, 1:]]
+    return made
 
 
 def away_from(b: Array) -> Array:

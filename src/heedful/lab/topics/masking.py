@@ -1,0 +1,192 @@
+"""Four ways to mask the future, two of which leak it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heedful.attention import Mask
+from heedful.lab.attend import Array, attend, weights
+from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, exactly, fact
+from heedful.lab.guessing import HONEST, LENGTH, TOKENS, Guesses, learn
+from heedful.lab.vectors import generate, positive, rows, values_for
+from heedful.report.charts import small_multiples
+
+BEFORE = "minus infinity before"
+AFTER = "zero after"
+RENORMALISED = "zero after, renormalised"
+SCORES = "zero scores before"
+MASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    BEFORE: ("softmax", {}),
+    AFTER: ("zero_after", {"unsafe": True}),
+    RENORMALISED: ("zero_after", {"unsafe": True, "renormalise": True}),
+    SCORES: ("zero_scores", {"unsafe": True}),
+}
+
+
+@dataclass(frozen=True)
+class MaskingResults:
+    """What the future does to the past under each mask."""
+
+    outputs: dict[str, Array]
+    """[t, d]"""
+    changes: dict[str, Array]
+    """[t, s] how much output t changes (length of the difference) when position s becomes another."""
+    leak: dict[str, float]
+    """The largest of these with s after t."""
+    row_sums: dict[str, Array]
+    """[t] the sum of each row's weights."""
+    guesses: dict[str, Guesses]
+    """Losses of small trained models; empty if none was trained."""
+
+
+def masking(
+    keys: Rows | None = None,
+    values: Rows | None = None,
+    queries: Rows | None = None,
+    *,
+    scale: float = 1.0,
+    steps: int = 250,
+    size: int = 8,
+    width: int = 8,
+    seed: int = 0,
+) -> Finding[MaskingResults]:
+    """Four ways to mask the future, and how much it still changes the past under each.
+
+    Small models are trained on random tokens, where no honest loss can be
+    below ln(tokens): what is below was read from the future. In use, where the
+    future does not exist yet, such a model is worse than a guess.
+
+    Examples:
+      heedful lab masking
+      heedful lab masking --keys keys.npy --values values.npy --steps 0
+      heedful lab masking --size 12 --figure masking.svg
+
+    Parameters
+    ----------
+    keys
+        A vector for each position, one a row: a .npy file, or numbers like 1,0;0,1. Generated if not given.
+    values
+        As many vectors as keys; generated if not given.
+    queries
+        As many vectors as keys, as wide as they; generated, of length about 1, if not given.
+    scale
+        Factor on the scores.
+    steps
+        Training steps of each of the four models; 0 trains none.
+    size
+        Positions to generate.
+    width
+        Components of generated vectors.
+    seed
+        Of what is generated.
+    """
+    positive(scale=scale)
+    k = generate(size, width, seed, "keys") if keys is None else rows("keys", keys)
+    t, d = k.shape
+    v = values_for(k, values, seed)
+    q = (
+        generate(t, d, seed, "queries") / d**0.5
+        if queries is None
+        else rows("queries", queries, count=t, width=d)
+    )
+    others = (generate(t, d, seed, "other keys"), generate(t, v.shape[1], seed, "other values"))
+    causal = Mask(causal=True)
+    outputs, changes, sums = {}, {}, {}
+    for name, (mechanism, options) in MASKS.items():
+        outputs[name] = attend(q, k, v, mechanism, scale=scale, mask=causal, **options)
+        changes[name] = changed(q, k, v, others, mechanism, scale, **options)
+        sums[name] = weights(q, k, mechanism, scale=scale, mask=causal, **options).sum(-1)
+    leak = {name: float(np.triu(change, 1).max()) for name, change in changes.items()}
+    own = any(given is not None for given in (keys, values, queries)) or t == 1
+    guesses = (
+        {name: learn(mechanism, steps, seed, **options) for name, (mechanism, options) in MASKS.items()}
+        if steps
+        else {}
+    )
+    size_of_output = float(np.abs(outputs[BEFORE]).max())
+    apart = float(np.abs(outputs[BEFORE] - outputs[RENORMALISED]).max())
+    numbers = [
+        exactly(f"{BEFORE}: the future changes the past by at most", leak[BEFORE], 0),
+        at_most(f"{RENORMALISED}: the future changes the past by at most", leak[RENORMALISED], 1e-12),
+        at_most(f"{RENORMALISED}: distance from {BEFORE}", apart, 1e-12 * max(1.0, size_of_output)),
+        *(
+            fact(f"{name}: the future changes the past by up to", leak[name])
+            if own
+            else at_least(f"{name}: the future changes the past by up to", leak[name], 1e-2)
+            for name in (AFTER, SCORES)
+        ),
+        fact(f"{AFTER}: smallest sum of a row's weights", sums[AFTER].min()),
+        *verify(guesses),
+    ]
+    return Finding(
+        topic="masking",
+        claim="the future is hidden by minus infinity before the softmax, not by zeros before or after it",
+        construction=(
+            f"scores = scale q k^T, scale = {scale:g}; position t may see s <= t",
+            "minus infinity before: softmax over the past alone",
+            "zero after: softmax over all, then zeros; the future stays in the denominator",
+            "zero after, renormalised: each row divided by its sum, which equals the first",
+            "zero scores before: e^0 = 1 is a weight like any other; the future's values flow into the past",
+            f"trained on random tokens of {TOKENS} kinds, {LENGTH} a text, no honest model has a loss below "
+            f"ln {TOKENS} = {HONEST:.4f}",
+        ),
+        numbers=tuple(numbers),
+        results=MaskingResults(outputs, changes, leak, sums, guesses),
+        figure=small_multiples(
+            {name: future(change) for name, change in changes.items()},
+            x_labels=range(1, t + 1),
+            y_labels=range(1, t + 1),
+            x_title="changed position",
+            y_title="output",
+            value_title="change of the output",
+            title="How much the future changes the past under four masks: it must be nothing",
+            subtitle="one position's key and value become others: how far each earlier output moves; "
+            "grey: not the future",
+            columns=2,
+        ),
+        tables=(
+            Table(
+                "trained on random tokens; loss on new texts",
+                ("mask", "as in training", "in use, without a future", "a guess"),
+                tuple((name, g.whole, g.in_use, HONEST) for name, g in guesses.items()),
+            ),
+        )
+        if guesses
+        else (),
+    )  # fmt: skip
+
+
+def changed(
+    q: Array, k: Array, v: Array, others: tuple[Array, Array], mechanism: str, scale: float, **options: Any
+) -> Array:
+    """How far each output [t] moves when the key and the value of one position [s] are replaced."""
+    t = len(k)
+    queries, keys, values = (np.repeat(x[None], t + 1, axis=0) for x in (q, k, v))  # the first stays
+    for s in range(t):
+        keys[s + 1, s], values[s + 1, s] = others[0][s], others[1][s]
+    out = attend(queries, keys, values, mechanism, scale=scale, mask=Mask(causal=True), **options)
+    moved: Array = np.linalg.norm(out[1:] - out[0], axis=-1).T
+    return moved
+
+
+def future(change: Array) -> list[list[float | None]]:
+    """What is above the diagonal; the rest may change."""
+    return [[float(x) if s > t else None for s, x in enumerate(row)] for t, row in enumerate(change)]
+
+
+def verify(guesses: dict[str, Guesses]) -> list[Number]:
+    """What must hold of the trained models."""
+    if not guesses:
+        return []
+    return [
+        at_least(f"{BEFORE}: loss of the trained model, ln {TOKENS} = {HONEST:.4f}", guesses[BEFORE].whole,
+                 HONEST - 0.02),
+        at_most(f"{RENORMALISED}: its loss less that of {BEFORE}, distance",
+                abs(guesses[RENORMALISED].whole - guesses[BEFORE].whole), 0.01),
+        *(at_most(f"{name}: loss of the trained model, from the future", guesses[name].whole, 0.5 * HONEST)
+          for name in (AFTER, SCORES)),
+        *(at_least(f"{name}: its loss in use", guesses[name].in_use, HONEST) for name in (AFTER, SCORES)),
+    ]  # fmt: skip

@@ -1,0 +1,50 @@
+"""Small models that learn in seconds, for claims about training. They are the project's own models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from heedful.models import TransformerConfig, build
+from heedful.models.heads import Model
+from heedful.progress import track
+from heedful.training import optimisers
+
+LR = 5e-3
+
+
+def small(seed: int, head: str, n_classes: int = 2, **options: Any) -> Model:
+    """One layer, one head, 32 wide, no dropout; the weights depend on the seed alone."""
+    sizes: dict[str, Any] = {"d_model": 32, "n_layers": 1, "n_heads": 1, "d_ff": 64, "pad_id": None}
+    quiet = dict.fromkeys(("dropout", "attention_dropout", "embed_dropout", "head_dropout"), 0.0)
+    config = TransformerConfig(**{**sizes, **quiet, **options})
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build(config, head, n_classes=n_classes, head_form="linear")
+
+
+def fit(
+    model: nn.Module,
+    loss: Callable[[torch.Generator], Tensor],
+    steps: int,
+    seed: int,
+    label: str,
+) -> list[float]:
+    """Train with AdamW and no weight decay; `loss` draws a batch from the generator. Gives every loss."""
+    optimiser = optimisers.make(
+        "adamw", optimisers.groups(model, dict(model.named_parameters()), weight_decay=0.0), LR
+    )
+    random = torch.Generator().manual_seed(seed)
+    losses = []
+    model.train()
+    for _ in track(range(steps), label, steps):
+        optimiser.zero_grad()
+        value = loss(random)
+        value.backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        losses.append(value.item())
+    model.eval()
+    return losses
