@@ -146,6 +146,29 @@ def test_class_weights_weigh_the_pieces_of_their_class(folder: Path, task: Task)
     assert total == pytest.approx(0.5 * by_class[0] + 2.0 * by_class[1], rel=1e-5)
 
 
+def test_class_weights_make_a_weighted_mean_over_pieces(folder: Path, task: Task) -> None:
+    model = checkpoints.load(folder, head="text2text")
+    rows = np.arange(9)  # not as many of one class as of the other
+    plain, weighed = objective(task), objective(task)
+    assert plain.inputs("train", rows).divisors is None
+
+    def mean() -> float:
+        inputs = weighed.inputs("train", rows)
+        with torch.no_grad():
+            total = float(weighed.losses(model, inputs).sums["text2text"])
+        return total / (inputs.divisors or inputs.counts)["text2text"]
+
+    unweighed = mean()
+    weighed.class_weights = torch.tensor([3.0, 3.0])
+    assert mean() == pytest.approx(unweighed, rel=1e-5)  # equal weights of any size change nothing
+    weighed.class_weights = torch.tensor([0.5, 2.0])
+    n_pieces = [len(weighed.words.targets[c][weighed.words.targets[c] >= 0]) for c in (0, 1)]
+    assert n_pieces[0] > n_pieces[1]
+    labels = weighed.inputs("train", rows).tensors["labels"].tolist()
+    wanted = sum(n_pieces[c] * (0.5, 2.0)[c] for c in labels)
+    assert weighed.inputs("train", rows).divisors == {"text2text": pytest.approx(wanted)}
+
+
 def test_label_words_that_cannot_be_told_apart_are_refused() -> None:
     with pytest.raises(UserError, match='"yes" and "yes" have the same pieces'):
         LabelWords(["a", "b"], tokenizer(), {"a": "yes", "b": "yes"})

@@ -122,12 +122,16 @@ class Text2Text(Classify):
         self.weights = {self.name: 1.0}
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
-        """Texts of any split, and the pieces of their labels' words."""
+        """Texts of any split, and the pieces of their labels' words: with class weights, a weighted mean."""
         plain = super().inputs(split, rows)
-        targets = self.words.targets[plain.tensors["labels"]]  # [b, l]
-        targets = targets[:, : int((targets != IGNORED).sum(1).max())]
-        count = int((targets != IGNORED).sum())
-        return Inputs({**plain.tensors, "targets": targets}, {self.name: count}, plain.examples, plain.tokens)
+        labels = plain.tensors["labels"]
+        targets = self.words.targets[labels]  # [b, l]
+        pieces = (targets != IGNORED).sum(1)  # [b]
+        tensors = {**plain.tensors, "targets": targets[:, : int(pieces.max())]}
+        divisors = None
+        if self.class_weights is not None:
+            divisors = {self.name: float((self.class_weights[labels].double() * pieces).sum())}
+        return Inputs(tensors, {self.name: int(pieces.sum())}, plain.examples, plain.tokens, divisors)
 
     def train_ids(self) -> None:
         """The output layer may be the token table, and then every row of it moves."""
