@@ -1,4 +1,4 @@
-"""What every handout's command needs: a model or its named stand-in, data or the world, and where things are."""
+"""What every handout needs: a model or its named stand-in, data or the world, where things are."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def find_model(name: str) -> str:
 
 
 def find_data(folder: str | Path | None, name: str, needed: str = "train*") -> tuple[str, Path | None]:
-    """A named task and its folder; without data, the world's task of the same kind, and a line that says so."""
+    """A named task and its folder; without data the world's of the same kind, and a line says so."""
     given = [Path(folder)] if folder else []
     home = os.environ.get("HEEDFUL_DATA")
     given += [Path(home) / name] if home else []

@@ -1,7 +1,7 @@
 """BoolQ: is the answer to this question, given this passage, yes?
 
-python classification.py --experiment overfit --small_subset True --device cuda --model distilbert-base-uncased
-  --batch_size 64 --lr 1e-4 --num_epochs 20
+python classification.py --experiment overfit --small_subset True --device cuda
+  --model distilbert-base-uncased --batch_size 64 --lr 1e-4 --num_epochs 20
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ GRID = ["--lr", "1e-4,5e-4,1e-3", "--epochs", "5,7,9"]
 
 def truth(text: str) -> bool:
     """`False` means false."""
-    if text.lower() not in ("true", "false", "1", "0", "yes", "no"):
+    if text.lower() not in ("true", "false"):
         raise argparse.ArgumentTypeError(f"{text!r} is not True or False")
-    return text.lower() in ("true", "1", "yes")
+    return text.lower() == "true"
 
 
 def arguments() -> argparse.Namespace:
@@ -71,24 +71,21 @@ def train(given: argparse.Namespace, model: str, task: str, place: Path | None, 
     from heedful.training.options import AdaptOptions
 
     method = METHODS[given.type]
-    done = adapt(
-        AdaptOptions(
-            model=model,
-            task=task,
-            data_dir=place,
-            method=method,
-            method_options=(f"length={given.prefix_length}",) if method == "prompt" else (),
-            lr=given.lr,
-            epochs=given.num_epochs,
-            batch_size=given.batch_size,
-            max_len=given.max_len,
-            train_rows=10 if given.small_subset else given.train_rows,
-            device=find_device(given.device),
-            out=out,
-            overwrite=True,
-        ),
-        [Lines()],
-    )
+    settings = {
+        "task": task,
+        "data_dir": place,
+        "method": method,
+        "method_options": (f"length={given.prefix_length}",) if method == "prompt" else (),
+        **{
+            "lr": given.lr,
+            "epochs": given.num_epochs,
+            "batch_size": given.batch_size,
+            "max_len": given.max_len,
+        },
+        "train_rows": 10 if given.small_subset else given.train_rows,
+        "device": find_device(given.device),
+    }
+    done = adapt(AdaptOptions(model=model, out=out, overwrite=True, **settings), [Lines()])
     print(f"trained parameters: {done.formula or done.results.trainable_parameters}")
     for split, score in done.results.splits.items():
         print(f" - Average {split.upper()} metrics: accuracy={{'accuracy': {score.value}}}")
@@ -98,8 +95,8 @@ def main() -> None:
     """One experiment."""
     given = arguments()
     with one_line_errors():
+        model = "" if given.experiment == "compare" else find_model(given.model)
         print("Specified arguments:", given)
-        models = given.models.split(",") if given.models else MODELS
         task, place = find_data(given.data_dir, "boolq")
         out = given.out or Path("runs") / f"boolq-{Path(given.experiment).name}"
         common = ["--batch-size", str(given.batch_size), "--max-len", str(given.max_len), "--out", str(out)]
@@ -107,9 +104,18 @@ def main() -> None:
         rows = 10 if given.small_subset else given.train_rows
         common += ["--train-rows", str(rows)] if rows else []
         if given.experiment == "search":
-            heedful("study", "search", find_model(given.model), task, *GRID, *common)
+            heedful("study", "search", model, task, *GRID, *common)
         elif given.experiment == "compare":
-            heedful("study", "compare", task, "--models", ",".join(models), "--search", *GRID, *common)
+            heedful(
+                "study",
+                "compare",
+                task,
+                "--models",
+                given.models or ",".join(MODELS),
+                "--search",
+                *GRID,
+                *common,
+            )
         elif given.experiment == "peft":
             settings = [
                 "--lr",
@@ -119,9 +125,9 @@ def main() -> None:
                 "--methods",
                 "full,head,prompt",
             ]
-            heedful("study", "compare", task, "--models", find_model(given.model), *settings, *common)
+            heedful("study", "compare", task, "--models", model, *settings, *common)
         else:
-            train(given, find_model(given.model), task, place, out)
+            train(given, model, task, place, out)
         show(out)
 
 

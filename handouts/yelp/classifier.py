@@ -1,8 +1,8 @@
 """Yelp with TinyBERT: fine-tunes a classifier, with the options that the course gives.
 
-python classifier.py --model_type bert --model_name_or_path huawei-noah/TinyBERT_General_4L_312D --task_name yelp
-  --do_train --do_eval --data_dir DATA --per_gpu_train_batch_size 32 --learning_rate 3e-5 --num_train_epochs 3
-  --max_seq_length 128 --output_dir OUT --evaluate_during_training --overwrite_output_dir
+python classifier.py --model_type bert --model_name_or_path huawei-noah/TinyBERT_General_4L_312D
+  --task_name yelp --do_train --do_eval --data_dir DATA --per_gpu_train_batch_size 32 --learning_rate 3e-5
+  --num_train_epochs 3 --max_seq_length 128 --output_dir OUT --evaluate_during_training --overwrite_output_dir
 """
 
 from __future__ import annotations
@@ -104,9 +104,7 @@ def main(mlm: bool = False) -> None:
 
         results = Run.open(given.output_dir).results()
         for split, score in results.splits.items():
-            print(
-                f"{split}_acc = {score.value}  (n = {score.n}, 95 % {score.ci95}, baselines {score.baselines})"
-            )
+            print(f"{split}_acc = {score.value} (95 % interval {score.ci95}, baselines {score.baselines})")
         show(given.output_dir)
 
 

@@ -1,7 +1,7 @@
 """The course's three classes on heedful's encoder: PyTorch only, the same forward signatures.
 
-`encoder` is what `heedful.models.load(name)` gives, or a name or folder for it. The classifier is dropout and a
-linear layer on the state of [CLS], without BERT's pooler.
+`encoder` is what `heedful.models.load(name)` gives, or a name or folder for it. The classifier is dropout and
+a linear layer on the state of [CLS], without BERT's pooler.
 """
 
 from __future__ import annotations
