@@ -84,6 +84,8 @@ class Objective(ABC):
     """The parts of the loss and their weights."""
     first_steps: int = 0
     """Steps before the first epoch that `prepare` fills by itself (pretraining before the task)."""
+    part_tokens: int = 0
+    """On a CPU a step is computed in parts of about so many tokens, which stay in its cache; 0: in one."""
     threads: int | None = None
     """So many threads are enough for a step; None: as many as there are."""
 

@@ -28,6 +28,7 @@ class Mixed(Objective):
         """`batch_size` questions a step."""
         self.text, self.answer = text, answer
         self.metric, self.lower_is_better = text.metric, text.lower_is_better  # type: ignore[misc]
+        self.part_tokens = text.part_tokens
         self.weights = {**text.weights, **answer.weights}
         self.batches = Batches(answer.train_lengths(), batch_size=batch_size, seed=seed, order="shuffled")
         self.per_epoch = len(self.batches.plan(0))

@@ -178,6 +178,14 @@ class Loop:
         begin = first if epoch == 0 else self.ends[epoch - 1]
         return epoch, self.batches.plan(epoch)[step - begin]
 
+    def parts(self, examples: Ints) -> int:
+        """In how many parts a step is computed: as asked for, or more on a CPU, so that each fits its cache."""
+        least, tokens = self.options.accumulate, self.objective.part_tokens
+        if self.device.type != "cpu" or not tokens:
+            return least
+        fitting = -(-int(self.batches.lengths[examples].sum()) // tokens)
+        return max(least, min(fitting, len(examples)))
+
     def rate(self, step: int) -> float:
         """The learning rate of a step; steps before the task have a schedule of their own."""
         first, total, warmup = self.objective.first_steps, self.total, self.warmup
@@ -191,7 +199,8 @@ class Loop:
         """One update."""
         o, p = self.options, self.progress
         _, examples = self.examples_of(step)
-        parts = [part.to(self.device) for part in self.objective.prepare(examples, step, o.accumulate)]
+        prepared = self.objective.prepare(examples, step, self.parts(examples))
+        parts = [part.to(self.device) for part in prepared]
         whole: dict[str, float] = {}
         for part in parts:
             for name, n in (part.divisors or part.counts).items():
