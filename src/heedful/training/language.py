@@ -99,6 +99,8 @@ def score_sentences(
     Of an encoder it is the pseudo-perplexity of Salazar et al. 2020. What is longer than the model has room
     for is read in parts.
     """
+    if not sentences:
+        return ()
     encoded = [one.ids for one in tokenizer.encode_batch(list(sentences))]
     if model.kind == "causal":
         sums, counts = causal_losses(model, tokenizer, encoded, block)
