@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json, print_table
-from heedful.training.options import MAX_LEN, AdaptOptions, Precision
+from heedful.training.options import MAX_LEN, AdaptObjective, AdaptOptions, Precision
 
 if TYPE_CHECKING:
     from heedful.training.batch_size import Found
@@ -25,6 +25,10 @@ def batch_size(
     at_most: int = 512,
     method: str = "full",
     method_options: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
+    objective: AdaptObjective = "auto",
+    unlabeled: Path | None = None,
+    mlm_rate: float = AdaptOptions.mlm_rate,
+    label_words: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
     head: Literal["auto", "linear", "family"] = "auto",
     max_len: int = MAX_LEN,
     accumulate: int = 1,
@@ -56,6 +60,8 @@ def batch_size(
 
         heedful batch-size minilm reviews.csv --method lora --method-options rank=8 --json
 
+        heedful batch-size minilm yelp --objective joint --unlabeled more.txt
+
     Parameters
     ----------
     model
@@ -70,6 +76,15 @@ def batch_size(
         full, head, prompt, prefix, lora or bitfit.
     method_options
         Options of the method, as option=value.
+    objective
+        classify, text2text (T5), joint (classification and masked language modelling), answer; auto: what
+        the task asks for.
+    unlabeled
+        joint: text without labels, one text a line; by default the training texts.
+    mlm_rate
+        joint: share of tokens to hide.
+    label_words
+        text2text: words for the labels, as 0=negative 1=positive; by default their names.
     head
         Form of the classification head.
     max_len
@@ -106,6 +121,10 @@ def batch_size(
         task=task,
         method=method,
         method_options=method_options,
+        objective=objective,
+        unlabeled=unlabeled,
+        mlm_rate=mlm_rate,
+        label_words=label_words,
         head=head,
         max_len=max_len,
         accumulate=accumulate,

@@ -99,8 +99,18 @@ class MaskedText:
         self.rows = np.flatnonzero(tokens.lengths > 2)
         if not len(self.rows):
             raise UserError("there is no text to mask")
-        self.batches = Batches(tokens.lengths[self.rows], batch_size=batch_size, seed=seed)
+        self.plan(batch_size)
+
+    def plan(self, batch_size: int) -> None:
+        """Put the texts into batches."""
+        self.batches = Batches(self.tokens.lengths[self.rows], batch_size=batch_size, seed=self.seed)
         self.per_epoch = len(self.batches.plan(0))
+
+    def keep_longest(self, batch_size: int) -> None:
+        """Keep the longest texts alone, one batch of them: no step can need more memory."""
+        longest = np.argsort(self.tokens.lengths[self.rows])[::-1]
+        self.rows = self.rows[longest[:batch_size]]
+        self.plan(batch_size)
 
     def prepare(self, step: int, parts: int = 1) -> list[Inputs]:
         """The corrupted batch of a step, in parts."""

@@ -269,15 +269,16 @@ class Job:
             describe(run, self.machine, "adapt", resolved(o, learning_rate(o)), {"max_len": self.max_len})
             return self.train(run, lease, stopping or Stopping(), hooks)
 
+    def trainable(self) -> dict[str, torch.nn.Parameter]:
+        """What a step moves: the method's parameters, and the second head where there is one."""
+        second = {n: p for n, p in self.model.named_parameters() if n.startswith("masked_head.")}
+        return self.method.trainable(self.model) | second
+
     def train(self, run: Run, lease: Lease, stopping: Stopping, more: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write."""
         o = self.options
         hooks = [*more, TensorBoard(run.path / "tensorboard")] if o.tensorboard else more
-        parameters = self.method.trainable(self.model)
-        if isinstance(self.objective, Joint):
-            parameters |= {
-                name: p for name, p in self.model.named_parameters() if name.startswith("masked_head.")
-            }
+        parameters = self.trainable()
         lr = learning_rate(o)
         loop = Loop(
             self.model, parameters, self.objective, o, lr, run, self.precision, hooks, stopping, lease.lost

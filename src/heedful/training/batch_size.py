@@ -222,6 +222,7 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
     import numpy as np
     import torch
 
+    from heedful.objectives import Joint
     from heedful.objectives.base import Ints
     from heedful.runs.directory import Run
     from heedful.training.loop import Loop
@@ -229,6 +230,8 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
     lengths = job.objective.train_lengths()
     longest = np.resize(np.argsort(lengths)[::-1][:batch_size], batch_size)
     o = job.options
+    if isinstance(job.objective, Joint):
+        job.objective.masked.keep_longest(batch_size)
 
     class Longest(Loop):
         """The same steps, always on the longest texts."""
@@ -240,9 +243,7 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
     cuda = job.device.type == "cuda"
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        loop = Longest(
-            job.model, job.method.trainable(job.model), job.objective, o, lr, Run(folder), job.precision
-        )
+        loop = Longest(job.model, job.trainable(), job.objective, o, lr, Run(folder), job.precision)
         job.model.train()
         try:
             for step in range(STEPS + 1):

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 Precision = Literal["auto", "float32", "bfloat16"]
+AdaptObjective = Literal["auto", "classify", "text2text", "joint", "answer"]
 Flag = Annotated[bool, Parameter(negative=())]
 Argument = Annotated[str, Parameter(parse=False)]
 """Stands without a flag on the command line."""
@@ -82,7 +83,7 @@ class AdaptOptions(LoopOptions):
     """boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file."""
     method: str = "full"
     """full, head, prompt, prefix, lora or bitfit."""
-    objective: Literal["auto", "classify", "text2text", "joint", "answer"] = "auto"
+    objective: AdaptObjective = "auto"
     """classify; text2text (T5 writes a label word); joint with masked language modelling on more text;
     answer (free text after a question). auto: answer for tasks with answers (birthplaces), else classify."""
     answer_loss: Literal["answer", "all"] = "answer"
