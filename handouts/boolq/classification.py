@@ -47,7 +47,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--prefix_length", type=int, default=128)
     p.add_argument("--max_len", type=int, default=256)
     p.add_argument("--train_rows", type=int, help="keep so many training rows")
-    p.add_argument("--models", help="compare: other models than the course's ten, by commas")
+    p.add_argument("--models", default=",".join(MODELS), help="compare: by commas")
     p.add_argument("--data_dir", help="train.jsonl and dev.jsonl; by default $HEEDFUL_DATA/boolq")
     p.add_argument("--out", type=Path)
     return p.parse_args()
@@ -111,7 +111,7 @@ def main() -> None:
                 "compare",
                 task,
                 "--models",
-                given.models or ",".join(MODELS),
+                given.models,
                 "--search",
                 *GRID,
                 *common,

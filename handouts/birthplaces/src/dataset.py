@@ -1,0 +1,73 @@
+"""Looks at what is trained on: `namedata` (questions and answers) or `charcorruption` (hidden spans).
+
+python src/dataset.py namedata [--data birth_places_train.tsv] [--corpus wiki.txt]
+python src/dataset.py charcorruption [--corpus wiki.txt]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import islice
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from shared import find_data, one_line_errors
+
+BLOCK = 128
+SHOWN = {"<mask>": "⁇", "<pad>": "□"}
+
+
+def main() -> None:
+    """Four rows of x and y, in characters."""
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("dataset_type", choices=["namedata", "charcorruption"])
+    p.add_argument("--corpus", type=Path, help="wiki.txt; by default $HEEDFUL_DATA's, else the world's")
+    p.add_argument("--data", type=Path, help="the questions, a TSV file")
+    given = p.parse_args()
+    with one_line_errors():
+        import numpy as np
+
+        from heedful.data import corpus_texts, load_task
+        from heedful.data.corruption import single_span
+        from heedful.data.random import stream
+        from heedful.text import train as train_tokenizer
+
+        name, place = ("birthplaces", None) if given.corpus else find_data(None, "birthplaces", "wiki.txt")
+        texts = list(corpus_texts(given.corpus or name, data_dir=place))
+        tokenizer = train_tokenizer(texts, kind="char")
+        if given.dataset_type == "charcorruption":
+            rows = [np.array(tokenizer.encode(text).ids) for text in islice(texts, 4)]
+            x, y = single_span(
+                rows,
+                block=BLOCK,
+                mask_id=tokenizer.mask_id,
+                pad_id=tokenizer.pad_id,
+                generator=stream(0, "show"),
+            )
+        else:
+            from heedful.objectives.questions import answer_rows, encode_answers, encode_questions
+
+            if given.data:
+                pairs = [line.split("\t") for line in given.data.read_text("utf-8").splitlines()[:4]]
+            else:
+                train = load_task(name, data_dir=place).splits["train"]
+                pairs = [[train[i].text, train[i].answer] for i in range(4)]
+            questions, answers = zip(*pairs, strict=True)
+            x, y = answer_rows(
+                encode_questions(tokenizer, questions).ids,
+                encode_answers(tokenizer, answers).ids,
+                separator=tokenizer.mask_id,
+                pad_id=tokenizer.pad_id,
+                width=BLOCK - 1,
+            )
+        pieces = np.array(
+            [SHOWN.get(piece, piece) for piece in tokenizer.pieces(range(tokenizer.vocab_size))]
+        )
+        for a, b in zip(x, y, strict=True):
+            print("x:", "".join(pieces[a]))
+            print("y:", "".join("□" if t < 0 else pieces[t] for t in b))
+
+
+if __name__ == "__main__":
+    main()
