@@ -8,30 +8,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from places import ON, SEARCH, TRAIN, Early, Place
 
 from tiny import make_model, make_task
 
 ROOT = Path(__file__).parents[2]
-TRAIN = ["--epochs", "4", "--batch-size", "8", "--lr", "5e-3", "--max-len", "32", "--precision", "float32"]
-SLOW = """
-import sys, threading, time
-
-def slow():
-    while "Loop" not in vars(sys.modules.get("heedful.training.loop", sys)):
-        time.sleep(0.01)
-    Loop = sys.modules["heedful.training.loop"].Loop
-    while not hasattr(Loop, "__dataclass_fields__"):
-        time.sleep(0.01)
-    step = Loop.step
-    Loop.step = lambda self, number: (time.sleep({seconds}), step(self, number))[1]
-
-threading.Thread(target=slow, daemon=True).start()
-"""
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +24,7 @@ def cluster() -> Iterator[Path]:
     """The cluster's folder; Slurm's commands speak to it."""
     folder = Path(tempfile.mkdtemp(prefix="hs-"))
     script = [sys.executable, ROOT / "scripts" / "local-slurm"]
-    begun = [*script, "start", "--folder", folder, "--cpus", "4", "--gpus", "2"]
+    begun = [*script, "start", "--folder", folder, "--cpus", "8", "--gpus", "2"]
     with pytest.MonkeyPatch.context() as patch:
         subprocess.run(begun, check=True, stdout=subprocess.DEVNULL)
         patch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
@@ -47,22 +32,6 @@ def cluster() -> Iterator[Path]:
             yield folder
         finally:
             subprocess.run([*script, "stop", "--folder", folder], check=True)
-
-
-@dataclass
-class Place:
-    """A folder to work in, with a model and a task."""
-
-    path: Path
-    whole: Path
-    """A run that was made here, without a stop."""
-
-    def slow(self, seconds: float) -> list[str]:
-        """Options that make each step of a job slower."""
-        folder = self.path / f"slow-{seconds}"
-        folder.mkdir(exist_ok=True)
-        (folder / "sitecustomize.py").write_text(SLOW.replace("{seconds}", str(seconds)))
-        return ["--setup", f"export PYTHONPATH='{folder}'"]
 
 
 @pytest.fixture(scope="session")
@@ -73,10 +42,28 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     path = tmp_path_factory.mktemp("place")
     make_model(path / "model", words=20)
     make_task(path / "task")
-    whole = path / "whole"
-    arguments = [path / "model", path / "task", *TRAIN, "--threads", "1", "--out", whole]
-    assert main(["adapt", *map(str, arguments)]) == 0
-    return Place(path, whole)
+    made = Place(path, path / "whole", path / "whole-study")
+    what = [str(path / "model"), str(path / "task")]
+    assert main(["adapt", *what, *TRAIN, "--threads", "1", "--out", str(made.whole)]) == 0
+    alone = ["--threads", "1", "--jobs", "0", "--out", str(made.whole_study)]
+    assert main(["study", "search", *what, *SEARCH, *alone]) == 0
+    return made
+
+
+@pytest.fixture(scope="session")
+def early(cluster: Path, place: Place) -> Early:
+    """Begin what will hit its limit: a run, one that may not go on, and a study of two workers."""
+    from heedful.cli import main
+
+    made = Early(place.path / "requeued", place.path / "stopped", place.path / "study")
+    limit = [*ON, *place.slow(1.5), "--time-min", "1", "--max-requeues"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(place.path)
+        for out, requeues in ((made.requeued, "5"), (made.stopped, "0")):
+            assert main(["adapt", "model", "task", *TRAIN, *limit, requeues, "--out", str(out)]) == 0
+        study = ["study", "search", "model", "task", *SEARCH, *limit, "5", "--max-parallel", "2"]
+        assert main([*study, "--out", str(made.study)]) == 0
+    return made
 
 
 @pytest.fixture
