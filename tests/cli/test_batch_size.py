@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -218,3 +219,88 @@ def test_mistakes_get_one_line(
     done = heedful("batch-size", tiny_bert, tiny_task, *options)
     assert done.status == 2
     assert line in done.err
+
+
+def test_joint_training_is_measured_with_the_longest_unlabelled_texts_and_its_second_head(
+    heedful: Callable[..., Any],
+    tiny_bert: Path,
+    tiny_task: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from heedful.objectives import Joint
+    from heedful.training.adapt import prepare
+    from heedful.training.loop import Loop
+
+    more = tmp_path / "more.txt"
+    more.write_text("\n".join(f"the room was {'very ' * (n % 20)}warm" for n in range(200)))
+    asked: list[AdaptOptions] = []
+    stepped: list[tuple[int, int]] = []
+    plain = Loop.step
+
+    def step(self: Loop, number: int) -> None:
+        assert isinstance(self.objective, Joint)
+        (part,) = self.objective.prepare(self.examples_of(number)[1], number)
+        masked = part.tensors["masked_mask"].sum(1)
+        stepped.append((len(masked), int(masked.min())))
+        assert any(name.startswith("masked_head.") for name in self.parameters)
+        plain(self, number)
+
+    def child(options: AdaptOptions, size: int, budget: float | None) -> dict[str, Any]:
+        asked.append(options)
+        return batch_size.take_steps(prepare(options), size) if size else {"device": "cpu", "rows": 192}
+
+    monkeypatch.setattr(Loop, "step", step)
+    monkeypatch.setattr(batch_size, "run_child", child)
+    monkeypatch.setattr(batch_size, "STEPS", 1)
+    done = heedful(
+        "batch-size", tiny_bert, tiny_task, "--objective", "joint", "--unlabeled", more, "--at-most", 8,
+        "--max-len", 32, "--precision", "float32", "--threads", 1, "--json",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["largest"] == 8
+    assert asked[0].unlabeled == more
+    assert set(stepped) == {(8, 23 + 2)}  # the longest, and [CLS] and [SEP]
+
+
+def test_label_words_are_measured_on_a_text_to_text_model(
+    heedful: Callable[..., Any], tiny_task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def child(options: AdaptOptions, size: int, budget: float | None) -> dict[str, Any]:
+        request = {"options": asdict(options), "batch_size": size, "budget_gb": budget}
+        answer = batch_size.child(json.loads(json.dumps(request, default=str)))
+        if "error" in answer:
+            raise UserError(answer["error"])
+        return answer
+
+    monkeypatch.setattr(batch_size, "run_child", child)  # the child's work, in this process
+
+    from heedful import checkpoints, models, text
+    from heedful.models import PRESETS
+
+    texts = [line.rpartition(",")[0] for line in tiny_task.read_text().splitlines()[1:]]
+    tokenizer = text.train([*texts, "good bad"] * 2, kind="unigram", vocab_size=200, sentinels=0)
+    tokenizer.save(tmp_path / "t")
+    sizes = {"d_model": 32, "d_ff": 64, "d_head": 16, "n_layers": 1}
+    config = PRESETS["t5-mini"].config.changed(vocab_size=tokenizer.vocab_size, **sizes)
+    checkpoints.export(models.build(config, "text2text"), tmp_path / "t5", tokenizer=tmp_path / "t")
+    options = [
+        "--objective",
+        "text2text",
+        "--at-most",
+        2,
+        "--max-len",
+        32,
+        "--precision",
+        "float32",
+        "--threads",
+        1,
+    ]
+    done = heedful(
+        "batch-size", tmp_path / "t5", tiny_task, *options, "--label-words", "good=good", "bad=bad"
+    )
+    assert done.status == 0, done.err
+    assert "largest: 2" in done.out
+    done = heedful("batch-size", tmp_path / "t5", tiny_task, *options, "--label-words", "good=bad")
+    assert done.status == 2
+    assert 'the label words "bad" and "bad" have the same pieces' in done.err

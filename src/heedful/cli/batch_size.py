@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Literal
 
 from heedful.cli.output import Json, console, print_json, print_table
-from heedful.training.options import MAX_LEN, AdaptObjective, AdaptOptions, Precision
+from heedful.training.options import MAX_LEN, AdaptObjective, AdaptOptions, Precision, Several
 
 if TYPE_CHECKING:
     from heedful.training.batch_size import Found
@@ -24,11 +22,11 @@ def batch_size(
     memory_gb: float | None = None,
     at_most: int = 512,
     method: str = "full",
-    method_options: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
+    method_options: Several = (),
     objective: AdaptObjective = "auto",
     unlabeled: Path | None = None,
     mlm_rate: float = AdaptOptions.mlm_rate,
-    label_words: Annotated[tuple[str, ...], Parameter(consume_multiple=True)] = (),
+    label_words: Several = (),
     head: Literal["auto", "linear", "family"] = "auto",
     max_len: int = MAX_LEN,
     accumulate: int = 1,
@@ -44,23 +42,20 @@ def batch_size(
     label_column: str | None = None,
     json: Json = False,
 ) -> int:
-    """Find the largest batch that fits in memory, and the fastest, which is not always the largest.
+    """Find the largest batch that fits, and the fastest: not always the same.
 
-    Each size is tried in a process of its own: it builds the model and takes training steps on the longest
-    texts. On a CPU that process is ended when it passes the budget, so the machine is never in danger; on
-    CUDA it finds out by running out of memory. Sizes double from 32 or halve, then the gap is bisected to an
-    eighth. Status 1 when nothing fits. `head` is measured with its body in each step; adapt's feature cache
-    needs less.
+    Each size is tried in a process of its own: it builds the model and takes
+    training steps on the longest texts. On a CPU that process is ended when it
+    passes the budget, so the machine is never in danger; on CUDA it finds out by
+    running out of memory. Sizes double from 32 or halve, then the gap is bisected
+    to an eighth. Status 1 when nothing fits. `head` is measured with its body in
+    each step; adapt's feature cache needs less.
 
     Examples:
-
-        heedful batch-size minilm sst2
-
-        heedful batch-size minilm boolq --max-len 256 --memory-gb 4
-
-        heedful batch-size minilm reviews.csv --method lora --method-options rank=8 --json
-
-        heedful batch-size minilm yelp --objective joint --unlabeled more.txt
+      heedful batch-size minilm sst2
+      heedful batch-size minilm boolq --max-len 256 --memory-gb 4
+      heedful batch-size minilm reviews.csv --method lora --json
+      heedful batch-size minilm yelp --objective joint --unlabeled more.txt
 
     Parameters
     ----------
