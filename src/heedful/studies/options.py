@@ -14,9 +14,9 @@ from cyclopts import Parameter
 
 from heedful.launch.options import WORKERS, Workers
 from heedful.training.configuration import whole_path
-from heedful.training.options import AdaptOptions, Argument, Flag, Precision, Several
+from heedful.training.options import AdaptObjective, AdaptOptions, Argument, Flag, Precision, Several
 
-INHERITED = (Argument, Precision, Several)
+INHERITED = (AdaptObjective, Argument, Precision, Several)
 """Names in the annotations of inherited fields: they are looked up in this module."""
 Decided = Parameter(parse=False)
 """The study decides it: no option of the command line."""
