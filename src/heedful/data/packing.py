@@ -61,7 +61,7 @@ class Packing:
         lengths = np.add.reduceat(sizes, np.cumsum(counts) - counts) if len(rows) else counts
         width = int(lengths.max(initial=0))
         if (lengths == width).all():
-            return tokens.reshape(-1, width), np.repeat(pieces, sizes).reshape(-1, width)
+            return tokens.reshape(len(rows), width), np.repeat(pieces, sizes).reshape(len(rows), width)
         taken = np.arange(width) < lengths[:, None]
         where, own = np.zeros(taken.shape, np.int64), np.full(taken.shape, PADDING, np.int64)
         where[taken], own[taken] = tokens, np.repeat(pieces, sizes)
