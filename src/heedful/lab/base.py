@@ -56,13 +56,16 @@ def at_least(name: str, value: Value, limit: Value) -> Number:
 def near(name: str, value: Value, target: Value, tolerance: Value) -> Number:
     """A number that theory gives too."""
     return Number(
-        name, float(value), f"{target:.6g} within {tolerance:.2g}", bool(abs(value - target) <= tolerance)
+        name,
+        float(value),
+        f"{target:.6g} within {tolerance:.2g}",
+        abs(float(value) - float(target)) <= float(tolerance),
     )
 
 
 def exactly(name: str, value: Value, target: Value) -> Number:
     """A number that must be this one, to the last bit."""
-    return Number(name, float(value), f"exactly {target:.6g}", bool(value == target))
+    return Number(name, float(value), f"exactly {target:.6g}", float(value) == float(target))
 
 
 @dataclass(frozen=True)
