@@ -6,28 +6,29 @@ Flags beat both files; a recipe (`heedful run`) reads neither, nor does anything
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from heedful.errors import UserError, unknown
 from heedful.launch.site import SLURM, places
 
 if TYPE_CHECKING:
-    from cyclopts.config import Dict
+    from cyclopts import App, ArgumentCollection
 
 
-def settings(commands: Iterable[str]) -> list[Dict]:
-    """The files' tables, as the command line's parser takes them."""
+def settings(commands: Iterable[str]) -> list[Any]:
+    """The files' tables, as the command line's parser takes them; then a look at what was given."""
     found = [path for path in places() if path.is_file()]
     if not found:
-        return []
+        return [whole_numbers]
     from cyclopts.config import Dict
 
     from heedful.runs.toml import read_toml
 
     names = list(commands)
-    return [Dict(tables(path, read_toml(path), names), source=str(path)) for path in found]
+    files = [Dict(tables(path, read_toml(path), names), source=str(path)) for path in found]
+    return [*files, whole_numbers]
 
 
 def tables(path: Path, read: dict[str, Any], commands: list[str]) -> dict[str, Any]:
@@ -42,3 +43,33 @@ def tables(path: Path, read: dict[str, Any], commands: list[str]) -> dict[str, A
         for name, table in read.items()
         if name != SLURM
     }
+
+
+def whole_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:
+    """Refuse 4.5 for a whole number, in the files and on the command line: the parser would round it."""
+    from cyclopts import CoercionError
+
+    for argument in arguments:
+        kinds = set(leaves(argument.hint))
+        if int not in kinds or kinds & {float, str}:
+            continue
+        for token in argument.tokens:
+            if not is_whole(token.value):
+                raise CoercionError(token=token, argument=argument, target_type=int)
+
+
+def leaves(hint: Any) -> Iterator[Any]:
+    """The types inside a type: int and None in `int | None`."""
+    inner = get_args(hint)
+    if not inner:
+        yield hint
+    for one in inner:
+        yield from leaves(one)
+
+
+def is_whole(value: str) -> bool:
+    """Whether a number has no fraction; what is no number is the parser's to refuse."""
+    try:
+        return "." not in value or float(value).is_integer()
+    except ValueError:
+        return True
