@@ -7,14 +7,18 @@ from pathlib import Path
 from cyclopts import App
 
 from heedful.cli.output import Json, console, print_json, print_table
+from heedful.cli.study_compare import compare
 from heedful.cli.study_knowledge import knowledge
+from heedful.cli.study_labels import labels
+from heedful.cli.study_optimizers import optimizers
 from heedful.cli.study_overfit import overfit
 from heedful.cli.study_search import search
 
-app = App(name="study", help="Many runs, one answer: overfit, search, optimizers, ...")
-app.command(knowledge)
-app.command(overfit)
-app.command(search)
+app = App(
+    name="study", help="Many runs, one answer: overfit, search, compare, labels, optimizers, knowledge."
+)
+for command in (overfit, search, compare, labels, optimizers, knowledge):
+    app.command(command)
 
 
 @app.command

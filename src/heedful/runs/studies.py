@@ -39,6 +39,8 @@ class Configuration:
     """What sets it apart from the other runs, by the names of the run's options."""
     job: str = ""
     """What is worked on by one process, in the order of study.json; by default the run alone."""
+    arm: str = ""
+    """What it is a run of, where arms are compared: `minilm lora`."""
 
     @property
     def claim(self) -> str:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from heedful.studies.base import Study
 
 KINDS = {
+    "compare": "heedful.studies.compare:Compare",
     "knowledge": "heedful.studies.knowledge:Knowledge",
+    "labels": "heedful.studies.labels:Labels",
+    "optimizers": "heedful.studies.optimizers:Optimizers",
     "overfit": "heedful.studies.overfit:Overfit",
     "search": "heedful.studies.search:Search",
 }

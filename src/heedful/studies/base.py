@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from heedful.errors import UserError, one_line
 from heedful.runs.answers import Answer, Note
 from heedful.runs.directory import CHECKPOINTS
+from heedful.runs.environment import forget_peak_memory
 from heedful.runs.files import WriteError
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder
@@ -83,6 +84,7 @@ class Study(ABC):
     @contextmanager
     def attempt(self, configuration: Configuration) -> Iterator[None]:
         """Inside, one run is made; an error becomes the reason why it failed."""
+        forget_peak_memory()
         try:
             yield
         except (StoppedError, WriteError):

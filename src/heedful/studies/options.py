@@ -20,7 +20,7 @@ INHERITED = (AdaptObjective, Argument, Precision, Several)
 """Names in the annotations of inherited fields: they are looked up in this module."""
 Decided = Parameter(parse=False)
 """The study decides it: no option of the command line."""
-NOT_SHARED = ("out", "resume", "overwrite", "score_test", "threads", "device")
+NOT_SHARED = ("out", "resume", "overwrite", "score_test", "threads")
 """Of a run's options: what is no part of the question."""
 
 
@@ -142,6 +142,93 @@ class KnowledgeOptions(StudyOptions):
     """auto, cpu, cuda, cuda:1 or mps."""
     threads: int | None = None
     """CPU threads; by default the cores this process may use."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmOptions(StudyOptions):
+    """What every study that compares arms can be told."""
+
+    seeds: int = 3
+    """Runs of each arm, with seeds of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizersOptions(ArmOptions):
+    """What `heedful study optimizers` compares."""
+
+    optimizers: str = "adamw,sgd,rmsprop,muon"
+    """Optimisers, as adamw,sgd."""
+    rates: str = ""
+    """Learning rates to try with each, as 1e-4,1e-3; by default three around what suits it, and further ones
+    while the best is the lowest or the highest."""
+    same_settings: Flag = False
+    """One rate for all, --lr: no comparison of optimisers, but what many papers do."""
+    seeds: int = 1
+    """Runs of each optimiser at its best rate, with seeds of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizersRun(RunOptions):
+    """The options that all runs share."""
+
+    lr: float | None = None
+    """With --same-settings: the one learning rate; by default what suits the method."""
+    optimizer: Annotated[str, Decided] = "adamw"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(ArmOptions):
+    """What `heedful study compare` compares."""
+
+    models: str = ""
+    """Models, as minilm,bert-tiny; folders, presets and Hub ids will do."""
+    methods: str = "full,head"
+    """Methods, as full,head,prompt,lora."""
+    search: Flag = False
+    """Choose each arm's learning rate on dev, among --rates, instead of taking what suits its method."""
+    rates: str = ""
+    """With --search: learning rates to try, as 1e-4,1e-3; by default three around what suits the method."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareRun(RunOptions):
+    """The options that all runs share."""
+
+    lr: float | None = None
+    """One learning rate for all; by default what suits each method."""
+    method: Annotated[str, Decided] = "full"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsOptions(ArmOptions):
+    """What `heedful study labels` compares."""
+
+    sizes: str = "50,200,1000,all"
+    """Numbers of labels, as 50,200,all; each seed draws its own, and more labels contain the fewer."""
+    arms: str = "classify,joint"
+    """Objectives: classify, joint (with masked language modelling on the training texts)."""
+    rates: str = ""
+    """Learning rates to choose from; by default three around what suits the method."""
+    mlm_weights: str = "0.1,0.3,1"
+    """joint: weights of masked language modelling to choose from."""
+    least_steps: int = 200
+    """Train for at least so many steps, however few the labels."""
+    seeds: int = 5
+    """Draws of the labels for each size and arm."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelsRun(RunOptions):
+    """The options that all runs share."""
+
+    lr: Annotated[float | None, Decided] = None
+    epochs: int = 3
+    """Passes over the labels, or more where --least-steps asks for it; dev selects the best."""
+    steps: Annotated[int | None, Decided] = None
+    token_budget: Annotated[int | None, Decided] = None
+    train_rows: Annotated[int | None, Decided] = None
+    objective: Annotated[Literal["auto", "classify", "text2text", "joint", "answer"], Decided] = "classify"
+    mlm_weight: Annotated[float, Decided] = 0.3
 
 
 def shared(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[str, Any]:

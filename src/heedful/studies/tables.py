@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import numpy.typing as npt
 from heedful.evaluation.paired import compare, holm, listed
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
+from heedful.runs.files import read_jsonl
 from heedful.runs.schemas import SplitResult
 from heedful.runs.studies import Outcome
 
@@ -77,7 +80,14 @@ def mostly_collapsed(outcomes: Sequence[Outcome]) -> list[Note]:
 
 def right(outcome: Outcome, split: str = "dev") -> npt.NDArray[np.float64]:
     """1 for each example of a split that a run had right, else 0."""
-    return np.array([p.predicted == p.label for p in Run(outcome.folder).predictions(split)], float)
+    path = outcome.folder / f"predictions_{split}.jsonl"
+    return read_right(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=512)
+def read_right(path: Path, written: int) -> npt.NDArray[np.float64]:
+    """Read a file of predictions; a study asks for the same ones again and again."""
+    return np.array([row["predicted"] == row["label"] for row in read_jsonl(path)], float)
 
 
 def as_good(chosen: Outcome, outcomes: Sequence[Outcome], split: str = "dev") -> list[Outcome]:

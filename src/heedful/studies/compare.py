@@ -1,0 +1,114 @@
+"""Which model and which method? Arms on the same examples, told apart only where chance cannot explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heedful.errors import UserError, unknown
+from heedful.runs.answers import Answer, Figure
+from heedful.runs.directory import slug
+from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
+from heedful.studies import arms
+from heedful.studies.arms import Arms, candidate
+from heedful.studies.options import CompareOptions, CompareRun, shared, words
+from heedful.studies.running import run
+from heedful.studies.spaces import usual_rates
+from heedful.training.configuration import whole_path
+from heedful.training.options import DEFAULT_LR
+
+
+def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, Answer]:
+    """Compare models and methods on a task."""
+    arms.check_seeds(study.seeds)
+    models = arms.read_list("--models", study.models)
+    methods = arms.read_list("--methods", study.methods)
+    for method in methods:
+        if method not in DEFAULT_LR:
+            raise unknown("method", method, DEFAULT_LR)
+    if study.rates and not study.search:
+        raise UserError("--rates belongs to --search; without it --lr is the rate")
+    if options.lr is not None and study.search:
+        raise UserError("--lr and --search exclude each other; --rates are what is searched")
+    names = short_names(models)
+    plan = []
+    for model in models:
+        for method in methods:
+            arm = " ".join([names[model]] * (len(models) > 1) + [method])
+            given = {"model": whole_path("model", model), "method": method}
+            if study.search:
+                rates = arms.read_rates("--rates", study.rates) if study.rates else list(usual_rates(method))
+            else:
+                rates = [options.lr if options.lr is not None else DEFAULT_LR[method]]
+            plan += [candidate(arm, {**given, "lr": rate}, options.seed) for rate in rates]
+    record = StudyRecord(
+        kind="compare",
+        question=f"Which is best on {options.task}?",
+        seed=options.seed,
+        options={
+            "models": study.models,
+            "methods": study.methods,
+            "search": study.search,
+            "rates": study.rates,
+            "seeds": study.seeds,
+            "run": shared(options, ("model", "method", "seed")),
+        },
+        configurations=tuple(plan),
+        command=words("compare", (options.task,), study, options),
+    )
+    return run(record, study, (options.task, "-".join(names.values())), options.threads)
+
+
+def short_names(models: Sequence[str]) -> dict[str, str]:
+    """A short name for each model; the whole one where two would be alike."""
+    short = {model: slug(model) for model in models}
+    return {m: name if list(short.values()).count(name) == 1 else m for m, name in short.items()}
+
+
+class Compare(Arms):
+    """An arm a model and a method."""
+
+    kind = "compare"
+
+    def answer(self, outcomes: Sequence[Outcome]) -> Answer:
+        """Scores, costs, and which differences are real."""
+        chosen = self.chosen(outcomes)
+        split, metric = arms.scored_split(chosen), arms.metric_of(outcomes)
+        fewer = self.record.options["run"].get("train_rows") is not None
+        comparisons = arms.compared(chosen, split, paired_seeds=fewer)
+        summary = arms.sentences(chosen, comparisons, split, metric)
+        return Answer(
+            study=self.kind,
+            title=self.record.question,
+            summary=tuple(summary),
+            notes=tuple(arms.lost_runs(self, outcomes, chosen)),
+            figures=(
+                arms.bars(self, outcomes, chosen, split, "Models and methods"),
+                cost(chosen, split, metric, "seconds", "training time in seconds"),
+                cost(chosen, split, metric, "trainable_parameters", "trained parameters"),
+            ),
+            tables=(
+                arms.arm_table(self, outcomes, chosen, split),
+                *arms.comparison_table(comparisons, split),
+            ),
+            runs=tuple(f"runs/{o.name}" for runs in chosen.values() for o in runs),
+            facts={
+                "arms": {arm: arms.mean(runs, split) for arm, runs in chosen.items() if runs},
+                "split": split,
+                "comparisons": comparisons,
+                "failed": {o.name: o.ended.reason for o in outcomes if o.state == "failed" and o.ended},
+            },
+        )
+
+
+def cost(chosen: arms.Chosen, split: str, metric: str, what: str, title: str) -> Figure:
+    """Score against cost."""
+    points = []
+    for arm, runs in chosen.items():
+        for outcome in runs[:1]:
+            value, low, high = arms.mean(runs, split)
+            spent = getattr(outcome.results, what)
+            points.append({"x": spent, "y": value, "low": low, "high": high, "label": arm, "group": arm})
+    options = {
+        "title": f"{metric} against {title}", "x_title": title, "y_title": f"{split} {metric}", "log_x": True
+    }  # fmt: skip
+    return Figure(f"against-{what.replace('_', '-')}", "scatter", points, options)

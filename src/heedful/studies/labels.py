@@ -1,0 +1,220 @@
+"""How many labels are enough, and does text without labels help? Accuracy against labels, arm by arm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from heedful.errors import UserError, unknown
+from heedful.evaluation.paired import Comparison, compare, holm, listed, sentence
+from heedful.runs.answers import Answer, Figure, Table
+from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
+from heedful.studies import arms, tables
+from heedful.studies.arms import Arms, candidate
+from heedful.studies.options import LabelsOptions, LabelsRun, shared, words
+from heedful.studies.running import run
+from heedful.studies.spaces import number, usual_rates
+from heedful.training.configuration import task_of
+
+OBJECTIVES = ("classify", "joint")
+ALL = "all"
+
+
+def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answer]:
+    """Compare objectives over numbers of labels."""
+    arms.check_seeds(study.seeds)
+    chosen = arms.read_list("--arms", study.arms)
+    for arm in chosen:
+        if arm not in OBJECTIVES:
+            raise unknown("arm", arm, OBJECTIVES)
+    rates = arms.read_rates("--rates", study.rates) if study.rates else list(usual_rates(options.method))
+    weights = arms.read_rates("--mlm-weights", study.mlm_weights)
+    rows = count_rows(options)
+    plan = []
+    for size in read_sizes(study.sizes, rows):
+        n = rows if size == ALL else int(size)
+        epochs = max(options.epochs, math.ceil(study.least_steps / math.ceil(n / options.batch_size)))
+        given: dict[str, Any] = {"epochs": epochs} if size == ALL else {"epochs": epochs, "train_rows": n}
+        for arm in chosen:
+            for rate in rates:
+                settings = {**given, "objective": arm, "lr": rate}
+                several = [{"mlm_weight": w} for w in weights] if arm == "joint" else [{}]
+                plan += [
+                    candidate(f"{arm} with {size}", {**settings, **more}, options.seed) for more in several
+                ]
+    record = StudyRecord(
+        kind="labels",
+        question=f"How many labels of {options.task} does {options.model} need?",
+        seed=options.seed,
+        options={
+            "sizes": study.sizes,
+            "arms": study.arms,
+            "rates": study.rates,
+            "mlm_weights": study.mlm_weights,
+            "least_steps": study.least_steps,
+            "seeds": study.seeds,
+            "rows": rows,
+            "run": shared(options, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed")),
+        },
+        configurations=tuple(plan),
+        command=words("labels", (options.model, options.task), study, options),
+    )
+    return run(record, study, (options.task, options.model), options.threads)
+
+
+def count_rows(options: LabelsRun) -> int:
+    """How many labels there are."""
+    train = task_of(options).splits["train"]
+    if train.labels is None:
+        raise UserError(f"{options.task}: its training data has no labels")
+    return len(train)
+
+
+def read_sizes(text: str, rows: int) -> list[str]:
+    """Numbers of labels, the fewest first."""
+    sizes = arms.read_list("--sizes", text)
+    counts = sorted({int(number("--sizes", int, size)) for size in sizes if size != ALL})
+    if counts and counts[-1] > rows:
+        raise UserError(f"--sizes {counts[-1]}: the training data has {rows:,} rows; {ALL} takes them all")
+    return [*map(str, counts), *([ALL] if ALL in sizes else [])]
+
+
+class Labels(Arms):
+    """An arm a number of labels and an objective."""
+
+    kind = "labels"
+
+    def answer(self, outcomes: Sequence[Outcome]) -> Answer:
+        """The curves, what was chosen, and where the objectives truly differ."""
+        chosen = self.chosen(outcomes)
+        split, metric = arms.scored_split(chosen), arms.metric_of(outcomes)
+        comparisons = self.compared(chosen, split)
+        return Answer(
+            study=self.kind,
+            title=self.record.question,
+            summary=tuple(self.sentences(chosen, comparisons, split, metric)),
+            notes=tuple(arms.lost_runs(self, outcomes, chosen)),
+            figures=(
+                Figure(
+                    "labels",
+                    "lines",
+                    self.bands(chosen, split),
+                    {
+                        "title": f"{metric} against labels",
+                        "x_title": "labelled examples",
+                        "y_title": f"{split} {metric}",
+                        "log_x": True,
+                    },
+                    "Means over seeds, each with labels of its own; bands are 95 % intervals.",
+                ),
+            ),
+            tables=(
+                self.table(outcomes, chosen, split, metric),
+                *arms.comparison_table(list(comparisons.values()), split),
+            ),
+            runs=tuple(f"runs/{o.name}" for runs in chosen.values() for o in runs),
+            facts={
+                "arms": {arm: arms.mean(runs, split) for arm, runs in chosen.items() if runs},
+                "split": split,
+                "comparisons": list(comparisons.values()),
+                "failed": {o.name: o.ended.reason for o in outcomes if o.state == "failed" and o.ended},
+            },
+        )
+
+    def compared(self, chosen: arms.Chosen, split: str) -> dict[str, Comparison]:
+        """The two objectives at each number of labels, seed by seed; corrected for the number of tests."""
+        found: dict[str, Comparison] = {}
+        for size in dict.fromkeys(size_of(arm) for arm in chosen):
+            own = {arm: runs for arm, runs in chosen.items() if size_of(arm) == size and runs}
+            if len(own) == 2:
+                (a, b), (runs_a, runs_b) = own.keys(), own.values()
+                found[size] = compare(
+                    arms.answers(runs_a, split),
+                    arms.answers(runs_b, split),
+                    names=(a, b),
+                    paired_seeds=arms.same_seeds(own),
+                )
+        corrected = holm([c.p for c in found.values()])
+        return {size: replace(c, p=p) for (size, c), p in zip(found.items(), corrected, strict=True)}
+
+    def sentences(
+        self, chosen: arms.Chosen, comparisons: Mapping[str, Comparison], split: str, metric: str
+    ) -> list[str]:
+        """Where the objectives differ, and what more labels bring."""
+        found = []
+        for wins in OBJECTIVES:
+            sizes = [s for s, c in comparisons.items() if c.differs and better(c) == wins]
+            if sizes:
+                found.append(f"{wins} is truly better with {listed(sizes)} labels.")
+        equal = [size for size, c in comparisons.items() if not c.differs]
+        if equal:
+            found.append(f"With {listed(equal)} labels the arms cannot be told apart.")
+        found += [f"On {split}: {sentence(c, metric)}" for c in comparisons.values()]
+        for objective in dict.fromkeys(objective_of(arm) for arm in chosen):
+            own = [(size_of(a), runs) for a, runs in chosen.items() if objective_of(a) == objective and runs]
+            if len(own) > 1:
+                (fewest, few), (most, many) = own[0], own[-1]
+                low, high = arms.mean(few, split)[0], arms.mean(many, split)[0]
+                found.append(
+                    f"{objective}: {metric} on {split} goes from {low:.3f} with {fewest} labels to "
+                    f"{high:.3f} with {most}."
+                )
+        return found or ["No arm has finished yet."]
+
+    def bands(self, chosen: arms.Chosen, split: str) -> dict[str, list[list[float]]]:
+        """A curve an objective."""
+        found: dict[str, list[list[float]]] = {}
+        for arm, runs in chosen.items():
+            if runs:
+                size = self.record.options["rows"] if size_of(arm) == ALL else int(size_of(arm))
+                found.setdefault(objective_of(arm), []).append([size, *arms.mean(runs, split)])
+        return found
+
+    def table(self, outcomes: Sequence[Outcome], chosen: arms.Chosen, split: str, metric: str) -> Table:
+        """What was chosen for each number of labels and objective, beside its scores."""
+        rows: list[tuple[Any, ...]] = []
+        for arm, own in self.of_arm(outcomes).items():
+            runs = chosen[arm]
+            if not runs:
+                rows.append((size_of(arm), objective_of(arm), *[None] * 7, f"failed: {arms.reason_of(own)}"))
+                continue
+            value, low, high = arms.mean(runs, split)
+            settings = runs[0].configuration.settings
+            epochs = [o.results.best_epoch for o in runs if o.results and o.results.best_epoch is not None]
+            picked = " to ".join(f"{epoch:g}" for epoch in sorted({min(epochs), max(epochs)}))
+            rows.append(
+                (
+                    size_of(arm),
+                    objective_of(arm),
+                    settings["lr"],
+                    f"{picked} of {settings['epochs']}",
+                    settings.get("mlm_weight"),
+                    len(runs),
+                    arms.mean(runs, "dev")[0],
+                    value,
+                    f"{low:.3f} to {high:.3f}",
+                    "collapsed" if all(tables.collapsed(o) for o in runs) else "",
+                )
+            )
+        columns = (
+            "labels", "arm", "learning rate", "epochs", "mlm weight", "seeds", f"dev {metric}",
+            f"{split} {metric}" if split != "dev" else "score", "95 % interval", "note",
+        )  # fmt: skip
+        return Table(columns, tuple(rows), "chosen on dev for each number of labels and each arm")
+
+
+def size_of(arm: str) -> str:
+    """The number of labels of an arm."""
+    return arm.partition(" with ")[2]
+
+
+def objective_of(arm: str) -> str:
+    """The objective of an arm."""
+    return arm.partition(" with ")[0]
+
+
+def better(comparison: Comparison) -> str:
+    """The objective with the higher score."""
+    return objective_of(comparison.a if comparison.difference > 0 else comparison.b)

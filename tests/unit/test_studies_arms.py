@@ -1,0 +1,256 @@
+"""Studies that compare arms: what is chosen, what is repeated, and what may be said."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.errors import UserError
+from heedful.runs.answers import Answer
+from heedful.runs.directory import Run
+from heedful.runs.schemas import Check, Checks, Metrics, Prediction, Results, SplitResult
+from heedful.runs.studies import StudyFolder
+from heedful.studies import labels as labels_study
+from heedful.studies.base import Study
+from heedful.studies.compare import compare
+from heedful.studies.labels import labels
+from heedful.studies.optimizers import optimizers
+from heedful.studies.options import (
+    CompareOptions,
+    CompareRun,
+    LabelsOptions,
+    LabelsRun,
+    OptimizersOptions,
+    OptimizersRun,
+)
+from heedful.training.options import AdaptOptions
+
+N = 400
+Score = Callable[[AdaptOptions], float]
+
+
+class Laboratory:
+    """In place of training: each run's share of right answers is a function of its options."""
+
+    def __init__(self) -> None:
+        self.score: Score = lambda options: 0.7
+        self.made: list[AdaptOptions] = []
+        self.tested: list[str] = []
+
+    def adapt(self, options: AdaptOptions, hooks: Sequence[object] = ()) -> None:
+        assert options.out is not None
+        assert not options.score_test
+        self.made.append(options)
+        value = self.score(options)
+        run = Run.create(options.out, resume=True)
+        run.write_config({"command": "adapt", "adapt": {}})
+        with run.metrics_log() as log:
+            for split in ("train_eval", "dev"):
+                log.append(Metrics(10, 1.0, split, 1.0, value, N))
+        status = "failed" if value == 0.5 else "passed"
+        run.write_checks(Checks((Check("collapse", status, "."),)))  # type: ignore[arg-type]
+        self.predict(run, "dev", value)
+        dev = SplitResult("accuracy", value, N, (value, value), 1.0)
+        run.write_results(
+            Results("t", "m", options.method, None, options.seed, {"dev": dev}, 10, 20, 3.0, memory_gb=1.0, best_epoch=1.0)
+        )  # fmt: skip
+
+    def predict(self, run: Run, split: str, value: float) -> None:
+        """The same examples are hard for everyone, but for a little chance of each run's own."""
+        noise = np.random.default_rng(zlib.crc32(run.path.name.encode())).normal(0, 0.02, N)
+        right = np.argsort(np.argsort(np.linspace(0, 1, N) + noise)) < round(value * N)
+        run.write_predictions(
+            split, (Prediction(str(i), "a", "a" if ok else "b") for i, ok in enumerate(right))
+        )
+
+    def add_split(self, path: Path, split: str) -> None:
+        run = Run.open(path)
+        results = run.results()
+        assert split == "test"
+        if split not in results.splits:
+            self.tested.append(path.name)
+            self.predict(run, split, results.splits["dev"].value or 0)
+            run.write_results(replace(results, splits={**results.splits, "test": results.splits["dev"]}))
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+    from heedful.training import adapt, evaluating
+
+    made = Laboratory()
+    monkeypatch.setattr(adapt, "adapt", made.adapt)
+    monkeypatch.setattr(evaluating, "add_split", made.add_split)
+    monkeypatch.setattr(Study, "check", lambda self: None)
+    monkeypatch.setattr(Study, "score_test", lambda self, outcome: made.add_split(outcome.folder, "test"))
+    monkeypatch.setattr(labels_study, "count_rows", lambda options: 1000)
+    return made
+
+
+def run_compare(out: Path, **options: Any) -> tuple[StudyFolder, Answer]:
+    return compare(CompareRun(task="t"), CompareOptions(out=out, jobs=0, models="m", **options))
+
+
+def test_each_arm_is_repeated_at_the_rate_that_dev_chose_and_tested_there_alone(
+    lab: Laboratory, tmp_path: Path
+) -> None:
+    best = {"full": 5e-5, "head": 3e-3}
+    lab.score = lambda o: 0.8 if o.lr == best[o.method] else 0.7
+    folder, answer = run_compare(tmp_path / "s", methods="full,head", search=True, seeds=3)
+    assert len(lab.made) == 2 * 3 + 2 * 2  # three rates each, then two further seeds
+    assert sorted(lab.tested) == sorted(
+        f"{m},lr={r},seed={s}" for m, r in (("full", "5e-05"), ("head", "0.003")) for s in range(3)
+    )
+    assert {o.name for o in folder.outcomes() if o.results and "test" in o.results.splits} == set(lab.tested)
+    assert [row[:3] for row in answer.tables[0].rows] == [("full", 5e-5, 3), ("head", 3e-3, 3)]
+
+
+def test_a_real_difference_is_called_one_and_a_small_one_is_not(lab: Laboratory, tmp_path: Path) -> None:
+    level = {"full": 0.8, "lora": 0.79, "head": 0.6}
+    lab.score = lambda o: level[o.method] + 0.005 * (o.seed - 1)
+    _, answer = run_compare(tmp_path / "s", methods="full,lora,head", seeds=3)
+    said = answer.summary[0]
+    assert "full has the highest accuracy and beats head" in said
+    assert "cannot be told apart from lora" in said
+    assert "more examples" in said or "more seed" in said
+    told = {(row[0], row[1]): row[5] for row in answer.tables[1].rows}
+    assert told == {("full", "lora"): "no", ("full", "head"): "yes", ("lora", "head"): "yes"}
+    assert "corrected for 3 tests" in answer.tables[1].title
+
+
+def test_what_fails_stands_at_zero_with_its_reason_and_in_no_test(lab: Laboratory, tmp_path: Path) -> None:
+    def score(o: AdaptOptions) -> float:
+        if o.method == "prefix":
+            raise MemoryError
+        if o.method == "head" and o.seed == 1:
+            raise UserError("the loss is no longer a number")
+        return 0.8 if o.method == "full" else 0.7
+
+    lab.score = score
+    _, answer = run_compare(tmp_path / "s", methods="full,head,prefix", seeds=2)
+    bars = [row for row in answer.figures[0].data if row["label"] == "prefix"]
+    assert [(row["value"], row["note"]) for row in bars] == [(None, "does not fit in memory")] * 2
+    assert [row[2] for row in answer.tables[0].rows] == [2, 1, 0]  # a failed seed is in no mean
+    assert answer.facts["arms"]["head"][0] == pytest.approx(0.7)
+    assert "prefix" not in answer.facts["arms"]
+    assert {note.text for note in answer.notes} == {
+        "prefix has no result: does not fit in memory",
+        "head,lr=0.001,seed=1 failed: the loss is no longer a number",
+    }
+
+
+def test_arms_that_all_collapsed_are_not_compared(lab: Laboratory, tmp_path: Path) -> None:
+    lab.score = lambda o: 0.5
+    _, answer = run_compare(tmp_path / "s", methods="full,head", seeds=2)
+    assert answer.summary[0].startswith("Every arm collapsed")
+
+
+def test_models_of_one_name_are_told_apart_by_their_paths(lab: Laboratory, tmp_path: Path) -> None:
+    options = CompareOptions(out=tmp_path / "s", jobs=0, models="a/bert,b/bert,gpt", methods="full", seeds=1)
+    _, answer = compare(CompareRun(task="t"), options)
+    assert [row[0] for row in answer.tables[0].rows] == ["a/bert full", "b/bert full", "gpt full"]
+
+
+def test_an_interval_over_seeds_is_never_narrower_than_that_of_one_run(
+    lab: Laboratory, tmp_path: Path
+) -> None:
+    lab.score = lambda o: 1.0
+    _, answer = run_compare(tmp_path / "s", methods="full", seeds=3)
+    value, low, high = answer.facts["arms"]["full"]
+    assert value == high == 1.0
+    assert 0.98 < low < 1.0
+
+
+def run_optimizers(out: Path, lr: float | None = None, **options: Any) -> tuple[StudyFolder, Answer]:
+    study = OptimizersOptions(out=out, jobs=0, **options)
+    return optimizers(OptimizersRun(model="m", task="t", lr=lr), study)
+
+
+def test_an_optimizer_is_searched_until_its_best_rate_lies_inside(lab: Laboratory, tmp_path: Path) -> None:
+    lab.score = lambda o: 0.9 - 0.1 * abs(np.log10((o.lr or 1) / {"adamw": 5e-5, "sgd": 0.15}[o.optimizer]))
+    _, answer = run_optimizers(tmp_path / "s", optimizers="adamw,sgd")
+    rates = {name: sorted(o.lr or 0 for o in lab.made if o.optimizer == name) for name in ("adamw", "sgd")}
+    assert rates["adamw"] == [1.5e-5, 5e-5, 1.5e-4]
+    assert rates["sgd"] == pytest.approx([0.003, 0.01, 0.03, 0.0949, 0.3])
+    assert answer.facts["rates"]["sgd"] == pytest.approx(0.0949)
+    assert answer.notes == ()
+
+
+def test_a_search_that_never_turns_ends_and_says_so(lab: Laboratory, tmp_path: Path) -> None:
+    lab.score = lambda o: 0.6 - 0.01 * np.log10(o.lr or 1)
+    _, answer = run_optimizers(tmp_path / "s", optimizers="adamw")
+    assert len(lab.made) == 6
+    assert any("adamw is best at the lowest rate that was tried" in note.text for note in answer.notes)
+
+
+def test_one_rate_for_all_is_no_comparison_of_optimizers(lab: Laboratory, tmp_path: Path) -> None:
+    lab.score = lambda o: 0.5 if o.optimizer == "sgd" else 0.8
+    _, answer = run_optimizers(tmp_path / "s", lr=1e-3, optimizers="adamw,sgd,rmsprop", same_settings=True)
+    assert {o.lr for o in lab.made} == {1e-3}
+    assert answer.facts["collapsed"] == ["sgd"]
+    assert "sgd collapsed at it" in answer.summary[-1]
+    assert "not the optimizers" in answer.summary[-1]
+    assert [row[-1] for row in answer.tables[0].rows] == ["", "collapsed", ""]
+
+
+def run_labels(out: Path, **options: Any) -> tuple[StudyFolder, Answer]:
+    given: dict[str, Any] = {
+        "sizes": "50,all",
+        "rates": "1e-4,1e-3",
+        "mlm_weights": "0.1,1",
+        "seeds": 3,
+        **options,
+    }
+    return labels(LabelsRun(model="m", task="t", batch_size=25), LabelsOptions(out=out, jobs=0, **given))
+
+
+def test_each_number_of_labels_and_arm_has_its_own_settings_and_enough_steps(
+    lab: Laboratory, tmp_path: Path
+) -> None:
+    def score(o: AdaptOptions) -> float:
+        few = o.train_rows == 50
+        base = 0.6 if few else 0.9
+        joint = 0.1 if o.objective == "joint" and few else 0.0
+        return base + joint + (0.02 if (o.lr == 1e-3) == few else 0) + (0.0025 if o.mlm_weight == 1 else 0)
+
+    lab.score = score
+    _, answer = run_labels(tmp_path / "s")
+    candidates = [o for o in lab.made if o.seed == 0]
+    assert len(candidates) == 2 * (2 + 4)
+    assert len(lab.made) == len(candidates) + 2 * 2 * 2
+    assert {o.epochs for o in lab.made if o.train_rows == 50} == {100}  # two steps an epoch
+    assert {o.epochs for o in lab.made if o.train_rows is None} == {5}  # forty steps an epoch
+    assert [row[:6] for row in answer.tables[0].rows] == [
+        ("50", "classify", 1e-3, "1 of 100", None, 3),
+        ("50", "joint", 1e-3, "1 of 100", 1.0, 3),
+        ("all", "classify", 1e-4, "1 of 5", None, 3),
+        ("all", "joint", 1e-4, "1 of 5", 1.0, 3),
+    ]
+    assert answer.summary[0] == "joint is truly better with 50 labels."
+    assert answer.summary[1] == "With all labels the arms cannot be told apart."
+    assert [point[0] for point in answer.figures[0].data["joint"]] == [50, 1000]
+
+
+@pytest.mark.parametrize(("call", "line"), [
+    (lambda p: run_compare(p, methods="full,lorra"), 'unknown method "lorra"; did you mean "lora"?'),
+    (lambda p: run_compare(p, methods=","), "--methods: names nothing"),
+    (lambda p: run_compare(p, seeds=0), "--seeds 0: must be at least 1"),
+    (lambda p: run_compare(p, rates="1e-3"), "--rates belongs to --search"),
+    (lambda p: run_optimizers(p, optimizers="adam"), 'did you mean "adamw"'),
+    (lambda p: run_optimizers(p, lr=1e-3), "--lr belongs to --same-settings"),
+    (lambda p: run_labels(p, sizes="50,5000"), "--sizes 5000: the training data has 1,000 rows"),
+    (lambda p: run_labels(p, sizes="few"), '--sizes: "few" is not a whole number'),
+    (lambda p: run_labels(p, arms="mlm"), 'unknown arm "mlm"'),
+])  # fmt: skip
+def test_a_mistake_gets_one_line_and_leaves_nothing(
+    lab: Laboratory, tmp_path: Path, call: Callable[[Path], Any], line: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        call(tmp_path / "s")
+    assert line in str(caught.value)
+    assert not (tmp_path / "s").exists()
