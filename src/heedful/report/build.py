@@ -31,10 +31,11 @@ def build(items: Sequence[RunFacts | StudyFacts], judge: Judge | None = None) ->
         return run_page(runs[0]) if runs else study_page(studies[0])
     if not studies:
         return runs_page(runs, judge)
-    page = Page(
-        f"{len(studies)} {'studies' if len(studies) > 1 else 'study'}"
-        + (f" and {len(runs)} runs" if runs else "")
-    )
+    counted = [
+        counts("study", "studies", len(studies)),
+        *([counts("run", "runs", len(runs))] if runs else []),
+    ]
+    page = Page(" and ".join(counted))
     for study in studies:
         page.summary += [f"{study.answer.title}: {line}" for line in study.answer.summary[:1]]
         page.section(study.answer.title)
@@ -43,6 +44,11 @@ def build(items: Sequence[RunFacts | StudyFacts], judge: Judge | None = None) ->
         page.section("Runs")
         add_runs(page, runs, judge, page.part)
     return page
+
+
+def counts(one: str, many: str, n: int) -> str:
+    """Write how many there are."""
+    return f"{n} {one if n == 1 else many}"
 
 
 def read_all(paths: Sequence[str | Path]) -> list[RunFacts | StudyFacts]:
@@ -154,7 +160,9 @@ def best_first(runs: Sequence[RunFacts]) -> list[RunFacts]:
 
 def study_page(study: StudyFacts) -> Page:
     """Make the page of one study."""
-    page = Page(study.answer.title, summary=study.answer.summary)
+    summary = study.answer.summary
+    said = next((note.kind for note in study.answer.notes if note.text in summary), "plain")
+    page = Page(study.answer.title, summary=summary, kind=said)
     add_study(page, study, page.section)
     return page
 
@@ -166,9 +174,11 @@ def add_study(page: Page, study: StudyFacts, head: Callable[[str], None], prefix
         over = sum(outcome.over for outcome in study.outcomes)
         page.note(f"The study has not finished: {over} of {len(study.outcomes)} runs are over.", "warning")
     if prefix:
-        page.text(*answer.summary)
+        noted = {note.text for note in answer.notes}
+        page.text(*(line for line in answer.summary if line not in noted))
     for note in answer.notes:
-        page.note(note.text, note.kind)
+        if note.text not in answer.summary or prefix:
+            page.note(note.text, note.kind)
     if answer.figures or answer.tables:
         head("Findings")
     for number, figure in enumerate(answer.figures):
@@ -186,8 +196,8 @@ def add_study(page: Page, study: StudyFacts, head: Callable[[str], None], prefix
     runs = study.runs()
     if runs:
         head("Its runs")
-        for kind in alike(runs):
-            with page.details(f"{len(kind)} finished runs", opened=False):
+        for kind in (kind for kind in alike(runs) if len(kind) > 1):
+            with page.details(f"{len(kind)} finished runs"):
                 page.table(*comparison_table(kind))
                 chart = figures.overlaid([run for run in kind if run.metrics] or kind, "dev")
                 if chart is not None:
@@ -201,10 +211,15 @@ def add_study(page: Page, study: StudyFacts, head: Callable[[str], None], prefix
         page.code(shlex.join(("heedful", *command)))
         if study.record.options:
             with page.details("What the study was told"):
-                page.facts(
-                    {name: value for name, value in study.record.options.items() if name != "run"}
-                    | study.record.options.get("run", {})
-                )
+                page.facts(told(study.record.options))
+
+
+def told(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a study's options and those that its runs share, in one level."""
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        found |= told(value) if isinstance(value, Mapping) else {name.replace("_", " "): value}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def checked_rows(

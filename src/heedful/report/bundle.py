@@ -18,7 +18,7 @@ from heedful.runs.studies import FAILED, PRUNED, RUNS, STUDY
 SMALL = (CONFIG, RESULTS, CHECKS, ENVIRONMENT, METRICS, TIMING, FAILED, PRUNED)
 """What of a run is packed, with its predictions; models and checkpoints are not."""
 DATE = (2000, 1, 1, 0, 0, 0)
-"""Of every entry, so that the same content is the same file."""
+"""Of every entry: a zip needs one, and when it was packed says nothing."""
 
 
 def write_bundle(

@@ -27,5 +27,6 @@ def column_form(values: Sequence[Any]) -> Callable[[Any], str]:
     large = max((abs(v) for v in finite), default=1.0)
     if small < 1e-3:
         return lambda v: f"{v:.4g}"
-    digits = 4 if large < 10 else 2 if large < 1000 else 1
+    most = 4 if large < 10 else 2 if large < 1000 else 1
+    digits = next((d for d in range(1, most) if all(v == round(v, d) for v in finite)), most)
     return lambda v: f"{v:,.{digits}f}"

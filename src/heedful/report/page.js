@@ -20,10 +20,23 @@
     return { ...specification, title };
   };
 
+  // A figure in a closed part has no width of its own: it gets the one it will have when the part is open.
+  const isHidden = (place) => place.closest(".part:not([open])") !== null;
+  const widthOf = (place) => {
+    let part = place.closest(".part");
+    if (!isHidden(place)) return place.clientWidth;
+    while (part.parentElement.closest(".part")) part = part.parentElement.closest(".part");
+    const style = getComputedStyle(part);
+    const inside = part.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    return Math.max(inside, parseFloat(place.style.minWidth) || 0);
+  };
+
   const draw = async (place) => {
-    const width = place.clientWidth || 600;
-    const given = data.specifications[Number(place.dataset.figure)];
-    const specification = width < 600 ? fitted(given, width) : given;
+    const width = widthOf(place);
+    let specification = data.specifications[Number(place.dataset.figure)];
+    if (width < 600) specification = fitted(specification, width);
+    if (isHidden(place) && specification.width === "container") specification = { ...specification, width };
+    place.dataset.at = String(window.innerWidth);
     try {
       await window.vegaEmbed(place, specification, {
         actions: { export: { svg: true, png: false }, source: false, compiled: false, editor: false },
@@ -40,14 +53,23 @@
     }
   };
 
+  // First what can be seen, then what is in closed parts; between two figures the page answers its reader.
   const drawAll = async () => {
-    for (const place of document.querySelectorAll("[data-figure]")) await draw(place);
+    const places = [...document.querySelectorAll("[data-figure]")];
+    for (const place of [...places.filter((p) => !isHidden(p)), ...places.filter(isHidden)]) {
+      if (place.dataset.at === undefined) await draw(place);
+      await new Promise((next) => setTimeout(next));
+    }
     document.documentElement.dataset.ready = "yes";
   };
 
-  // A figure inside a closed part has no width; it is drawn again, at its full width, when the part opens.
+  const opened = (part) => {
+    for (const place of part.querySelectorAll("[data-figure]")) {
+      if (!isHidden(place) && place.dataset.at !== String(window.innerWidth)) draw(place);
+    }
+  };
   for (const part of document.querySelectorAll(".part")) {
-    part.addEventListener("toggle", () => { if (part.open) window.dispatchEvent(new Event("resize")); });
+    part.addEventListener("toggle", () => { if (part.open) opened(part); });
   }
   window.addEventListener("beforeprint", () => {
     for (const part of document.querySelectorAll(".part")) part.open = true;

@@ -50,8 +50,9 @@ class Cell:
 class Page:
     """Blocks in the order they are added; `write` makes the file."""
 
-    def __init__(self, title: str, *, summary: str | Sequence[str] = ()) -> None:
+    def __init__(self, title: str, *, summary: str | Sequence[str] = (), kind: Kind = "plain") -> None:
         self.title = clean(title)
+        self.kind = kind
         self.summary = [clean(line) for line in ([summary] if isinstance(summary, str) else summary)]
         self.blocks: list[dict[str, Any]] = []
         self.sections: list[str] = []

@@ -89,14 +89,17 @@ def colour(names: Sequence[str], title: str = "", **legend: Any) -> dict[str, An
     }
 
 
-def dash(names: Sequence[str]) -> dict[str, Any]:
-    """Tell curves apart that share a colour because there are more of them than colours."""
+def dash(names: Sequence[str], legend: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Tell curves apart that share a colour because there are more of them than colours.
+
+    The legend is that of the colour, which then shows both.
+    """
     if len(names) <= COLOURS:
         return {}
     patterns = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
     dashes = [patterns[(i // COLOURS) % len(patterns)] for i in range(len(names))]
     field = {"field": "series", "type": "nominal", "sort": list(names)}
-    return {"strokeDash": {**field, "scale": {"domain": list(names), "range": dashes}, "legend": None}}
+    return {"strokeDash": {**field, "scale": {"domain": list(names), "range": dashes}, "legend": legend}}
 
 
 def toggle(names: Sequence[str]) -> list[dict[str, Any]]:

@@ -92,7 +92,7 @@ def lines(
         {
             "params": [*toggle(names), zoom("x", "y")],
             "mark": line,
-            "encoding": {**shared, "y": y, **dash(names), "opacity": faded(names)},
+            "encoding": {**shared, "y": y, **dash(names, shared["color"]["legend"]), "opacity": faded(names)},
         }
     )
     dots = {**shared, "y": y, "opacity": faded(names), "tooltip": tips}

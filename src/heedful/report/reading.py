@@ -47,8 +47,8 @@ class RunFacts:
     def method(self) -> str:
         """What a step may change; where it matters, also what it minimises."""
         method = str(self.results.method if self.results else self.options.get("method", ""))
-        objective = str(self.options.get("objective", "classify"))
-        return method if objective == "classify" else f"{method}, {objective}"
+        objective = (self.results.objective if self.results else None) or self.options.get("objective")
+        return method if objective in (None, "auto", "classify") else f"{method}, {objective}"
 
     @property
     def metric(self) -> str:

@@ -53,7 +53,9 @@ def add_run(page: Page, run: RunFacts, head: Callable[[str], None], prefix: str 
         draw(figures.confusion_map(run), "confusion", "A hover tells the counts.")
         columns = ("label", "precision", "recall", "F1", "examples", "predicted")
         page.table(columns, class_rows(run), f"Each label on {run.scored}")
-    if run.predictions:
+    if run.metric == "perplexity":
+        add_texts(page, run, head)
+    elif any(p.label is not None for p in run.predictions):
         add_answers(page, run, head, draw)
     if run.checks:
         head("Checks")
@@ -143,6 +145,27 @@ def add_answers(
         if hits:
             caption = f"{len(hits):,} answers are right" + ("; the surest" if len(hits) > RIGHT_SHOWN else "")
             page.table(*answer_table(hits[:RIGHT_SHOWN]), caption=caption)
+
+
+def add_texts(page: Page, run: RunFacts, head: Callable[[str], None]) -> None:
+    """Add what a language model made of single texts: those that were given, and the hardest of a split."""
+    given = run.results.sentences if run.results else None
+    hard = [(p.loss / p.tokens, p) for p in run.predictions if p.tokens and p.loss is not None]
+    if not given and not hard:
+        return
+    head("Texts")
+    if given:
+        rows = [[cut(s.text), s.tokens, s.loss, s.perplexity, s.unknown] for s in given]
+        columns = ("text", "tokens", "loss a token", "perplexity", "unknown tokens")
+        page.table(columns, rows, "The texts that were given")
+    if hard:
+        hardest = sorted(hard, key=lambda pair: -pair[0])[:RIGHT_SHOWN]
+        caption = f"The {len(hardest)} hardest of the {len(hard):,} texts of {run.scored}"
+        page.table(
+            ("text", "tokens", "loss a token"),
+            [[cut(p.text), p.tokens, loss] for loss, p in hardest],
+            caption,
+        )
 
 
 def sureness(prediction: Prediction) -> float:

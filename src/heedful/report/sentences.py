@@ -49,10 +49,12 @@ def score(found: SplitResult) -> str:
 
 
 def number(value: float | None, metric: str) -> str:
-    """Write a score: shares with three digits."""
+    """Write a score: shares with three digits, others with as many as can be compared."""
     if value is None:
         return "unknown"
-    return f"{value:.3f}" if metric in SHARES else show(value)
+    if metric in SHARES:
+        return f"{value:.3f}"
+    return f"{value:,.2f}" if abs(value) < 1000 else f"{value:,.0f}"
 
 
 def beside(found: SplitResult) -> str:

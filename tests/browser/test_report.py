@@ -1,0 +1,196 @@
+"""Reports of runs and studies in a real browser, with data that attacks the page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from devtools import Browser, wait_for
+
+from heedful.report.writing import report
+from made_runs import HOSTILE, write_answering_run, write_language_run, write_run, write_study
+
+pytestmark = pytest.mark.needs("chromium")
+
+MARKS = """[...document.querySelectorAll('.chart')].map(chart => {
+    const drawn = mark => mark.tagName === 'line' || mark.getAttribute('d');
+    const count = kind =>
+        [...chart.querySelectorAll(`.mark-${kind}.role-mark :is(path, line)`)].filter(drawn).length;
+    return {drawn: chart.dataset.drawn, rect: count('rect'), line: count('line'), symbol: count('symbol'),
+            rule: count('rule'), area: count('area')};
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with Browser(tmp_path_factory.mktemp("chromium")) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def as_usual(browser: Browser) -> None:
+    browser.size(1000, 800)
+    browser.media()
+
+
+def opened(browser: Browser, out: Path, *folders: Path) -> list[dict[str, Any]]:
+    """Open the report of some folders and count the marks of its figures; nothing may be logged or asked for."""
+    browser.open(report(folders, out).html)
+    open_all(browser)
+    assert browser.log == []
+    assert all(url.startswith(("file:", "data:")) for url in browser.requests)
+    marks = browser.run(MARKS)
+    wide = "[...document.querySelectorAll('.chart svg.marks')].map(s => s.getBoundingClientRect().width)"
+    assert all(100 < width < 1000 for width in browser.run(wide))
+    assert all(found["drawn"] == "yes" for found in marks)
+    return list(marks)
+
+
+def open_all(browser: Browser) -> None:
+    browser.run("for (const part of document.querySelectorAll('.part')) part.open = true")
+
+
+def column(browser: Browser, table: int, index: int) -> list[str]:
+    found = browser.run(
+        f"[...document.querySelectorAll('table:not(.facts)')[{table}].tBodies[0].rows]"
+        f".map(row => row.cells[{index}].textContent)"
+    )
+    assert isinstance(found, list)
+    return found
+
+
+def test_the_figures_of_a_run_draw_what_the_run_holds(browser: Browser, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", epochs=5, falls=True)
+    scores, accuracy, loss, confusion, sure = opened(browser, tmp_path / "r.html", run)
+    assert (scores["rect"], scores["rule"]) == (2 * 4, 2)  # three baselines and the model, on dev and test
+    assert (accuracy["line"], accuracy["area"]) == (2, 1)
+    assert accuracy["symbol"] == 2 * 5 + 2  # every point, and the best of each curve
+    assert accuracy["rule"] == 3 + 1  # baselines, and where dev begins to fall
+    assert (loss["line"], loss["symbol"]) == (3, 3 * 5 + 3)
+    assert confusion["rect"] == 4
+    assert (sure["line"], sure["symbol"], sure["area"]) == (2, 4, 1)
+
+
+def test_data_that_attack_the_page_stay_text_in_every_kind_of_report(
+    browser: Browser, tmp_path: Path
+) -> None:
+    folders = [
+        write_run(
+            tmp_path / "a", words=HOSTILE, texts=HOSTILE, task=HOSTILE[0], falls=True, method=HOSTILE[1]
+        ),
+        write_run(tmp_path / "b", words=HOSTILE, texts=HOSTILE, task=HOSTILE[0], seed=1),
+        write_language_run(tmp_path / "c", texts=HOSTILE),
+        write_answering_run(tmp_path / "d", answers=HOSTILE[:2]),
+        *(write_study(tmp_path / f"study{i}", HOSTILE[i]) for i in (0, 5)),
+    ]
+    for i, chosen in enumerate([folders[:1], folders[:2], folders[2:3], folders[3:4], folders]):
+        opened(browser, tmp_path / f"{i}.html", *chosen)
+        browser.run("for (const button of document.querySelectorAll('thead button')) button.click()")
+        assert browser.run("window.hacked") is None
+        assert browser.log == []
+        assert browser.run("document.querySelectorAll('script').length") == 3
+        assert browser.run("document.querySelectorAll('main img, main a:not([href^=\"#\"])').length") == 0
+    texts = browser.run("document.querySelector('main').innerText")
+    assert "</script><script>window.hacked = 1</script>" in texts
+    assert "\\x1b[31mred\\u202egnp.exe" in texts
+
+
+def test_runs_compared_are_sorted_toggled_and_told_by_a_hover(browser: Browser, tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, right=0.6 + 0.1 * i, seed=i) for i, name in enumerate("abc")]
+    opened(browser, tmp_path / "r.html", *runs)
+    assert column(browser, 0, 0) == ["a", "b", "c"]
+    dev = browser.run(
+        "[...document.querySelectorAll('thead')[0].rows[0].cells].findIndex(c => c.innerText.startsWith('dev'))"
+    )
+    by_score = sorted(column(browser, 0, dev), key=float)
+    browser.click("thead th button", dev)
+    assert column(browser, 0, dev) == by_score
+    browser.click("thead th button", dev)
+    assert column(browser, 0, dev) == by_score[::-1]
+    curves = "[...document.querySelectorAll('.chart')[1].querySelectorAll('.mark-line.role-mark path')]"
+    shown = f"{curves}.map(p => Number(p.getAttribute('opacity') ?? 1))"
+    assert browser.run(shown) == [1, 1, 1]
+    names = browser.run("[...document.querySelectorAll('.role-legend-label text')].map(t => t.textContent)")
+    browser.click(".role-legend-label text", names.index("b"))
+    wait_for(lambda: True if sorted(browser.run(shown)) == [0.06, 0.06, 1] else None, 5)
+    browser.click(".role-legend-label text", names.index("b"))
+    wait_for(lambda: True if browser.run(shown) == [1, 1, 1] else None, 5)
+    x, y = browser.run(
+        "(() => { const p = document.querySelectorAll('.chart')[1].querySelectorAll('.mark-symbol.role-mark path')[1];"
+        " p.scrollIntoView({block: 'center'}); const r = p.getBoundingClientRect();"
+        " return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+    )
+    browser.hover(x, y)
+    told = wait_for(
+        lambda: browser.run("document.querySelector('#vg-tooltip-element.visible')?.innerText"), 5
+    )
+    assert "accuracy" in told
+    assert browser.log == []
+
+
+def test_more_curves_than_colours_still_have_one_legend(browser: Browser, tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / f"run{i:02}", seed=i, epochs=2, n=20) for i in range(13)]
+    opened(browser, tmp_path / "r.html", *runs)
+    labels = browser.run(
+        "[...document.querySelectorAll('.chart')[1].querySelectorAll('.role-legend-label text')].map(t => t.textContent)"
+    )
+    assert labels == [f"run{i:02}" for i in range(13)]
+
+
+def test_a_drag_moves_the_axes_and_a_double_click_brings_them_back(browser: Browser, tmp_path: Path) -> None:
+    opened(browser, tmp_path / "r.html", write_run(tmp_path / "run"))
+    label = "[...document.querySelectorAll('.chart')[1].querySelectorAll('.role-axis-label text')].map(t => t.textContent).sort()"
+    x, y = browser.run(
+        "(() => { const p = document.querySelectorAll('.chart')[1].querySelector('svg');"
+        " p.scrollIntoView({block: 'center'}); const r = p.getBoundingClientRect();"
+        " return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+    )
+    before = browser.run(label)
+    mouse: dict[str, Any] = {"button": "left", "buttons": 1, "clickCount": 1}
+    browser.call("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, **mouse)
+    for step in (20, 60, 100):
+        browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y + step, **mouse)
+    browser.call("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y + 100, **mouse)
+    wait_for(lambda: True if browser.run(label) != before else None, 5)
+    for count in (1, 2):
+        for kind in ("mousePressed", "mouseReleased"):
+            browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
+    wait_for(lambda: True if browser.run(label) == before else None, 5)
+    assert browser.log == []
+
+
+def test_a_report_fits_a_phone_and_its_titles_are_whole(browser: Browser, tmp_path: Path) -> None:
+    page = report(
+        [write_run(tmp_path / "run", words=("one", "two", "three")), write_study(tmp_path / "s")],
+        tmp_path / "r.html",
+    )
+    browser.size(380, 800, phone=True)
+    browser.open(page.html)
+    open_all(browser)
+    assert browser.run("document.documentElement.scrollWidth") == 380
+    over = browser.run(
+        """[...document.querySelectorAll('.chart')].flatMap(chart => {
+            const edge = chart.getBoundingClientRect().right + 1;
+            return [...chart.querySelectorAll('.role-title text')]
+                .filter(t => t.getBoundingClientRect().right > edge).map(t => t.textContent);
+        })"""
+    )
+    assert over == []
+    assert browser.log == []
+
+
+def test_the_pdf_is_printed_with_every_part_open(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", texts=HOSTILE, words=HOSTILE[:2], epochs=2)
+    pdf = report([run], tmp_path / "r.html", pdf=tmp_path / "out" / "r.pdf").pdf
+    assert pdf is not None
+    content = pdf.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert (
+        content.count(b"/Type /Page\n") + content.count(b"/Type /Page ") + content.count(b"/Type /Page/") >= 2
+    )
+    assert len(content) > 50_000

@@ -1,0 +1,77 @@
+"""`heedful report`, as it is typed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from made_runs import HOSTILE, write_run, write_study
+
+Command = Callable[..., Any]
+
+
+def test_the_command_writes_the_page_and_prints_its_summary(heedful: Command, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", words=HOSTILE[4:6], texts=HOSTILE)
+    done = heedful("report", run, "--out", tmp_path / "report.html")
+    assert done.status == 0, done.err
+    assert done.out.startswith("On test the accuracy is 0.")
+    assert f"wrote {tmp_path / 'report.html'}" in done.out
+    assert "\x1b" not in done.out
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_two_runs_are_told_apart_by_a_paired_test(heedful: Command, tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, right=right, n=300) for name, right in (("good", 0.95), ("bad", 0.55))]
+    done = heedful("report", *runs, "--out", tmp_path / "r.html", "--json")
+    found = json.loads(done.out)
+    assert found["title"] == "2 runs on sentences"
+    assert any(
+        line.startswith("On test: good is best: its accuracy is higher than that of bad")
+        for line in found["summary"]
+    )
+    assert found["html"] == str(tmp_path / "r.html")
+    assert found["figures"] == []
+
+
+def test_mistakes_are_one_line(heedful: Command, tmp_path: Path) -> None:
+    for arguments, told in (
+        ((), "needs at least one folder"),
+        ((tmp_path / "none",), "there is no such folder"),
+        ((tmp_path,), "is neither a run nor a study"),
+        ((write_run(tmp_path / "run"), "--out", tmp_path / "x.pdf"), "ends in .html"),
+    ):
+        done = heedful("report", *arguments)
+        assert (done.status, done.out) == (2, "")
+        assert told in done.err
+        assert done.err.count("\n") == 1
+
+
+def test_a_damaged_run_names_the_file(heedful: Command, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run")
+    (run / "results.json").write_text('{"task": 3}')
+    done = heedful("report", run, "--out", tmp_path / "r.html")
+    assert done.status == 2
+    assert 'results.json: field "task" is a number' in done.err
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_the_command_never_imports_torch(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / "a"), write_run(tmp_path / "b", seed=1), write_study(tmp_path / "s")]
+    script = (
+        "import sys; from heedful.cli import main; status = main(sys.argv[1:]); "
+        "sys.exit(status or ('torch imported' if 'torch' in sys.modules else 0))"
+    )
+    words = [
+        "report",
+        *map(str, runs),
+        "--out",
+        str(tmp_path / "r.html"),
+        "--markdown",
+        str(tmp_path / "r.md"),
+    ]
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

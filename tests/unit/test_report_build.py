@@ -1,0 +1,279 @@
+"""What a report says of runs and studies, before it is drawn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.errors import UserError
+from heedful.report.build import build, read_all
+from heedful.report.page import Page
+from heedful.report.save import render
+from heedful.runs import Figure, Table
+from heedful.runs.studies import Configuration, StudyFolder, StudyRecord
+from made_runs import HOSTILE, write_answering_run, write_language_run, write_run, write_study
+
+
+def page_of(*folders: Path, **options: Any) -> Page:
+    return build(read_all(folders), **options)
+
+
+def blocks(page: Page, kind: str) -> list[dict[str, Any]]:
+    """All blocks of a kind, also those in parts that the reader opens."""
+    found, left = [], list(page.blocks)
+    while left:
+        block = left.pop(0)
+        left = [*block.get("blocks", []), *left]
+        if block["type"] == kind:
+            found.append(block)
+    return found
+
+
+def table(page: Page, column: str) -> list[dict[str, str]]:
+    """The rows of the first table with this column, by the names of the columns."""
+    for block in blocks(page, "table"):
+        names = [c["name"] for c in block["columns"]]
+        if column in names:
+            return [dict(zip(names, (cell["text"] for cell in row), strict=True)) for row in block["rows"]]
+    raise AssertionError(f"no table has a column {column!r}")
+
+
+def values(chart: dict[str, Any]) -> list[dict[str, Any]]:
+    """All rows of data in a chart."""
+    found = list(chart.get("data", {}).get("values", []))
+    for layer in chart.get("layer", []):
+        found += values(layer)
+    return found
+
+
+def test_a_run_says_its_score_first_with_interval_and_baselines(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "run"))
+    split = json.loads((tmp_path / "run" / "results.json").read_text())["splits"]["test"]
+    assert page.title == "minilm on sentences, full"
+    assert page.summary[0].startswith(f"On test the accuracy is {split['value']:.3f} (95 % interval ")
+    assert page.summary[0].endswith("chance 0.500, most frequent label 0.520, bag of words 0.610.")
+    assert "Dev selected the model of epoch 3" in page.summary[2]
+    assert "770 of 22,713,986 parameters were trained in 75 s" in page.summary[2]
+    assert page.sections == ["Scores", "Curves", "Labels", "Answers", "Checks", "How it was made"]
+    assert list(page.charts) == ["scores", "accuracy", "loss", "confusion", "confidence"]
+
+
+def test_each_labels_scores_follow_from_the_confusion_matrix(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "run", words=("a", "b", "c"), n=90))
+    cells = json.loads((tmp_path / "run" / "results.json").read_text())["splits"]["test"]["confusion"]
+    rows = table(page, "precision")
+    for i, row in enumerate(rows):
+        assert row["examples"] == str(sum(cells[i]))
+        assert row["recall"] == f"{cells[i][i] / sum(cells[i]):.4f}"
+        assert row["precision"] == f"{cells[i][i] / sum(line[i] for line in cells):.4f}"
+    shares = [row["value"] for row in values(page.charts["confusion"])]
+    assert shares == pytest.approx([c / sum(line) for line in cells for c in line])
+
+
+def test_wrong_answers_come_surest_first_with_their_confidence(tmp_path: Path) -> None:
+    write_run(tmp_path / "run")
+    rows = [
+        json.loads(line) for line in (tmp_path / "run" / "predictions_test.jsonl").read_text().splitlines()
+    ]
+    wrong = {r["text"]: r["probabilities"][r["predicted"]] for r in rows if r["label"] != r["predicted"]}
+    shown = table(page_of(tmp_path / "run"), "confidence")
+    sure = [float(row["confidence"]) for row in shown]
+    assert sure == sorted(wrong.values(), reverse=True)[: len(shown)]
+    assert all(wrong[row["text"]] == pytest.approx(float(row["confidence"])) for row in shown)
+    assert all(row["true"] != row["predicted"] for row in shown)
+
+
+def test_a_fall_of_dev_is_noted_and_drawn_where_it_begins(tmp_path: Path) -> None:
+    steady, fallen = page_of(write_run(tmp_path / "a")), page_of(write_run(tmp_path / "b", falls=True))
+    assert blocks(steady, "note") == []
+    assert [note["kind"] for note in blocks(fallen, "note")] == ["warning"]
+    marked = [row for row in values(fallen.charts["accuracy"]) if row.get("label") == "dev falls from here"]
+    assert marked
+    assert {row["x"] for row in marked} == {3.0}
+    assert not any("falls" in str(row.get("label")) for row in values(steady.charts["accuracy"]))
+
+
+def test_each_curves_best_is_marked_and_dev_has_its_interval(tmp_path: Path) -> None:
+    chart = page_of(write_run(tmp_path / "run", falls=True)).charts["accuracy"]
+    best = {row["series"]: row["x"] for row in values(chart) if row.get("best")}
+    assert best == {"train": 5.0, "dev": 3.0}
+    for row in values(chart):
+        if row.get("series") == "dev":
+            assert row["low"] < row["y"] < row["high"]
+
+
+def test_a_run_that_goes_on_is_reported_as_far_as_it_got(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "run", finished=False))
+    assert "has not finished: it has reached step 50 (epoch 5)" in page.summary[0]
+    assert list(page.charts) == ["accuracy", "loss"]
+
+
+def test_a_run_whose_test_was_not_scored_shows_dev_and_says_so(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "run", test=False))
+    assert page.summary[0].startswith("On dev the accuracy")
+    assert "Test was not scored." in page.summary[1]
+    assert "on dev are wrong" in next(b["caption"] for b in blocks(page, "table") if "wrong" in b["caption"])
+
+
+def test_a_language_model_is_shown_by_step_with_its_sentences(tmp_path: Path) -> None:
+    page = page_of(write_language_run(tmp_path / "run", texts=("an easy one", "a hard one")))
+    assert page.title == "char-gpt on ptb, causal"
+    assert page.summary[0] == "On dev the perplexity is 13.37 (95 % interval 12.90 to 13.90, 5,000 tokens)."
+    curve = values(page.charts["perplexity"])
+    assert max(row["x"] for row in curve if "series" in row) == 200
+    assert [row["text"] for row in table(page, "unknown tokens")] == ["an easy one", "a hard one"]
+    hardest = next(b for b in blocks(page, "table") if "hardest" in b["caption"])
+    assert [row[0]["text"] for row in hardest["rows"]] == ["a hard one", "an easy one"]
+    assert table(page, "bits per character")[0]["unknown rate"] == "0.01"
+
+
+def test_written_answers_are_shown_right_and_wrong_with_confidence(tmp_path: Path) -> None:
+    page = page_of(write_answering_run(tmp_path / "run"))
+    captions = [b["caption"] for b in blocks(page, "table")]
+    assert any(c.startswith("30 of 60 answers on dev are wrong") for c in captions)
+    assert any(c.startswith("30 answers are right") for c in captions)
+    assert table(page, "constant answer")[0]["exact match"] == "0.500"
+
+
+def test_several_runs_are_compared_and_judged_on_the_same_examples(tmp_path: Path) -> None:
+    heard: list[Any] = []
+
+    def judge(right: Any, metric: str) -> str:
+        heard.append((dict(right), metric))
+        return "a is best."
+
+    folders = [
+        write_run(tmp_path / f"{name}", method=name, seed=s, right=0.6 + 0.2 * s)
+        for s, name in enumerate("ab")
+    ]
+    page = page_of(*folders, judge=judge)
+    assert page.title == "2 runs on sentences"
+    assert page.summary[0].startswith("b has the best accuracy on dev")
+    assert "On test: a is best." in page.summary
+    ((right, metric),) = heard
+    assert metric == "accuracy"
+    assert (
+        sum(right["b"]) / 80
+        == json.loads((tmp_path / "b/results.json").read_text())["splits"]["test"]["value"]
+    )
+    rows = table(page, "method")
+    assert [row["run"] for row in rows] == ["a", "b"]
+    assert [row["method"] for row in rows] == ["a", "b"]
+    assert {row["series"] for row in values(page.charts["dev"]) if "series" in row} == {"a", "b"}
+    assert blocks(page, "details")[0]["title"].startswith("a: ")
+
+
+def test_runs_on_other_examples_are_not_judged(tmp_path: Path) -> None:
+    folders = [write_run(tmp_path / "a", n=80), write_run(tmp_path / "b", n=60)]
+
+    def judge(right: Any, metric: str) -> str:
+        raise AssertionError("these cannot be compared")
+
+    assert page_of(*folders, judge=judge).title == "2 runs on sentences"
+
+
+def test_runs_of_different_tasks_are_not_drawn_on_one_axis(tmp_path: Path) -> None:
+    page = page_of(
+        write_run(tmp_path / "a"), write_run(tmp_path / "b", seed=1), write_language_run(tmp_path / "c")
+    )
+    assert page.sections == ["Comparison: sentences", "Each run"]
+    assert {row["series"] for row in values(page.charts["sentences-dev"]) if "series" in row} == {"a", "b"}
+    assert any(line.startswith("c: On dev the perplexity") for line in page.summary)
+
+
+def test_runs_with_the_same_folder_name_are_told_apart(tmp_path: Path) -> None:
+    page = page_of(
+        write_run(tmp_path / "x" / "run"), write_run(tmp_path / "y" / "run"), tmp_path / "x" / "run"
+    )
+    assert [row["run"] for row in table(page, "test accuracy")] == ["x/run", "y/run"]
+
+
+def test_a_study_shows_its_answer_and_every_figure_draws(tmp_path: Path) -> None:
+    page = page_of(write_study(tmp_path / "study"))
+    assert page.summary == ["The best is word.", "It stands out."]
+    assert list(page.charts) == ["curves", "bars", "cost", "heat", "heats", "lengths"]
+    for chart in page.charts.values():
+        assert render(chart, ".svg").startswith(b"<svg")
+    assert any(row.get("note") == "word" and row.get("value") is None for row in values(page.charts["heat"]))
+    assert any(row.get("reason") == "word" and row["failed"] for row in values(page.charts["bars"]))
+    assert blocks(page, "code")[0]["text"] == "heedful study search minilm word --out elsewhere"
+
+
+def test_a_study_names_the_runs_that_failed_and_shows_the_selected_one(tmp_path: Path) -> None:
+    record = StudyRecord(
+        "search", "which rate is best?", 0, {"lr": "1e-4,1e-3", "run": {"task": "sentences"}}
+    )
+    folder = StudyFolder(tmp_path / "study")
+    (folder.path / "runs").mkdir(parents=True)
+    folder.write(record)
+    folder.add([Configuration(name, {"lr": lr}) for name, lr in (("a", 1e-4), ("b", 1e-3), ("c", 1e-2))])
+    write_run(folder.run("a"), right=0.6)
+    write_run(folder.run("b"), right=0.9)
+    folder.fail("c", "does not fit in memory")
+    page = page_of(folder.path)
+    assert page.summary == ["This study has no answer yet: 3 of 3 runs are over."]
+    assert table(page, "reason") == [{"run": "c", "state": "failed", "reason": "does not fit in memory"}]
+    titles = [b["title"] for b in blocks(page, "details")]
+    assert any(title.startswith("In full: b, ") for title in titles)
+
+
+@pytest.mark.parametrize(
+    ("figure", "told"),
+    [
+        (
+            Figure("f", "lines", {"a": [[1, 2]]}, {"x_titel": "x"}),
+            'unknown option "x_titel"; did you mean "x_title"',
+        ),
+        (
+            Figure("f", "lines", [1, 2], {"x_title": "x", "y_title": "y"}),
+            "do not fit a figure of the kind lines",
+        ),
+        (Figure("f", "bars", [{"value": 1}], {"y_title": "y"}), "do not fit a figure of the kind bars"),
+        (Figure("f", "heat_map", [[1]], {"x_labels": ["a", "b"], "y_labels": ["c"]}), "1 x 2 labels"),
+        (Figure("f", "lines", {"a": [[1, "x"]]}, {"x_title": "x", "y_title": "y"}), "do not fit a figure"),
+    ],
+)
+def test_a_stored_figure_that_cannot_be_drawn_is_named(tmp_path: Path, figure: Figure, told: str) -> None:
+    write_study(tmp_path / "study", figures=(figure,))
+    with pytest.raises(UserError, match=told):
+        page_of(tmp_path / "study")
+
+
+def test_a_stored_table_must_fit_its_columns(tmp_path: Path) -> None:
+    write_study(tmp_path / "study", tables=(Table(("a", "b"), ((1,),)),))
+    with pytest.raises(UserError, match=r"answer\.json: a table with 2 columns"):
+        page_of(tmp_path / "study")
+
+
+def test_what_is_neither_a_run_nor_a_study_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is neither a run nor a study"):
+        read_all([tmp_path])
+    with pytest.raises(UserError, match="there is no such folder"):
+        read_all([tmp_path / "nowhere"])
+
+
+def test_studies_and_runs_stand_on_one_page_under_names_of_their_own(tmp_path: Path) -> None:
+    page = page_of(write_study(tmp_path / "one"), write_study(tmp_path / "two"), write_run(tmp_path / "run"))
+    assert page.title == "2 studies and 1 run"
+    assert {"one-curves", "two-curves"} < set(page.charts)
+    assert len(page.charts) == 12 + 5
+
+
+def test_text_from_data_never_changes_what_elements_a_page_has(tmp_path: Path) -> None:
+    from test_report_page import Reader
+
+    def tags(folder: Path, words: list[str]) -> list[str]:
+        write_run(folder / "run", words=words, texts=words, task=words[0], falls=True)
+        write_language_run(folder / "language", texts=words)
+        write_answering_run(folder / "answers", answers=words[:2])
+        write_study(folder / "study", words[0])
+        found = []
+        for name in ("run", "language", "answers", "study"):
+            found += Reader(page_of(folder / name).html()).tags
+        return found
+
+    harmless = [f"word{i}" for i in range(len(HOSTILE))]
+    assert tags(tmp_path / "hostile", HOSTILE) == tags(tmp_path / "harmless", harmless)
