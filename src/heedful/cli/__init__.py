@@ -43,8 +43,11 @@ COMMANDS = {
     "run": ("heedful.cli.run:run", "Run a recipe, or make a run again from its config.toml."),
     "batch-size": ("heedful.cli.batch_size:batch_size", "The largest batch that fits, and the fastest."),
     "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and look into tokenizers."),
-    "study": ("heedful.cli.study:app", "Many runs, one answer: overfit, search, optimizers, ..."),
-    "report": ("heedful.cli.report:report", "Report runs and studies: one HTML file, figures, PDF, a bundle."),
+    "study": ("heedful.cli.study:app", "Many runs, one answer: overfit, search, compare, labels, ..."),
+    "report": (
+        "heedful.cli.report:report",
+        "Report runs and studies: one HTML file, figures, PDF, a bundle.",
+    ),
     "data": ("heedful.cli.data:app", "Look at a task's data, or make a world of data."),
     "lab": ("heedful.cli.lab:app", "Attention taken apart: claims, constructions, numbers, figures."),
     "jobs": ("heedful.cli.jobs:app", "Batch jobs: what is queued, running, done, failed and why."),
