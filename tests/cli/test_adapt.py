@@ -54,6 +54,28 @@ def test_json_is_the_whole_of_stdout(
     assert found["trainable_parameters"] == 2 * 32 + 2
 
 
+def test_a_finished_run_is_shown_again_as_it_was(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, tmp_path: Path
+) -> None:
+    command = (
+        "adapt",
+        tiny_bert,
+        tiny_task,
+        "--method",
+        "head",
+        "--epochs",
+        1,
+        *FAST,
+        "--out",
+        tmp_path / "run",
+    )
+    first = heedful(*command)
+    assert "trained 66 of " in first.out
+    assert "parameters (2 d + 2 = 66) in " in first.out
+    again = heedful(*command, "--resume")
+    assert (again.status, again.out) == (0, first.out)
+
+
 def test_without_out_runs_have_names_of_their_own(
     heedful: Callable[..., Any],
     tiny_bert: Path,

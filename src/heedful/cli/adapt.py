@@ -83,8 +83,8 @@ def show(adapted: Finished) -> None:
     show_splits(f"{results.model} on {results.task}, {results.method}", results.splits)
     out = console()
     out.print(
-        f"trained {results.trainable_parameters:,} of {results.total_parameters:,} parameters "
-        f"({adapted.formula}) in {results.seconds:.0f} s, "
+        f"trained {results.trainable_parameters:,} of {results.total_parameters:,} parameters"
+        f"{f' ({results.formula})' if results.formula else ''} in {results.seconds:.0f} s, "
         f"{results.examples_per_second or 0:.0f} examples a second",
         markup=False,
     )

@@ -76,6 +76,8 @@ class Results:
     epochs: float | None = None
     """How far the run went."""
     sentences: tuple[SentenceResult, ...] | None = None
+    formula: str | None = None
+    """The number of parameters that the method trains, as a function of the model's width d."""
 
 
 @dataclass(frozen=True)

@@ -298,6 +298,7 @@ class Job:
             splits=self.scoring.results(found),
             objective=o.objective,
             labels=tuple(self.task.label_names),
+            formula=self.formula,
             **measures(run, self.model, parameters, progress, self.feature_seconds),
         )
         self.save_best(run)
@@ -306,7 +307,7 @@ class Job:
         checks = examine(self, loop, found, results, run)
         run.write_checks(checks)
         run.write_results(results)
-        return Finished(run.path, results, checks, self.formula)
+        return Finished(run.path, results, checks)
 
     def save_best(self, run: Run) -> None:
         """Write best/: the whole model for `full`, adapter and head with the base's name for the others."""

@@ -210,6 +210,7 @@ class Job:
             steps=progress.step,
             epochs=loop.epoch(),
             sentences=score_sentences(self.model, self.tokenizer, self.sentences, self.block) or None,
+            formula=self.method.formula(self.model),
             **measures(run, self.model, loop.parameters, progress),
         )
         save_whole(run, self.model, self.tokenizer)
@@ -218,4 +219,4 @@ class Job:
         checks = examine(self, loop, results, run)
         run.write_checks(checks)
         run.write_results(results)
-        return Finished(run.path, results, checks, self.method.formula(self.model))
+        return Finished(run.path, results, checks)

@@ -38,8 +38,6 @@ class Finished:
     folder: Path
     results: Results
     checks: Checks
-    formula: str = ""
-    """The number of trained parameters as a function of the model's width."""
 
 
 @dataclass(frozen=True)
