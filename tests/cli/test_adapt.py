@@ -54,9 +54,20 @@ def test_json_is_the_whole_of_stdout(
     assert found["trainable_parameters"] == 2 * 32 + 2
 
 
-def test_a_finished_run_is_shown_again_as_it_was(
-    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, tmp_path: Path
+def test_a_run_fits_its_bag_of_words_once_and_a_finished_run_is_shown_again_as_it_was(
+    heedful: Callable[..., Any],
+    tiny_bert: Path,
+    tiny_task: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    from heedful.evaluation.baselines import BagOfWords
+
+    fitted: list[int] = []
+    fit = BagOfWords.fit
+    monkeypatch.setattr(
+        BagOfWords, "fit", lambda self, *given: fitted.append(len(given[2])) or fit(self, *given)
+    )
     command = (
         "adapt",
         tiny_bert,
@@ -69,10 +80,11 @@ def test_a_finished_run_is_shown_again_as_it_was(
         "--out",
         tmp_path / "run",
     )
-    first = heedful(*command)
+    first = heedful(*command, "--train-rows", 100)
+    assert fitted == [100]  # from the rows that the model has learned from
     assert "trained 66 of " in first.out
     assert "parameters (2 d + 2 = 66) in " in first.out
-    again = heedful(*command, "--resume")
+    again = heedful(*command, "--train-rows", 100, "--resume")
     assert (again.status, again.out) == (0, first.out)
 
 

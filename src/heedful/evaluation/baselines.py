@@ -128,11 +128,11 @@ def most_frequent(labels: Ints) -> int:
 
 
 def baselines(
-    task: Task, splits: Sequence[str] | None = None, rows: npt.NDArray[np.int64] | None = None
+    task: Task, splits: Sequence[str] | None = None, bag: BagOfWords | None = None
 ) -> dict[str, dict[str, float]]:
     """Score the baselines on labelled splits (default: all but train), learned from 50,000 rows of train.
 
-    With `rows` the bag of words learns from those rows of train alone, as a model that it is compared with.
+    `bag` is a bag of words that has learned already, such as from the rows that a model has learned from.
 
     Classification: `chance`, `majority` and `bag_of_words`, as accuracy. Text to text: `majority`, the exact
     match of always giving train's most frequent answer.
@@ -148,7 +148,7 @@ def baselines(
             if split.answers is not None
         }
     assert train.labels is not None
-    model = bag_of_words(task, rows)
+    model = bag or bag_of_words(task)
     common = most_frequent(train.labels)
     return {
         split.name: {

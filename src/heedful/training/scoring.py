@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor
 from heedful.data import Task, tokenize
 from heedful.evaluation import checks
 from heedful.evaluation import metrics as scores
-from heedful.evaluation.baselines import bag_of_words, baselines, constant_answer
+from heedful.evaluation.baselines import BagOfWords, bag_of_words, baselines, constant_answer
 from heedful.evaluation.intervals import wilson
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import Answer, Answered
@@ -53,9 +54,14 @@ class LabelScores:
     def __init__(self, task: Task, plain: Classify) -> None:
         self.task, self.plain = task, plain
 
+    @cached_property
+    def bag(self) -> BagOfWords:
+        """A bag of words that has learned from the rows that the model learns from."""
+        return bag_of_words(self.task, self.plain.rows)
+
     def results(self, found: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Accuracy, with what each label came to."""
-        simple = baselines(self.task, list(found), self.plain.rows)
+        simple = baselines(self.task, list(found), self.bag)
         names = self.task.label_names
         results = {}
         for split, e in found.items():
@@ -111,9 +117,8 @@ class LabelScores:
         names = self.task.label_names
         predicted = results.splits["dev"].predicted_counts or {}
         counts = dict(zip(names, np.bincount(dev.labels, minlength=len(names)).tolist(), strict=True))
-        bag = bag_of_words(self.task, self.plain.rows)
         split = self.task.splits["dev"]
-        right_of_bag = bag.predict(split.texts, split.pairs) == dev.labels
+        right_of_bag = self.bag.predict(split.texts, split.pairs) == dev.labels
         simple = results.splits["dev"].baselines or {}
         # The bag of words has a check of its own, on the same examples, which tells smaller differences.
         best = max((value for name, value in simple.items() if name != "bag_of_words"), default=0.0)
