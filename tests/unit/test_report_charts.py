@@ -288,3 +288,27 @@ def test_nothing_at_all_still_draws() -> None:
         charts.bars([], title="t", y_title="y"),
     ):
         assert render(chart, ".svg").startswith(b"<svg")
+
+
+def test_whole_numbers_get_no_ticks_between_them_and_levels_that_touch_share_a_label() -> None:
+    chart = charts.lines(
+        {"a": [(1, 0.5), (2, 0.7), (3, 0.9)]}, title="t", x_title="epoch", y_title="y",
+        levels={"low": 0.5, "near": 0.51, "far": 0.8}, guide=[(1, 0.5), (3, 0.9)],
+    )  # fmt: skip
+    first, *_ = [layer for layer in chart["layer"] if layer["mark"]["type"] == "circle"]
+    assert first["encoding"]["x"]["axis"]["values"] == [1, 2, 3]
+    labels = {row["label"] for layer in chart["layer"] for row in layer.get("data", {}).get("values", []) if "label" in row}  # fmt: skip
+    assert labels == {"low, near", "far"}
+    svg = render(chart, ".svg").decode()
+    assert "low, near" in svg
+    assert svg.count("stroke-dasharray") >= 4  # three levels and the guide
+
+
+def test_a_hundred_curves_draw_without_a_legend() -> None:
+    chart = charts.lines(
+        {f"run {i}": [(1, i), (2, i + 1)] for i in range(100)}, title="t", x_title="x", y_title="y"
+    )
+    svg = render(chart, ".svg").decode()
+    shown = "".join(part.split("<")[0] for part in svg.split(">"))  # what is written, without attributes
+    assert "run 99" not in shown
+    assert "x" in shown

@@ -10,7 +10,7 @@ from typing import Any
 
 from heedful.errors import UserError, unknown
 from heedful.report import charts, figures
-from heedful.report.page import Page
+from heedful.report.page import Kind, Page
 from heedful.report.parts import Chart
 from heedful.report.reading import SHARES, RunFacts, StudyFacts, named_apart, read_any
 from heedful.report.sections import add_run, comparison_table
@@ -161,7 +161,10 @@ def best_first(runs: Sequence[RunFacts]) -> list[RunFacts]:
 def study_page(study: StudyFacts) -> Page:
     """Make the page of one study."""
     summary = study.answer.summary
-    said = next((note.kind for note in study.answer.notes if note.text in summary), "plain")
+    said: Kind = "plain"
+    for note in study.answer.notes:
+        if note.text in summary:
+            said = note.kind
     page = Page(study.answer.title, summary=summary, kind=said)
     add_study(page, study, page.section)
     return page

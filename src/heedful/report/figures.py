@@ -131,14 +131,12 @@ def score_bars(run: RunFacts) -> Chart | None:
         low, high = found.ci95 or (None, None)
         row = {"label": "this model", "group": split, "value": found.value, "low": low, "high": high}
         rows.append(row if found.value is not None else {**row, "note": "not a number"})
-    if len(rows) < 2:
+    if len(rows) == len(splits):
         return None
     name = metric_name(run.metric)
     return bars(
         rows,
-        title=f"{name.capitalize()} beside simple baselines"
-        if len(rows) > len(splits)
-        else name.capitalize(),
+        title=f"{name.capitalize()} beside simple baselines",
         subtitle="with 95 % intervals" if any(found.ci95 for found in splits.values()) else "",
         y_title=name,
         y_domain=(0, 1) if run.metric in SHARES else None,

@@ -16,6 +16,8 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH, HEIGHT = 480, 280
 COLOURS = 8
 LEGEND_ROW = 64
+LEGEND_MOST = 40
+"""Of more series than this nobody reads a legend; a hover still names each."""
 
 
 def number(value: Any) -> float | None:
@@ -85,8 +87,13 @@ def colour(names: Sequence[str], title: str = "", **legend: Any) -> dict[str, An
         "type": "nominal",
         "sort": list(names),
         "scale": {"domain": list(names)},
-        "legend": shown if len(names) > 1 or title else None,
+        "legend": shown if named(names) or title else None,
     }
+
+
+def named(names: Sequence[str]) -> bool:
+    """Tell whether a legend names the series: one needs none, and too many cannot have one."""
+    return 1 < len(names) <= LEGEND_MOST
 
 
 def dash(names: Sequence[str], legend: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -104,7 +111,7 @@ def dash(names: Sequence[str], legend: Mapping[str, Any] | None) -> dict[str, An
 
 def toggle(names: Sequence[str]) -> list[dict[str, Any]]:
     """Let the reader pick series by clicking their names in the legend."""
-    if len(names) < 2:
+    if not named(names):
         return []
     return [
         {
@@ -117,7 +124,7 @@ def toggle(names: Sequence[str]) -> list[dict[str, Any]]:
 
 def faded(names: Sequence[str], value: float = 1.0, unselected: float = 0.06) -> dict[str, Any]:
     """Fade what the reader has not picked."""
-    if len(names) < 2:
+    if not named(names):
         return {"value": value}
     return {"condition": {"param": "shown", "value": value}, "value": unselected}
 
@@ -158,11 +165,11 @@ def level_rules(
         (at, words(label)) for label, value in (levels or {}).items() if (at := number(value)) is not None
     )
     span = [*others, *(at for at, _ in known)]
-    near = 0.055 * (max(span) - min(span)) if span else 0.0
+    near = 0.07 * (max(span) - min(span)) if span else 0.0
     merged: list[dict[str, Any]] = []
     for at, label in known:
         if merged and at - merged[-1]["value"] <= near:
-            merged[-1]["label"] += f", {label}"
+            merged[-1] = {"value": at, "label": f"{merged[-1]['label']}, {label}"}
         else:
             merged.append({"value": at, "label": label})
     if not merged:

@@ -119,8 +119,8 @@ def x_axis(title: str, values: Sequence[float | None], log: bool) -> dict[str, A
     if log or not known or any(v != int(v) for v in known):
         return axis(title, tickCount=TICKS)
     first, last = int(min(known)), int(max(known))
-    few = {"values": list(range(first, last + 1))} if last - first < TICKS else {}
-    return axis(title, known) | few
+    each = list(range(first, last + 1)) if last - first < TICKS else None
+    return axis(title, known) | ({"tickCount": TICKS} if each is None else {"values": each})
 
 
 def thinned(curve: list[dict[str, Any]]) -> list[dict[str, Any]]:

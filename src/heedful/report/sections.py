@@ -104,9 +104,9 @@ def value_cell(found: SplitResult | None) -> Cell | None:
 
 def interval_cell(found: SplitResult | None) -> Cell | None:
     """Write an interval; it sorts by its lower end."""
-    if found is None or found.ci95 is None or found.ci95[0] is None or found.ci95[1] is None:
+    low, high = (found.ci95 if found else None) or (None, None)
+    if found is None or low is None or high is None:
         return None
-    low, high = found.ci95
     return Cell(f"{number(low, found.metric)} to {number(high, found.metric)}", low)
 
 
