@@ -144,6 +144,8 @@ def average(
             "q.k_i < q.k_a for the rest: a linear program; none exists exactly if a convex combination of",
             "the rest lies in the affine hull of the chosen",
             "q = 0 averages everything exactly; the mean of the keys does not",
+            f"S times the mean of the chosen scores them {gap:.4g} S apart: "
+            + (f"one wins from about S = {1 / gap:.4g} on" if gap > 1e-12 else "it is an exact query"),
         ),
         numbers=tuple(numbers),
         results=AverageResults(
