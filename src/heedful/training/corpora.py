@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from heedful import __version__, text
 from heedful.data import Tokens, tokenize
 from heedful.data.cache import digest, entry
 from heedful.data.corpus import Corpus, open_corpus, own_splits
-from heedful.errors import UserError
+from heedful.errors import UserError, unknown
 from heedful.evaluation.checks.words import percent
 from heedful.progress import track
 from heedful.text import Tokenizer
@@ -61,7 +62,7 @@ def open_texts(options: PretrainOptions) -> Texts:
             )
         splits = {"train": train, "dev": dev} | {k: v for k, v in splits.items() if k != "train"}
         how |= {"dev": f"{percent(o.dev_share)} of {o.corpus}, by content hash"}
-    return Texts(Path(o.corpus).name if Path(o.corpus).exists() else o.corpus, splits, how)
+    return Texts(Path(o.corpus).stem if Path(o.corpus).exists() else o.corpus, splits, how)
 
 
 def find_tokenizer(options: PretrainOptions, train: Corpus, family: str | None) -> Tokenizer:
@@ -82,6 +83,8 @@ def find_tokenizer(options: PretrainOptions, train: Corpus, family: str | None) 
                 f"--tokenizer {kind}: {o.model} goes on with the vocabulary it has; leave the option out"
             )
         return trained(train, kind, o.vocab_size, o.min_count)
+    if family is not None and not Path(kind).exists() and difflib.get_close_matches(kind, text.KINDS):
+        raise unknown("tokenizer", kind, text.KINDS)
     if o.vocab_size is not None or o.min_count is not None:
         raise UserError(f"--vocab-size and --min-count belong to a tokenizer that is trained, not to {kind}")
     return text.load(kind)

@@ -8,6 +8,7 @@ from typing import Any, get_args, get_type_hints
 from heedful import checkpoints
 from heedful.errors import UserError, unknown
 from heedful.models import PRESETS, LanguageModel, TransformerConfig
+from heedful.models.heads import with_article
 from heedful.text import Tokenizer
 from heedful.training.options import PretrainOptions
 
@@ -88,8 +89,8 @@ def make_model(options: PretrainOptions, tokenizer: Tokenizer) -> LanguageModel:
     else:
         kind = checkpoints.kind_of(o.model)
     if kind not in HEADS[o.objective]:
-        able = " or ".join(k.replace("_", "-") for k in HEADS[o.objective])
-        raise UserError(f"--objective {o.objective} trains a {able}; {o.model} is of kind {kind}")
+        able = " or ".join(map(with_article, HEADS[o.objective]))
+        raise UserError(f"--objective {o.objective} trains {able}; {o.model} is {with_article(kind)}")
     model = checkpoints.load(o.model, head=HEADS[o.objective][kind], attention=o.attention, **changes)
     assert isinstance(model, LanguageModel)
     return model
