@@ -119,7 +119,7 @@ class Job:
         text: Objective = self.text
         if o.questions is None:
             return text
-        task = load_task(o.questions)
+        task = load_task(o.questions, data_dir=o.data_dir)
         if task.kind != "text2text":
             raise UserError(f"--questions {o.questions}: has labels; a task with free answers is wanted")
         form = Form(self.tokenizer, self.block, self.model.kind == "text2text")
