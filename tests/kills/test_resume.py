@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -171,22 +170,8 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_line(command: Command, tmp_p
     assert traces(hurt.out) == traces(command.out)
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk: this test fills one")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", disk], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("this machine does not allow mounting a small disk: this test fills one")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
-
-
 @pytest.mark.needs("tmpfs")
+@pytest.mark.parametrize("small_disk", ["4m"], indirect=True)
 @pytest.mark.parametrize("left", [40_000, 90_000])
 def test_a_full_disk_costs_no_checkpoint(command: Command, small_disk: Path, left: int) -> None:
     full = Command(command.model, command.task, small_disk / "run")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,22 +14,8 @@ import pytest
 from heedful.runs import JsonLines, WriteError, damage, new_folder, read_json, read_jsonl, seal, write_json
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount a small disk: this test fills one")
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("this machine does not allow mounting a small disk: this test fills one")
-    yield disk
-    subprocess.run(["umount", disk], check=True)
-
-
 @pytest.mark.needs("tmpfs")
+@pytest.mark.parametrize("small_disk", ["256k"], indirect=True)
 def test_a_full_disk_costs_nothing_that_was_written(small_disk: Path) -> None:
     best = small_disk / "best"
     write_json(small_disk / "results.json", {"value": 1})

@@ -41,10 +41,13 @@ def objective(places: tuple[Path, Path], **more: Any) -> Classify:
     return Classify(load_task(str(places[1])), tokenizer, max_len=32, with_types=True, **more)
 
 
+NO_DROPOUT = {"head_dropout": 0.0}
+
+
 def make_loop(places: tuple[Path, Path], out: Path, method: str = "full", double: bool = True,
-              part: Classify | None = None, **more: Any) -> Loop:  # fmt: skip
+              part: Classify | None = None, changes: Mapping[str, float] = NO_DROPOUT, **more: Any) -> Loop:  # fmt: skip
     torch.manual_seed(0)
-    model = checkpoints.load(places[0], head="classify", n_classes=2, head_dropout=0.0)
+    model = checkpoints.load(places[0], head="classify", n_classes=2, **{**NO_DROPOUT, **changes})
     way = methods.make(method, **({"length": 3} if method in ("prompt", "prefix") else {}))
     way.attach(model)
     if double:
@@ -55,15 +58,15 @@ def make_loop(places: tuple[Path, Path], out: Path, method: str = "full", double
     return Loop(model, way.trainable(model), made, options, 1e-2, Run.create(out))
 
 
-def gradients(loop: Loop) -> dict[str, Tensor]:
-    """The gradients of the first step, before they are used."""
+def gradients(loop: Loop, step: int = 0) -> dict[str, Tensor]:
+    """The gradients of a step, before they are used."""
     found: dict[str, Tensor] = {}
 
     def keep() -> None:
         found.update({n: p.grad.clone() for n, p in loop.parameters.items() if p.grad is not None})
 
     loop.optimiser.step = keep  # type: ignore[method-assign, assignment]
-    loop.step(0)
+    loop.step(step)
     return found
 
 
@@ -96,6 +99,27 @@ def test_the_loss_is_torch_s_own_mean(places: tuple[Path, Path], tmp_path: Path,
             assert torch.allclose(parameter.grad, found[name], rtol=0, atol=1e-10), name
     p = loop.progress
     assert p.running_loss["classify"] / p.running_weight["classify"] == pytest.approx(own.item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["embed", "attention", "attention_output", "ff", "head"])
+def test_dropout_is_drawn_anew_at_each_step_and_again_the_same_when_a_step_is_repeated(
+    places: tuple[Path, Path], tmp_path: Path, kind: str
+) -> None:
+    def trace(seed: int) -> dict[int, list[Tensor]]:
+        loop = make_loop(places, tmp_path / str(seed), changes={f"{kind}_dropout": 0.5}, clip=0.0, seed=seed)
+        _, always = loop.examples_of(0)
+        loop.examples_of = lambda step: (0, always)  # type: ignore[method-assign]
+        kept: dict[int, list[Tensor]] = {}
+        for step in (0, 1, 2, 1, 0):
+            torch.rand(step + 3)  # whoever else draws numbers in between changes nothing
+            kept.setdefault(step, []).append(gradients(loop, step)["head.out.weight"])
+            loop.optimiser.zero_grad()
+        return kept
+
+    found, other = trace(0), trace(1)
+    for step in (0, 1):
+        assert torch.equal(*found[step])
+    assert len({gradient.numpy().tobytes() for gradient, *_ in (*found.values(), *other.values())}) == 6
 
 
 def test_clipping_is_torch_s_own() -> None:
