@@ -10,6 +10,7 @@ import inspect
 import time
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from cyclopts import App, Parameter
@@ -176,7 +177,7 @@ def report(finding: Finding[Any], figure: Path | None) -> None:
     out = console()
     out.print(f"{finding.topic}: {finding.claim}", style="bold", markup=False)
     for line in finding.construction:
-        out.print(f"  {line}", markup=False)
+        out.print(fill(line, out.width, initial_indent="  ", subsequent_indent="    "), markup=False)
     out.print()
     rows = [(n.name, show(n.value), n.condition, holds(n)) for n in finding.numbers]
     print_table("numbers", ("number", "value", "must be", "holds"), rows, right=("value",))

@@ -171,6 +171,15 @@ def test_the_published_numbers() -> None:
     assert lab.noise(samples=4000).results.missed == pytest.approx(0.0786, abs=0.02)
 
 
+@pytest.mark.parametrize(("keys", "words"), [
+    ([[1, 0], [0, 1], [-1, -1]], "it is an exact query"),
+    ([[1, 0], [0, 1], [1, 1]], "another key scores at least as high"),
+    ([[2, 0], [0, 1], [-1, -1]], "one of them wins from about S = 0.6667 on"),
+])  # fmt: skip
+def test_the_mean_of_the_chosen_is_explained(keys: list[list[float]], words: str) -> None:
+    assert words in lab.average(keys).construction[-1]
+
+
 def test_the_weight_grows_with_the_length_of_the_query() -> None:
     curve = lab.copy().figure["data"]["values"]
     found = [row["y"] for row in curve if row["series"].startswith("direction (-2")]

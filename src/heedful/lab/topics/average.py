@@ -140,12 +140,12 @@ def average(
             "orthonormal keys, q = beta (k_a + k_b): weights e^b / (2 e^b + n - 2) with b = scale beta",
             "the others keep eps from b = ln((n - 2) (1 - eps) / (2 eps)) on; beta = 1 is not enough",
             f"here scale = {scale:g} and eps = {eps:g}",
-            "other keys: q.k_a = q.k_b for the chosen (q is perpendicular to their differences) and",
-            "q.k_i < q.k_a for the rest: a linear program; none exists exactly if a convex combination of",
+            "other keys: q.k_a = q.k_b for the chosen (q is perpendicular to their differences) and "
+            "q.k_i < q.k_a for the rest: a linear program; none exists exactly if a convex combination of "
             "the rest lies in the affine hull of the chosen",
             "q = 0 averages everything exactly; the mean of the keys does not",
             f"S times the mean of the chosen scores them {gap:.4g} S apart: "
-            + (f"one wins from about S = {1 / gap:.4g} on" if gap > 1e-12 else "it is an exact query"),
+            f"{outlook(mean, k, c, gap)}",
         ),
         numbers=tuple(numbers),
         results=AverageResults(
@@ -173,6 +173,15 @@ def distance(w: Array, target: Array) -> float:
 def spread(w: Array) -> float:
     """The largest distance from equal shares."""
     return float(np.abs(w - 1 / len(w)).max())
+
+
+def outlook(mean: Array, keys: Array, chosen: Sequence[int], gap: float) -> str:
+    """What becomes of the mean of the chosen keys when it is made longer, in words."""
+    scores = keys @ mean
+    others = np.delete(scores, list(chosen))
+    if len(others) and others.max() >= scores[list(chosen)].max() - 1e-12:
+        return "another key scores at least as high, and takes part or wins"
+    return f"one of them wins from about S = {1 / gap:.4g} on" if gap > 1e-12 else "it is an exact query"
 
 
 def exact_query(found: Direction) -> Array:

@@ -144,9 +144,10 @@ def copy(
             f"weight on j = 1 / (1 + sum_i exp(-scale q.(k_j - k_i))), scale = {scale:g}; "
             f"copied: at least 1 - eps, eps = {eps:g}",
             "own direction, q = S k_j: selects k_j exactly if k_j.k_j > k_j.k_i for every other i",
-            "some direction selects k_j exactly if k_j is outside the convex hull of the other keys:",
+            "some direction selects k_j exactly if k_j is outside the convex hull of the other keys: "
             "maximise m with u.(k_j - k_i) >= m for all i and |u_d| <= 1 (a linear program); m > 0 gives u",
-            "length needed with r other keys: from ln(1/eps - 1) / m to ln(r (1/eps - 1)) / m",
+            "length needed for a margin m of the scores and r other keys: from ln(1/eps - 1) / m to "
+            "ln(r (1/eps - 1)) / m",
         ),
         numbers=tuple(numbers),
         results=CopyResults(sets, s, output),

@@ -122,12 +122,12 @@ def noise(
         construction=(
             f"k_i = mu_i + noise, mu orthonormal, n = {n}; q = beta (mu_a + mu_b); scale = {scale:g}",
             f"covariance alpha I, alpha = {alpha:g}: the others are silent if scale beta >> ln n = "
-            f"{math.log(n):.4g};",
+            f"{math.log(n):.4g}; "
             "q.k_a - q.k_b has the deviation 2 beta sqrt(alpha): the two are balanced if "
             f"scale beta << 1 / (2 sqrt(alpha)) = {window[1] * scale:.4g}",
             "covariance alpha I + 1/2 mu_a mu_a^T for k_a: q.k_a ~ N(beta, beta^2 (2 alpha + 1/2)); "
             f"beta = {b:.4g}",
-            "two heads: q_1 = beta mu_a, q_2 = beta mu_b, output their mean; q_1.k_a < 0 has the probability",
+            "two heads: q_1 = beta mu_a, q_2 = beta mu_b, output their mean; q_1.k_a < 0 has the probability "
             "Phi(-1 / sqrt(alpha + 1/2)), which is Phi(-sqrt 2) = 7.9 % for small alpha",
             "quadrature: over the distributions of q.k_a and q.k_b; the other keys enter by their mean",
         ),

@@ -102,7 +102,7 @@ def subspace(
             "(v_a + v_b) / 2 is attention's output for q = 0 (scale = 1); A has a basis of A in its columns",
             "orthonormal basis, A and B orthogonal: M = 2 A A^T",
             "any basis, A and B orthogonal: M = 2 A (A^T A)^-1 A^T",
-            "not orthogonal: M = 2 A (A^T P A)^-1 A^T P with P = I - B (B^T B)^-1 B^T, twice the oblique",
+            "not orthogonal: M = 2 A (A^T P A)^-1 A^T P with P = I - B (B^T B)^-1 B^T, twice the oblique "
             "projection onto A along B; its norm is 2 / sin(smallest angle): that is what noise grows by",
             "a common direction w: v_a = w, v_b = -w and v_a = v_b = 0 have the same average, so no M exists",
         ),
