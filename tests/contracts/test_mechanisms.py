@@ -188,6 +188,21 @@ def test_packed_documents_equal_separate_runs(case: Case, causal: bool, prefix: 
 
 
 @pytest.mark.parametrize("case", able("segments"), ids=str)
+def test_a_document_in_pieces_is_whole_or_refused_where_positions_count(case: Case) -> None:
+    mechanism = case.build()
+    q, k, v = inputs(13, batch=1)
+    mask = Mask(causal=case.kind.causal, segments=torch.tensor([[0] * 5 + [1] * 4 + [0] * 4]))
+    if case.name in ("bigbird", "linformer", "performer", "synthesizer"):
+        with pytest.raises(ValueError, match="document 0 of row 0 is in pieces"):
+            mechanism(q, k, v, mask)
+        return
+    out = mechanism(q, k, v, mask)
+    for own in ([0, 1, 2, 3, 4, 9, 10, 11, 12], [5, 6, 7, 8]):
+        alone = mechanism(q[:, :, own], k[:, :, own], v[:, :, own], Mask(causal=case.kind.causal))
+        close(out[:, :, own], alone)
+
+
+@pytest.mark.parametrize("case", able("segments"), ids=str)
 def test_packed_documents_with_padding_equal_separate_runs(case: Case) -> None:
     mechanism = case.build()
     q, k, v = inputs(13, batch=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,6 +90,21 @@ def test_documents_begin_and_end_at_real_positions() -> None:
     assert mask.positions(3, 6).tolist() == [[0, 0, 1, 0, 0, 0], [0, 1, 2, 3, 0, 0], [0] * 6]
     assert Mask().documents(2, 5) == [(0, 0, 5), (1, 0, 5)]
     assert Mask(keys=keys[1:]).documents(2, 6) == [(0, 0, 6)]
+
+
+def test_a_document_in_pieces_is_refused_unless_only_padding_shares_its_number() -> None:
+    keys = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 1, 0]], dtype=torch.bool)
+    pieces = torch.tensor([[0, 0, 1, 1, 2], [4, 4, 7, 7, 4]])
+    assert Mask(keys=keys, segments=pieces).documents(2, 5) == [
+        (0, 0, 2),
+        (0, 2, 4),
+        (0, 4, 5),
+        (1, 0, 2),
+        (1, 2, 4),
+    ]
+    with pytest.raises(ValueError, match="document 4 of row 1 is in pieces"):
+        Mask(segments=pieces).documents(2, 5)
+    assert Mask(segments=pieces).allowed(5, 5)[1, 0, 0].tolist() == [True, True, False, False, True]
 
 
 def test_left_padding_is_noticed_and_rows_without_keys_are_not() -> None:

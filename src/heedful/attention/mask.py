@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,7 +16,8 @@ class Mask:
     - `causal`: text query i sees text key j only if j <= i + `offset`.
     - `keys` [b, n]: False at padding; n counts the text keys, without the prefix.
     - `segments` [b, n]: the document each text position belongs to; only equal ones see each other.
-      A document's positions stand side by side.
+      A document's positions stand side by side: `documents` refuses others, and with it every mechanism
+      that counts positions in documents. Where the pattern alone decides (softmax), nothing depends on it.
     - `prefix`: that many leading keys belong to no text (prefix tuning); every query sees them.
     - `offset`: the text position of the first query, when earlier keys come from a cache (t != s).
     """
@@ -84,9 +86,10 @@ class Mask:
         _, counts = torch.unique_consecutive(run[real], return_counts=True)
         last = counts.cumsum(0) - 1
         first = last - counts + 1
-        return list(
-            zip(rows[first].tolist(), columns[first].tolist(), (columns[last] + 1).tolist(), strict=True)
-        )
+        found = (rows[first], columns[first], columns[last] + 1)
+        if self.segments is not None:
+            refuse_pieces(rows[first].tolist(), segments[rows[first], columns[first]].tolist())
+        return list(zip(*(part.tolist() for part in found), strict=True))
 
     def positions(self, b: int, n: int) -> Tensor:
         """Each text position [b, n] counted from the first real one of its document; 0 outside of any."""
@@ -94,6 +97,16 @@ class Mask:
         for row, first, end in self.documents(b, n):
             positions[row, first:end] = torch.arange(end - first)
         return positions
+
+
+def refuse_pieces(rows: list[int], numbers: list[int]) -> None:
+    """Refuse a row in which a document's number comes again after another's: it would count as two."""
+    found = list(zip(rows, numbers, strict=True))
+    if len(set(found)) < len(found):
+        row, number = next(document for document, n in Counter(found).items() if n > 1)
+        raise ValueError(
+            f"mask.segments: document {number} of row {row} is in pieces; its positions must stand side by side"
+        )
 
 
 def masked_softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
