@@ -105,7 +105,7 @@ def refuse_pieces(rows: list[int], numbers: list[int]) -> None:
     if len(set(found)) < len(found):
         row, number = next(document for document, n in Counter(found).items() if n > 1)
         raise ValueError(
-            f"mask.segments: document {number} of row {row} is in pieces; its positions must stand side by side"
+            f"mask.segments: document {number} of row {row} is in pieces; its positions must be side by side"
         )
 
 
