@@ -56,12 +56,12 @@ def early(cluster: Path, place: Place) -> Early:
     from heedful.cli import main
 
     made = Early(place.path / "requeued", place.path / "stopped", place.path / "study")
-    limit = [*ON, *place.slow(1.5), "--time-min", "1", "--max-requeues"]
+    limit = [*ON, *place.slow(3), "--time-min", "1", "--slurm", "signal=B:USR1@5", "--max-requeues"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place.path)
-        for out, requeues in ((made.requeued, "5"), (made.stopped, "0")):
+        for out, requeues in ((made.requeued, "9"), (made.stopped, "0")):
             assert main(["adapt", "model", "task", *TRAIN, *limit, requeues, "--out", str(out)]) == 0
-        study = ["study", "search", "model", "task", *SEARCH, *limit, "5", "--max-parallel", "2"]
+        study = ["study", "search", "model", "task", *SEARCH, *limit, "9", "--max-parallel", "2"]
         assert main([*study, "--out", str(made.study)]) == 0
     return made
 

@@ -12,7 +12,7 @@ from heedful.training import saving
 
 TRAIN = ["--epochs", "4", "--batch-size", "8", "--lr", "5e-3", "--max-len", "32", "--precision", "float32"]
 SLOW = """
-import sys, threading, time
+import os, sys, threading, time
 
 def slow():
     while "Loop" not in vars(sys.modules.get("heedful.training.loop", sys)):
@@ -23,7 +23,8 @@ def slow():
     step = Loop.step
     Loop.step = lambda self, number: (time.sleep({seconds}), step(self, number))[1]
 
-threading.Thread(target=slow, daemon=True).start()
+if "SLURM_RESTART_COUNT" not in os.environ:
+    threading.Thread(target=slow, daemon=True).start()
 """
 SEARCH = [
     "--lr",
@@ -51,7 +52,7 @@ class Place:
     """A study that was made here, in one process."""
 
     def slow(self, seconds: float) -> list[str]:
-        """Options that make each step of a job slower."""
+        """Options that make each step of a job slower, until it is begun again."""
         folder = self.path / f"slow-{seconds}"
         folder.mkdir(exist_ok=True)
         (folder / "sitecustomize.py").write_text(SLOW.replace("{seconds}", str(seconds)))
@@ -84,13 +85,15 @@ def study_traces(folder: Path) -> dict[str, str]:
 
 def restarts(number: str) -> int:
     """How often Slurm has begun a job again."""
-    said = subprocess.run(
-        ["scontrol", "-o", "show", "job", number], capture_output=True, text=True, check=True
-    )
-    return int(said.stdout.split(" Restarts=")[1].split()[0])
+    return int(ask("scontrol", "-o", "show", "job", number).split(" Restarts=")[1].split()[0])
 
 
 def processes(number: str) -> list[int]:
-    """The processes of a job on this machine."""
-    said = subprocess.run(["scontrol", "listpids", number], capture_output=True, text=True, check=True)
-    return [int(line.split()[0]) for line in said.stdout.splitlines()[1:]]
+    """The processes of a job, or of one task of an array, on this machine."""
+    own = ask("squeue", "--noheader", f"--jobs={number}", "--format=%A").strip()
+    return [int(line.split()[0]) for line in ask("scontrol", "listpids", own).splitlines()[1:]]
+
+
+def ask(*words: str) -> str:
+    """What a command of Slurm's says."""
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout

@@ -223,6 +223,6 @@ def test_a_run_that_hits_its_limit_is_requeued_and_ends_as_if_it_had_not(
     job = wait_for(early.requeued, "done", "failed", "stopped")
     log = (early.requeued / "log.txt").read_text()
     assert job["state"] == "done", log
-    assert f"heedful: job {job['job']} goes back into the queue (requeue 1 of 5)" in log
+    assert f"heedful: job {job['job']} goes back into the queue (requeue 1 of 9)" in log
     assert restarts(job["job"]) >= 1
     assert traces(early.requeued) == traces(place.whole)

@@ -80,5 +80,5 @@ def test_workers_that_hit_their_limit_are_requeued_one_by_one(
     logs = [(early.study / f"jobs/log-{task}.txt").read_text() for task in (0, 1)]
     assert job["state"] == "done", logs
     for task in (0, 1):
-        assert f"heedful: job {job['job']}_{task} goes back into the queue (requeue 1 of 5)" in logs[task]
+        assert f"heedful: job {job['job']}_{task} goes back into the queue (requeue 1 of 9)" in logs[task]
     assert study_traces(early.study) == study_traces(place.whole_study)

@@ -50,6 +50,7 @@ def test_bash_reads_words_and_folders_as_they_were(
             ("bash", "-c", 'pwd -P; printf "%s\\0" "$HEEDFUL_JOB" "$@"', *show[2:]),
             Path("/f") / folder,
             place,
+            folder,
         )
         options = RunLaunchOptions(setup=(f": {shlex.quote(line)}",))
         done = bash(batch_script(batch, options))
@@ -127,6 +128,13 @@ def test_what_cannot_go_on_is_neither_warned_nor_requeued() -> None:
 
 def test_a_short_job_is_warned_late_enough_to_begin() -> None:
     assert [signal_seconds(m) for m in (None, 1, 2, 6, 600)] == [90, 15, 30, 90, 90]
+    for options, seconds in (
+        (RunLaunchOptions(), 60),
+        (RunLaunchOptions(time_min=1), 10),
+        (RunLaunchOptions(slurm=("signal=B:USR1@300",)), 200),
+    ):
+        script = batch_script(Batch(("true",), Path("/x"), Path("/"), "x"), options)
+        assert f"HEEDFUL_STOP_SECONDS={seconds} " in script
 
 
 @pytest.mark.parametrize(("options", "words"), [

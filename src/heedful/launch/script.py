@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,19 +38,18 @@ def batch_script(batch: Batch, options: LaunchOptions) -> str:
     Slurm's own lines hold no path, since they cannot hold every one: the job is submitted from its folder,
     and its output goes there. Everything after them is read by bash alone.
     """
+    told = directives(batch, options)
     requeues = options.max_requeues if isinstance(options, RunLaunchOptions) else 0
     lines = [
         "#!/bin/bash",
         f"# By hand: cd {shown(str(batch.folder))} && sbatch {SCRIPT}",
-        *(
-            f"#SBATCH --{key}{f'={quoted(value)}' if value else ''}"
-            for key, value in directives(batch, options)
-        ),
+        *(f"#SBATCH --{key}{f'={quoted(value)}' if value else ''}" for key, value in told.items()),
         "",
         f"cd -- {shlex.quote(str(batch.cwd))} || exit",
         *(f"eval {shlex.quote(line)} || exit" for line in options.setup),
         f"export HEEDFUL_JOB={shlex.quote(str(batch.folder))}  # where it says how it ended",
         f"export HEEDFUL_MAX_REQUEUES={requeues}",
+        f"export HEEDFUL_STOP_SECONDS={stop_seconds(told)}  # to stop, from the signal on",
         "export HEEDFUL_TOML=none  # the options below are all that count",
         "# exec, so that Slurm's signals reach the command itself.",
         f"exec {shlex.join(batch.words)}",
@@ -58,7 +57,7 @@ def batch_script(batch: Batch, options: LaunchOptions) -> str:
     return "\n".join(lines) + "\n"
 
 
-def directives(batch: Batch, options: LaunchOptions) -> list[tuple[str, str]]:
+def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
     """What Slurm is told; `--slurm` replaces what has the same key."""
     each = "" if batch.workers is None else "-%a"
     found: dict[str, str | None] = {
@@ -85,7 +84,13 @@ def directives(batch: Batch, options: LaunchOptions) -> list[tuple[str, str]]:
     for given in options.slurm:
         key, _, value = given.partition("=")
         found[key.removeprefix("--")] = value
-    return [(key, value) for key, value in found.items() if value is not None]
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def stop_seconds(told: Mapping[str, str]) -> int:
+    """How long a command may take to stop after the signal, to be requeued before the time is over."""
+    seconds = told.get("signal", "").rpartition("@")[2]
+    return 2 * int(seconds) // 3 if seconds.isdigit() else 2 * SIGNAL_SECONDS // 3
 
 
 def signal_seconds(time_min: int | None) -> int:

@@ -22,7 +22,7 @@ from heedful.runs.directory import CHECKPOINTS
 from heedful.runs.environment import forget_peak_memory
 from heedful.runs.files import WriteError
 from heedful.runs.leases import holder_of
-from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder
+from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
 from heedful.training.configuration import checked, task_of
 from heedful.training.options import AdaptOptions
 from heedful.training.resuming import LEASE
@@ -52,6 +52,11 @@ class Study(ABC):
         and this gives none.
         """
         return ()
+
+    @classmethod
+    def grows(cls, record: StudyRecord) -> bool:
+        """Whether there may be more configurations than study.json has at the beginning."""
+        return cls.grow is not Study.grow
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:  # noqa: B027
         """Do what comes after the last run, such as to score test with the selected one."""

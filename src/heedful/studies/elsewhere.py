@@ -16,7 +16,6 @@ from heedful.launch.site import settled
 from heedful.launch.submitting import Prepared, prepare, submit, told
 from heedful.launch.words import command_words
 from heedful.runs.studies import JOBS, StudyFolder, StudyRecord
-from heedful.studies.base import Study
 from heedful.studies.live import watched
 
 
@@ -49,7 +48,7 @@ def ready(
     """The job array, with no more workers than there can be work for."""
     launch = settled(launch)
     workers, place = launch.max_parallel, folder.path.expanduser().absolute()
-    if studies.kind(record.kind).grow is Study.grow:
+    if not studies.kind(record.kind).grows(record):
         workers = min(workers, len({configuration.claim for configuration in record.configurations}))
     words = command_words(["study", "worker"], [place])
     words += () if threads is None else (f"--threads={threads}",)

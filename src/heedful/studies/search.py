@@ -98,6 +98,11 @@ class Search(Study):
         space = spaces.drawable(self.space())
         return [trial(len(outcomes), suggest(space, outcomes, self.record.seed))]
 
+    @classmethod
+    def grows(cls, record: StudyRecord) -> bool:
+        """Only with guided draws."""
+        return record.options.get("tpe") is not None
+
     def work_all(self, job: Sequence[Configuration], threads: int | None) -> None:
         """Heads together; runs that differ in epochs one from the other; all else one by one."""
         if job[0].job == HEADS and len(job) > 1:

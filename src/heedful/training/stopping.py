@@ -32,6 +32,7 @@ class Stopping:
     def __init__(self) -> None:
         self.asked: signal.Signals | None = None
         self.patient = False
+        self.insisting: threading.Timer | None = None
 
     @contextmanager
     def listening(self) -> Iterator[None]:
@@ -41,13 +42,19 @@ class Stopping:
 
     @contextmanager
     def patiently(self) -> Iterator[None]:
-        """Inside, a signal (Ctrl-C too) is only noted in `asked`; a second Ctrl-C ends at once."""
+        """Inside, a signal (Ctrl-C too) is only noted in `asked`; a second Ctrl-C ends at once.
+
+        So does a second SIGUSR1, which comes by itself after the seconds that a batch script allows: when a
+        long evaluation is not over by then, Slurm would soon not requeue the job any more.
+        """
         with self.handling(signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
             self.patient = True
             try:
                 yield
             finally:
                 self.patient = False
+                if self.insisting is not None:
+                    self.insisting.cancel()
 
     @contextmanager
     def handling(self, *numbers: signal.Signals) -> Iterator[None]:
@@ -66,8 +73,20 @@ class Stopping:
         name = signal.Signals(number)
         if name is signal.SIGINT and (self.asked is signal.SIGINT or not self.patient):
             raise KeyboardInterrupt
-        self.asked = name
+        if name is self.asked is signal.SIGUSR1:
+            raise StoppedError(
+                "stopped by SIGUSR1 before the next checkpoint; the same command with --resume continues "
+                "from the last one",
+                signal.SIGUSR1,
+            )
+        if self.asked is not signal.SIGUSR1:  # that the time is over comes first, whoever insists
+            self.asked = name
         if not self.patient:
             raise StoppedError(f"stopped by {name.name}; the same command with --resume continues", name)
         # Not print: the signal may come in the middle of another one.
         os.write(2, f"heedful: {name.name}: writing a checkpoint, then stopping\n".encode())
+        seconds = os.environ.get("HEEDFUL_STOP_SECONDS", "")
+        if name is signal.SIGUSR1 and seconds.isdigit():
+            self.insisting = threading.Timer(int(seconds), os.kill, (os.getpid(), name))
+            self.insisting.daemon = True
+            self.insisting.start()
