@@ -16,7 +16,8 @@ from heedful.errors import Elsewhere, UserError, one_line, unknown
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
-    from cyclopts.config import Dict
+
+    from heedful.cli.settings import Source
 
 STATUS_USER_ERROR = 2
 STATUS_INTERRUPTED = 130
@@ -82,8 +83,8 @@ def build(chosen: str | None = None) -> App:
     return app
 
 
-def defaults() -> list[Dict]:
-    """A person's own defaults, from their files."""
+def defaults() -> list[Source]:
+    """A person's own defaults, from their files, and a look at what was given."""
     from heedful.cli.settings import settings
 
     return settings(COMMANDS)

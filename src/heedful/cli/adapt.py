@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from heedful.runs.schemas import SplitResult
-    from heedful.training.adapt import Finished
+    from heedful.training.running import Finished
 
 DEFAULTS = AdaptOptions()
 

@@ -6,7 +6,7 @@ Flags beat both files; a recipe (`heedful run`) reads neither, nor does anything
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from cyclopts import App, ArgumentCollection
 
 
-def settings(commands: Iterable[str]) -> list[Any]:
+Source = Callable[..., None]
+"""Adds to what a person gave, or looks at it; called by the parser."""
+
+
+def settings(commands: Iterable[str]) -> list[Source]:
     """The files' tables, as the command line's parser takes them; then a look at what was given."""
     found = [path for path in places() if path.is_file()]
     if not found:
