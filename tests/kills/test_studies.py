@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from heedful.runs.directory import Run
+from heedful.runs.leases import newest_number, read_holder
 from heedful.runs.studies import StudyFolder
 from tiny import make_model, make_task
 
-PATIENCE = 120.0
+PATIENCE = 240.0
 
 
 @pytest.fixture(scope="module")
@@ -108,11 +109,12 @@ def test_a_killed_worker_is_replaced_and_a_run_that_always_kills_has_failed(
 ) -> None:
     out = tmp_path / "study"
     process = start(words, out)
-    for _ in range(2):
-        before = set(at_work(out)) - {process.pid}
-        wait_for(lambda: has_lease(out, "lr=0.001", before), "the first run's beginning")
-        for worker in set(at_work(out)) - {process.pid}:
-            os.kill(worker, signal.SIGKILL)
+    killed: set[int] = set()
+    while len(killed) < 2:
+        wait_for(lambda: holder(out, "lr=0.001") not in {0, *killed}, "the first run's beginning")
+        worker = holder(out, "lr=0.001")
+        os.kill(worker, signal.SIGKILL)
+        killed.add(worker)
     _, said = process.communicate(timeout=2 * PATIENCE)
     assert process.returncode == 0, said
     first, second = StudyFolder.open(out).outcomes()
@@ -126,13 +128,10 @@ def test_a_killed_worker_is_replaced_and_a_run_that_always_kills_has_failed(
     assert Run(second.folder).results().splits.keys() == {"dev", "test"}
 
 
-def has_lease(out: Path, name: str, before: set[int]) -> bool:
-    """Whether a worker that was not there before holds a run."""
-    from heedful.runs.leases import newest_number, read_holder
-
+def holder(out: Path, name: str) -> int:
+    """The number of the process that works on a run; 0 for none."""
     place = out / "leases" / name
     if not place.parent.is_dir() or not newest_number(place):
-        return False
+        return 0
     held = read_holder(place, newest_number(place))
-    worker = held.holder.rpartition(" process ")[2].partition(" ")[0]
-    return not held.released and worker.isdigit() and int(worker) in set(at_work(out)) - before
+    return 0 if held.released else int(held.holder.rpartition(" process ")[2].partition(" ")[0])
