@@ -40,7 +40,7 @@ class Around:
 
 
 class Bulk:
-    """Encodes texts, or pairs, as `Tokenizer.encode_batch` does, some ten times as fast on a large corpus.
+    """Encodes texts, or pairs, as `Tokenizer.encode_batch` does, several times as fast on a large corpus.
 
     A copy made by pickle encodes the same, in another process.
     """
