@@ -7,6 +7,7 @@ from pathlib import Path
 from cyclopts import App
 
 from heedful.cli.output import Json, console, print_json, print_table
+from heedful.cli.study_attention import attention
 from heedful.cli.study_compare import compare
 from heedful.cli.study_knowledge import knowledge
 from heedful.cli.study_labels import labels
@@ -15,9 +16,10 @@ from heedful.cli.study_overfit import overfit
 from heedful.cli.study_search import search
 
 app = App(
-    name="study", help="Many runs, one answer: overfit, search, compare, labels, optimizers, knowledge."
+    name="study",
+    help="Many runs, one answer: overfit, search, compare, labels, optimizers, attention, knowledge.",
 )
-for command in (overfit, search, compare, labels, optimizers, knowledge):
+for command in (overfit, search, compare, labels, optimizers, attention, knowledge):
     app.command(command)
 
 

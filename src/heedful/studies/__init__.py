@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from heedful.studies.base import Study
 
 KINDS = {
+    "attention": "heedful.studies.attention:Attention",
     "compare": "heedful.studies.compare:Compare",
     "knowledge": "heedful.studies.knowledge:Knowledge",
     "labels": "heedful.studies.labels:Labels",

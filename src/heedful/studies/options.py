@@ -231,6 +231,54 @@ class LabelsRun(RunOptions):
     mlm_weight: Annotated[float, Decided] = 0.3
 
 
+@dataclass(frozen=True, kw_only=True)
+class AttentionOptions(StudyOptions):
+    """Everything `heedful study attention` can be told."""
+
+    corpus: Argument = "world/birthplaces"
+    """A text file, a folder, a task's text or world/...; a line is a text."""
+    attentions: str = "softmax,additive"
+    """Mechanisms, as softmax,additive,performer:features=64 (heedful list attentions)."""
+    projections: str = "separate,shared_qk,shared_qkv"
+    """Of softmax: whether queries, keys and values share their projection."""
+    masking: str = "before,zero_after,zero_scores"
+    """Of softmax: how the future is hidden. before (minus infinity), or two ways that leak."""
+    model: str = "gpt-nano"
+    """The decoder that is trained."""
+    tokenizer: str = "word"
+    """A folder, or a kind to train: word, char, bpe, ..."""
+    min_count: int = 3
+    """Of a tokenizer that is trained: how often a word must occur."""
+    block: int = 100
+    """Tokens a text; longer ones are cut."""
+    epochs: int = 1
+    """Passes over the text."""
+    steps: int | None = None
+    """Train for so many steps, instead of --epochs."""
+    batch_size: int = 32
+    """Texts a step."""
+    lr: float = 5e-4
+    """Learning rate."""
+    dropout: float | None = None
+    """Instead of the model's own."""
+    eval_every: int = 50
+    """Steps between two points of the curves."""
+    dev: str | None = None
+    """Score this text; by default the corpus's own dev split, or else a part of it."""
+    test: str | None = None
+    """Score this text once at the end."""
+    sentences: Several = ()
+    """Give the loss and perplexity of these sentences too, or of each line of a file."""
+    samples: int = 20
+    """Texts that each model writes."""
+    seed: int = 0
+    """Decides everything random: the same batches for all variants."""
+    device: str = "auto"
+    """auto, cpu, cuda, cuda:1 or mps."""
+    threads: int | None = None
+    """CPU threads; by default the cores this process may use."""
+
+
 def shared(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[str, Any]:
     """The options that all runs of a study have, as study.json keeps them: what differs from adapt's own."""
     left_out = {*NOT_SHARED, *decided}
@@ -244,10 +292,11 @@ def shared(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[str, Any]
 def words(kind: str, arguments: Iterable[str], *options: Any) -> tuple[str, ...]:
     """The command that makes a study, from its options; those that have their default are left out."""
     found = ["study", kind, *arguments]
+    named = ("data",) if kind == "knowledge" else ("corpus",) if kind == "attention" else ("model", "task")
     for group in options:
         for f in fields(group):
             value = getattr(group, f.name)
-            if f.name in ("model", "task", "data", "overwrite", "retry", "launch") or value == f.default:
+            if f.name in (*named, "overwrite", "retry", "launch") or value == f.default:
                 continue
             flag = "--" + f.name.replace("_", "-")
             if isinstance(value, bool):

@@ -1,0 +1,95 @@
+"""How much a decoder sees of what it has to predict, and what its own texts look like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from heedful.evaluation.generation import Sampling, generate
+from heedful.models import LanguageModel
+from heedful.text import Tokenizer
+
+
+@dataclass(frozen=True)
+class Leak:
+    """The loss of the same tokens in two ways; what the second has more, the first saw of the future."""
+
+    one_pass: float
+    """A token, when the whole text is read at once, as in training."""
+    prefix_alone: float
+    """A token, when nothing but the tokens before it is given."""
+    tokens: int
+
+    @property
+    def size(self) -> float:
+        """Zero for attention that hides the future."""
+        return self.prefix_alone - self.one_pass
+
+
+def leak(model: LanguageModel, texts: Sequence[Sequence[int]]) -> Leak:
+    """Score texts of ids both ways, in double precision; no padding stands anywhere."""
+    exact = deepcopy(model).double().eval()
+    rows = [torch.tensor(text)[None] for text in texts if len(text) > 1]
+    if not rows:
+        raise ValueError("no text has a token to predict")
+    whole = prefixes = 0.0
+    with torch.inference_mode():
+        for row in rows:
+            whole += float(losses(exact, row)[0].sum())
+        for t in range(1, max(row.shape[1] for row in rows)):
+            together = torch.cat([row[:, : t + 1] for row in rows if row.shape[1] > t])
+            states = exact.body(together[:, :-1])[:, -1]  # [b, d]
+            prefixes += float(F.cross_entropy(exact.head(states), together[:, -1], reduction="sum"))
+    n = sum(row.shape[1] - 1 for row in rows)
+    return Leak(whole / n, prefixes / n, n)
+
+
+def losses(model: LanguageModel, rows: Tensor) -> Tensor:
+    """The loss of each token but the first [b, t - 1], all read at once."""
+    logits = model.head(model.body(rows[:, :-1]))
+    return F.cross_entropy(logits.mT, rows[:, 1:], reduction="none")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Texts that a model wrote by itself, and what they are made of."""
+
+    texts: tuple[str, ...]
+    mean_length: float
+    """Tokens a text."""
+    unknown: float
+    """Share of the tokens that stand for words the vocabulary lacks."""
+    punctuation: float
+    """Share of the tokens without a letter or a digit."""
+    distinct: float
+    """Different tokens as a share of all."""
+
+
+def samples(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_tokens: int,
+    seed: int = 0,
+) -> Samples:
+    """Let a model continue each prompt at temperature 1, and describe what it wrote."""
+    stops = [i for i in (tokenizer.eos_id, tokenizer.pad_id) if i is not None]
+    found = generate(model, prompts, max_tokens=max_tokens, stop_ids=stops, sampling=Sampling(seed=seed))
+    every = [i for one in found for i in one.ids]
+    special = set(tokenizer.special_ids)
+    bare = [p for i, p in zip(every, tokenizer.pieces(every), strict=True) if i not in special]
+    marks = sum(not any(c.isalnum() for c in piece) for piece in bare)
+    n = max(1, len(every))
+    return Samples(
+        tuple(tokenizer.decode(one.ids, skip_special=False) for one in found),
+        len(every) / max(1, len(found)),
+        sum(i == tokenizer.unk_id for i in every) / n,
+        marks / n,
+        len(set(every)) / n,
+    )
