@@ -21,7 +21,8 @@ from heedful.runs.directory import CONFIG, Run
 from heedful.runs.schemas import Prediction
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies.base import Study
-from heedful.studies.knowledge_answer import Asked, tell
+from heedful.studies.knowledge_answer import tell
+from heedful.studies.knowledge_shown import Asked
 from heedful.studies.options import KnowledgeOptions, words
 from heedful.studies.running import run
 from heedful.training.configuration import checked, read_configuration, whole_path
@@ -48,13 +49,8 @@ PRETRAIN: dict[str, Any] = {
     "train_eval_rows": 0,
 }
 """The recipe for the generated world: some minutes on one core."""
-FINETUNE: dict[str, Any] = {
-    "epochs": 10,
-    "batch_size": 32,
-    "lr": 5e-4,
-    "max_len": 128,
-    "train_eval_rows": 0,
-}
+FINETUNE: dict[str, Any] = {"epochs": 10, "lr": 1e-3, "max_len": 128, "select": "last"}
+"""The last epoch, not the best one on dev: dev is what everything is measured on."""
 DECIDED = (
     "out",
     "resume",
