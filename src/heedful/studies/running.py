@@ -30,6 +30,8 @@ def run(
     """Begin a study or continue it, and give its answer. `parts` name its folder where none is given."""
     if options.jobs < 0:
         raise UserError(f"--jobs {options.jobs}: is 0 (in this process) or more")
+    if options.launch.elsewhere and options.jobs != 1:
+        raise UserError("--jobs is for workers here; --max-parallel says how many a cluster gives")
     if options.launch.elsewhere and options.launch.dry_run:
         elsewhere.show(record, options.launch, place_of(record, options.out, parts), threads)
     folder = begin(record, options.out, parts, overwrite=options.overwrite)
