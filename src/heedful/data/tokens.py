@@ -129,7 +129,7 @@ def encoded(bulk: Bulk, items: Iterator[Batch]) -> Generator[tuple[Batch, Joined
     cores, size = usable_cores(), 0
     for batch in items:
         yield batch, bulk.encode(*batch)
-        size += sum(map(len, batch[0]))
+        size += sum(len(text) for part in batch for text in part or ())
         if size >= ALONE_CHARS and cores > 1:
             break
     if (following := next(items, None)) is not None:
