@@ -135,3 +135,26 @@ def test_jobs_are_shown_from_their_folders_where_slurm_is_not(
 @pytest.mark.parametrize("command", [[], ["cancel"], ["nodes"]])
 def test_each_command_has_examples(heedful: Callable[..., Any], command: list[str]) -> None:
     assert "heedful jobs" in heedful("jobs", *command, "--help").out
+
+
+def test_a_study_is_an_array_with_no_more_workers_than_runs(
+    heedful: Callable[..., Any], tmp_path: Path
+) -> None:
+    told = ["study", "search", "minilm", "world/reviews", "--epochs", "1", "--on", "slurm"]
+    grid = [*told, "--lr", "1e-4,1e-3"]
+    done = heedful(*grid, "--dry-run", "--cpus", "2", "--threads", "2")
+    assert "#SBATCH --array=0-1\n" in done.out
+    assert f"heedful study worker {tmp_path}/studies/search-reviews-minilm --threads=2\n" in done.out
+    assert (
+        "#SBATCH --array=0-2\n"
+        in heedful(*told, "--lr", "1e-4:1e-3", "--tpe", "9", "--max-parallel", "3", "--dry-run").out
+    )
+    facts = json.loads(heedful(*grid, "--dry-run", "--cpus", "2", "--threads", "2", "--json").out)
+    assert facts["script"] == done.out
+    both = heedful(*grid, "--jobs", "2")
+    assert both.status == 2
+    assert "--max-parallel" in both.err
+    without = heedful(*grid)
+    assert without.status == 2
+    assert "Slurm is not installed here" in without.err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["bin"]
