@@ -42,8 +42,9 @@ class Packing:
     @property
     def lengths(self) -> Ints:
         """The places that are taken in each row."""
-        ends = np.concatenate([[0], np.cumsum(self.sizes)])
-        return ends[self.firsts[1:]] - ends[self.firsts[:-1]]
+        ends: Ints = np.concatenate([[0], np.cumsum(self.sizes)])
+        found: Ints = ends[self.firsts[1:]] - ends[self.firsts[:-1]]
+        return found
 
     def several(self, rows: Ints) -> bool:
         """Whether some of these rows hold several pieces."""
@@ -71,7 +72,8 @@ class Packing:
 def runs(starts: Ints, counts: Ints) -> Ints:
     """start, start + 1, ... of each run, `count` numbers long, one after the other."""
     ends = np.cumsum(counts)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    found: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    return found
 
 
 def pack(offsets: npt.NDArray[Any], block: int, *, shift: int = 0, together: bool = True) -> Packing:

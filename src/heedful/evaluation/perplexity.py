@@ -82,7 +82,7 @@ def interval(losses: Floats, tokens: Ints) -> Interval | None:
         return None
     if len(losses) > GROUPS:
         group = np.random.default_rng(len(losses)).permutation(len(losses)) % GROUPS
-        losses, tokens = np.bincount(group, losses), np.bincount(group, tokens).astype(np.int64)
+        return perplexity_interval(np.bincount(group, losses), np.bincount(group, tokens))
     return perplexity_interval(losses, tokens)
 
 

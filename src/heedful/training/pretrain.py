@@ -131,7 +131,8 @@ class Job:
         """How many questions make up their share of a batch."""
         o = self.options
         if o.token_budget is not None:
-            return max(1, round(o.questions_share * o.token_budget / answer.train_lengths().mean()))
+            mean = float(answer.train_lengths().mean())
+            return max(1, round(o.questions_share * o.token_budget / mean))
         return max(1, round(o.questions_share * o.batch_size))
 
     def loop_options(self, options: PretrainOptions) -> PretrainOptions:

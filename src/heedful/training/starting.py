@@ -73,7 +73,7 @@ def typed(hint: Any, name: str, value: str) -> Any:
 
 def make_model(options: PretrainOptions, tokenizer: Tokenizer) -> LanguageModel:
     """Build a preset with the tokenizer's vocabulary, or load what is gone on with."""
-    o, changes = options, model_changes(options)
+    o, changes, kind = options, model_changes(options), checkpoints.kind_of(options.model)
     if from_nothing(o.model):
         preset = PRESETS[o.model].config
         if "d_model" in changes or "n_heads" in changes:
@@ -85,9 +85,6 @@ def make_model(options: PretrainOptions, tokenizer: Tokenizer) -> LanguageModel:
         changes |= {name: getattr(tokenizer, name) for name in IDS}
         if preset.start_id is not None:
             changes["start_id"] = tokenizer.pad_id
-        kind = preset.kind
-    else:
-        kind = checkpoints.kind_of(o.model)
     if kind not in HEADS[o.objective]:
         able = " or ".join(map(with_article, HEADS[o.objective]))
         raise UserError(f"--objective {o.objective} trains {able}; {o.model} is {with_article(kind)}")
