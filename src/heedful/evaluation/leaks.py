@@ -24,6 +24,8 @@ class Leak:
     prefix_alone: float
     """A token, when nothing but the tokens before it is given."""
     tokens: int
+    largest: float
+    """The largest difference at one token: a leak can help here and mislead there."""
 
     @property
     def size(self) -> float:
@@ -37,16 +39,20 @@ def leak(model: LanguageModel, texts: Sequence[Sequence[int]]) -> Leak:
     rows = [torch.tensor(text)[None] for text in texts if len(text) > 1]
     if not rows:
         raise ValueError("no text has a token to predict")
-    whole = prefixes = 0.0
     with torch.inference_mode():
-        for row in rows:
-            whole += float(losses(exact, row)[0].sum())
+        whole = [losses(exact, row)[0] for row in rows]
+        alone = [torch.empty_like(own) for own in whole]
         for t in range(1, max(row.shape[1] for row in rows)):
-            together = torch.cat([row[:, : t + 1] for row in rows if row.shape[1] > t])
-            states = exact.body(together[:, :-1])[:, -1]  # [b, d]
-            prefixes += float(F.cross_entropy(exact.head(states), together[:, -1], reduction="sum"))
-    n = sum(row.shape[1] - 1 for row in rows)
-    return Leak(whole / n, prefixes / n, n)
+            longer = [i for i, row in enumerate(rows) if row.shape[1] > t]
+            together = torch.cat([rows[i][:, : t + 1] for i in longer])
+            logits = exact.head(exact.body(together[:, :-1])[:, -1])  # [b, v]
+            for i, loss in zip(
+                longer, F.cross_entropy(logits, together[:, -1], reduction="none"), strict=True
+            ):
+                alone[i][t - 1] = loss
+    in_one, from_prefix = torch.cat(whole), torch.cat(alone)
+    largest = float((from_prefix - in_one).abs().max())
+    return Leak(float(in_one.mean()), float(from_prefix.mean()), len(in_one), largest)
 
 
 def losses(model: LanguageModel, rows: Tensor) -> Tensor:
