@@ -290,7 +290,7 @@ def leaks(done: Sequence[Variant]) -> list[Note]:
     """A note for each variant that saw the future."""
     return [
         Note(
-            f"{v.name} sees the future: in one pass its loss is {v.leak:.4f} lower than from the prefix alone "
+            f"{v.name} sees the future: in one pass its loss is {v.leak:.4f} lower than by the prefix alone "
             f"({v.measured['largest']:.3f} at most at one token), so its perplexity cannot be compared with "
             "the others'.",
             "warning",
