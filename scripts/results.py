@@ -60,6 +60,8 @@ def page(index: dict[str, Any]) -> str:
             parts.append(FORMS[section.get("form", "classification")](rows))
         if "benchmark" in section:
             parts.append(benchmark(HERE / section["benchmark"]))
+        if "output" in section:
+            parts.append("```\n" + (HERE / section["output"]).read_text("utf-8").strip() + "\n```")
         if rows:
             parts.append(commands(rows))
         if missing:
