@@ -46,7 +46,7 @@ def opened(browser: Browser, out: Path, *folders: Path) -> list[dict[str, Any]]:
     assert all(url.startswith(("file:", "data:")) for url in browser.requests)
     marks = browser.run(MARKS)
     wide = "[...document.querySelectorAll('.chart svg.marks')].map(s => s.getBoundingClientRect().width)"
-    assert all(100 < width < 1000 for width in browser.run(wide))
+    assert all(100 < width < 1200 for width in browser.run(wide))
     assert all(found["drawn"] == "yes" for found in marks)
     return list(marks)
 

@@ -25,7 +25,10 @@ def test_the_command_writes_the_page_and_prints_its_summary(heedful: Command, tm
 
 
 def test_two_runs_are_told_apart_by_a_paired_test(heedful: Command, tmp_path: Path) -> None:
-    runs = [write_run(tmp_path / name, right=right, n=300) for name, right in (("good", 0.95), ("bad", 0.55))]
+    runs = [
+        write_run(tmp_path / name, method=name, right=right, n=300)
+        for name, right in (("good", 0.95), ("bad", 0.55))
+    ]
     done = heedful("report", *runs, "--out", tmp_path / "r.html", "--json")
     found = json.loads(done.out)
     assert found["title"] == "2 runs on sentences"

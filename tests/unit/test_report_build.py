@@ -156,7 +156,7 @@ def test_several_runs_are_compared_and_judged_on_the_same_examples(tmp_path: Pat
     ((right, metric),) = heard
     assert metric == "accuracy"
     assert (
-        sum(right["b"]) / 80
+        sum(right["b"][0]) / 80
         == json.loads((tmp_path / "b/results.json").read_text())["splits"]["test"]["value"]
     )
     rows = table(page, "method")
@@ -166,6 +166,30 @@ def test_several_runs_are_compared_and_judged_on_the_same_examples(tmp_path: Pat
     assert blocks(page, "details")[0]["title"].startswith("a: ")
 
 
+def test_runs_that_differ_only_in_their_seed_are_one_arm(tmp_path: Path) -> None:
+    heard: list[Any] = []
+
+    def judge(right: Any, metric: str) -> str:
+        heard.append(right)
+        return "told."
+
+    folders = [write_run(tmp_path / f"{method}{i}", method=method, seed=i) for method in "ab" for i in (0, 1)]
+    for folder, i in zip(folders, (0, 1, 0, 1), strict=True):
+        config = folder / "config.toml"
+        config.write_text(config.read_text() + f"seed = {i}\n")
+    page_of(*folders, judge=judge)
+    assert [(name, len(arm), len(arm[0])) for name, arm in heard[0].items()] == [
+        ("method a", 2, 80),
+        ("method b", 2, 80),
+    ]
+    seeds = page_of(*folders[:2], judge=judge)
+    assert len(heard) == 1
+    assert any(
+        line.startswith("These 2 runs differ only in their seed: accuracy on test from")
+        for line in seeds.summary
+    )
+
+
 def test_runs_on_other_examples_are_not_judged(tmp_path: Path) -> None:
     folders = [write_run(tmp_path / "a", n=80), write_run(tmp_path / "b", n=60)]
 
@@ -173,6 +197,14 @@ def test_runs_on_other_examples_are_not_judged(tmp_path: Path) -> None:
         raise AssertionError("these cannot be compared")
 
     assert page_of(*folders, judge=judge).title == "2 runs on sentences"
+
+
+def test_overlaid_runs_share_one_axis_of_epochs(tmp_path: Path) -> None:
+    short, long = write_run(tmp_path / "short", epochs=1, method="a"), write_run(tmp_path / "long", epochs=6)
+    chart = page_of(short, long).charts["dev"]
+    places = {row["series"]: row["x"] for row in values(chart) if "series" in row and row.get("best")}
+    assert places["short"] == 1.0
+    assert places["long"] <= 6
 
 
 def test_runs_of_different_tasks_are_not_drawn_on_one_axis(tmp_path: Path) -> None:

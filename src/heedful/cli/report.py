@@ -72,8 +72,8 @@ def report(
         show.print(f"wrote {len(written.figures)} figures to {one_line(str(figures))}", markup=False)
 
 
-def judge(right: Mapping[str, Sequence[bool]], metric: str) -> str:
-    """Say which of several runs is best, by paired tests corrected for their number."""
+def judge(right: Mapping[str, Sequence[Sequence[bool]]], metric: str) -> str:
+    """Say which of several arms is best, by paired tests corrected for their number."""
     from heedful.evaluation.paired import compare_all, verdict
 
     return verdict(compare_all(right), metric)

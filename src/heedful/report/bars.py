@@ -42,13 +42,14 @@ def bars(
 
     A row has `label` and `value`, perhaps `low`, `high`, `group` and `note`.
     A row without a value has failed: it stands at height 0 with its `note`, the reason, written there.
-    `rules` are labelled horizontal lines, such as a baseline.
+    `rules` are labelled horizontal lines, such as a baseline; their labels stand right of the bars.
     """
     data = [bar_row(row) for row in rows]
     labels = list(dict.fromkeys(row["label"] for row in data))
     groups = list(dict.fromkeys(row["series"] for row in data))
-    width = max(WIDTH, 34 * len(labels) * len(groups))
-    room = int(width / max(1, len(labels)) / 6.5)
+    beside = 12 + int(6.2 * max((len(words(name)) for name in rules), default=0)) if rules else 0
+    width = max(WIDTH, 34 * len(labels) * len(groups) + beside)
+    room = int((width - beside) / max(1, len(labels)) / 6.5)
     folded = fold(labels, room)
     turned = any(len(line) > room for label in folded.values() for line in label.split("\n"))
     for row in data:
@@ -63,7 +64,7 @@ def bars(
             labelExpr="split(datum.label, '\\n')",
             labelOverlap=False,
         ),
-        "scale": {"paddingInner": 0.25},
+        "scale": {"paddingInner": 0.25, "range": [0, {"expr": f"width - {beside}"}]},
     }
     within = {"field": "series", "type": "nominal", "sort": groups, "scale": {"domain": groups}}
     place = {"x": x} | ({"xOffset": within} if len(groups) > 1 else {})
@@ -115,9 +116,12 @@ def bars(
         }
         stands = {**place, "y": y, "text": {"field": "reason"}, "tooltip": tips}
         layers.append({"data": {"values": failed}, "mark": text, "encoding": stands})
-    layers += level_rules(rules, y, [row["top"] for row in data] + [0.0], "plate")
+    shown = [0.0, *(y_domain or (row["top"] for row in data))]
+    layers += level_rules(rules, y, shown, stacked=True)
     body = {"width": width, "height": HEIGHT, "layer": layers}
-    return chart(title, subtitle, {**body, "usermeta": {"least": least_width(folded.values(), len(groups))}})
+    return chart(
+        title, subtitle, {**body, "usermeta": {"least": beside + least_width(folded.values(), len(groups))}}
+    )
 
 
 def least_width(folded: Iterable[str], groups: int) -> int:

@@ -13,12 +13,13 @@ from heedful.report import charts, figures
 from heedful.report.page import Kind, Page
 from heedful.report.parts import Chart
 from heedful.report.reading import SHARES, RunFacts, StudyFacts, named_apart, read_any
-from heedful.report.sections import add_run, comparison_table
+from heedful.report.sections import add_run, comparison_table, differing
 from heedful.report.sentences import run_summary, several_summary
 from heedful.runs.answers import ANSWER, Figure
 
-Judge = Callable[[Mapping[str, Sequence[bool]], str], str]
-"""Says in a sentence which of several runs is best: right or wrong on the same examples, and the metric."""
+Judge = Callable[[Mapping[str, Sequence[Sequence[bool]]], str], str]
+"""Says in a sentence which of several arms is best: right or wrong of each seed on the same examples, and the
+metric."""
 RUNS_IN_FULL = 12
 """Of more runs than this a page holds the comparison, and in full only the best."""
 
@@ -97,9 +98,39 @@ def verdict(runs: Sequence[RunFacts], judge: Judge | None) -> str | None:
     asked = {tuple((p.id, p.label, p.text) for p in run.predictions) for run in answered}
     if len(asked) != 1 or len(answered[0].predictions) < 2:
         return None
-    right = {run.name: [figures.right(p) for p in run.predictions] for run in answered}
-    told = judge(right, figures.metric_name(runs[0].metric))
-    return f"On {answered[0].scored}: {told}"
+    metric, split = figures.metric_name(runs[0].metric), answered[0].scored
+    grouped = arms(answered)
+    if len(grouped) == 1:
+        return seeds_sentence(answered, metric)
+    right = {
+        name: [[figures.right(p) for p in run.predictions] for run in arm] for name, arm in grouped.items()
+    }
+    return f"On {split}: {judge(right, metric)}"
+
+
+def arms(runs: Sequence[RunFacts]) -> dict[str, list[RunFacts]]:
+    """Put runs together that differ only in their seed; an arm of several is named by its settings."""
+    groups: dict[str, list[RunFacts]] = {}
+    for run in runs:
+        same = {k: v for k, v in run.options.items() if k not in ("seed", "threads")}
+        groups.setdefault(repr(sorted(same.items(), key=lambda pair: pair[0])), []).append(run)
+    apart = [name for name in differing(runs) if name != "seed"]
+
+    def named(arm: Sequence[RunFacts]) -> str:
+        if len(arm) == 1:
+            return arm[0].name
+        return ", ".join(f"{name.replace('_', ' ')} {arm[0].options.get(name)}" for name in apart)
+
+    return {named(arm): arm for arm in groups.values()}
+
+
+def seeds_sentence(runs: Sequence[RunFacts], metric: str) -> str:
+    """Say how much seeds alone change."""
+    scores = [sum(figures.right(p) for p in run.predictions) / len(run.predictions) for run in runs]
+    return (
+        f"These {len(runs)} runs differ only in their seed: {metric} on {runs[0].scored} from "
+        f"{min(scores):.3f} to {max(scores):.3f}, {sum(scores) / len(scores):.3f} in the mean."
+    )
 
 
 def add_runs(page: Page, runs: Sequence[RunFacts], judge: Judge | None, head: Callable[[str], None]) -> None:

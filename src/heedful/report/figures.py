@@ -41,14 +41,16 @@ def by_step(run: RunFacts) -> bool:
     return run.metric == "perplexity" or max((row.epoch for row in run.metrics), default=0) < 2
 
 
-def points(run: RunFacts, split: str, field: Callable[[Metrics], float | None], *, band: bool) -> Points:
-    """Give one curve; with `band`, a share has its interval."""
+def points(
+    run: RunFacts, split: str, field: Callable[[Metrics], float | None], *, steps: bool, band: bool = False
+) -> Points:
+    """Give one curve, by step or by epoch; with `band`, a share has its interval."""
     found: Points = []
     for row in run.metrics:
         y = field(row)
         if row.split != split or y is None:
             continue
-        x = row.step if by_step(run) else row.epoch
+        x = row.step if steps else row.epoch
         inside = band and row.n and 0 <= y <= 1
         found.append((x, y, *wilson(y, int(row.n or 1))) if inside else (x, y))
     return found
@@ -60,7 +62,10 @@ def score_curves(run: RunFacts) -> Chart | None:
     splits = ["train_eval", "dev"]
     if not any(row.split == "train_eval" and row.value is not None for row in run.metrics):
         splits = ["train", "dev"]
-    series = {CURVES[s]: points(run, s, lambda row: row.value, band=share and s == "dev") for s in splits}
+    series = {
+        CURVES[s]: points(run, s, lambda row: row.value, steps=by_step(run), band=share and s == "dev")
+        for s in splits
+    }
     series = {name: curve for name, curve in series.items() if curve}
     if not series:
         return None
@@ -89,7 +94,9 @@ def score_curves(run: RunFacts) -> Chart | None:
 
 def loss_curves(run: RunFacts) -> Chart | None:
     """Draw a run's loss while training, and on train and dev in evaluation mode."""
-    series = {name: points(run, split, lambda row: row.loss, band=False) for split, name in CURVES.items()}
+    series = {
+        name: points(run, split, lambda row: row.loss, steps=by_step(run)) for split, name in CURVES.items()
+    }
     series = {name: curve for name, curve in series.items() if curve}
     if not series:
         return None
@@ -222,7 +229,8 @@ def overlaid(runs: Sequence[RunFacts], split: str) -> Chart | None:
     """Draw one curve a run on the same axes."""
     first = runs[0]
     share = first.metric in SHARES
-    series = {run.name: points(run, split, lambda row: row.value, band=False) for run in runs}
+    steps = all(by_step(run) for run in runs)
+    series = {run.name: points(run, split, lambda row: row.value, steps=steps) for run in runs}
     series = {name: curve for name, curve in series.items() if curve}
     if not series:
         return None
@@ -233,7 +241,7 @@ def overlaid(runs: Sequence[RunFacts], split: str) -> Chart | None:
         series,
         title=f"{name.capitalize()} on {'train' if split.startswith('train') else split}, all runs",
         subtitle="large dot: a run's best",
-        x_title="step" if by_step(first) else "epoch",
+        x_title="step" if steps else "epoch",
         y_title=name,
         log_y=not share and wide(known),
         mark_best=first.better,

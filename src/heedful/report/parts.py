@@ -155,41 +155,44 @@ def level_rules(
     levels: Mapping[str, float] | None,
     y: Mapping[str, Any],
     others: Sequence[float] = (),
-    style: str = "halo",
+    *,
+    stacked: bool = False,
 ) -> list[Chart]:
-    """Draw labelled horizontal lines; those that would lie on each other share one label.
+    """Draw labelled horizontal lines; of those that would lie on each other the labels stand together.
 
-    `others` are the numbers that the axis shows besides, from which what is near is judged.
+    `others` are the numbers that the axis shows besides, from which what is near is judged. Labels stand
+    together on one line, or `stacked` above each other, the highest level's on top.
     """
     known = sorted(
         (at, words(label)) for label, value in (levels or {}).items() if (at := number(value)) is not None
     )
     span = [*others, *(at for at, _ in known)]
     near = 0.07 * (max(span) - min(span)) if span else 0.0
-    merged: list[dict[str, Any]] = []
+    groups: list[tuple[float, list[str]]] = []
     for at, label in known:
-        if merged and at - merged[-1]["value"] <= near:
-            merged[-1] = {"value": at, "label": f"{merged[-1]['label']}, {label}"}
+        if groups and at - groups[-1][0] <= near:
+            groups[-1] = (at, [*groups[-1][1], label])
         else:
-            merged.append({"value": at, "label": label})
-    if not merged:
-        return []
-    data = {"values": merged}
-    lines = [{"value": at} for at, _ in known]
+            groups.append((at, [label]))
     level = {"y": {**y, "field": "value"}}
+    drawn: list[Chart] = []
+    if known:
+        values = [{"value": at} for at, _ in known]
+        rule = {"type": "rule", "style": "threshold"}
+        drawn.append({"data": {"values": values}, "mark": rule, "encoding": level})
     named = {**level, "x": {"value": "width"}, "text": {"field": "label"}}
-    drawn = {"mark": {"type": "rule", "style": "threshold"}, "encoding": level, "data": {"values": lines}}
-    lettering = haloed(named, style=style, align="right", baseline="bottom", dy=-5, dx=-3)
-    return [drawn, *({"data": data, **text} for text in lettering)]
+    written = [(at, labels if stacked else [", ".join(labels)]) for at, labels in groups]
+    for place in range(max((len(labels) for _, labels in written), default=0)):
+        rows = [{"value": at, "label": labels[place]} for at, labels in written if place < len(labels)]
+        texts = haloed(named, align="right", baseline="bottom", dx=-3, dy=-4 - 14 * place)
+        drawn += [{"data": {"values": rows}, **text} for text in texts]
+    return drawn
 
 
-def haloed(encoding: Mapping[str, Any], *, style: str = "halo", **mark: Any) -> list[Chart]:
-    """Write a note that stays readable over lines and bars: first its outline in the colour of the paper.
-
-    The style `plate` is a wide outline, for longer words over filled bars.
-    """
+def haloed(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
+    """Write a note that stays readable over lines and bars: first its outline in the colour of the paper."""
     return [
-        {"mark": {"type": "text", "style": style, **mark}, "encoding": dict(encoding)},
+        {"mark": {"type": "text", "style": "halo", **mark}, "encoding": dict(encoding)},
         {"mark": {"type": "text", **mark}, "encoding": dict(encoding)},
     ]
 

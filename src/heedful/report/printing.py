@@ -22,7 +22,7 @@ BROWSERS = (
     "microsoft-edge",
     "brave-browser",
 )
-SECONDS = 120
+SECONDS = 300
 
 
 def find_browser() -> str:

@@ -107,7 +107,6 @@ def configuration(look: Look) -> dict[str, Any]:
         "rule": {"color": look.ink},
         "style": {
             "halo": {"color": look.paper, "stroke": look.paper, "strokeWidth": 4, "strokeJoin": "round"},
-            "plate": {"color": look.paper, "stroke": look.paper, "strokeWidth": 9, "strokeJoin": "round"},
             "reason": {"color": look.muted, "fontStyle": "italic"},
             "threshold": {"color": look.muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
             "best": {"stroke": look.paper, "strokeWidth": 1.5},
