@@ -227,7 +227,7 @@ def towns_figure(arm: Asked, train: Counter[str]) -> Figure:
     places = [town for town, _ in (answers + train).most_common(TOWNS)]
     for group, counts in (("train", train), ("answers about strangers", answers)):
         rows += [{"label": town, "value": counts[town] / counts.total(), "group": group} for town in places]
-    options = {"title": "What it invents", "y_title": "share", "group_title": "among"}
+    options = {"title": "What it invents", "y_title": "share", "group_title": "among", "form": ".1%"}
     return Figure(
         "inventions", "bars", rows, options, "Of people who do not exist, beside the places of train."
     )
