@@ -30,6 +30,7 @@ SUBPACKAGES = (
     "objectives",
     "report",
     "runs",
+    "studies",
     "text",
     "training",
 )

@@ -150,6 +150,18 @@ def test_arms_that_all_collapsed_are_not_compared(lab: Laboratory, tmp_path: Pat
     assert answer.summary[0].startswith("Every arm collapsed")
 
 
+def test_each_method_has_its_own_options(lab: Laboratory, tmp_path: Path) -> None:
+    run = CompareRun(task="t", method_options=("lora:rank=8", "prompt:length=20"))
+    compare(run, CompareOptions(out=tmp_path / "s", jobs=0, models="m", methods="full,lora,prompt", seeds=1))
+    assert {o.method: o.method_options for o in lab.made} == {
+        "full": (),
+        "lora": ("rank=8",),
+        "prompt": ("length=20",),
+    }
+    with pytest.raises(UserError, match="is not METHOD:option=value"):
+        compare(CompareRun(task="t", method_options=("rank=8",)), CompareOptions(models="m"))
+
+
 def test_models_of_one_name_are_told_apart_by_their_paths(lab: Laboratory, tmp_path: Path) -> None:
     options = CompareOptions(out=tmp_path / "s", jobs=0, models="a/bert,b/bert,gpt", methods="full", seeds=1)
     _, answer = compare(CompareRun(task="t"), options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heedful.errors import UserError, unknown
+from heedful.errors import UserError, shorten, unknown
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
@@ -34,7 +34,11 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
     for model in models:
         for method in methods:
             arm = " ".join([names[model]] * (len(models) > 1) + [method])
-            given = {"model": whole_path("model", model), "method": method}
+            given = {
+                "model": whole_path("model", model),
+                "method": method,
+                "method_options": own_options(options.method_options, method, methods),
+            }
             if study.search:
                 rates = arms.read_rates("--rates", study.rates) if study.rates else list(usual_rates(method))
             else:
@@ -50,12 +54,25 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
             "search": study.search,
             "rates": study.rates,
             "seeds": study.seeds,
-            "run": shared(options, ("model", "method", "seed")),
+            "run": shared(options, ("model", "method", "method_options", "seed")),
         },
         configurations=tuple(plan),
         command=words("compare", (options.task,), study, options),
     )
     return run(record, study, (options.task, "-".join(names.values())), options.threads)
+
+
+def own_options(texts: Sequence[str], method: str, methods: Sequence[str]) -> list[str]:
+    """The options of one method, from `lora:rank=8`."""
+    found = []
+    for text in texts:
+        name, colon, rest = text.partition(":")
+        if not colon:
+            raise UserError(f'--method-options "{shorten(text)}": is not METHOD:option=value, as lora:rank=8')
+        if name not in methods:
+            raise unknown("method among those compared", name, methods)
+        found += [rest] if name == method else []
+    return found
 
 
 def short_names(models: Sequence[str]) -> dict[str, str]:

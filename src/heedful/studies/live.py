@@ -127,10 +127,11 @@ def share(o: Outcome) -> float:
 
 def table(title: str, found: Sequence[Line]) -> Any:
     """The table on a terminal."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(title=Text(title), title_justify="left", box=None)
+    shown = Table(box=None)
     for column in COLUMNS:
         shown.add_column(column, justify="right" if column in ("epoch", "dev", "time") else "left")
     order = [line for line in found if line.state not in ("waiting", "running")]
@@ -139,7 +140,7 @@ def table(title: str, found: Sequence[Line]) -> Any:
     room = max(0, SHOWN - len(running))
     for line in [*order[-room:], *running, *rest[: max(0, room - len(order))]] if room else running:
         shown.add_row(*(Text(cell) for cell in line.cells()))
-    return shown
+    return Group(Text(title), shown)
 
 
 @contextmanager

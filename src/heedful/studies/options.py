@@ -47,6 +47,7 @@ class RunOptions(AdaptOptions):
     out: Annotated[Path | None, Decided] = None
     resume: Annotated[bool, Decided] = False
     overwrite: Annotated[bool, Decided] = False
+    score_dev: Annotated[bool, Decided] = True
     score_test: Annotated[bool, Decided] = False
 
 
@@ -113,7 +114,6 @@ class SearchRun(RunOptions):
     eval_every: Annotated[int | None, Decided] = None
     patience: Annotated[int | None, Decided] = None
     select: Annotated[Literal["best", "last"], Decided] = "last"
-    score_dev: Annotated[bool, Decided] = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,6 +197,8 @@ class CompareRun(RunOptions):
     lr: float | None = None
     """One learning rate for all; by default what suits each method."""
     method: Annotated[str, Decided] = "full"
+    method_options: Several = ()
+    """Options of the methods, each for its own: lora:rank=8 prompt:length=20."""
 
 
 @dataclass(frozen=True, kw_only=True)
