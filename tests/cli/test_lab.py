@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tiny
 from heedful.lab.base import TOPICS
 
 Run = Callable[..., Any]
@@ -110,3 +111,32 @@ def test_all_runs_every_topic_and_fails_if_one_fails(
     assert done.status == 1
     assert "x: 3, at most 2" in done.out
     assert [f["passed"] for f in json.loads(heedful("lab", "all", "--json").out)] == [True, False]
+
+
+def test_all_says_which_topic_could_not_run_and_why(heedful: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from heedful.cli import lab
+    from heedful.errors import UserError
+    from heedful.lab.base import Topic
+
+    def load(self: Topic) -> Callable[[], None]:
+        raise UserError("minilm is not installed")
+
+    monkeypatch.setattr(Topic, "load", load)
+    monkeypatch.setattr(lab, "TOPICS", {"heads": Topic("heads", "a")})
+    done = heedful("lab", "all")
+    assert (done.status, "not run" in done.out, "minilm is not installed" in done.out) == (0, True, True)
+    assert json.loads(heedful("lab", "all", "--json").out) == [
+        {"topic": "heads", "not_run": "minilm is not installed"}
+    ]
+
+
+def test_heads_takes_its_text_as_it_stands(heedful: Run, tmp_path: Path) -> None:
+    model = tiny.make_model(tmp_path / "model")
+    done = heedful(
+        "lab", "heads", "a <b>fine</b> film", "--model", model, "--figure", tmp_path / "heads.html"
+    )
+    assert done.status == 0, done.err
+    assert "film" in done.out
+    assert "<b>fine" not in (tmp_path / "heads.html").read_text(encoding="utf-8")
+    done = heedful("lab", "heads", "", "--model", model)
+    assert (done.status, done.err) == (2, "heedful: the text is empty\n")

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from cyclopts import App, Parameter
 
 from heedful.cli.output import Json, console, print_json, print_table
+from heedful.errors import UserError
 from heedful.lab.base import TOPICS, Finding, Row, Rows, find, holds, show
 
 STATUS_FAILED = 1
@@ -60,6 +61,9 @@ def everything(
 ) -> int:
     """Run every topic with its defaults; status 1 if one fails. Times never decide that.
 
+    A topic that needs what is not installed (a pretrained model) is listed as
+    not run, with the reason.
+
     Examples:
       heedful lab all
       heedful lab all --figures figures --form png
@@ -73,10 +77,17 @@ def everything(
     json
         Print one JSON array.
     """
-    found, rows = [], []
+    found: list[Finding[Any]] = []
+    rows: list[tuple[str, ...]] = []
+    not_run: list[dict[str, str]] = []
     for topic in TOPICS.values():
         start = time.monotonic()
-        finding = topic.load()()
+        try:
+            finding = topic.load()()
+        except UserError as error:
+            rows.append((topic.name, "not run", "", "", str(error)))
+            not_run.append({"topic": topic.name, "not_run": str(error)})
+            continue
         found.append(finding)
         if figures is not None:
             finding.draw(figures / f"lab-{topic.name}.{form}")
@@ -91,7 +102,7 @@ def everything(
             )
         )
     if json:
-        print_json([finding.facts() for finding in found])
+        print_json([*(finding.facts() for finding in found), *not_run])
     else:
         numbers = ("conditions hold", "seconds")
         print_table("the attention lab", ("topic", "", *numbers, "what does not hold"), rows, right=numbers)
@@ -127,7 +138,7 @@ def runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..., in
     vectors = {name for name, hint in hints.items() if {Rows, Row} & {hint, *get_args(hint)}}
     own = inspect.signature(function)
 
-    def run(*, figure: Path | None = None, json: bool = False, **options: Any) -> int:
+    def run(*given: Any, figure: Path | None = None, json: bool = False, **options: Any) -> int:
         from heedful.lab.vectors import read
         from heedful.report.save import ending
 
@@ -136,7 +147,7 @@ def runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..., in
         for name in vectors & options.keys():
             if options[name] is not None:
                 options[name] = read(f"--{name.replace('_', '-')}", options[name])
-        finding = function(**options)
+        finding = function(*given, **options)
         if figure is not None:
             finding.draw(figure)
         if json:
@@ -147,7 +158,8 @@ def runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..., in
 
     parameters = [
         p.replace(
-            kind=inspect.Parameter.KEYWORD_ONLY, annotation=on_the_line(hints[p.name], p.name in vectors)
+            kind=p.kind if p.kind is p.POSITIONAL_ONLY else p.KEYWORD_ONLY,
+            annotation=on_the_line(hints[p.name], p.name in vectors),
         )
         for p in own.parameters.values()
     ]

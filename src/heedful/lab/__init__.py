@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from heedful.lab.topics.argmax import argmax as argmax
     from heedful.lab.topics.average import average as average
     from heedful.lab.topics.copy import copy as copy
+    from heedful.lab.topics.heads import heads as heads
     from heedful.lab.topics.kqv import kqv as kqv
     from heedful.lab.topics.masking import masking as masking
     from heedful.lab.topics.noise import noise as noise
@@ -29,6 +30,7 @@ __all__ = [
     "argmax",
     "average",
     "copy",
+    "heads",
     "kqv",
     "masking",
     "noise",

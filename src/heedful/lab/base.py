@@ -92,6 +92,8 @@ class Finding(Generic[R]):
     results: R
     figure: Chart
     tables: tuple[Table, ...] = ()
+    interactive: Chart | None = None
+    """A figure that needs a reader's hand: it stands first on the page, and nowhere else."""
 
     @property
     def conditions(self) -> tuple[Number, ...]:
@@ -142,6 +144,8 @@ class Finding(Generic[R]):
         from heedful.report.page import Page
 
         page = Page(f"{self.topic}: {self.claim}", summary="passed" if self.passed else "failed")
+        if self.interactive is not None:
+            page.figure(self.interactive)
         page.figure(self.figure)
         page.section("Construction")
         page.text(*self.construction)
@@ -203,6 +207,7 @@ TOPICS: Mapping[str, Topic] = {
         "noise": "Averaging with noisy keys: the window of beta for one head, and why two heads are safer.",
         "kqv": "What K, Q and V are good for: outputs that x alone can never give, from outer products.",
         "masking": "Four ways to mask the future, and how much it still changes the past under each.",
+        "heads": "What each head of a model attends to in your text, and what changes without it.",
     }.items()
 }
 

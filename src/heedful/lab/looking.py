@@ -1,0 +1,157 @@
+"""A model's own attention, watched while it reads a text, and with one head taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.attention import Mechanism, able
+from heedful.errors import UserError, shorten
+from heedful.lab.attend import Array
+from heedful.models import Model
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A text as a model reads it."""
+
+    model: Model
+    ids: Tensor
+    """[1, t]"""
+    types: Tensor
+    pieces: list[str]
+    output: str
+    """What `outputs` are."""
+
+    def outputs(self) -> Tensor:
+        """The model's output at each token [t, n]."""
+        with torch.inference_mode():
+            out: Tensor = self.model(self.ids, None, self.types)
+        return out[0]
+
+    def pooled(self, outputs: Tensor) -> Tensor:
+        """One vector for the text: the mean of the states, or the logits of the next token."""
+        return outputs[-1] if self.model.config.kind == "decoder" else outputs.mean(0)
+
+
+def read(name: str, text: str) -> Reading:
+    """Load a model and its tokenizer, and encode the text; what has no maps is refused."""
+    from heedful.checkpoints import load
+    from heedful.checkpoints.load import kind_of
+    from heedful.text import load as load_tokenizer
+
+    kind = kind_of(name)
+    if kind not in ("encoder", "decoder"):
+        raise UserError(f"{name} is an encoder-decoder; heads shows encoders and decoders")
+    tokenizer = load_tokenizer(name)
+    if not text.strip():
+        raise UserError("the text is empty")
+    encoded = tokenizer.encode(text)
+    model = load(name, head="causal" if kind == "decoder" else None)
+    mechanisms(model, name)
+    if len(encoded.ids) > model.config.max_len:
+        raise UserError(f"the text has {len(encoded.ids)} tokens; {name} reads {model.config.max_len}")
+    if max(encoded.ids) >= model.config.vocab_size:
+        raise UserError(f"the tokenizer of {name} gives ids that its model does not have")
+    pieces = [shorten(piece, 20) for piece in tokenizer.pieces(encoded.ids)]
+    ids, types = torch.tensor([encoded.ids]), torch.tensor([encoded.types])
+    output = "next-token logits" if kind == "decoder" else "last states"
+    return Reading(model, ids, types, pieces, output)
+
+
+def mechanisms(model: Model, name: str) -> list[Mechanism]:
+    """The mechanism of each layer, in order; one without weights is refused."""
+    found = [part for part in model.modules() if isinstance(part, Mechanism)]
+    if not found:
+        raise UserError(
+            f"{name} runs on its own attention code, which heads cannot watch; a family of ours can"
+        )
+    if not found[0].explicit_weights:
+        others = ", ".join(able("explicit_weights"))
+        raise UserError(
+            f"{found[0].name} attention never makes its weights, so there is no map; these do: {others}"
+        )
+    return found
+
+
+@dataclass
+class Seen:
+    """What one layer did."""
+
+    weights: Tensor
+    """[h, t, s]"""
+    apart: float
+    """The largest distance of weights times values from the output, over the largest output."""
+
+
+def watch(reading: Reading) -> tuple[Tensor, list[Seen]]:
+    """The outputs, and each layer's weights from the very q and k that it was given."""
+    seen: list[Seen] = []
+
+    def look(mechanism: Mechanism, given: tuple[Any, ...], out: Tensor) -> None:
+        q, k, v, mask, bias = given
+        weights = mechanism.weights(q, k, mask, bias)
+        apart = (weights @ v - out).abs().max() / out.abs().max().clamp_min(1e-30)
+        seen.append(Seen(weights[0], float(apart)))
+
+    hooks = [m.register_forward_hook(look) for m in mechanisms(reading.model, "the model")]
+    try:
+        return reading.outputs(), seen
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+@contextmanager
+def removed(mechanism: Mechanism, head: int) -> Iterator[None]:
+    """While this lasts, one head's output is zero."""
+
+    def silence(mechanism: Mechanism, given: tuple[Any, ...], out: Tensor) -> Tensor:
+        out = out.clone()
+        out[:, head] = 0.0
+        return out
+
+    hook = mechanism.register_forward_hook(silence)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def entropy(weights: Array) -> Array:
+    """Mean over the queries of -sum w ln w, for maps [..., t, s]; 0 is one key, ln s all alike."""
+    positive = np.where(weights > 0, weights, 1.0)
+    spread: Array = -(positive * np.log(positive)).sum(-1).mean(-1)
+    return spread
+
+
+def distance(weights: Array) -> Array:
+    """Mean over the queries of sum w |t - s|, in tokens."""
+    t, s = weights.shape[-2:]
+    far: Array = (weights * np.abs(np.arange(t)[:, None] - np.arange(s))).sum(-1).mean(-1)
+    return far
+
+
+def places(weights: Array) -> dict[str, float]:
+    """The mean weight on the token itself, its neighbours, and the two ends, of one map [t, s].
+
+    A neighbour's is over the tokens that have one.
+    """
+    return {
+        "itself": float(np.diagonal(weights).mean()),
+        "the one before": mean(np.diagonal(weights, -1)),
+        "the next": mean(np.diagonal(weights, 1)),
+        "the first": float(weights[:, 0].mean()),
+        "the last": float(weights[:, -1].mean()),
+    }
+
+
+def mean(values: Array) -> float:
+    """The mean, 0 of nothing."""
+    return float(values.mean()) if values.size else 0.0
