@@ -56,7 +56,7 @@ class Place:
         folder = self.path / f"slow-{seconds}"
         folder.mkdir(exist_ok=True)
         (folder / "sitecustomize.py").write_text(SLOW.replace("{seconds}", str(seconds)))
-        return ["--setup", f"export PYTHONPATH='{folder}'"]
+        return ["--setup", f"export PYTHONPATH='{folder}':\"$PYTHONPATH\""]
 
 
 @dataclass

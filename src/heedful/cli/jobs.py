@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from heedful.launch.jobs import Job
 
 NUMBER = re.compile(r"\d+(_\d+)?", re.ASCII)
-app = App(name="jobs", help="Batch jobs: what is queued, running, done, failed and why.")
+app = App(name="jobs")
 
 
 @app.default
