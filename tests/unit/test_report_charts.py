@@ -312,3 +312,14 @@ def test_a_hundred_curves_draw_without_a_legend() -> None:
     shown = "".join(part.split("<")[0] for part in svg.split(">"))  # what is written, without attributes
     assert "run 99" not in shown
     assert "x" in shown
+
+
+def test_given_edges_are_the_ends_of_the_axis() -> None:
+    chart = charts.histogram([0.01, 0.02], title="t", x_title="x", bins=[0, 0.1, 0.5, 1])
+    assert chart["layer"][0]["encoding"]["x"]["scale"]["domain"] == [0.0, 1.0]
+
+
+def test_bars_without_intervals_have_no_empty_whiskers() -> None:
+    plain = charts.bars([{"label": "a", "value": 1}], title="t", y_title="y")
+    spans = charts.bars([{"label": "a", "value": 1, "low": 0.5, "high": 2}], title="t", y_title="y")
+    assert [sum(layer["mark"]["type"] == "rule" for layer in c["layer"]) for c in (plain, spans)] == [0, 1]

@@ -96,12 +96,11 @@ def bars(
                 "tooltip": tips,
             },
         },
-        {
-            "data": {"values": [row for row in drawn if row["low"] is not None]},
-            "mark": {"type": "rule", "strokeWidth": 1.5},
-            "encoding": {**place, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "tooltip": tips},
-        },
     ]
+    if spans := [row for row in drawn if row["low"] is not None]:
+        span = {**place, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "tooltip": tips}
+        whisker = {"type": "rule", "strokeWidth": 1.5}
+        layers.append({"data": {"values": spans}, "mark": whisker, "encoding": span})
     if len(data) <= LABELLED_BARS:
         above = {**place, "y": {**y, "field": "top"}, "text": {"field": "value", "format": form}}
         layers += [{"data": {"values": drawn}, **text} for text in haloed(above, baseline="bottom", dy=-4)]

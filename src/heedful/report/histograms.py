@@ -37,7 +37,8 @@ def histogram(
 ) -> Chart:
     """Count values in bins; several named samples share the bins and are drawn as outlines.
 
-    `bins` is a number of bins (rounded so that whole numbers get bins of whole width) or the edges.
+    `bins` is a number of bins (rounded so that whole numbers get bins of whole width) or the edges, which the
+    axis then shows all.
     `share` shows each sample as shares of itself, which compares samples of different size.
     `rules` are labelled vertical lines, such as a maximum length.
     """
@@ -60,7 +61,8 @@ def histogram(
                         "count": int(count),
                     }
                 )
-    x = {"type": "quantitative", "axis": {"title": words(x_title)}, "scale": {"zero": False, "nice": True}}
+    whole = {"nice": True} if isinstance(bins, int) else {"domain": [float(edges[0]), float(edges[-1])]}
+    x = {"type": "quantitative", "axis": axis(x_title, tickCount=12), "scale": {"zero": False, **whole}}
     y_title = y_title or ("share" if share else "count")
     floor = 0.5 * min((row["y"] for row in rows), default=1.0) if log_y else 0.0
     height = {
