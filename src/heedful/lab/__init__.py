@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.lab.base import TOPICS, Finding, Number, Table
 
 if TYPE_CHECKING:
+    from heedful.lab.topics.approximation import approximation as approximation
     from heedful.lab.topics.argmax import argmax as argmax
     from heedful.lab.topics.average import average as average
     from heedful.lab.topics.copy import copy as copy
@@ -27,6 +28,7 @@ __all__ = [
     "Finding",
     "Number",
     "Table",
+    "approximation",
     "argmax",
     "average",
     "copy",

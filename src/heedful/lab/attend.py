@@ -16,7 +16,7 @@ Array = npt.NDArray[np.float64]
 
 def mechanism(name: str, width: int, size: int, scale: float = 1.0, **options: Any) -> Mechanism:
     """One head of a mechanism; all topics build theirs here."""
-    return make(name, n_heads=1, d_head=width, max_len=max(size, 1), scale=scale, **options).eval()
+    return make(name, n_heads=1, d_head=width, max_len=max(size, 1), scale=scale, **options).double().eval()
 
 
 def tensor(rows: npt.ArrayLike) -> Tensor:

@@ -207,6 +207,7 @@ TOPICS: Mapping[str, Topic] = {
         "noise": "Averaging with noisy keys: the window of beta for one head, and why two heads are safer.",
         "kqv": "What K, Q and V are good for: outputs that x alone can never give, from outer products.",
         "masking": "Four ways to mask the future, and how much it still changes the past under each.",
+        "approximation": "What Performer, Linformer and BigBird leave out, and what that costs.",
         "heads": "What each head of a model attends to in your text, and what changes without it.",
     }.items()
 }

@@ -10,9 +10,10 @@ import pytest
 
 from heedful import lab
 from heedful.attention import Mechanism
-from heedful.lab import attend, guessing, lookup
+from heedful.attention.performer import Performer
+from heedful.lab import attend, guessing, lookup, shortcuts
 from heedful.lab.base import Finding
-from heedful.lab.topics import argmax, average, copy, kqv, masking, noise, subspace
+from heedful.lab.topics import approximation, argmax, average, copy, kqv, masking, noise, subspace
 
 Break = Callable[[pytest.MonkeyPatch], None]
 QUICK: dict[str, dict[str, Any]] = {
@@ -162,3 +163,63 @@ def test_softmax_learns_to_look_up_and_argmax_keeps_its_bits() -> None:
     assert lookup.learn("softmax", 250, 0).loss < 0.2 * lookup.BLIND
     stuck = lookup.learn("argmax", 20, 0)
     assert (stuck.changed, stuck.entries) == (0, 2 * (32 * 32 + 32))
+
+
+def performer_with_another_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Performer.attend
+
+    def attend(self: Performer, q: Any, *rest: Any) -> Any:
+        return real(self, q * 1.5, *rest)
+
+    monkeypatch.setattr(Performer, "attend", attend)
+
+
+def features_of_either_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = shortcuts.weights
+    monkeypatch.setattr(
+        shortcuts, "weights", lambda *a, **o: real(*a, **{**o, "kind": "trigonometric"} if "kind" in o else o)
+    )
+
+
+def mixtures_with_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = shortcuts.pooling
+    monkeypatch.setattr(shortcuts, "pooling", lambda n, rank: -real(n, rank))
+
+
+def window_twice_as_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = attend.mechanism
+
+    def build(name: str, *given: Any, **options: Any) -> Mechanism:
+        return real(name, *given, **{**options, "window": 5} if name == "bigbird" else options)
+
+    monkeypatch.setattr(shortcuts, "mechanism", build)
+
+
+@pytest.mark.parametrize(
+    ("broken", "named"),
+    [
+        (performer_with_another_scale, ("exponent of m", "both orders")),
+        (features_of_either_sign, ("positive features: negative",)),
+        (mixtures_with_a_sign, ("linformer with a slot for every key",)),
+        (window_twice_as_wide, ("bigbird, window: layers",)),
+    ],
+)
+def test_a_broken_approximation_fails(
+    monkeypatch: pytest.MonkeyPatch, broken: Break, named: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(approximation, "LENGTHS", (64,))
+    broken(monkeypatch)
+    failed = [n.name for n in run("approximation", draws=8).failed]
+    assert all(any(name in each for each in failed) for name in named), failed
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_an_intact_approximation_passes(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(approximation, "LENGTHS", (64,))
+    found = run("approximation", seed=seed)
+    assert found.passed, found.failed
+
+
+def test_a_pattern_that_never_reaches_says_so() -> None:
+    assert shortcuts.layers_to_reach(4, False, window=1, n_global=0, n_random=0, seed=0) == 0
+    assert shortcuts.layers_to_reach(1, True, window=1, n_global=0, n_random=0, seed=0) == 1

@@ -1,0 +1,201 @@
+"""How far Performer, Linformer and BigBird are from attention of everything to everything, in numbers."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from heedful.attention import Mask
+from heedful.attention.bigbird import Bigbird
+from heedful.attention.linformer import Linformer
+from heedful.data.random import stream
+from heedful.lab.attend import Array, array, attend, mechanism, tensor, weights
+
+FEATURES = (64, 128, 256, 512, 1024, 2048)
+KINDS: dict[str, dict[str, Any]] = {
+    "positive, orthogonal": {"kind": "positive", "orthogonal": True},
+    "positive, independent": {"kind": "positive", "orthogonal": False},
+    "trigonometric, orthogonal": {"kind": "trigonometric", "orthogonal": True},
+    "trigonometric, independent": {"kind": "trigonometric", "orthogonal": False},
+}
+LENGTHS = (256, 1024, 2048)
+
+
+def exponent(x: Array, y: Array) -> float:
+    """The b of the best y = a x^b, by least squares of the logarithms."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
+def relative(made: Array, exact: Array) -> float:
+    """The distance from the exact output, in units of its length."""
+    return float(np.linalg.norm(made - exact) / np.linalg.norm(exact))
+
+
+def feature_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: int) -> dict[str, Array]:
+    """Root mean square over draws of Performer's error, by kind, for each of FEATURES."""
+    exact = attend(q, k, v, scale=scale)
+    found = {}
+    for name, options in KINDS.items():
+        squares = [
+            [
+                relative(
+                    attend(q, k, v, "performer", scale=scale, features=m, seed=seed + draw, **options), exact
+                )
+                ** 2
+                for draw in range(draws)
+            ]
+            for m in FEATURES
+        ]
+        found[name] = np.sqrt(np.mean(squares, axis=1))
+    return found
+
+
+@dataclass(frozen=True)
+class Signs:
+    """What one kind of features does at one length of queries and keys."""
+
+    kind: str
+    length: float
+    error: float
+    small: float
+    """Error of the smallest tenth of the weights, root mean square over the weight itself."""
+    negative_weights: float
+    """Share."""
+    negative_normalisers: float
+    """Share of the rows whose features sum to less than zero."""
+
+
+def signs(
+    q: Array, k: Array, v: Array, scale: float, length: float, kind: Literal["positive", "trigonometric"],
+    draws: int, seed: int, features: int = 256,
+) -> Signs:  # fmt: skip
+    """Performer's weights beside softmax's, over several draws."""
+    true, exact = weights(q, k, scale=scale), attend(q, k, v, scale=scale)
+    least = true <= np.quantile(true, 0.1)
+    errors, small, below, norms = [], [], [], []
+    for draw in range(draws):
+        options: dict[str, Any] = {"features": features, "kind": kind, "seed": seed + draw}
+        made = weights(q, k, "performer", scale=scale, **options)
+        errors.append(relative(made @ v, exact) ** 2)
+        small.append(np.mean((made[least] / true[least] - 1) ** 2))
+        below.append(np.mean(made < 0))
+        norms.append(np.mean(normalisers(q, k, scale, options) < 0))
+    root = math.sqrt(np.mean(errors)), math.sqrt(np.mean(small))
+    return Signs(kind, length, *root, float(np.mean(below)), float(np.mean(norms)))
+
+
+def normalisers(q: Array, k: Array, scale: float, options: dict[str, Any]) -> Array:
+    """phi(q) . sum of phi(k) [t]."""
+    features = mechanism("performer", q.shape[1], len(k), scale, **options).feature_map()  # type: ignore[operator]
+    lifted = []
+    for x in (tensor(q) * scale**0.5, tensor(k) * scale**0.5):
+        u = features.project(x)
+        lifted.append(features.lift(u, x, x.new_zeros(x.shape[:-1])))
+    sums: Array = (lifted[0] @ lifted[1].sum(-2, keepdim=True).mT)[0, 0, :, 0].numpy()
+    return sums
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Both orders of the product at one length."""
+
+    length: int
+    quadratic: float
+    """Multiplications and additions of (Q'K'^T)V."""
+    linear: float
+    """Of Q'(K'^T V)."""
+    quadratic_ms: float
+    linear_ms: float
+    apart: float
+
+
+def orders(n: int, features: int, width: int, seed: int) -> Orders:
+    """Performer's weights times v, and the same without making them."""
+    rng = stream(seed, f"lab orders {n}")
+    q, k, v = (tensor(rng.standard_normal((n, width)) / width**0.5) for _ in range(3))
+    made = mechanism("performer", width, n, features=features, seed=seed)
+    with torch.inference_mode():
+        start = time.perf_counter()
+        first = made.weights(q, k, Mask()) @ v
+        middle = time.perf_counter()
+        second = made(q, k, v, Mask())
+        end = time.perf_counter()
+    return Orders(
+        n,
+        2.0 * n * n * (features + width),
+        4.0 * n * features * width,
+        1000 * (middle - start),
+        1000 * (end - middle),
+        float((first - second).abs().max()),
+    )
+
+
+def rank_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: int) -> dict[str, Array]:
+    """Errors at ranks 1, 2, 4, ... up to the number of keys, of three ways to have that rank.
+
+    pooled: Linformer whose slots are the means of neighbours; random: softmax's weights through Gaussian
+    projections of that rank (the paper's theorem); best: the weights' best approximation of that rank.
+    """
+    n = len(k)
+    exact, true = attend(q, k, v, scale=scale), weights(q, k, scale=scale)
+    u, s, vt = np.linalg.svd(true)
+    pooled, random, best = [], [], []
+    for rank in ranks(n):
+        pooled.append(relative(linformer(q, k, v, scale, pooling(n, rank)), exact))
+        best.append(relative((u[:, :rank] * s[:rank]) @ vt[:rank] @ v, exact))
+        squares = []
+        for draw in range(draws):
+            r = stream(seed + draw, "lab ranks").standard_normal((n, rank)) / rank**0.5
+            squares.append(relative((true @ r) @ (r.T @ v), exact) ** 2)
+        random.append(math.sqrt(np.mean(squares)))
+    return {"pooled": np.array(pooled), "random": np.array(random), "best": np.array(best)}
+
+
+def ranks(n: int) -> list[int]:
+    """1, 2, 4, ... and n."""
+    return [*(2**i for i in range(int(math.log2(n)) + 1) if 2**i < n), n]
+
+
+def pooling(n: int, rank: int) -> Array:
+    """Means of neighbours [n, rank]; the identity when there are as many slots as positions."""
+    slot = np.arange(n) * rank // n
+    mix: Array = np.eye(rank)[slot]
+    return mix / mix.sum(0)
+
+
+def linformer(q: Array, k: Array, v: Array, scale: float, mix: Array) -> Array:
+    """The output of Linformer with these mixtures."""
+    made = mechanism("linformer", q.shape[1], len(k), scale, rank=mix.shape[1], share="all")
+    assert isinstance(made, Linformer)
+    with torch.inference_mode():
+        made.k_mix.copy_(torch.from_numpy(mix)[None])
+        return array(made(tensor(q), tensor(k), tensor(v), Mask()))
+
+
+def layers_to_reach(
+    blocks: int, causal: bool, *, window: int, n_global: int, n_random: int, seed: int
+) -> int:
+    """How many layers of BigBird until every token has seen every token that it may; 0 if never."""
+    block = 4
+    n = blocks * block
+    made = mechanism(
+        "bigbird", 1, n, block=block, window=window, n_global=n_global, n_random=n_random, seed=seed
+    )
+    assert isinstance(made, Bigbird)
+    mask = Mask(causal=causal)
+    step = made.dense(mask, 1, n, n)[0, 0]
+    allowed = mask.allowed(n, n, torch.device("cpu"))
+    may = torch.ones(n, n, dtype=torch.bool) if allowed is None else allowed.expand(1, 1, n, n)[0, 0]
+    step &= may
+    seen, layers = step, 1
+    while not bool((seen | ~may).all()):
+        further = (seen.float() @ step.float()) > 0
+        if bool((further == seen).all()):
+            return 0
+        seen, layers = further, layers + 1
+    return layers
