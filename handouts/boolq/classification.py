@@ -71,22 +71,13 @@ def train(given: argparse.Namespace, model: str, task: str, place: Path | None, 
     from heedful.training.options import AdaptOptions
 
     method = METHODS[given.type]
-    settings = {
-        "task": task,
-        "data_dir": place,
-        "method": method,
-        "method_options": (f"length={given.prefix_length}",) if method == "prompt" else (),
-        **{
-            "lr": given.lr,
-            "epochs": given.num_epochs,
-            "batch_size": given.batch_size,
-            "max_len": given.max_len,
-        },
-        "train_rows": 10 if given.small_subset else given.train_rows,
-        "device": find_device(given.device),
-    }
-    done = adapt(AdaptOptions(model=model, out=out, overwrite=True, **settings), [Lines()])
-    print(f"trained parameters: {done.formula or done.results.trainable_parameters}")
+    settings = {"task": task, "data_dir": place, "method": method, "lr": given.lr, "epochs": given.num_epochs}
+    settings |= {"batch_size": given.batch_size, "max_len": given.max_len, "out": out, "overwrite": True}
+    settings |= {"train_rows": 10 if given.small_subset else given.train_rows}
+    if method == "prompt":
+        settings["method_options"] = (f"length={given.prefix_length}",)
+    done = adapt(AdaptOptions(model=model, device=find_device(given.device), **settings), [Lines()])
+    print(f"trained parameters: {done.results.formula}")
     for split, score in done.results.splits.items():
         print(f" - Average {split.upper()} metrics: accuracy={{'accuracy': {score.value}}}")
 
@@ -106,26 +97,10 @@ def main() -> None:
         if given.experiment == "search":
             heedful("study", "search", model, task, *GRID, *common)
         elif given.experiment == "compare":
-            heedful(
-                "study",
-                "compare",
-                task,
-                "--models",
-                given.models,
-                "--search",
-                *GRID,
-                *common,
-            )
+            heedful("study", "compare", task, "--models", given.models, "--search", *GRID, *common)
         elif given.experiment == "peft":
-            settings = [
-                "--lr",
-                str(given.lr),
-                "--epochs",
-                str(given.num_epochs),
-                "--methods",
-                "full,head,prompt",
-            ]
-            heedful("study", "compare", task, "--models", model, *settings, *common)
+            common += ["--lr", str(given.lr), "--epochs", str(given.num_epochs)]
+            heedful("study", "compare", task, "--models", model, "--methods", "full,head,prompt", *common)
         else:
             train(given, model, task, place, out)
         show(out)
