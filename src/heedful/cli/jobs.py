@@ -23,14 +23,13 @@ app = App(name="jobs")
 def show(*folders: Path, json: Json = False) -> None:
     """Show batch jobs: what is queued, running, done, failed and why, and how far each is.
 
-    From the folders that --on slurm made, below ./runs and ./studies and in Slurm's queue; or only from those
-    below the folders named here. squeue and, where there is one, sacct say what the folders cannot know.
+    From the folders that --on slurm made, below ./runs and ./studies and in
+    Slurm's queue; or only from those below the folders named here. squeue and,
+    where there is one, sacct say what the folders cannot know.
 
     Examples:
-
-        heedful jobs
-
-        heedful jobs runs/sst2 --json
+      heedful jobs
+      heedful jobs runs/sst2 --json
 
     Parameters
     ----------
@@ -112,10 +111,8 @@ def cancel(*jobs: str, json: Json = False) -> None:
     """Cancel jobs, by number or by folder. A run that trains writes a checkpoint; --resume continues it.
 
     Examples:
-
-        heedful jobs cancel 1234
-
-        heedful jobs cancel runs/sst2
+      heedful jobs cancel 1234
+      heedful jobs cancel runs/sst2
 
     Parameters
     ----------
@@ -152,10 +149,8 @@ def nodes(*, json: Json = False) -> None:
     """Show the cluster's nodes: CPUs, memory, GPUs, and what is free now.
 
     Examples:
-
-        heedful jobs nodes
-
-        heedful jobs nodes --json
+      heedful jobs nodes
+      heedful jobs nodes --json
 
     Parameters
     ----------
