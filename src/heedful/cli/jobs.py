@@ -148,9 +148,7 @@ def cancel(*jobs: str, json: Json = False) -> None:
 def nodes(*, json: Json = False) -> None:
     """Show the cluster's nodes: CPUs, memory, GPUs, and what is free now.
 
-    Examples:
-      heedful jobs nodes
-      heedful jobs nodes --json
+    Example: heedful jobs nodes --json
 
     Parameters
     ----------
