@@ -25,8 +25,8 @@ from torch.nn import functional as F
 from benchmarks.machine import refuse_busy
 from heedful.attention import MECHANISMS, Mask, Mechanism, make
 from heedful.attention.dropout import Dropout
+from heedful.lab.measuring import OPTIONS
 
-LONG_OPTIONS = {"linformer": {"rank": 256}, "performer": {"features": 256, "seed": 0}}
 LONG = ("linformer", "bigbird", "performer")
 GOALS = {False: 10.0, True: 3.5}
 """How many times faster than the fused softmax at length 16,384; not causal, causal."""
@@ -148,7 +148,7 @@ def long(count: int, lengths: list[int]) -> None:
             for name in ("softmax", *LONG):
                 if causal and not MECHANISMS[name].causal:
                     continue
-                mechanism = make(name, n_heads=8, d_head=64, max_len=t, **LONG_OPTIONS.get(name, {}))
+                mechanism = make(name, n_heads=8, d_head=64, max_len=t, **OPTIONS.get(name, {}))
                 sides[name] = passes(partial(call, mechanism, causal=causal), *qkv)
             ms = turns(sides, count)
             goal = f" (goal {GOALS[causal]:g})" if t == 16384 else ""

@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 
 import pytest
 
+from heedful.lab.measuring import Job, measure
+
 LENGTH = 4096
-CHILD = """
-import json, resource, sys
-import torch
-from heedful.attention import Mask, make
-
-name, heads, width, length, causal, options = json.loads(sys.argv[1])
-torch.set_num_threads(1)
-mechanism = make(name, n_heads=heads, d_head=width, max_len=length, **options)
-
-def run(t):
-    q, k, v = (torch.randn(1, heads, t, width, requires_grad=True) for _ in range(3))
-    mechanism(q, k, v, Mask(causal=causal)).sum().backward()
-
-def peak():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
-
-run(256)
-before = peak()
-run(length)
-print(json.dumps(peak() - before))
-"""
 
 
 def growth_mb(name: str, heads: int, width: int, causal: bool, **options: object) -> float:
     """How much a child process's peak resident memory rises by one pass at length 4,096."""
-    job = json.dumps([name, heads, width, LENGTH, causal, options])
-    done = subprocess.run([sys.executable, "-c", CHILD, job], capture_output=True, text=True, check=True)
-    return float(done.stdout)
+    done = measure(Job(name, (256, LENGTH), causal, options, heads=heads, width=width), seconds=600)
+    assert not done.limit, done.limit
+    growth = done.measured[-1].mb
+    assert growth is not None
+    return growth
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from heedful.lab.topics.kqv import kqv as kqv
     from heedful.lab.topics.masking import masking as masking
     from heedful.lab.topics.noise import noise as noise
+    from heedful.lab.topics.scaling import scaling as scaling
     from heedful.lab.topics.subspace import subspace as subspace
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "kqv",
     "masking",
     "noise",
+    "scaling",
     "subspace",
 ]
 

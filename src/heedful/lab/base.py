@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
@@ -188,6 +188,8 @@ class Topic:
 
     name: str
     about: str
+    in_all: Mapping[str, Any] = field(default_factory=dict)
+    """Options when every topic is run: one that measures keeps to a small range then."""
 
     def load(self) -> Callable[..., Finding[Any]]:
         """The function."""
@@ -197,8 +199,11 @@ class Topic:
         return function
 
 
+IN_ALL: Mapping[str, Mapping[str, Any]] = {
+    "scaling": {"max_length": 2048, "mechanisms": ("softmax", "linformer", "bigbird", "performer")},
+}
 TOPICS: Mapping[str, Topic] = {
-    name: Topic(name, about)
+    name: Topic(name, about, IN_ALL.get(name, {}))
     for name, about in {
         "copy": "When attention copies one value: which queries do it, and how long they must be.",
         "argmax": "Hard attention: it selects one value, and its gradient to q and k is exactly zero.",
@@ -207,6 +212,7 @@ TOPICS: Mapping[str, Topic] = {
         "noise": "Averaging with noisy keys: the window of beta for one head, and why two heads are safer.",
         "kqv": "What K, Q and V are good for: outputs that x alone can never give, from outer products.",
         "masking": "Four ways to mask the future, and how much it still changes the past under each.",
+        "scaling": "Time and memory of every mechanism against length, forward and backward, causal and not.",
         "approximation": "What Performer, Linformer and BigBird leave out, and what that costs.",
         "heads": "What each head of a model attends to in your text, and what changes without it.",
     }.items()

@@ -1,0 +1,181 @@
+"""Time and memory of one mechanism at several lengths, in a child process with a time limit.
+
+    measure(Job("performer", (256, 512), causal=True, options={"features": 256}), seconds=30)
+
+The child is this module: `python -m heedful.lab.measuring JOB`. It prints a line of JSON a length, so that
+what was measured before the limit is kept.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+HEADS, WIDTH = 8, 64
+OPTIONS: dict[str, dict[str, Any]] = {
+    "linformer": {"rank": 256},
+    "performer": {"features": 256, "seed": 0},
+    "bigbird": {"block": 64, "window": 3, "n_global": 2, "n_random": 3},
+}
+"""256 features, rank 256, 8 blocks of 64."""
+REPEATS, ENOUGH = 3, 0.5
+"""Passes a length, if all of them together take no longer than about this many seconds."""
+M_MMAP_THRESHOLD, SMALL, LARGE = -3, 1 << 18, 1 << 25
+"""glibc's name for it; the size for measuring memory, and the largest that glibc comes to by itself."""
+STATUS = Path("/proc/self/status")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a child measures, forward and backward, one text."""
+
+    name: str
+    lengths: tuple[int, ...]
+    causal: bool
+    options: dict[str, Any] = field(default_factory=dict)
+    explicit: bool = False
+    """Through the weights, all made at once, whatever the mechanism would rather do."""
+    heads: int = HEADS
+    width: int = WIDTH
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One length. Memory is what the process's peak rises by; None where the system does not tell."""
+
+    length: int
+    forward_ms: float
+    backward_ms: float
+    mb: float | None
+    finite: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The lengths that were measured, and why not more of them."""
+
+    measured: tuple[Measured, ...]
+    limit: str = ""
+    failed: bool = False
+    """Whether the child ended by itself, with an error."""
+
+
+def measure(job: Job, seconds: float) -> Outcome:
+    """Run a child; its time limit is for all lengths together."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "heedful.lab.measuring", json.dumps(asdict(job))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    limit = ""
+    try:
+        out, err = child.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        out, err = child.communicate()
+        limit = f"time limit of {seconds:g} s"
+    except BaseException:
+        child.kill()
+        child.communicate()
+        raise
+    found = tuple(Measured(**json.loads(line)) for line in out.splitlines() if line.endswith("}"))
+    if limit or not child.returncode:
+        return Outcome(found, limit)
+    return Outcome(found, (err.strip().splitlines() or [f"ended with {child.returncode}"])[-1], failed=True)
+
+
+def memory_mb(what: str) -> float | None:
+    """VmRSS, the memory in use, or VmHWM, its peak (the peak of getrusage would be the parent's too)."""
+    if not STATUS.exists():
+        return None
+    lines = STATUS.read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
+
+
+def forget_the_peak() -> None:
+    """Let the peak begin anew; a system that refuses keeps the old one, which lengths exceed in turn."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    except OSError:
+        return
+
+
+def give_back_from(size: int) -> None:
+    """Let glibc return freed pieces of this size at once: what it keeps would count in the peak."""
+    adjust = getattr(ctypes.CDLL(None), "mallopt", None) if STATUS.exists() else None
+    if adjust is not None:
+        adjust(M_MMAP_THRESHOLD, size)
+
+
+def available_mb() -> float:
+    """Memory that a child may take."""
+    pages = "SC_AVPHYS_PAGES" if "SC_AVPHYS_PAGES" in os.sysconf_names else "SC_PHYS_PAGES"
+    return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def passes(job: Job) -> Callable[[int], tuple[float, float, bool]]:
+    """A function that runs one length and gives the times of both passes, and whether all is finite."""
+    import torch
+
+    from heedful.attention import Mask, make
+
+    mechanism = make(job.name, n_heads=job.heads, d_head=job.width, max_len=max(job.lengths), **job.options)
+    mask = Mask(causal=job.causal)
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        out: Tensor = mechanism.weights(q, k, mask) @ v if job.explicit else mechanism(q, k, v, mask)
+        return out
+
+    def run(length: int) -> tuple[float, float, bool]:
+        q, k, v = (torch.randn(1, job.heads, length, job.width, requires_grad=True) for _ in range(3))
+        start = time.perf_counter()
+        out = attend(q, k, v)
+        middle = time.perf_counter()
+        out.sum().backward()
+        end = time.perf_counter()
+        finite = all(bool(x.isfinite().all()) for x in (out, v.grad) if x is not None)
+        return 1000 * (middle - start), 1000 * (end - middle), finite
+
+    return run
+
+
+def child(job: Job) -> None:
+    """Print what each length takes."""
+    import torch
+
+    torch.manual_seed(0)
+    run = passes(job)
+    run(min(32, *job.lengths))
+    before = memory_mb("VmRSS")
+    for length in job.lengths:
+        give_back_from(SMALL)
+        forget_the_peak()
+        taken = [run(length)]
+        peak = memory_mb("VmHWM")
+        give_back_from(LARGE)
+        while len(taken) < REPEATS and sum(f + b for f, b, _ in taken) < 1000 * ENOUGH:
+            taken.append(run(length))
+        found = Measured(
+            length,
+            min(forward for forward, _, _ in taken),
+            min(backward for _, backward, _ in taken),
+            None if before is None or peak is None else peak - before,
+            all(finite for _, _, finite in taken),
+        )
+        print(json.dumps(asdict(found)), flush=True)
+
+
+if __name__ == "__main__":
+    child(Job(**json.loads(sys.argv[1])))
