@@ -15,8 +15,8 @@ import pytest
 PAGE = Path(__file__).parents[2] / "docs" / "attention.md"
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?!\w)")
-TRAINED = ("lab argmax", "lab masking")
-"""These train models, whose losses are rounded differently on other machines."""
+LOOSE = ("lab argmax", "lab masking", "lab scaling", "lab heads")
+"""These train models, measure, or sum in float32: their numbers are a little different on other machines."""
 
 
 def taken_apart(line: str) -> tuple[str, list[float]]:
@@ -51,7 +51,7 @@ def test_every_line_that_the_page_shows_is_printed(
                 done = heedful(*shlex.split(command)[1:])
                 assert done.status == 0, f"{command}\n{done.out}\n{done.err}"
                 printed += done.out
-            loose = any(name in block for name in TRAINED)
+            loose = any(name in block for name in LOOSE)
         elif kind == "python":
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
