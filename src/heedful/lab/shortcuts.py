@@ -164,8 +164,9 @@ def ranks(n: int) -> list[int]:
 def pooling(n: int, rank: int) -> Array:
     """Means of neighbours [n, rank]; the identity when there are as many slots as positions."""
     slot = np.arange(n) * rank // n
-    mix: Array = np.eye(rank)[slot]
-    return mix / mix.sum(0)
+    belongs = np.eye(rank)[slot]
+    mix: Array = belongs / belongs.sum(0)
+    return mix
 
 
 def linformer(q: Array, k: Array, v: Array, scale: float, mix: Array) -> Array:

@@ -83,12 +83,12 @@ def heads(
             with removed(found[n], head):
                 without = reading.outputs()
             change[row, head] = float((without - before).norm() / before.norm())
-            pair = reading.pooled(without), reading.pooled(before)
-            cosine[row, head] = float(torch.cosine_similarity(*(x.double() for x in pair), dim=0))
+            one, other = reading.pooled(without).double(), reading.pooled(before).double()
+            cosine[row, head] = float(torch.cosine_similarity(one, other, dim=0))
     after = reading.outputs()
     spread, far = entropy(weights), distance(weights)
     names = {(row, h): f"layer {n + 1}, head {h + 1}" for row, n in enumerate(chosen) for h in range(n_heads)}
-    most, least = (np.unravel_index(f(change), change.shape) for f in (np.argmax, np.argmin))
+    most, least = (divmod(int(f(change)), n_heads) for f in (np.argmax, np.argmin))
     maps = {name: weights[at].tolist() for at, name in names.items()}
     quoted = f'"{" ".join(reading.pieces)}"'
     return Finding(
@@ -107,8 +107,8 @@ def heads(
                     max(s.apart for s in seen), 1e-4),
             exactly("watched: numbers that differ", int((whole != before).sum()), 0),
             exactly("removed and restored: numbers that differ", int((after != before).sum()), 0),
-            at_least(f"largest change, {names[most[0], most[1]]}", change.max(), 1e-6),
-            fact(f"smallest change, {names[least[0], least[1]]}", change.min()),
+            at_least(f"largest change, {names[most]}", change.max(), 1e-6),
+            fact(f"smallest change, {names[least]}", change.min()),
             fact("smallest entropy of a head", spread.min()),
             fact("largest entropy of a head", spread.max()),
         ),
