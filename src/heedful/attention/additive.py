@@ -92,6 +92,7 @@ class Tanh:
     """scale w . tanh(q + k), a head at a time; hidden units e come first, so a sum over them is a product."""
 
     heads_together = False
+    keeps = False
 
     def __init__(self, q: Tensor, k: Tensor, w: Tensor | None, scale: float) -> None:
         assert w is not None

@@ -3,7 +3,8 @@
 Torch's fused CPU kernel takes neither dropout nor a trainable bias nor other scores than q k^T; its fallback
 draws a random number a weight and keeps several tensors of t x s a head. This function goes over a few rows
 and heads at a time, keeps only its inputs and the seed, and computes scores, weights and dropout again in the
-backward pass. A causal mask cuts each chunk's keys to those that its last row sees.
+backward pass; where they are few, as in a part of a batch of short texts, it keeps them instead. A causal
+mask cuts each chunk's keys to those that its last row sees.
 Grade: same mathematics; same distribution with dropout.
 """
 
@@ -21,12 +22,18 @@ from heedful.attention.mask import Mask
 
 CHUNK = 1 << 18
 """Numbers a chunk: 1 MiB of float32, a share of the level-2 cache."""
+KEPT = 1 << 21
+"""Weights of a call up to which they are kept for the backward pass: 8 MiB, read again quicker than made."""
+CAUSAL_ROWS = 64
+"""Rows a chunk under a causal mask: more would make more scores that nobody sees."""
 
 
 class Scores(Protocol):
     """How chunks of queries [b, h, t, e] and keys [b, h, s, e] become scores, and where gradients gather."""
 
     heads_together: bool
+    keeps: bool
+    """`backward` needs nothing of the `forward` of its chunk, so that weights may be kept."""
 
     def __init__(self, q: Tensor, k: Tensor, w: Tensor | None, scale: float) -> None: ...
 
@@ -50,30 +57,31 @@ class Dot:
     """scale q k^T."""
 
     heads_together = True
+    keeps = True
 
     def __init__(self, q: Tensor, k: Tensor, w: Tensor | None, scale: float) -> None:
-        self.q, self.k, self.scale = q, k, scale
+        self.q, self.k, self.scale = q * scale, k, scale
         self.dq: Tensor | None = None
         self.dk: Tensor | None = None
 
     def width(self) -> int:
-        """Only the score itself."""
-        return 1
+        """The weight, and what dropout leaves of it."""
+        return 2
 
     def rows(self, t: int, causal: bool) -> int:
         """As many as fit: a product is cheap, a chunk is not."""
-        return t
+        return min(t, CAUSAL_ROWS) if causal and t <= 4 * CAUSAL_ROWS else t
 
     def forward(self, chunk: Chunk) -> Tensor:
-        """Scale the smaller factor, then multiply."""
-        return torch.matmul(self.q[chunk.queries] * self.scale, self.k[chunk.keys].mT)
+        """The queries are scaled already."""
+        return torch.matmul(self.q[chunk.queries], self.k[chunk.keys].mT)
 
     def backward(self, chunk: Chunk, grad: Tensor) -> None:
         """The product rule."""
         if self.dq is None or self.dk is None:
-            self.dq, self.dk = torch.zeros_like(self.q), torch.zeros_like(self.k)
+            self.dq, self.dk = side_by_side(self.q), side_by_side(self.k)
         self.dq[chunk.queries] = torch.matmul(grad, self.k[chunk.keys]).mul_(self.scale)
-        self.dk[chunk.keys].add_(torch.matmul(grad.mT, self.q[chunk.queries] * self.scale))
+        chunk.gather(self.dk, torch.matmul(grad.mT, self.q[chunk.queries]))
 
     def gradients(self) -> tuple[Tensor, Tensor, None]:
         """Of q and k; zeros when no chunk came back."""
@@ -94,9 +102,16 @@ class Chunk:
     """One chunk: where it is, and its piece of mask and bias."""
 
     def __init__(
-        self, b: slice, h: slice, rows: slice, n: int, added: list[Tensor], alive: Tensor | None
+        self,
+        b: slice,
+        h: slice,
+        rows: slice,
+        n: int,
+        added: list[Tensor],
+        alive: Tensor | None,
+        first: bool = True,
     ) -> None:
-        self.queries, self.keys = (b, h, rows), (b, h, slice(n))
+        self.queries, self.keys, self.first = (b, h, rows), (b, h, slice(n)), first
         self.added = [piece(x, b, h) for x in added]
         self.alive = None if alive is None else piece(alive, b, h)
 
@@ -115,6 +130,15 @@ class Chunk:
         """The gradient of the scores from that of the weights, which is overwritten."""
         return grad.sub_((grad * weights).sum(-1, keepdim=True)).mul_(weights)
 
+    def gather(self, total: Tensor, part: Tensor) -> None:
+        """Add this chunk's part of a gradient of the keys, which the first chunk begins."""
+        if not self.first:
+            total[self.keys].add_(part)
+            return
+        b, h, seen = self.keys
+        total[self.keys] = part
+        total[b, h, seen.stop :] = 0
+
     def collect(self, dbias: Tensor | None, dscores: Tensor) -> None:
         """Add this chunk's part of the bias's gradient."""
         if dbias is not None:
@@ -123,16 +147,25 @@ class Chunk:
             place += dscores.sum_to_size(place.shape)
 
 
+def side_by_side(like: Tensor, width: int | None = None) -> Tensor:
+    """An empty tensor [b, h, t, d] with the heads of a position side by side, as the layers around it are."""
+    b, h, t, d = like.shape
+    return like.new_empty(b, t, h, d if width is None else width).transpose(1, 2)
+
+
 def piece(x: Tensor, b: slice, h: slice) -> Tensor:
     """Rows b and heads h of a tensor [b or 1, h or 1, ...] that may be the same for all of them."""
     return x[b if x.shape[0] > 1 else slice(None), h if x.shape[1] > 1 else slice(None)]
 
 
 def chunks(scores: Scores, q: Tensor, k: Tensor, bias: Tensor | None, mask: Mask) -> Iterator[Chunk]:
-    """All chunks, in an order that forward and backward share because the random numbers follow it."""
+    """All chunks, in an order that forward and backward share because the random numbers follow it.
+
+    The last rows come first: they see every key that others see.
+    """
     (b, h, t, _), s = q.shape, k.shape[-2]
     rows = max(1, min(scores.rows(t, mask.causal), CHUNK // (s * scores.width())))
-    for i in range(0, t, rows):
+    for i in reversed(range(0, t, rows)):
         stop = min(i + rows, t)
         n = mask.reach(stop, s)
         added = [] if bias is None else [bias[:, :, i:stop, :n]]
@@ -151,7 +184,8 @@ def chunks(scores: Scores, q: Tensor, k: Tensor, bias: Tensor | None, mask: Mask
         batch, heads = spans(scores, b, h, rows * n * scores.width())
         for x in range(0, h, heads):
             for y in range(0, b, batch):
-                yield Chunk(slice(y, y + batch), slice(x, x + heads), slice(i, stop), n, added, alive)
+                b_, h_ = slice(y, y + batch), slice(x, x + heads)
+                yield Chunk(b_, h_, slice(i, stop), n, added, alive, first=stop == t)
 
 
 class ChunkedAttention(torch.autograd.Function):
@@ -171,28 +205,52 @@ class ChunkedAttention(torch.autograd.Function):
         p: float,
         seed: int,
     ) -> Tensor:
-        ctx.save_for_backward(q, k, v, w, bias)
         ctx.kind, ctx.mask, ctx.scale, ctx.p, ctx.seed = kind, mask, scale, p, seed
+        # Once here, instead of in every product of a chunk.
+        q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
         scores = kind(q, k, w, scale)
-        out = torch.empty((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
+        keeping = kind.keeps and any(ctx.needs_input_grad) and q[..., 0].numel() * k.shape[-2] <= KEPT
+        ctx.kept = [] if keeping else None
+        out = side_by_side(q, v.shape[-1])
         keep = Keep(p, seed)
         for chunk in chunks(scores, q, k, bias, mask):
             weights = chunk.weights(scores.forward(chunk))
+            seen = weights
             if p:
-                weights *= keep.draw(weights)
-            piece = torch.matmul(weights, v[chunk.keys])
+                seen = keep.draw(weights).mul_(weights) if keeping else weights.mul_(keep.draw(weights))
+            piece = torch.matmul(seen, v[chunk.keys])
             out[chunk.queries] = piece if chunk.alive is None else piece.mul_(chunk.alive)
-        return out.mul_(keep.scale) if p else out
+            if keeping:
+                ctx.kept.append((chunk, weights, seen))
+        out = out.mul_(keep.scale) if p else out
+        ctx.save_for_backward(q, k, v, w, bias, *([out] if keeping else []))
+        return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        q, k, v, w, bias = ctx.saved_tensors
+        q, k, v, w, bias, *outs = ctx.saved_tensors
         scores = ctx.kind(q, k, w, ctx.scale)
         keep = Keep(ctx.p, ctx.seed)
-        grad = grads[0] * keep.scale if ctx.p else grads[0]
-        dv = torch.zeros_like(v)
+        grad = grads[0].contiguous()
+        grad = grad * keep.scale if ctx.p else grad
+        dv = side_by_side(v) if ctx.kept is not None else torch.zeros_like(v)
         dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[5] else None
+        if ctx.kept is not None:
+            # Each row's mean of the weights' gradients is that of the outputs (Dao et al. 2022, section 3.1).
+            means = (grads[0] * outs[0]).sum(-1, keepdim=True)  # [b, h, t, 1]
+            for chunk, weights, seen in ctx.kept:
+                g = grad[chunk.queries] if chunk.alive is None else grad[chunk.queries] * chunk.alive
+                chunk.gather(dv, torch.matmul(seen.mT, g))
+                dscores = torch.matmul(g, v[chunk.keys].mT)  # [b, h, c, n]
+                if ctx.p:
+                    dscores.mul_(seen).addcmul_(weights, means[chunk.queries], value=-1)
+                else:
+                    dscores.sub_(means[chunk.queries]).mul_(weights)
+                chunk.collect(dbias, dscores)
+                scores.backward(chunk, dscores)
+            dq, dk, dw = scores.gradients()
+            return None, dq, dk, dv, dw, dbias, None, None, None, None
         for chunk in chunks(scores, q, k, bias, ctx.mask):
             weights = chunk.weights(scores.forward(chunk))
             g = grad[chunk.queries] if chunk.alive is None else grad[chunk.queries] * chunk.alive
