@@ -106,6 +106,13 @@ def test_a_window_tells_one_salient_span_after_the_title_and_a_few_tokens(corpus
     assert told == {"3 May 1901", "Oslo", "Norway"}
 
 
+def test_a_token_budget_counts_the_tokens_that_windows_have(corpus):
+    span = objective(corpus, form="window", salient=True)
+    rows = np.arange(3)
+    tokens = sum(part.tokens for step in range(60) for part in span.prepare(rows, step))
+    assert span.train_lengths()[rows].sum() == pytest.approx(tokens / 60, rel=0.2)
+
+
 def test_a_text_without_names_and_title_still_gives_windows(corpus):
     span = objective(corpus, form="window", salient=True)
     last = len(span.rows["train"]) - 1

@@ -14,6 +14,7 @@ from heedful.data import Tokens
 from heedful.data.batches import IGNORED
 from heedful.data.corruption import Rows, Salient, long_enough, single_span, t5_spans, windows
 from heedful.data.corruption.spans import SHORTEST, SHORTEST_T5, SMALLEST_BLOCK
+from heedful.data.corruption.windows import RANDOM_SPAN
 from heedful.data.random import stream
 from heedful.errors import UserError, unknown
 from heedful.objectives.base import (
@@ -126,11 +127,14 @@ class Span(Objective):
         return list(self.texts)
 
     def train_lengths(self) -> Ints:
-        """Tokens of each document, as far as rows take them in; windows are cut anew at each step."""
-        lengths = self.texts["train"].lengths[self.rows["train"]]
-        if self.corruption.form == "window":
-            return np.full_like(lengths, self.corruption.block)
-        return np.minimum(lengths, self.corruption.block)
+        """Tokens of each document, as far as rows take them in; of windows, how many they have on average."""
+        how, rows = self.corruption, self.rows["train"]
+        if how.form == "line":
+            return np.minimum(self.texts["train"].lengths[rows], how.block)
+        salient = self.salient["train"]
+        span = np.diff(salient.ranges).mean() if len(salient.ranges) else RANDOM_SPAN
+        most = np.minimum(salient.titles[rows], how.block // 2) + round(span + (how.left + how.right) / 2) + 2
+        return np.minimum(most, how.block)
 
     def corrupted(
         self, split: str, documents: Ints, generator: np.random.Generator, counted: Counted
