@@ -132,6 +132,12 @@ def test_a_pretrained_run_is_a_model_for_every_other_command(
     heedful: Callable[..., Any], run: Path, tmp_path: Path
 ) -> None:
     assert heedful("inspect", run).status == 0
+    done = heedful("check", run, "--json")
+    assert done.status == 0, done.err
+    again = {c["name"]: c["status"] for c in json.loads(done.out)["checks"] if c["again"]}
+    assert again == {"causality": "passed", "tokenizer_fits": "passed", "reload": "passed"}
+    done = heedful("export", run, tmp_path / "exported", "--json")
+    assert json.loads(done.out)["loads_with"] == "transformers"
     task = tmp_path / "task.csv"
     rows = [f"{WORDS[i % 10]} {WORDS[i % 7]} {i},{'yes' if i % 2 else 'no'}" for i in range(60)]
     task.write_text("\n".join(["text,label", *rows]) + "\n")

@@ -25,6 +25,7 @@ from heedful.training.adapt import Job, prepare
 from heedful.training.configuration import read_adapt
 from heedful.training.loading import load_best, load_run
 from heedful.training.precision import autocast
+from heedful.training.rescoring import check_language
 
 EXAMINED_ROWS = 64
 """Recorded predictions that are made again."""
@@ -84,6 +85,8 @@ def score(run: Run, split: str) -> tuple[Job, Evaluation]:
 def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
     """A run's findings, and the names of those that were examined again just now."""
     run = Run.open(path)
+    if run.config().get("command") == "pretrain":
+        return check_language(path)
     adapted = load_run(path, device="cpu")
     options = read_adapt(run.path)
     again = [checks.causality(adapted.model)] if adapted.model.config.kind != "encoder" else []

@@ -14,6 +14,7 @@ from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, write_json
 from heedful.text.places import find_folder
 from heedful.training.loading import ADAPTER, load_run
+from heedful.training.rescoring import load_language
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
     run = Run.open(path)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise UserError(f"{folder}: is not an empty folder; choose another")
-    model = load_run(path, device="cpu").model
+    pretrained = run.config().get("command") == "pretrain"
+    model = load_language(run) if pretrained else load_run(path, device="cpu").model
     adapter = (run.best / ADAPTER).is_file()
     if merge:
         if adapter:

@@ -91,6 +91,12 @@ def read_sentences(given: Sequence[str]) -> list[str]:
     return found
 
 
+def refuse_sentences(model: LanguageModel) -> None:
+    """Refuse a model that does not give a text by itself a probability."""
+    if model.kind == "text2text":
+        raise UserError("--sentences: an encoder-decoder predicts outputs from inputs, not single sentences")
+
+
 def score_sentences(
     model: LanguageModel, tokenizer: Tokenizer, sentences: Sequence[str], block: int
 ) -> tuple[SentenceResult, ...]:
@@ -101,13 +107,10 @@ def score_sentences(
     """
     if not sentences:
         return ()
+    refuse_sentences(model)
     encoded = [one.ids for one in tokenizer.encode_batch(list(sentences))]
-    if model.kind == "causal":
-        sums, counts = causal_losses(model, tokenizer, encoded, block)
-    elif model.kind == "masked":
-        sums, counts = hidden_losses(model, tokenizer, encoded, block)
-    else:
-        raise UserError("--sentences: an encoder-decoder predicts outputs from inputs, not single sentences")
+    score = causal_losses if model.kind == "causal" else hidden_losses
+    sums, counts = score(model, tokenizer, encoded, block)
     results = []
     for text, ids, total, n in zip(sentences, encoded, sums, counts, strict=True):
         if not n:

@@ -17,15 +17,22 @@ from heedful.objectives import Answer, Mixed, Objective
 from heedful.objectives.questions import Form
 from heedful.runs.directory import CONFIG, Run, new_run_path
 from heedful.runs.leases import Lease
-from heedful.runs.schemas import Results
+from heedful.runs.schemas import Results, SentenceResult
 from heedful.training import resuming
 from heedful.training.corpora import find_tokenizer, open_texts
 from heedful.training.examining import examine
 from heedful.training.hooks import Hook, TensorBoard
-from heedful.training.language import predictions, read_sentences, score_sentences, split_result
+from heedful.training.language import (
+    predictions,
+    read_sentences,
+    refuse_sentences,
+    score_sentences,
+    split_result,
+)
 from heedful.training.lengths import begin_branch, branched, fitted
 from heedful.training.loop import Loop
 from heedful.training.options import BLOCK, PRETRAIN_LR, PretrainOptions
+from heedful.training.precision import autocast
 from heedful.training.running import (
     Finished,
     Machine,
@@ -106,6 +113,8 @@ class Job:
         self.method = methods.make("full")
         self.method.attach(self.model)
         self.model.to(self.device)
+        if self.sentences:
+            refuse_sentences(self.model)
         self.room = methods.room(self.model)
         self.block = min(options.block or BLOCK, self.room)
         if options.block is not None and self.block < options.block:
@@ -210,7 +219,7 @@ class Job:
             objective=o.objective,
             steps=progress.step,
             epochs=loop.epoch(),
-            sentences=score_sentences(self.model, self.tokenizer, self.sentences, self.block) or None,
+            sentences=self.score_sentences(),
             formula=self.method.formula(self.model),
             **measures(run, self.model, loop.parameters, progress),
         )
@@ -221,3 +230,10 @@ class Job:
         run.write_checks(checks)
         run.write_results(results)
         return Finished(run.path, results, checks)
+
+    def score_sentences(self) -> tuple[SentenceResult, ...] | None:
+        """The sentences that were asked for."""
+        if not self.sentences:
+            return None
+        with autocast(self.precision, self.device):
+            return score_sentences(self.model, self.tokenizer, self.sentences, self.block)

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+
 from heedful import checkpoints
 from heedful.data.corpus import open_corpus
 from heedful.errors import UserError, unknown
+from heedful.evaluation import checks
 from heedful.models import LanguageModel
 from heedful.runs.directory import Run
-from heedful.runs.schemas import SentenceResult, SplitResult
+from heedful.runs.schemas import Check, SentenceResult, SplitResult
 from heedful.text import load as load_tokenizer
 from heedful.training.configuration import read_pretrain
 from heedful.training.corpora import Texts, open_texts
@@ -22,6 +25,14 @@ from heedful.training.starting import HEADS
 from heedful.training.text_objectives import make_text
 
 
+def load_language(run: Run) -> LanguageModel:
+    """The best model of a run of pretraining."""
+    head = HEADS[read_pretrain(run.path).objective][checkpoints.kind_of(run.path)]
+    model = checkpoints.load(run.path, head=head)
+    assert isinstance(model, LanguageModel)
+    return model
+
+
 class Rescoring:
     """The best model of a run of pretraining, ready to be scored."""
 
@@ -30,11 +41,8 @@ class Rescoring:
         self.options = read_pretrain(run.path)
         self.tokenizer = load_tokenizer(run.path)
         self.machine = settle_machine(self.options)
-        head = HEADS[self.options.objective][checkpoints.kind_of(run.path)]
-        model = checkpoints.load(run.path, head=head)
-        assert isinstance(model, LanguageModel)
-        self.model = model.to(self.machine.device)
-        self.block = int(self.options.block or model.config.max_len)
+        self.model = load_language(run).to(self.machine.device)
+        self.block = int(self.options.block or self.model.config.max_len)
 
     def split(self, name: str | None) -> tuple[str, SplitResult]:
         """A split of the run's own corpus, as the run itself scored it; by default test, or else dev."""
@@ -60,3 +68,20 @@ class Rescoring:
         """The loss and perplexity of each sentence."""
         with autocast(self.machine.precision, self.machine.device):
             return score_sentences(self.model, self.tokenizer, read_sentences(given), self.block)
+
+
+def check_language(path: str | Path) -> tuple[list[Check], set[str]]:
+    """A run's findings, and the names of those that were examined again just now.
+
+    The saved model is the one that was scored when dev, scored again, has the same loss.
+    """
+    run, again = Run.open(path), Rescoring(path)
+    config = again.model.config
+    made = [checks.causality(again.model)] if config.kind != "encoder" else []
+    made.append(checks.tokenizer_fits(again.tokenizer, config, pretrained=False))
+    before = run.results().splits.get("dev") if run.finished else None
+    if before is not None and before.loss is not None and again.machine.precision == "float32":
+        now = again.split("dev")[1].loss
+        made.append(checks.reload(torch.tensor([before.loss]), torch.tensor([now or float("nan")])))
+    found = {check.name: check for check in (*run.checks().checks, *made)}
+    return list(found.values()), {check.name for check in made}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from heedful.data.splits import content_key
 from heedful.evaluation.checks.splits import SHARED_WARNS, normal, overlaps
-from heedful.evaluation.checks.tokens import truncation
+from heedful.evaluation.checks.tokens import CUT_LIMIT, KEPT
 from heedful.evaluation.checks.words import percent
 from heedful.runs.schemas import Check
 
@@ -37,7 +37,7 @@ def unknown_tokens(rates: Mapping[str, float]) -> Check:
 def rows_cut(lengths: npt.NDArray[np.int64], block: int, room: int, packed: bool) -> Check:
     """Is text cut off? Packed documents are divided instead, and nothing of them is lost."""
     if not packed:
-        return truncation(lengths, block, room)
+        return cut_off(lengths, block, room)
     divided = float(np.mean(lengths > block)) if len(lengths) else 0.0
     if not divided:
         return Check("truncation", "passed", f"No text is longer than {block:,} tokens.", 0.0)
@@ -46,6 +46,25 @@ def rows_cut(lengths: npt.NDArray[np.int64], block: int, room: int, packed: bool
         f"divided, and what follows a division is predicted without what stands before it."
     )
     return Check("truncation", "passed", found, 0.0)
+
+
+def cut_off(lengths: npt.NDArray[np.int64], block: int, room: int) -> Check:
+    """How much of texts that stand alone in their rows is never read."""
+    if not lengths.sum():
+        return Check("truncation", "skipped", "There are no texts.")
+    share = float(np.mean(lengths > block))
+    if not share:
+        return Check("truncation", "passed", f"No text is longer than {block:,} tokens.", 0.0, CUT_LIMIT)
+    lost = float(np.maximum(lengths - block, 0).sum() / lengths.sum())
+    cut = f"{percent(share)} of texts are cut at {block:,} tokens, with them {percent(lost)} of all tokens"
+    if share <= CUT_LIMIT:
+        return Check("truncation", "passed", f"{cut}.", share, CUT_LIMIT)
+    enough = int(np.quantile(lengths, KEPT, method="inverted_cdf"))
+    advice = f"--block {enough:,} would keep {percent(KEPT)} of texts whole"
+    advice += "" if enough <= room else f", in a model with more than its {room:,} positions"
+    return Check(
+        "truncation", "warning", f"{cut}; nothing is learnt of the rest; {advice}.", share, CUT_LIMIT
+    )
 
 
 def shared_lines(splits: Mapping[str, Iterable[str]]) -> Check:
