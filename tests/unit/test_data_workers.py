@@ -263,7 +263,10 @@ def test_the_processes_end_with_the_one_that_started_them(
     tmp_path: Path, corpus: Path, own_cache: Path, how: signal.Signals
 ) -> None:
     head, tail = SCRIPT.rsplit("\n", 2)[:2]
-    with script(tmp_path, corpus, head + WAITING + tail) as process:
+    listens = (
+        "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's & ignores it
+    )
+    with script(tmp_path, corpus, listens + head + WAITING + tail) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "waiting\n"
         workers_now = children(process.pid)

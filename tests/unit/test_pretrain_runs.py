@@ -124,6 +124,7 @@ def test_a_budget_fixes_the_steps_once_and_for_all(
 ) -> None:
     options = replace(base, epochs=1, eval_every=10**6, train_eval_rows=0, out=tmp_path / "run", resume=True)
     options = replace(options, budget_min=0.05)
+    monkeypatch.setattr("heedful.training.lengths.TRIAL_SHARE", 0.0)  # five steps, so that it dies later
     die_at(monkeypatch, 6)
     with pytest.raises(DiedError):
         pretrain(options)
