@@ -179,7 +179,7 @@ class Loop:
         return epoch, self.batches.plan(epoch)[step - begin]
 
     def parts(self, examples: Ints) -> int:
-        """In how many parts a step is computed: as asked for, or more on a CPU, so that each fits its cache."""
+        """In how many parts a step is computed: as asked for, or more, so that each fits a CPU's cache."""
         least, tokens = self.options.accumulate, self.objective.part_tokens
         if self.device.type != "cpu" or not tokens:
             return least
