@@ -134,7 +134,8 @@ class Span(Objective):
         salient = self.salient["train"]
         span = np.diff(salient.ranges).mean() if len(salient.ranges) else RANDOM_SPAN
         most = np.minimum(salient.titles[rows], how.block // 2) + round(span + (how.left + how.right) / 2) + 2
-        return np.minimum(most, how.block).astype(np.int64)
+        found: Ints = np.minimum(most, how.block).astype(np.int64)
+        return found
 
     def corrupted(
         self, split: str, documents: Ints, generator: np.random.Generator, counted: Counted
