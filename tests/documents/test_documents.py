@@ -29,6 +29,7 @@ def commands(block: str) -> list[str]:
     return [line for line in lines if line.strip() and not line.startswith(SHELL)]
 
 
+@pytest.mark.timeout(1800)  # a page is a session of many commands
 @pytest.mark.needs("minilm")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_every_block_of_a_page_runs(
