@@ -123,7 +123,7 @@ def answers(rows: list[dict[str, Any]]) -> str:
     found = []
     for row in rows:
         runs = [read(name) for name in row["runs"]]
-        constant = (runs[0]["splits"]["dev"].get("baselines") or {}).get("constant")
+        constant = (runs[0]["splits"]["dev"].get("baselines") or {}).get("constant_answer")
         minutes = mean(run["seconds"] for run in runs) / 60
         same = "" if constant is None else f"{constant:.3f}"
         found.append(
