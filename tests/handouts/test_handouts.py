@@ -56,10 +56,12 @@ def test_without_a_stand_in_an_unreachable_model_is_one_line() -> None:
     assert "Traceback" not in said
 
 
-def test_boolq_prefix_has_130_d_plus_2_parameters(tmp_path: Path) -> None:
+def test_boolqs_prefix_is_vectors_before_the_text_and_a_linear_head(tmp_path: Path) -> None:
     words = ("--experiment", "mine", "--type", "prefix", "--num_epochs", 1, "--batch_size", 4, *SMALL)
-    text = run("boolq", "classification.py", *words, "--out", tmp_path / "o", **STAND_IN)
-    assert "130 d + 2 = 49,922" in text
+    text = run(
+        "boolq", "classification.py", *words, "--prefix_length", 8, "--out", tmp_path / "o", **STAND_IN
+    )
+    assert "10 d + 2 = 3,842" in text
 
 
 def test_yelp_trains_jointly_and_refuses_a_folder_that_is_not_empty(tmp_path: Path) -> None:
