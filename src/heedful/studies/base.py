@@ -22,6 +22,7 @@ from heedful.runs.directory import CHECKPOINTS
 from heedful.runs.environment import forget_peak_memory
 from heedful.runs.files import WriteError
 from heedful.runs.leases import holder_of
+from heedful.runs.schemas import SplitResult
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
 from heedful.training.configuration import checked, task_of
 from heedful.training.options import AdaptOptions
@@ -164,7 +165,14 @@ def failures(outcomes: Sequence[Outcome]) -> list[Note]:
 
 
 def best(outcomes: Sequence[Outcome]) -> Outcome | None:
-    """The finished run with the highest score on dev; of equals the one with the lower loss."""
+    """The finished run with the best score on dev (the lowest perplexity, else the highest score); of equals
+    the one with the lower loss.
+    """
     scored = [(o, o.results.splits["dev"]) for o in outcomes if o.dev is not None and o.results is not None]
-    ranked = max(scored, key=lambda pair: (pair[1].value or 0.0, -(pair[1].loss or 0.0)), default=None)
+
+    def rank(pair: tuple[Outcome, SplitResult]) -> tuple[float, float]:
+        value = pair[1].value or 0.0
+        return (-value if pair[1].metric == "perplexity" else value, -(pair[1].loss or 0.0))
+
+    ranked = max(scored, key=rank, default=None)
     return None if ranked is None else ranked[0]
