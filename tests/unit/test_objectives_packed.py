@@ -183,6 +183,40 @@ def test_wide_logits_are_made_in_chunks_with_the_same_loss(
         assert (gradient - results[0][1]).abs().max() < 1e-12
 
 
+@pytest.mark.parametrize("kind", ["decoder", "encoder"])
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_loss_with_its_gradient_is_torch_s_own(
+    corpus: Any, kind: str, tied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, tokenizer = corpus
+    model = make(tokenizer, kind, tie_output=tied, output_scale=0.5 if kind == "decoder" else 1.0)
+    states = torch.randn(23, 16, dtype=torch.float64, requires_grad=True)
+    labels = torch.randint(tokenizer.vocab_size, (23,))
+    monkeypatch.setattr(vocabulary_module, "LEAST_ROWS", 5)
+    monkeypatch.setattr(vocabulary_module, "CACHED", 1)
+    wanted = [states, *model.head.parameters()]
+    ours = vocabulary_loss(model.head, states, labels)
+    own = F.cross_entropy(model.head(states), labels, reduction="sum")
+    assert (ours - own).abs() < 1e-10
+    for a, b in zip(
+        torch.autograd.grad(ours * 0.3, wanted), torch.autograd.grad(own * 0.3, wanted), strict=True
+    ):
+        assert (a - b).abs().max() < 1e-10
+
+
+def test_a_frozen_output_gets_no_gradient_and_no_states_no_loss(corpus: Any) -> None:
+    _, tokenizer = corpus
+    model = make(tokenizer)
+    model.head.requires_grad_(False)
+    states = torch.randn(4, 16, dtype=torch.float64, requires_grad=True)
+    vocabulary_loss(model.head, states, torch.arange(4)).backward()
+    assert states.grad is not None
+    assert model.head.out.weight.grad is None
+    nothing = vocabulary_loss(model.head, states[:0], torch.empty(0, dtype=torch.long))
+    assert nothing == 0
+    nothing.backward()
+
+
 def test_what_cannot_be_predicted_is_refused_in_one_line(corpus: Any) -> None:
     tokens, tokenizer = corpus
     with pytest.raises(UserError, match="dev has no text with a token to predict"):

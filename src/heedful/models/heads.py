@@ -71,8 +71,13 @@ class MaskedHead(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """States [..., d_model] to logits [..., vocab_size]; any selection of positions will do."""
-        logits: Tensor = self.out(self.norm(activate(self.activation, self.dense(states))))
+        logits: Tensor = self.out(self.features(states))
         return logits
+
+    def features(self, states: Tensor) -> Tensor:
+        """What the output layer reads [..., d_model]."""
+        read: Tensor = self.norm(activate(self.activation, self.dense(states)))
+        return read
 
 
 class OutputHead(nn.Module):
@@ -85,8 +90,12 @@ class OutputHead(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """States [..., d_model] to logits [..., vocab_size]."""
-        logits: Tensor = self.out(states if self.scale == 1.0 else states * self.scale)
+        logits: Tensor = self.out(self.features(states))
         return logits
+
+    def features(self, states: Tensor) -> Tensor:
+        """What the output layer reads [..., d_model]."""
+        return states if self.scale == 1.0 else states * self.scale
 
 
 class Headed(nn.Module):

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from heedful.objectives.base import Inputs, Ints
 from heedful.objectives.packed import PackedText
-from heedful.objectives.vocabulary import labelled, vocabulary_loss
 
 
 class Causal(PackedText):
@@ -23,25 +22,12 @@ class Causal(PackedText):
         return ids, np.asarray(self.texts[split].ids)[places + 1].astype(np.int64)
 
     def states(self, model: Any, inputs: Inputs) -> Tensor:
-        """The decoder's states."""
-        return decoder_states(model, inputs)
+        """The decoder's states. Padding stands on the right, where no earlier token sees it."""
+        t = inputs.tensors
+        found: Tensor = model.body(t["ids"], t.get("mask"), segments=t.get("segments"))
+        return found
 
     @property
     def sees_padding(self) -> bool:
         """Only where the future is not hidden: padding stands on the right."""
         return self.unsafe
-
-
-def decoder_states(model: Any, inputs: Inputs) -> Tensor:
-    """A decoder's states [b, t, d] of rows: `ids` and, of packed documents, `segments`.
-
-    Padding stands on the right, where no earlier token sees it; `mask` is for attention that is not causal.
-    """
-    t = inputs.tensors
-    found: Tensor = model.body(t["ids"], t.get("mask"), segments=t.get("segments"))
-    return found
-
-
-def next_token_loss(model: Any, inputs: Inputs) -> Tensor:
-    """The summed loss of a decoder's rows, where `labels` [b, t] are not `IGNORED`."""
-    return vocabulary_loss(model.head, *labelled(decoder_states(model, inputs), inputs.tensors["labels"]))

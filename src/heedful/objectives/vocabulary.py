@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from heedful.data.batches import IGNORED
@@ -16,12 +17,54 @@ from heedful.objectives.base import exact
 
 NUMBERS = 1 << 21
 """Logits that are made at a time: 8 MB of float32."""
+CACHED, LEAST_ROWS = 1 << 18, 64
+"""Logits that are made at a time where their gradient is made with them: 1 MB, or so many rows."""
 
 
 def vocabulary_loss(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
     """The summed cross-entropy of states [n, d], a chunk of the vocabulary-wide logits at a time."""
+    out: Any = head.out
+    plain = type(out) is nn.Linear and not torch.is_autocast_enabled(states.device.type)
+    if plain and states.device.type == "cpu" and torch.is_grad_enabled():
+        features: Tensor = head.features(states)  # type: ignore[operator]
+        found: Tensor = OutputLoss.apply(features, out.weight, out.bias, labels)  # type: ignore[no-untyped-call]
+        return found
     total: Tensor = token_losses(head, states, labels).sum()
     return total
+
+
+class OutputLoss(torch.autograd.Function):
+    """The summed cross-entropy of a linear layer's outputs, which are gone before the next chunk is made.
+
+    The gradients of a sum are known with it, but for a factor: they are made in the forward pass, while the
+    chunk is in the processor's cache, and no logits are kept for the backward pass.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor) -> Tensor:
+        rows = max(LEAST_ROWS, CACHED // len(weight))
+        dx, total = torch.empty_like(x), x.new_zeros(())
+        dweight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
+        dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[2] else None
+        for i in range(0, len(x), rows):
+            some, wanted = x[i : i + rows], labels[i : i + rows, None]
+            logits = some @ weight.T if bias is None else torch.addmm(bias, some, weight.T)  # [c, v]
+            torch.log_softmax(logits, -1, out=logits)
+            total -= logits.gather(1, wanted).sum()
+            logits.exp_().scatter_add_(1, wanted, logits.new_full(wanted.shape, -1.0))
+            torch.mm(logits, weight, out=dx[i : i + rows])
+            if dweight is not None:
+                dweight.addmm_(logits.T, some)
+            if dbias is not None:
+                dbias += logits.sum(0)
+        ctx.save_for_backward(dx, dweight, dbias)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        found = (None if made is None else made.mul_(grads[0]) for made in ctx.saved_tensors)
+        return *found, None
 
 
 def token_losses(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +31,8 @@ from heedful.training.saving import Progress
 from heedful.training.stopping import Stopping
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+"""Of glibc's malloc.h: how much freed memory is kept, and from which size on a piece is mapped by itself."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,23 @@ def settle_machine(options: LoopOptions) -> Machine:
     """Find device, precision and threads, and say when a measurement decided."""
     threads = options.threads or usable_cores()
     torch.set_num_threads(threads)
+    keep_memory()
     device = find_device(options.device)
     precision, notice = choose(options.precision, device)
     if notice is not None:
         print(f"heedful: {notice}", file=sys.stderr)
     return Machine(device, precision, threads)
+
+
+def keep_memory() -> None:
+    """Let the C library keep freed memory: giving it back, every step would have to find its pages anew.
+
+    Where it has no such setting (not glibc), nothing changes.
+    """
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(M_MMAP_THRESHOLD, 2**25)
+        library.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def refuse_small(options: LoopOptions, least: Mapping[str, int]) -> None:
