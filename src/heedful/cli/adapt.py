@@ -100,7 +100,8 @@ def show_splits(title: str, splits: Mapping[str, SplitResult]) -> None:
         simple = [f"{v:.3f}" for v in (r.baselines or {}).values()]
         f1 = [f"{r.macro_f1:.3f}"] if r.macro_f1 is not None else []
         value = f"{r.value:.3f}" if r.value is not None else "not a number"
-        rows.append((split, f"{r.n:,}", value, interval, *f1, *simple))
+        n = f"{r.n:,} of {r.of:,}" if r.of else f"{r.n:,}"
+        rows.append((split, n, value, interval, *f1, *simple))
     first = next(iter(splits.values()), None)
     if first is None:
         return

@@ -43,8 +43,8 @@ def evaluate(
     run
         A run's folder.
     split
-        train (all its rows, also those that --train-rows left out), dev or test; by default test, for a
-        language model without one dev.
+        train (all its rows, also those that --train-rows left out), dev (the rows that --dev-rows chose) or
+        test; by default test, for a language model without one dev.
     corpus
         Language models: score this text instead of a split.
     sentences

@@ -59,6 +59,9 @@ class Column(Sequence[str]):
 class Split:
     """A part of a task. `labels` holds numbers into the task's label names; columns a task lacks are None."""
 
+    of: int | None = None
+    """How many rows the whole has, where this is a sample of it."""
+
     def __init__(
         self, name: str, rows: Rows, index: Index | None, labels: npt.NDArray[np.int32] | None, how: str = ""
     ) -> None:
@@ -155,6 +158,25 @@ def smallest(rows: Rows, count: int, seed: int, mode: Mode) -> tuple[Index, Inde
     """Choose exactly `count` rows, those with the smallest content hashes, or the first; in file order."""
     order = np.argsort(places(rows, seed, mode), kind="stable")
     return np.sort(order[:count]), np.sort(order[count:])
+
+
+def sample(split: Split, count: int, seed: int) -> Split:
+    """Choose `count` rows by their content hash, with the labels' shares of the whole, in order.
+
+    More rows contain the fewer, and the same rows are chosen for ever.
+    """
+    labels = np.zeros(len(split), np.int32) if split.labels is None else split.labels
+    order = np.argsort(split.hashes(seed), kind="stable")
+    turn = np.empty(len(split))  # how far down the order a row is among those of its label, from 0 to 1
+    for label in np.unique(labels):
+        own = order[labels[order] == label]
+        turn[own] = (np.arange(len(own)) + 0.5) / len(own)
+    chosen = np.sort(order[np.argsort(turn[order], kind="stable")][:count])
+    index = chosen if split.index is None else split.index[chosen]
+    how = f"{len(chosen):,} of {len(split):,} ({split.how}), by content hash, seed {seed}"
+    few = Split(split.name, split.rows, index, None if split.labels is None else labels[chosen], how)
+    few.of = len(split)
+    return few
 
 
 def refuse_empty(where: str, parts: dict[str, Index], rows: int) -> None:

@@ -27,7 +27,7 @@ AGAIN = (
     "The configuration below, saved as config.toml, makes this run again: on the same type of machine and "
     "with the same versions to the same bits."
 )
-NAMES = {"macro_f1": "macro F1"}
+NAMES = {"macro_f1": "macro F1", "of": "of the whole split's"}
 
 
 def add_run(page: Page, run: RunFacts, head: Callable[[str], None], prefix: str = "") -> None:

@@ -41,7 +41,7 @@ def score(found: SplitResult) -> str:
     if found.value is None:
         return "not a finite number"
     units = "tokens" if found.metric == "perplexity" else "examples"
-    inside = [f"{found.n:,} {units}"]
+    inside = [f"{found.n:,} {f'of {found.of:,} ' if found.of else ''}{units}"]
     if found.ci95 and None not in found.ci95:
         low, high = (number(value, found.metric) for value in found.ci95)
         inside.insert(0, f"95 % interval {low} to {high}")

@@ -36,6 +36,8 @@ class SplitResult:
     """These two can be compared between vocabularies, perplexities cannot."""
     unknown_rate: float | None = None
     """Share of the tokens that the vocabulary lacks: each is easy to predict, and says nothing."""
+    of: int | None = None
+    """How many the whole split has, where `n` of them were drawn (--dev-rows)."""
 
 
 @dataclass(frozen=True)

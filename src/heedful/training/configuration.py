@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -141,10 +141,11 @@ def whole_path(name: str, value: Any) -> Any:
 
 
 def task_of(options: AdaptOptions) -> Task:
-    """Load the task that the options name."""
+    """Load the task that the options name, with as many rows of dev as they ask for."""
     from heedful.data import load_task
+    from heedful.data.splits import sample
 
-    return load_task(
+    task = load_task(
         options.task,
         data_dir=options.data_dir,
         text_column=options.text_column,
@@ -154,6 +155,12 @@ def task_of(options: AdaptOptions) -> Task:
         seed=options.split_seed,
         kind="text2text" if options.objective == "answer" else None,
     )
+    if options.dev_rows is None:
+        return task
+    dev = task.splits["dev"]
+    if not 0 < options.dev_rows <= len(dev):
+        raise UserError(f"--dev-rows {options.dev_rows}: dev has {len(dev)} rows")
+    return replace(task, splits={**task.splits, "dev": sample(dev, options.dev_rows, options.split_seed)})
 
 
 def adapt(model: str | Path, task: str | Path, **options: Any) -> Finished:

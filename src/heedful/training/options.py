@@ -94,6 +94,8 @@ class AdaptOptions(LoopOptions):
     """Tokens a text; longer ones are cut, and counted."""
     train_rows: int | None = None
     """Train on so many labelled rows, balanced and seeded."""
+    dev_rows: int | None = None
+    """Score so many rows of dev, with its labels' shares; --split-seed draws them, never --seed."""
     label_smoothing: float = 0.0
     """Share of the target given to the other labels."""
     class_weights: Literal["none", "balanced"] = "none"

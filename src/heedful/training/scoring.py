@@ -82,6 +82,7 @@ class LabelScores:
                     for name, n in zip(names, np.bincount(e.predicted, minlength=len(names)), strict=True)
                 },
                 baselines=simple.get(split),
+                of=self.task.splits[split].of,
             )
         return results
 
@@ -161,6 +162,7 @@ class AnswerScores:
                 ci95=wilson(int(e.right.sum()), e.n),
                 loss=e.loss,
                 baselines={"constant_answer": float(self.right_of_constant(split).mean())},
+                of=self.task.splits[split].of,
             )
         return results
 
