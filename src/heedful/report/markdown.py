@@ -10,7 +10,7 @@ from heedful.report.page import Page
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$])")
 LINKS = re.compile(r"(?<=\w)(:)(?=//)|(?<=www)(\.)|(@)", re.IGNORECASE)
-AT_START = re.compile(r"^(\s*)([-+=]|\d+[.)])", re.MULTILINE)
+AT_START = re.compile(r"^(\s*)([-+=]|\d+[.)](?=\s|$))", re.MULTILINE)
 """What would begin a list, a heading or a rule."""
 
 
