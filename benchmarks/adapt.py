@@ -70,16 +70,15 @@ def main() -> None:
         print(json.dumps(run_side(given.side, CASES[given.cases[0]])))
         return
     refuse_busy(given.force)
-    rows = []
     for name in given.cases or CASES:
         case = CASES[name]
         sides = {side: (name, "--side", side) for side in ("heedful", *case.goals)}
         found = interleaved(sides, "benchmarks.adapt", given.turns)
         ours = found["heedful"]
         share = ours["tokens_per_second"] * ours["flops_per_token"] / roof()
-        rows += [compared(name, side, ours, found[side], goal, share) for side, goal in case.goals.items()]
-    if given.out:
-        write_rows(given.out, "python -m benchmarks.adapt", given.turns, rows)
+        rows = [compared(name, side, ours, found[side], goal, share) for side, goal in case.goals.items()]
+        if given.out:
+            write_rows(given.out, "python -m benchmarks.adapt", given.turns, rows)
 
 
 def load_rows(case: Case) -> tuple[Any, list[int], list[int]]:

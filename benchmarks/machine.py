@@ -93,9 +93,9 @@ def compared(
     }
     share = "" if roof is None else f"; {roof:.0%} of the roof"
     print(
-        f"{case:7} {against:8} {row['times']:6.2f} times (goal {goal:g}); "
+        f"{case:12} {against:12} {row['times']:6.2f} times (goal {goal:g}); "
         f"CPU time {row['cpu_times']:.2f} times; "
-        f"{ours['seconds']:.1f} s against {theirs['seconds']:.1f} s{share}",
+        f"{ours['seconds']:.2f} s against {theirs['seconds']:.2f} s{share}",
         flush=True,
     )
     return row

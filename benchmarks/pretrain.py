@@ -1,11 +1,14 @@
 """Pretraining `char-gpt` with heedful and with transformers' GPT-2 of the same shape: a step, side by side.
 
-    python -m benchmarks.pretrain                       both cases, five turns
+    python -m benchmarks.pretrain                       all cases, five turns
     python -m benchmarks.pretrain dropout --turns 3     one of them
+    python -m benchmarks.pretrain --out docs/results/pretrain.json
 
 A step is forward, backward, clipping and AdamW (fused on both sides) on 128 rows of 128 random tokens;
-heedful's is the one of `heedful pretrain`, its batch included. Each run is a child process; sides take turns;
-the figures are medians of the seconds a step. The roof is what plain products of this model's own shapes take
+heedful's is the one of `heedful pretrain`, its batch included. `dropout` and `plain` have the activation of
+`char-gpt` on both sides (gelu), `gpt2-dropout` and `gpt2-plain` that of GPT-2, which is transformers' default
+(gelu with tanh, which it makes of single operations). Each run is a child process; sides take turns; the figures
+are medians of the seconds a step. The roof is what plain products of this model's own shapes take
 in the same run: three for each weight matrix, the output's among them, for the tokens of a step.
 """
 
@@ -21,13 +24,17 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.machine import cpu_seconds, interleaved, refuse_busy
+from benchmarks.machine import compared, cpu_seconds, interleaved, refuse_busy, write_rows
 
 ROWS = LENGTH = 128
 D_MODEL, LAYERS, HEADS, VOCABULARY = 256, 4, 8, 256
-CASES = {"dropout": (0.1, 2.8), "plain": (0.0, 1.6)}
-"""Dropout on both sides, and how many times faster heedful is meant to be."""
-ROOF_GOAL = 0.7
+CASES = {
+    "dropout": (0.1, "gelu", 2.8),
+    "plain": (0.0, "gelu", 1.6),
+    "gpt2-dropout": (0.1, "gelu_tanh", 2.8),
+    "gpt2-plain": (0.0, "gelu_tanh", 1.6),
+}
+"""Dropout and activation on both sides, and how many times faster heedful is meant to be."""
 WARM = 2
 STEPS = 8
 
@@ -39,6 +46,7 @@ def main() -> None:
     )
     parser.add_argument("cases", nargs="*", help=f"some of {', '.join(CASES)}; all by default")
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--force", action="store_true", help="measure on a busy machine too")
     parser.add_argument("--side", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -46,27 +54,20 @@ def main() -> None:
         if name not in CASES:
             parser.error(f"there is no case {name}; there are {', '.join(CASES)}")
     if given.side:
-        print(json.dumps(run_side(given.side, CASES[given.cases[0]][0])))
+        print(json.dumps(run_side(given.side, *CASES[given.cases[0]][:2])))
         return
     refuse_busy(given.force)
-    found = {}
     for name in given.cases or CASES:
-        goal = CASES[name][1]
+        goal = CASES[name][-1]
         sides = {side: (name, "--side", side) for side in ("heedful", "transformers", "roof")}
-        found[name] = interleaved(sides, "benchmarks.pretrain", given.turns)
-        ours, theirs, roof = (found[name][side] for side in sides)
-        rate = ROWS * LENGTH / ours["seconds"]
-        wanted = "" if name == "dropout" else f" (goal {ROOF_GOAL:.0%})"
-        print(
-            f"{name:8} {theirs['seconds'] / ours['seconds']:.2f} times transformers (goal {goal:g}); "
-            f"CPU time {theirs['cpu'] / ours['cpu']:.2f} times; {rate:,.0f} tokens a second; "
-            f"{ours['seconds']:.2f} s against {theirs['seconds']:.2f} s a step; "
-            f"{roof['seconds'] / ours['seconds']:.0%} of the roof{wanted}"
-        )
-    print(json.dumps(found))
+        ours, theirs, roof = interleaved(sides, "benchmarks.pretrain", given.turns).values()
+        row = compared(name, "transformers", ours, theirs, goal, roof["seconds"] / ours["seconds"])
+        print(f"{'':12} {ROWS * LENGTH / ours['seconds']:,.0f} tokens a second")
+        if given.out:
+            write_rows(given.out, "python -m benchmarks.pretrain", given.turns, [row])
 
 
-def run_side(side: str, dropout: float) -> dict[str, float]:
+def run_side(side: str, dropout: float, activation: str) -> dict[str, float]:
     """Seconds a step of one side, in this process."""
     import torch
 
@@ -74,7 +75,7 @@ def run_side(side: str, dropout: float) -> dict[str, float]:
     torch.manual_seed(0)
     with tempfile.TemporaryDirectory() as folder:
         step = {"heedful": heedful_step, "transformers": transformers_step, "roof": roof_step}[side](
-            dropout, Path(folder)
+            dropout, activation, Path(folder)
         )
         seconds, cpu = [], []
         for number in range(WARM + STEPS):
@@ -97,7 +98,7 @@ def write_text(path: Path) -> Path:
     return path
 
 
-def heedful_step(dropout: float, folder: Path) -> Any:
+def heedful_step(dropout: float, activation: str, folder: Path) -> Any:
     """One step of `heedful pretrain char-gpt`."""
     from heedful.runs.directory import Run
     from heedful.training.options import PretrainOptions
@@ -110,6 +111,7 @@ def heedful_step(dropout: float, folder: Path) -> Any:
         block=LENGTH,
         batch_size=ROWS,
         dropout=dropout,
+        model_options={"activation": activation},
         dev_share=0.0,
         epochs=1,
         precision="float32",
@@ -120,7 +122,7 @@ def heedful_step(dropout: float, folder: Path) -> Any:
     return loop.step
 
 
-def transformers_step(dropout: float, folder: Path) -> Any:
+def transformers_step(dropout: float, activation: str, folder: Path) -> Any:
     """The usual loop around GPT2LMHeadModel, with torch's fused AdamW and its clipping."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
@@ -132,7 +134,7 @@ def transformers_step(dropout: float, folder: Path) -> Any:
             n_embd=D_MODEL,
             n_layer=LAYERS,
             n_head=HEADS,
-            activation_function="gelu",
+            activation_function="gelu" if activation == "gelu" else "gelu_new",
             resid_pdrop=dropout,
             embd_pdrop=dropout,
             attn_pdrop=dropout,
@@ -155,7 +157,7 @@ def transformers_step(dropout: float, folder: Path) -> Any:
     return step
 
 
-def roof_step(dropout: float, folder: Path) -> Any:
+def roof_step(dropout: float, activation: str, folder: Path) -> Any:
     """The products of a step alone: each weight with the input, and with the gradient both ways."""
     import torch
 

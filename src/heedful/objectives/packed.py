@@ -54,7 +54,7 @@ class PackedText(Objective):
 
     metric = "perplexity"
     lower_is_better = True
-    part_tokens = 1024
+    part_tokens = 2048
     shift = 0
     """How far ahead the token to predict stands."""
 
