@@ -7,9 +7,10 @@
 A step is forward, backward, clipping and AdamW (fused on both sides) on 128 rows of 128 random tokens;
 heedful's is the one of `heedful pretrain`, its batch included. `dropout` and `plain` have the activation of
 `char-gpt` on both sides (gelu), `gpt2-dropout` and `gpt2-plain` that of GPT-2, which is transformers' default
-(gelu with tanh, which it makes of single operations). Each run is a child process; sides take turns; the figures
-are medians of the seconds a step. The roof is what plain products of this model's own shapes take
-in the same run: three for each weight matrix, the output's among them, for the tokens of a step.
+(gelu with tanh, which it makes of single operations). Each run is a child process; sides take turns; the
+figures are medians of the seconds a step. The roof is what plain products of this model's own shapes take in
+the same run: three for each weight matrix, the output's among them, for the tokens of a step. Without dropout
+70 % of it is the goal.
 """
 
 from __future__ import annotations
