@@ -147,7 +147,8 @@ def classification(rows: list[dict[str, Any]]) -> str:
         "majority",
         "bag of words",
         "minutes",
-        "found by its own checks",
+        "checks of its own that warned",
+        "published, of others",
     ]
     return table(head, [classification_row(row) for row in rows])
 
@@ -164,6 +165,7 @@ def classification_row(row: dict[str, Any]) -> list[str]:
         *(f"{simple[name]:.3f}" if name in simple else "" for name in ("majority", "bag_of_words")),
         f"{mean(run['seconds'] for run in runs) / 60:.1f}",
         findings(row["runs"]),
+        row.get("published", ""),
     ]
 
 
