@@ -79,7 +79,8 @@ def write_run(
         run.write_predictions(split, rows)
         splits[split] = scored(rows, words)
     run.write_checks(Checks((*CHECKS.checks, FALLS)) if falls else CHECKS)
-    run.write_results(results(task, method, seed, splits, labels=tuple(words), best_epoch=3.0, best_step=30))
+    known = {"labels": tuple(words), "best_epoch": 3.0, "best_step": 30, "note": options.get("note")}
+    run.write_results(results(task, method, seed, splits, **known))
     return folder
 
 

@@ -50,6 +50,23 @@ def test_a_task_with_answers_is_answered_without_being_told(run: Path) -> None:
     assert list(results.splits) == ["dev"], "test has no answers to be scored by"
 
 
+def test_a_decoder_from_nothing_has_the_options_it_is_given(
+    heedful: Callable[..., Any], task: Path, tmp_path: Path
+) -> None:
+    sizes = ("position=rotary", "d_model=32", "n_layers=1", "n_heads=2")
+    words = ("adapt", "char-gpt", "birthplaces", "--data-dir", task, "--tokenizer", "char", "--threads", 1)
+    small = ("--epochs", 1, "--precision", "float32", "--note", "a trial", "--out", tmp_path / "rope")
+    done = heedful(*words, *small, "--model-options", *sizes)
+    assert done.status == 0, done.err
+    config = json.loads((tmp_path / "rope/best/config.json").read_text())["heedful"]
+    assert (config["position"], config["d_model"], config["d_ff"]) == ("rotary", 32, 128)
+    assert Run.open(tmp_path / "rope").results().note == "a trial"
+    assert heedful("predict", tmp_path / "rope", NAMES[0]).status == 0
+    wrong = heedful(*words, "--model-options", "d_modle=32")
+    assert wrong.status == 2
+    assert 'did you mean "d_model"' in wrong.err
+
+
 def test_predictions_are_one_a_line_also_where_nobody_knows_the_answer(run: Path) -> None:
     for split in ("dev", "test"):
         rows = Run.open(run).predictions(split)

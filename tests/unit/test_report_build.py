@@ -13,8 +13,9 @@ from heedful.report.build import build, read_all
 from heedful.report.page import Page
 from heedful.report.save import render
 from heedful.runs import Figure, Table
+from heedful.runs.answers import write_answer
 from heedful.runs.studies import Configuration, StudyFolder, StudyRecord
-from made_runs import HOSTILE, write_answering_run, write_language_run, write_run, write_study
+from made_runs import HOSTILE, answer, write_answering_run, write_language_run, write_run, write_study
 
 
 def page_of(*folders: Path, **options: Any) -> Page:
@@ -59,6 +60,25 @@ def test_a_run_says_its_score_first_with_interval_and_baselines(tmp_path: Path) 
     assert "770 of 22,713,986 parameters were trained in 75 s" in page.summary[2]
     assert page.sections == ["Scores", "Curves", "Labels", "Answers", "Checks", "How it was made"]
     assert list(page.charts) == ["scores", "accuracy", "loss", "confusion", "confidence"]
+
+
+def test_a_note_stands_in_the_title_of_the_page_and_of_every_figure(tmp_path: Path) -> None:
+    note = "minilm stands in for bert-base-uncased"
+    run = write_run(tmp_path / "run", note=note)
+    folder = StudyFolder(tmp_path / "study")
+    (folder.path / "runs").mkdir(parents=True)
+    folder.write(StudyRecord("search", "which rate is best?", 0, {"run": {"note": note}}))
+    folder.add([Configuration("a", {"lr": 1e-4}), Configuration("b", {"lr": 1e-3})])
+    for seed, name in enumerate("ab"):
+        write_run(folder.run(name), seed=seed, note=note)
+    write_answer(folder.path, answer("word"))
+    for folders in ([run], [folder.path], [run, write_run(tmp_path / "other", seed=3)]):
+        page = page_of(*folders)
+        drawn = [" ".join(chart["title"]["text"]) for chart in page.charts.values()]
+        if len(folders) == 1:
+            assert note in page.title
+            assert all(note in title for title in drawn)
+        assert sum(note in title for title in drawn) >= 4
 
 
 def test_each_labels_scores_follow_from_the_confusion_matrix(tmp_path: Path) -> None:

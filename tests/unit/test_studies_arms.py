@@ -110,6 +110,25 @@ def test_each_arm_is_repeated_at_the_rate_that_dev_chose_and_tested_there_alone(
     assert [row[:3] for row in answer.tables[0].rows] == [("full", 5e-5, 3), ("head", 3e-3, 3)]
 
 
+def test_an_arm_is_chosen_from_a_grid_of_rates_and_epochs(lab: Laboratory, tmp_path: Path) -> None:
+    lab.score = lambda o: 0.8 if (o.lr, o.epochs) == (1e-3, 7) else 0.7
+    run = CompareRun(task="t", schedule="constant", warmup=10)
+    grid = CompareOptions(
+        out=tmp_path / "s", jobs=0, models="m", methods="full", search=True, rates="1e-4,1e-3", epochs="9,5,7",
+        seeds=2,
+    )  # fmt: skip
+    folder, answer = compare(run, grid)
+    assert [(o.lr, o.epochs, o.seed) for o in lab.made] == [
+        *((rate, n, 0) for rate in (1e-4, 1e-3) for n in (5, 7, 9)),
+        (1e-3, 7, 1),
+    ]
+    assert {o.select for o in lab.made} == {"last"}
+    assert len({c.claim for c in folder.read().configurations}) == 2 + 1  # lengths of a rate are one job
+    assert answer.tables[0].rows[0][:3] == ("full", 1e-3, 2)
+    with pytest.raises(UserError, match="belong to --search"):
+        run_compare(tmp_path / "n", methods="full", epochs="5,7")
+
+
 def test_a_real_difference_is_called_one_and_a_small_one_is_not(lab: Laboratory, tmp_path: Path) -> None:
     level = {"full": 0.8, "lora": 0.79, "head": 0.6}
     lab.score = lambda o: level[o.method] + 0.005 * (o.seed - 1)

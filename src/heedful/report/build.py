@@ -11,7 +11,7 @@ from typing import Any
 from heedful.errors import UserError, unknown
 from heedful.report import charts, figures
 from heedful.report.page import Kind, Page
-from heedful.report.parts import Chart
+from heedful.report.parts import Chart, noted
 from heedful.report.reading import SHARES, RunFacts, StudyFacts, named_apart, read_any
 from heedful.report.sections import add_run, comparison_table, differing
 from heedful.report.sentences import run_summary, several_summary
@@ -38,8 +38,8 @@ def build(items: Sequence[RunFacts | StudyFacts], judge: Judge | None = None) ->
     ]
     page = Page(" and ".join(counted))
     for study in studies:
-        page.summary += [f"{study.answer.title}: {line}" for line in study.answer.summary[:1]]
-        page.section(study.answer.title)
+        page.summary += [f"{study.title}: {line}" for line in study.answer.summary[:1]]
+        page.section(study.title)
         add_study(page, study, page.part, study.name)
     if runs:
         page.section("Runs")
@@ -163,12 +163,13 @@ def add_comparison(page: Page, runs: Sequence[RunFacts], prefix: str = "") -> No
         drawn += [("dev", figures.overlaid(curves, "dev")), ("train", train_overlaid(curves))]
     if len(finished) > 1:
         drawn.append(("cost", figures.cost_scatter(finished)))
+    note = "; ".join(dict.fromkeys(run.note for run in runs if run.note))
     if drawn and drawn[0][1] is not None:
-        page.figure(drawn[0][1], "", f"{prefix} {drawn[0][0]}")
+        page.figure(noted(drawn[0][1], note), "", f"{prefix} {drawn[0][0]}")
     page.table(*comparison_table(runs))
     for name, chart in drawn[1:] if finished else drawn:
         if chart is not None:
-            page.figure(chart, "", f"{prefix} {name}")
+            page.figure(noted(chart, note), "", f"{prefix} {name}")
 
 
 def train_overlaid(runs: Sequence[RunFacts]) -> Chart | None:
@@ -196,7 +197,7 @@ def study_page(study: StudyFacts) -> Page:
     for note in study.answer.notes:
         if note.text in summary:
             said = note.kind
-    page = Page(study.answer.title, summary=summary, kind=said)
+    page = Page(study.title, summary=summary, kind=said)
     add_study(page, study, page.section)
     return page
 
@@ -208,8 +209,8 @@ def add_study(page: Page, study: StudyFacts, head: Callable[[str], None], prefix
         over = sum(outcome.over for outcome in study.outcomes)
         page.note(f"The study has not finished: {over} of {len(study.outcomes)} runs are over.", "warning")
     if prefix:
-        noted = {note.text for note in answer.notes}
-        page.text(*(line for line in answer.summary if line not in noted))
+        remarks = {note.text for note in answer.notes}
+        page.text(*(line for line in answer.summary if line not in remarks))
     for note in answer.notes:
         if note.text not in answer.summary or prefix:
             page.note(note.text, note.kind)
@@ -217,7 +218,8 @@ def add_study(page: Page, study: StudyFacts, head: Callable[[str], None], prefix
         head("Findings")
     for number, figure in enumerate(answer.figures):
         where = f"{study.path / ANSWER}: figure {number + 1} ({figure.name})"
-        page.figure(drawn_figure(figure, where), figure.caption, f"{prefix} {figure.name}")
+        chart = noted(drawn_figure(figure, where), study.note)
+        page.figure(chart, figure.caption, f"{prefix} {figure.name}")
     for table in answer.tables:
         page.table(
             table.columns, checked_rows(table.columns, table.rows, str(study.path / ANSWER)), table.title
@@ -233,9 +235,9 @@ def add_study(page: Page, study: StudyFacts, head: Callable[[str], None], prefix
         for kind in (kind for kind in alike(runs) if len(kind) > 1):
             with page.details(f"{len(kind)} finished runs"):
                 page.table(*comparison_table(kind))
-                chart = figures.overlaid([run for run in kind if run.metrics] or kind, "dev")
-                if chart is not None:
-                    page.figure(chart, "", f"{prefix} runs dev")
+                curves = figures.overlaid([run for run in kind if run.metrics] or kind, "dev")
+                if curves is not None:
+                    page.figure(noted(curves, study.note), "", f"{prefix} runs dev")
         first = runs[0] if answer.runs else best_first(runs)[0]
         with page.details(f"In full: {first.name}, {first.title}"):
             page.text(*run_summary(first))

@@ -40,10 +40,18 @@ def literal(text: str) -> str:
 
 def headline(title: str, subtitle: str = "") -> dict[str, Any]:
     """Fold long titles over several lines."""
-    lines: dict[str, Any] = {"text": wrap(words(title), 64) or [""]}
+    lines: dict[str, Any] = {"text": wrap(words(title), 64, break_on_hyphens=False) or [""]}
     if subtitle:
         lines["subtitle"] = wrap(words(subtitle), 84)
     return {"title": lines}
+
+
+def noted(drawn: Chart, note: str) -> Chart:
+    """Add a remark to a chart's title."""
+    if not note:
+        return drawn
+    whole = headline(f"{' '.join(drawn['title']['text'])} ({note})")["title"]
+    return {**drawn, "title": {**drawn["title"], **whole}}
 
 
 def chart(title: str, subtitle: str, body: Mapping[str, Any]) -> Chart:

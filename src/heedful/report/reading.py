@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -41,7 +41,13 @@ class RunFacts:
         model = found.model if found else self.options.get("model", "a model")
         task = found.task if found else self.options.get("task") or self.options.get("corpus", "")
         how = self.method if self.command == "adapt" else self.options.get("objective", "")
-        return f"{last_part(str(model))} on {last_part(str(task))}" + (f", {how}" if how else "")
+        named = f"{last_part(str(model))} on {last_part(str(task))}" + (f", {how}" if how else "")
+        return f"{named} ({self.note})" if self.note else named
+
+    @property
+    def note(self) -> str:
+        """The remark that its title and its figures carry."""
+        return str((self.results.note if self.results else self.options.get("note")) or "")
 
     @property
     def method(self) -> str:
@@ -97,6 +103,17 @@ class StudyFacts:
     record: StudyRecord
     answer: Answer
     outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """The remark that its title and its figures carry."""
+        shared = self.record.options.get("run")
+        return str((shared.get("note") if isinstance(shared, Mapping) else None) or "")
+
+    @property
+    def title(self) -> str:
+        """Its question."""
+        return f"{self.answer.title} ({self.note})" if self.note else self.answer.title
 
     def runs(self) -> list[RunFacts]:
         """Its finished runs: those that the answer names, in its order, else all."""

@@ -10,7 +10,7 @@ from typing import Any
 from heedful.report import figures
 from heedful.report.numbers import is_number
 from heedful.report.page import Cell, Page
-from heedful.report.parts import Chart
+from heedful.report.parts import Chart, noted
 from heedful.report.reading import RunFacts
 from heedful.report.sentences import duration, number
 from heedful.runs.schemas import Check, Prediction, SplitResult
@@ -35,7 +35,7 @@ def add_run(page: Page, run: RunFacts, head: Callable[[str], None], prefix: str 
 
     def draw(chart: Chart | None, name: str, caption: str = "") -> None:
         if chart is not None:
-            page.figure(chart, caption, f"{prefix} {name}")
+            page.figure(noted(chart, run.note), caption, f"{prefix} {name}")
 
     if run.results is not None:
         head("Scores")

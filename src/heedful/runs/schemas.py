@@ -80,6 +80,8 @@ class Results:
     sentences: tuple[SentenceResult, ...] | None = None
     formula: str | None = None
     """The number of parameters that the method trains, as a function of the model's width d."""
+    note: str | None = None
+    """What `--note` said, as that the model stands in for another one."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,15 +40,17 @@ def check_seeds(seeds: int) -> None:
         raise UserError(f"--seeds {seeds}: must be at least 1")
 
 
-def candidate(arm: str, settings: Mapping[str, Any], seed: int) -> Configuration:
-    """One of an arm's settings, with one seed."""
-    shown = [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in settings.items() if k in SHOWN]
-    parts = [folder_word(word) for word in (arm, *shown)]
-    return Configuration(",".join([*parts, f"seed={seed}"]), {**settings, "seed": seed}, arm=arm)
-
-
 SHOWN = ("lr", "mlm_weight")
 """Settings that tell an arm's candidates apart."""
+
+
+def candidate(
+    arm: str, settings: Mapping[str, Any], seed: int, job: str = "", shown: Collection[str] = SHOWN
+) -> Configuration:
+    """One of an arm's settings, with one seed; candidates of one job are worked on together."""
+    named = [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in settings.items() if k in shown]
+    parts = [folder_word(word) for word in (arm, *named)]
+    return Configuration(",".join([*parts, f"seed={seed}"]), {**settings, "seed": seed}, job, arm)
 
 
 def folder_word(text: str) -> str:
@@ -58,6 +60,8 @@ def folder_word(text: str) -> str:
 
 class Arms(Study):
     """Each arm's candidates have the first seed; the best of them on dev is repeated with the others."""
+
+    shown: ClassVar[tuple[str, ...]] = SHOWN
 
     def of_arm(self, outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
         """The runs of each arm."""
@@ -85,7 +89,7 @@ class Arms(Study):
             names = {o.name for o in own}
             for i in range(1, int(self.record.options["seeds"])):
                 settings = {k: v for k, v in top.configuration.settings.items() if k != "seed"}
-                repeat = candidate(arm, settings, self.record.seed + i)
+                repeat = candidate(arm, settings, self.record.seed + i, shown=self.shown)
                 new += [repeat] if repeat.name not in names else []
         return new
 

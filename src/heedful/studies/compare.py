@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from heedful.errors import UserError, shorten, unknown
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
 from heedful.studies import arms
-from heedful.studies.arms import Arms, candidate
+from heedful.studies.arms import Arms, candidate, folder_word
 from heedful.studies.options import CompareOptions, CompareRun, shared, words
+from heedful.studies.prefixes import Lengths, can_share
 from heedful.studies.running import run
-from heedful.studies.spaces import usual_rates
+from heedful.studies.spaces import number, usual_rates
 from heedful.training.configuration import whole_path
 from heedful.training.options import DEFAULT_LR
 
@@ -27,9 +29,17 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
             raise unknown("method", method, DEFAULT_LR)
     if study.rates and not study.search:
         raise UserError("--rates belongs to --search; without it --lr is the rate")
+    lengths = sorted(int(number("--epochs", int, word)) for word in arms.read_list("--epochs", study.epochs))
+    if len(lengths) > 1 and not study.search:
+        raise UserError(f"--epochs {study.epochs}: several belong to --search; without it one is the number")
+    # Of a grid over epochs a cell is its last one; the best of nine epochs would hide that of five.
+    options = replace(options, epochs=lengths[0], select="last" if len(lengths) > 1 else options.select)
     if options.lr is not None and study.search:
         raise UserError("--lr and --search exclude each other; --rates are what is searched")
     names = short_names(models)
+    common = shared(options, ("model", "method", "method_options", "seed"))
+    counts = [{"epochs": n} for n in lengths] if len(lengths) > 1 else [{}]
+    sharing = len(lengths) > 1 and can_share(common)
     plan = []
     for model in models:
         for method in methods:
@@ -43,7 +53,12 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
                 rates = arms.read_rates("--rates", study.rates) if study.rates else list(usual_rates(method))
             else:
                 rates = [options.lr if options.lr is not None else DEFAULT_LR[method]]
-            plan += [candidate(arm, {**given, "lr": rate}, options.seed) for rate in rates]
+            for rate in rates:
+                job = folder_word(f"{arm}-lr={rate:g}") if sharing else ""
+                plan += [
+                    candidate(arm, {**given, "lr": rate, **n}, options.seed, job, Compare.shown)
+                    for n in counts
+                ]
     record = StudyRecord(
         kind="compare",
         question=f"Which is best on {options.task}?",
@@ -53,8 +68,9 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
             "methods": study.methods,
             "search": study.search,
             "rates": study.rates,
+            "epochs": study.epochs,
             "seeds": study.seeds,
-            "run": shared(options, ("model", "method", "method_options", "seed")),
+            "run": common,
         },
         configurations=tuple(plan),
         command=words("compare", (options.task,), study, options),
@@ -81,10 +97,11 @@ def short_names(models: Sequence[str]) -> dict[str, str]:
     return {m: name if list(short.values()).count(name) == 1 else m for m, name in short.items()}
 
 
-class Compare(Arms):
+class Compare(Lengths, Arms):
     """An arm a model and a method."""
 
     kind = "compare"
+    shown = (*arms.SHOWN, "epochs")
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """Scores, costs, and which differences are real."""

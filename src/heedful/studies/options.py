@@ -189,12 +189,15 @@ class CompareOptions(ArmOptions):
     """Choose each arm's learning rate on dev, among --rates, instead of taking what suits its method."""
     rates: str = ""
     """With --search: learning rates to try, as 1e-4,1e-3; by default three around what suits the method."""
+    epochs: str = "3"
+    """Passes over the training data; with --search also several to choose from, as 5,7,9."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareRun(RunOptions):
     """The options that all runs share."""
 
+    epochs: Annotated[int, Decided] = 3
     lr: float | None = None
     """One learning rate for all; by default what suits each method."""
     method: Annotated[str, Decided] = "full"

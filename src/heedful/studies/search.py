@@ -10,8 +10,9 @@ from heedful.errors import UserError
 from heedful.runs.answers import Answer
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies import prefixes, spaces
-from heedful.studies.base import Study, best, drop_checkpoints
+from heedful.studies.base import best
 from heedful.studies.options import SearchOptions, SearchRun, StudyOptions, shared, words
+from heedful.studies.prefixes import Lengths
 from heedful.studies.running import run
 from heedful.studies.spaces import Axis
 
@@ -79,7 +80,7 @@ def trial(number: int, settings: dict[str, Any]) -> Configuration:
     return Configuration(f"trial-{number:03d}", settings)
 
 
-class Search(Study):
+class Search(Lengths):
     """The run directories of a grid or of draws."""
 
     kind = "search"
@@ -110,37 +111,7 @@ class Search(Study):
 
             if work_heads(self, job, threads):
                 return
-        for configuration in job:
-            before = self.shorter(configuration)
-            if before is not None and before.state == "failed" and before.ended is not None:
-                self.folder.fail(configuration.name, before.ended.reason)
-                continue
-            with self.attempt(configuration):
-                if before is not None and before.results is not None:
-                    prefixes.go_on(
-                        before.folder, self.folder.run(configuration.name), self.epochs(configuration)
-                    )
-                self.work(configuration, threads)
-        for configuration in self.record.configurations:
-            if configuration.claim == job[0].claim and self.folder.outcome(configuration).over:
-                drop_checkpoints(self.folder.run(configuration.name))
-
-    def epochs(self, configuration: Configuration) -> int:
-        """How long a run is."""
-        return int(configuration.settings["epochs"])
-
-    def shorter(self, configuration: Configuration) -> Outcome | None:
-        """The longest of the shorter runs that this one can go on from."""
-        if not configuration.job or not prefixes.can_share(self.record.options["run"]):
-            return None
-        own = {k: v for k, v in configuration.settings.items() if k != "epochs"}
-        found = [
-            other
-            for other in self.record.configurations
-            if {k: v for k, v in other.settings.items() if k != "epochs"} == own
-            and self.epochs(other) < self.epochs(configuration)
-        ]
-        return self.folder.outcome(max(found, key=self.epochs)) if found else None
+        super().work_all(job, threads)
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         """One run, stopped early where that was asked for."""

@@ -18,7 +18,7 @@ from heedful.data.corpus import file_texts
 from heedful.data.tasks import find_task
 from heedful.errors import UserError, unknown
 from heedful.evaluation.generation import generate
-from heedful.models import PRESETS, Classifier, LanguageModel
+from heedful.models import Classifier, LanguageModel
 from heedful.objectives import (
     Classify,
     ClassifyFeatures,
@@ -55,6 +55,7 @@ from heedful.training.running import (
 )
 from heedful.training.scoring import AnswerScores, LabelScores, Scoring
 from heedful.training.selfcheck import examine
+from heedful.training.starting import from_nothing, read_model_options, settled_changes
 from heedful.training.stopping import Stopping
 
 
@@ -110,6 +111,7 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"{options.unlabeled}: there is no such file")
     if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
+    read_model_options(options.model, options.model_options)
 
 
 def task_texts(task: Task) -> Iterator[str]:
@@ -148,7 +150,7 @@ class Job:
     def __init__(self, options: AdaptOptions, task: Task, machine: Machine) -> None:
         self.options, self.task, self.machine, self.feature_seconds = options, task, machine, 0.0
         self.device, self.precision = machine.device, machine.precision
-        self.from_nothing = options.model in PRESETS and not Path(options.model).is_dir()
+        self.from_nothing = from_nothing(options.model)
         self.method = make_method(options)
         if self.from_nothing and not self.method.mergeable:
             raise UserError(
@@ -158,19 +160,18 @@ class Job:
         form = self.method.default_head_form if options.head == "auto" else options.head
         self.tokenizer = self.find_tokenizer()
         self.head = self.find_head()
-        changes: dict[str, Any] = {}
+        self.changes = read_model_options(options.model, options.model_options)
         if options.dropout is not None:
-            changes["dropout"] = options.dropout
+            self.changes["dropout"] = options.dropout
         if self.from_nothing:
-            ids = ("vocab_size", "pad_id", "bos_id", "eos_id")
-            changes |= {name: getattr(self.tokenizer, name) for name in ids}
+            self.changes = settled_changes(options.model, self.changes, self.tokenizer)
         model = checkpoints.load(
             options.model,
             head=self.head,
             n_classes=len(task.label_names) or None,
             attention=options.attention,
             head_form=form,
-            **changes,
+            **self.changes,
         )
         assert isinstance(model, Classifier | LanguageModel)
         self.model, self.form = model, form if self.head == "classify" else self.head
@@ -254,8 +255,7 @@ class Job:
 
     def add_masked_head(self) -> None:
         """A second head on the same body, from the checkpoint where it has one."""
-        changes: dict[str, Any] = {"vocab_size": self.tokenizer.vocab_size} if self.from_nothing else {}
-        other = checkpoints.load(self.options.model, head="masked", **changes)
+        other = checkpoints.load(self.options.model, head="masked", **self.changes)
         assert isinstance(other, LanguageModel)
         self.model.masked_head = other.head
         if other.config.tie_output:
@@ -299,6 +299,7 @@ class Job:
             objective=o.objective,
             labels=tuple(self.task.label_names),
             formula=self.formula,
+            note=o.note,
             **measures(run, self.model, parameters, progress, self.feature_seconds),
         )
         self.save_best(run)

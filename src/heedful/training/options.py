@@ -65,6 +65,8 @@ class LoopOptions:
     """CPU threads; by default the cores this process may use."""
     tensorboard: Flag = False
     """Also write for TensorBoard."""
+    note: str | None = None
+    """A remark that results.json and the title of every figure carry."""
     out: Path | None = None
     """The run's folder; by default runs/ and a name of what is trained on what."""
     resume: Flag = False
@@ -107,6 +109,8 @@ class AdaptOptions(LoopOptions):
     tokenizer: str | None = None
     """A tokenizer's folder or a model's name; for a preset also a kind to train on the task's text (char,
     word, bpe, ...). By default the model's own."""
+    model_options: Several = ()
+    """Of a model from nothing: --model-options n_layers=3 d_model=192 position=rotary ..."""
     method_options: Several = ()
     """Options of the method: --method-options rank=8 alpha=16 targets=q,v; length=20; pool=first."""
     label_words: Several = ()

@@ -221,6 +221,7 @@ class Job:
             epochs=loop.epoch(),
             sentences=self.score_sentences(),
             formula=self.method.formula(self.model),
+            note=o.note,
             **measures(run, self.model, loop.parameters, progress),
         )
         save_whole(run, self.model, self.tokenizer)

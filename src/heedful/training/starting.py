@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -34,11 +35,21 @@ def family_of(model: str) -> str | None:
 
 def model_changes(options: PretrainOptions) -> dict[str, Any]:
     """What `--model-options`, `--projections` and `--dropout` say, by the declared types."""
+    found = read_model_options(options.model, options.model_options)
+    if options.projections is not None:
+        found["projections"] = options.projections
+    if options.dropout is not None:
+        found["dropout"] = options.dropout
+    return found
+
+
+def read_model_options(model: str, texts: Sequence[str]) -> dict[str, Any]:
+    """What `--model-options` say of a model from nothing."""
     hints = get_type_hints(TransformerConfig)
-    if options.model_options and not from_nothing(options.model):
-        raise UserError(f"--model-options are for models from nothing; {options.model} is as its weights are")
+    if texts and not from_nothing(model):
+        raise UserError(f"--model-options are for models from nothing; {model} is as its weights are")
     found: dict[str, Any] = {}
-    for text in options.model_options:
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
             raise UserError(f'--model-options "{text}": is not option=value')
@@ -48,10 +59,6 @@ def model_changes(options: PretrainOptions) -> dict[str, Any]:
             own = "--attention" if name.startswith("attention") else "the preset or the tokenizer"
             raise UserError(f"--model-options {name}: {own} decides it")
         found[name] = typed(hints[name], name, value)
-    if options.projections is not None:
-        found["projections"] = options.projections
-    if options.dropout is not None:
-        found["dropout"] = options.dropout
     return found
 
 
@@ -71,20 +78,26 @@ def typed(hint: Any, name: str, value: str) -> Any:
     return value
 
 
+def settled_changes(model: str, changes: Mapping[str, Any], tokenizer: Tokenizer) -> dict[str, Any]:
+    """Of a model from nothing: what was asked for, what follows from it, and the tokenizer's ids."""
+    preset, found = PRESETS[model].config, dict(changes)
+    if "d_model" in found or "n_heads" in found:
+        found.setdefault("d_head", 0)
+    if "d_model" in found:
+        found.setdefault("d_ff", preset.d_ff * found["d_model"] // preset.d_model)
+    found |= {name: getattr(tokenizer, name) for name in IDS}
+    if preset.start_id is not None:
+        found["start_id"] = tokenizer.pad_id
+    return found
+
+
 def make_model(options: PretrainOptions, tokenizer: Tokenizer) -> LanguageModel:
     """Build a preset with the tokenizer's vocabulary, or load what is gone on with."""
     o, changes, kind = options, model_changes(options), checkpoints.kind_of(options.model)
     if from_nothing(o.model):
-        preset = PRESETS[o.model].config
-        if "d_model" in changes or "n_heads" in changes:
-            changes.setdefault("d_head", 0)
-        if "d_model" in changes:
-            changes.setdefault("d_ff", preset.d_ff * changes["d_model"] // preset.d_model)
         if o.block is not None:
-            changes.setdefault("max_len", max(preset.max_len, o.block))
-        changes |= {name: getattr(tokenizer, name) for name in IDS}
-        if preset.start_id is not None:
-            changes["start_id"] = tokenizer.pad_id
+            changes.setdefault("max_len", max(PRESETS[o.model].config.max_len, o.block))
+        changes = settled_changes(o.model, changes, tokenizer)
     if kind not in HEADS[o.objective]:
         able = " or ".join(map(with_article, HEADS[o.objective]))
         raise UserError(f"--objective {o.objective} trains {able}; {o.model} is {with_article(kind)}")
