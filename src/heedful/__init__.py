@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heedful.training.configuration import adapt as adapt
-    from heedful.training.configuration import pretrain as pretrain
+    from heedful.launch.api import adapt as adapt
+    from heedful.launch.api import pretrain as pretrain
     from heedful.training.loading import load_run as load
 
 __version__ = "0.1.0"
@@ -37,9 +37,9 @@ SUBPACKAGES = (
 """Reachable as attributes without importing them by name: `heedful.models.load("minilm")`."""
 
 PUBLIC = {
-    "adapt": ("training.configuration", "adapt"),
+    "adapt": ("launch.api", "adapt"),
     "load": ("training.loading", "load_run"),
-    "pretrain": ("training.configuration", "pretrain"),
+    "pretrain": ("launch.api", "pretrain"),
 }
 """Functions, and where they are."""
 

@@ -25,7 +25,8 @@ from heedful.training import loop as module
 from heedful.training import optimisers, saving
 from heedful.training.adapt import adapt
 from heedful.training.compact import OccurringRows
-from heedful.training.loop import Loop, clip, seed_generators
+from heedful.training.devices import clip, seed_generators
+from heedful.training.loop import Loop
 from heedful.training.options import AdaptOptions
 from tiny import make_model, make_task
 

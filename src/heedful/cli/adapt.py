@@ -56,17 +56,18 @@ def adapt(
         from heedful.training.adapt import refuse_impossible
 
         refuse_impossible(options)
-        names = (task, model, options.method, options.seed)
-        return send_run("adapt", (model, task), options, launch, names, json=json)
+        return send_run("adapt", (model, task), options, launch, json=json)
     finish(options, json=json)
     return None
 
 
 def finish(options: AdaptOptions, *, json: bool) -> None:
     """Adapt, and print how it went."""
-    from heedful.training.adapt import adapt as work
+    from heedful.launch.processes import carry_out, speaks
 
-    adapted = work(options)
+    adapted = carry_out(options)
+    if not speaks():
+        return
     if json:
         from heedful.runs.files import plain
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.cli.output import print_json
-from heedful.launch.options import LaunchOptions
+from heedful.launch.options import LaunchOptions, TrainLaunchOptions
 
 
 def send(
@@ -19,6 +19,7 @@ def send(
     *,
     json: bool = False,
     name: str = "",
+    tasks: int = 1,
     replacing: Callable[[], object] | None = None,
 ) -> int:
     """Submit a command as a batch job that belongs to `folder`; the status to leave with.
@@ -28,7 +29,7 @@ def send(
     from heedful.launch.site import settled
     from heedful.launch.submitting import prepare, submit, told
 
-    prepared = prepare(words, settled(launch), folder, name)
+    prepared = prepare(words, settled(launch), folder, name, tasks=tasks)
     if launch.dry_run:
         facts = {"folder": str(prepared.folder), "script": prepared.script}
         print_json(facts) if json else print(prepared.script, end="")
@@ -47,29 +48,30 @@ def send_run(
     command: str,
     arguments: Sequence[str],
     options: Any,
-    launch: LaunchOptions,
-    names: tuple[str, str, str, int],
+    launch: TrainLaunchOptions,
     *,
     json: bool,
 ) -> int:
     """Submit a command that makes a run: its folder is made now, and the job resumes it, first from nothing.
 
-    `options` have `out`, `resume` and `overwrite`; without `out` the folder is named after `names`: what is
-    trained on, the model, how, and the seed.
+    With several tasks each is one of the run's processes.
     """
+    from heedful.launch.options import refuse_impossible
+    from heedful.launch.processes import place_of
+    from heedful.launch.script import tasks
+    from heedful.launch.site import settled
     from heedful.launch.words import command_words
-    from heedful.runs.directory import Run, run_paths
+    from heedful.runs.directory import Run
 
-    out = options.out
-    if out is None:
-        source, model, how, seed = names
-        stem = Path(source).stem if Path(source).exists() else source
-        out = next(path for path in run_paths("runs", stem, model, how, seed) if not path.exists())
-    elif out.exists() and not options.overwrite:
-        Run.create(out, resume=options.resume)  # refuses a folder that is not empty, or holds no run
-    out = out.expanduser().absolute()
-    told = replace(options, out=out, resume=True, overwrite=False)
+    site = settled(launch)
+    refuse_impossible(site)
+    number = tasks(site, options.processes)
+    if options.out is not None and options.out.exists() and not options.overwrite:
+        Run.create(options.out, resume=options.resume)  # refuses what is not empty, or holds no run
+    out = place_of(options).expanduser().absolute()
+    processes = number if number > 1 else options.processes
+    told = replace(options, out=out, resume=True, overwrite=False, processes=processes)
     flags = ["--json"] if json and launch.wait else []
     words = (*command_words([command], arguments, told, leave_out=("model", "task", "corpus")), *flags)
     replacing = partial(Run.create, out, overwrite=True) if options.overwrite else None
-    return send(words, launch, out, json=json, replacing=replacing)
+    return send(words, launch, out, json=json, tasks=number, replacing=replacing)

@@ -68,17 +68,18 @@ def pretrain(
         from heedful.training.pretrain import refuse_impossible
 
         refuse_impossible(options)
-        names = (corpus, model, options.objective, options.seed)
-        return send_run("pretrain", (model, corpus), options, launch, names, json=json)
+        return send_run("pretrain", (model, corpus), options, launch, json=json)
     finish(options, json=json)
     return None
 
 
 def finish(options: PretrainOptions, *, json: bool) -> None:
     """Pretrain, and print how it went."""
-    from heedful.training.pretrain import pretrain as work
+    from heedful.launch.processes import carry_out, speaks
 
-    done = work(options)
+    done = carry_out(options)
+    if not speaks():
+        return
     if json:
         from heedful.runs.files import plain
 

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from heedful.errors import UserError, one_line
 from heedful.launch import slurm
+from heedful.launch.places import is_follower
 from heedful.launch.records import Ended, ended_file
 from heedful.runs.files import write_json
+from heedful.training.stopping import StoppedError
 
 
 class Inside:
@@ -25,13 +27,15 @@ class Inside:
         self.job = environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID", "")
         self.restarts = whole_number(environment.get("SLURM_RESTART_COUNT"))
         self.max_requeues = whole_number(environment.get("HEEDFUL_MAX_REQUEUES"))
+        self.follows = is_follower(environment)
 
     @classmethod
     def enter(cls) -> Inside:
         """Take the script's word for it; processes that this one starts are not the job."""
         folder = os.environ.pop("HEEDFUL_JOB")
         inside = cls(folder, dict(os.environ))
-        ended_file(inside.folder, inside.task).unlink(missing_ok=True)
+        if not inside.follows:
+            ended_file(inside.folder, inside.task).unlink(missing_ok=True)
         return inside
 
     @property
@@ -40,7 +44,14 @@ class Inside:
         return self.job if self.task is None else f"{self.job}_{self.task}"
 
     def watch(self, work: Callable[[], tuple[int, BaseException | None]]) -> int:
-        """Do the work, and leave a word about how it ended; a stop before the time limit requeues the job."""
+        """Do the work, and leave a word about how it ended; a stop before the time limit requeues the job.
+
+        Of several tasks the first one does so for all. That another one was stopped is no failure, which
+        would end the first before it has done it.
+        """
+        if self.follows:
+            status, error = work()
+            return 0 if isinstance(error, StoppedError) else status
         try:
             status, error = work()
         except BaseException as failure:

@@ -73,6 +73,14 @@ class RunLaunchOptions(LaunchOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainLaunchOptions(RunLaunchOptions):
+    """For a command that several processes can share."""
+
+    nodes: int | None = None
+    """Nodes. On several, srun starts --processes, or one for each GPU (--gpus are those of a node)."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyLaunchOptions(RunLaunchOptions):
     """For a command that many workers share."""
 
@@ -82,10 +90,10 @@ class StudyLaunchOptions(RunLaunchOptions):
 
 GROUP = Parameter(name="*", group=Group("On a cluster", sort_key=50))
 Once = Annotated[LaunchOptions, GROUP]
-Launch = Annotated[RunLaunchOptions, GROUP]
+Launch = Annotated[TrainLaunchOptions, GROUP]
 Workers = Annotated[StudyLaunchOptions, GROUP]
 """How a command file takes them: a second group of options."""
-ONCE, HERE, WORKERS = LaunchOptions(), RunLaunchOptions(), StudyLaunchOptions()
+ONCE, HERE, WORKERS = LaunchOptions(), TrainLaunchOptions(), StudyLaunchOptions()
 NOT_OF_SITE = ("on", "wait", "dry_run")
 
 
@@ -96,7 +104,7 @@ def flag(name: str) -> str:
 
 def with_site(options: L, table: Mapping[str, Any], where: str) -> L:
     """Fill in from a table [slurm] what is not given; what other commands take is passed over."""
-    known = get_type_hints(StudyLaunchOptions)
+    known = get_type_hints(StudyLaunchOptions) | get_type_hints(TrainLaunchOptions)
     site = [name for name in known if name not in NOT_OF_SITE]
     values: dict[str, Any] = {}
     for key, value in table.items():
@@ -121,6 +129,7 @@ def with_site(options: L, table: Mapping[str, Any], where: str) -> L:
 def refuse_impossible(options: LaunchOptions) -> None:
     """Find mistakes before anything is written."""
     for name, least in (
+        ("nodes", 1),
         ("cpus", 1),
         ("mem_gb", 1),
         ("time_min", 1),

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heedful.errors import one_line
-from heedful.launch.options import LaunchOptions, RunLaunchOptions
+from heedful.errors import UserError, one_line
+from heedful.launch.options import LaunchOptions, RunLaunchOptions, TrainLaunchOptions
 from heedful.runs.directory import slug
 
 SCRIPT = "submit.sh"
@@ -30,6 +30,8 @@ class Batch:
     """What squeue shows."""
     workers: int | None = None
     """A job array of so many."""
+    tasks: int = 1
+    """Processes that `srun` starts; with 1 the command itself is the job."""
 
 
 def batch_script(batch: Batch, options: LaunchOptions) -> str:
@@ -51,10 +53,53 @@ def batch_script(batch: Batch, options: LaunchOptions) -> str:
         f"export HEEDFUL_MAX_REQUEUES={requeues}",
         f"export HEEDFUL_STOP_SECONDS={stop_seconds(told)}  # to stop, from the signal on",
         "export HEEDFUL_TOML=none  # the options below are all that count",
-        "# exec, so that Slurm's signals reach the command itself.",
-        f"exec {shlex.join(batch.words)}",
+        *last_lines(batch, told),
     ]
     return "\n".join(lines) + "\n"
+
+
+def last_lines(batch: Batch, told: Mapping[str, str]) -> list[str]:
+    """Start the command, or on several tasks `srun`, which does not take over how many cores each has."""
+    if batch.tasks == 1:
+        return [
+            "# exec, so that Slurm's signals reach the command itself.",
+            f"exec {shlex.join(batch.words)}",
+        ]
+    cores = [f"--cpus-per-task={told['cpus-per-task']}"] if "cpus-per-task" in told else []
+    return [
+        "# A process a task. Slurm's signals reach each of them; one that fails ends the others.",
+        f"exec {shlex.join(['srun', '--kill-on-bad-exit=1', *cores, *batch.words])}",
+    ]
+
+
+def tasks(options: TrainLaunchOptions, processes: int | None) -> int:
+    """How many processes `srun` is to start: what `--slurm` says, or else those of several nodes.
+
+    On one node it is 1: there the command itself starts its processes.
+    """
+    told = dict(given.removeprefix("--").partition("=")[::2] for given in options.slurm)
+    nodes = whole(told, "nodes", options.nodes or 1)
+    if "ntasks" in told:
+        found = whole(told, "ntasks", 1)
+    elif "ntasks-per-node" in told:
+        found = nodes * whole(told, "ntasks-per-node", 1)
+    elif nodes == 1:
+        return 1
+    else:
+        found = processes or nodes * int((options.gpus or "1").rpartition(":")[2])
+    if found > 1 and processes not in (None, found):
+        raise UserError(f"--processes {processes}: the job has {found} tasks, and each is a process")
+    if found % nodes:
+        raise UserError(f"--processes {found}: cannot be shared by {nodes} nodes")
+    return found
+
+
+def whole(told: Mapping[str, str], name: str, otherwise: int) -> int:
+    """A number that `--slurm` gives."""
+    value = told.get(name, str(otherwise))
+    if not value.isdigit() or int(value) < 1:
+        raise UserError(f"--slurm {name}={value}: is not a number of at least 1")
+    return int(value)
 
 
 def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
@@ -69,8 +114,8 @@ def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
         "account": options.account,
         "qos": options.qos,
         "constraint": options.constraint,
-        "nodes": "1",
-        "ntasks": "1",
+        "nodes": text(getattr(options, "nodes", None) or 1),
+        "ntasks": text(batch.tasks),
         "cpus-per-task": text(options.cpus),
         "mem": text(options.mem_gb, "G"),
         "gres": text(options.gpus, before="gpu:"),
@@ -80,7 +125,8 @@ def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
         found["array"] = f"0-{batch.workers - 1}"
     if isinstance(options, RunLaunchOptions):
         found["requeue"] = ""
-        found["signal"] = f"B:USR1@{signal_seconds(options.time_min)}"
+        # B: to the command that takes the script's place; without, to what srun has started.
+        found["signal"] = f"{'B:' if batch.tasks == 1 else ''}USR1@{signal_seconds(options.time_min)}"
     for given in options.slurm:
         key, _, value = given.partition("=")
         found[key.removeprefix("--")] = value

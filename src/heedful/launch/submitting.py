@@ -44,6 +44,7 @@ def prepare(
     folder: Path,
     name: str = "",
     workers: int | None = None,
+    tasks: int = 1,
 ) -> Prepared:
     """Check everything, and make the script; nothing is written. By default the folder names the job."""
     refuse_impossible(options)
@@ -52,7 +53,7 @@ def prepare(
         raise UserError(
             f"{folder}: Slurm reads % and \\ in a path in its own way; --out names another folder"
         )
-    batch = Batch(words, whole, Path.cwd(), name or whole.name, workers)
+    batch = Batch(words, whole, Path.cwd(), name or whole.name, workers, tasks)
     return Prepared(batch, batch_script(batch, options))
 
 

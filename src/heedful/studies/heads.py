@@ -34,7 +34,8 @@ from heedful.runs.studies import Configuration
 from heedful.studies.base import drop_checkpoints
 from heedful.training import saving
 from heedful.training.adapt import Job, learning_rate, prepare
-from heedful.training.loop import Loop, clip, seed_generators, threads
+from heedful.training.devices import clip, seed_generators, threads
+from heedful.training.loop import Loop
 from heedful.training.options import AdaptOptions
 from heedful.training.running import describe, resolved
 from heedful.training.stopping import StoppedError, Stopping
@@ -231,10 +232,9 @@ class Heads:
 
     def update(self, loop: Loop, step: int, part: Inputs, found: Losses) -> None:
         """One head's own step, from its gradient."""
-        loop.pending.append((part, found))
+        loop.pending.append([found])
         loop.progress.step = step
-        loop.progress.examples += part.examples
-        loop.progress.tokens += part.tokens
+        loop.count(part)
         loop.settle()
         for group in loop.optimiser.param_groups:
             group["lr"] = loop.rate(step)

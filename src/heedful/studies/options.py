@@ -47,6 +47,7 @@ class RunOptions(AdaptOptions):
     out: Annotated[Path | None, Decided] = None
     resume: Annotated[bool, Decided] = False
     overwrite: Annotated[bool, Decided] = False
+    processes: Annotated[int | None, Decided] = None
     score_dev: Annotated[bool, Decided] = True
     score_test: Annotated[bool, Decided] = False
 

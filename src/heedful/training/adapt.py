@@ -42,11 +42,13 @@ from heedful.training.hooks import Hook, TensorBoard
 from heedful.training.loading import writing_head
 from heedful.training.loop import Loop
 from heedful.training.options import DEFAULT_LR, AdaptOptions
+from heedful.training.ranks import here
 from heedful.training.running import (
     Finished,
     Machine,
     conduct,
     describe,
+    followed,
     measures,
     refuse_small,
     resolved,
@@ -64,7 +66,9 @@ def adapt(options: AdaptOptions, hooks: Sequence[Hook] = ()) -> Finished:
     refuse_impossible(options)
 
     def work(settled: AdaptOptions, stopping: Stopping) -> Finished:
-        return prepare(settled).work(stopping, hooks)
+        with here().first_ahead():
+            job = prepare(settled)
+        return job.work(stopping, hooks)
 
     return conduct(options, lambda o: resolved(settled_objective(o), learning_rate(o)), work, "adapt")
 
@@ -264,7 +268,7 @@ class Job:
     def work(self, stopping: Stopping | None = None, hooks: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
-        out = o.out or new_run_path("runs", self.task.name, o.model, o.method, o.seed)
+        out = here().same(o.out or new_run_path("runs", self.task.name, o.model, o.method, o.seed))
         with resuming.opened(out, o) as (run, lease):
             describe(run, self.machine, "adapt", resolved(o, learning_rate(o)), {"max_len": self.max_len})
             return self.train(run, lease, stopping or Stopping(), hooks)
@@ -284,6 +288,8 @@ class Job:
             self.model, parameters, self.objective, o, lr, run, self.precision, hooks, stopping, lease.lost
         )
         progress = loop.train(resume=o.resume)
+        if not here().first:
+            return followed(run)
         found = {
             split: loop.score(split)
             for split in ("dev", "test")
@@ -308,6 +314,7 @@ class Job:
         checks = examine(self, loop, found, results, run)
         run.write_checks(checks)
         run.write_results(results)
+        here().wait()
         return Finished(run.path, results, checks)
 
     def save_best(self, run: Run) -> None:

@@ -163,35 +163,6 @@ def task_of(options: AdaptOptions) -> Task:
     return replace(task, splits={**task.splits, "dev": sample(dev, options.dev_rows, options.split_seed)})
 
 
-def adapt(model: str | Path, task: str | Path, **options: Any) -> Finished:
-    """Adapt a model to a task, and leave a run directory with its scores, checks and best model.
-
-    The options are those of `heedful adapt`, with the same defaults; `method_options` may be a dictionary.
-    What is given back has the `folder` of the run, its `results` and its `checks`.
-
-        done = heedful.adapt("minilm", "reviews.csv", method="lora", epochs=3, method_options={"rank": 4})
-        print(done.results.splits["test"].value)
-        heedful.load(done.folder).predict(["What a lovely place."])
-    """
-    from heedful.training.adapt import adapt as work
-
-    return work(given(AdaptOptions, model, task, options, "heedful.adapt"))
-
-
-def pretrain(model: str | Path, corpus: str | Path, **options: Any) -> Finished:
-    """Train a language model on text, and leave a run directory with its figures, checks and best model.
-
-    The options are those of `heedful pretrain`, with the same defaults; `model_options` may be a dictionary.
-    What is given back has the `folder` of the run, its `results` and its `checks`.
-
-        done = heedful.pretrain("char-gpt", "notes.txt", tokenizer="char", model_options={"n_layers": 2})
-        print(done.results.splits["dev"].bits_per_character)
-    """
-    from heedful.training.pretrain import pretrain as work
-
-    return work(given(PretrainOptions, model, corpus, options, "heedful.pretrain"))
-
-
 def given(kind: type[O], model: str | Path, data: str | Path, options: Mapping[str, Any], where: str) -> O:
     """Options from Python's keywords; options of a method or a model may come as a dictionary."""
     plain = {
@@ -222,7 +193,3 @@ def signature(kind: type[Options]) -> inspect.Signature:
 def sign(function: Callable[..., Finished], kind: type[Options]) -> None:
     """Let a function show its options."""
     function.__signature__ = signature(kind)  # type: ignore[attr-defined]
-
-
-sign(adapt, AdaptOptions)
-sign(pretrain, PretrainOptions)

@@ -20,6 +20,7 @@ from heedful.runs.directory import METRICS, TIMING, Run
 from heedful.training import resuming, saving, schedules
 from heedful.training.loop import Loop
 from heedful.training.options import PretrainOptions
+from heedful.training.ranks import here
 from heedful.training.running import resolved
 
 TRIAL_SHARE, TRIAL_SECONDS, TRIAL_STEPS = 0.03, 20.0, 5
@@ -28,7 +29,7 @@ MARGIN = 0.97
 """Of the budget that is planned: a machine is not always as fast as at the beginning."""
 MAY_DIFFER = (
     "epochs", "steps", "budget_min", "branch", "warmup", "eval_every", "patience", "select", "test",
-    "score_test", "sentences", "tensorboard", "threads", "precision", "block", "train_eval_rows",
+    "score_test", "sentences", "tensorboard", "threads", "processes", "precision", "block", "train_eval_rows",
 )  # fmt: skip
 """Options in which a branch may be another than what it goes on from; the last ones are found again."""
 
@@ -36,7 +37,7 @@ MAY_DIFFER = (
 def fitted(options: PretrainOptions, make: Callable[[PretrainOptions], Loop], spent: float = 0.0) -> int:
     """How many steps take `--budget-min`, by the speed of the first ones, after `spent` seconds.
 
-    Evaluations are counted in. The model is left as it was.
+    Evaluations are counted in. The model is left as it was. Of several processes the first decides.
     """
     assert options.budget_min is not None
     budget = 60 * options.budget_min
@@ -45,7 +46,7 @@ def fitted(options: PretrainOptions, make: Callable[[PretrainOptions], Loop], sp
     loop.model.train()
     allowed = min(TRIAL_SHARE * budget, TRIAL_SECONDS)
     begun, done, first = time.monotonic(), 0, 0.0
-    while done < TRIAL_STEPS or time.monotonic() - begun - first < allowed:
+    while here().same(done < TRIAL_STEPS or time.monotonic() - begun - first < allowed):
         loop.step(done)
         done += 1
         if done == 1:
@@ -53,12 +54,13 @@ def fitted(options: PretrainOptions, make: Callable[[PretrainOptions], Loop], sp
     a_step = (time.monotonic() - begun - first) / (done - 1)
     begun = time.monotonic()
     for split, rows in (("train", loop.train_rows), ("dev", None)):
-        if split in loop.objective.splits and (rows is None or len(rows)):
+        if here().first and split in loop.objective.splits and (rows is None or len(rows)):
             loop.score(split, rows)
     scoring = time.monotonic() - begun
     loop.load(before)
+    loop.together = None
     between = options.eval_every or (loop.ends[0] - loop.objective.first_steps)
-    steps = int((MARGIN * (budget - spent) - 2 * scoring) / (a_step + scoring / between))
+    steps = here().same(int((MARGIN * (budget - spent) - 2 * scoring) / (a_step + scoring / between)))
     if steps < 1:
         raise UserError(
             f"--budget-min {options.budget_min:g}: is over before the first step; one takes {a_step:.2g} s, "

@@ -22,7 +22,7 @@ from heedful.runs.directory import CONFIG, Run
 from heedful.runs.files import read_json
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
-from heedful.training.loop import find_device
+from heedful.training.devices import find_device
 
 ADAPTER = "heedful.json"
 CHUNK = 1024

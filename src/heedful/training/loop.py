@@ -8,12 +8,15 @@ with the same bits as one that never stopped.
 from __future__ import annotations
 
 import math
+import signal
+import sys
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -31,17 +34,22 @@ from heedful.runs.files import JsonLines
 from heedful.runs.schemas import Metrics, Timing
 from heedful.training import optimisers, saving, schedules
 from heedful.training.compact import compact
+from heedful.training.devices import clip, seed_generators, threads
 from heedful.training.hooks import Hook
 from heedful.training.options import LoopOptions
 from heedful.training.precision import autocast
+from heedful.training.ranks import Ranks, here
 from heedful.training.saving import Progress
 from heedful.training.stopping import StoppedError, Stopping
+from heedful.training.together import Together
 
 CHECKPOINT_SECONDS = 300.0
 LEAST_SECONDS = 1.0
 """An evaluation that found nothing better is not worth a checkpoint so soon after another."""
 SETTLE_EVERY = 20
 """Steps whose losses stay on a device other than the CPU, so that it need not be waited for."""
+SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+"""What a run can be asked to stop by; that the time is over comes first."""
 
 
 @dataclass
@@ -59,6 +67,8 @@ class Loop:
     stopping: Stopping = field(default_factory=Stopping)
     lost: threading.Event = field(default_factory=threading.Event)
     """Set when another process has taken the run over."""
+    ranks: Ranks = field(default_factory=here)
+    """The processes that train together. Only the first one writes and scores."""
 
     def __post_init__(self) -> None:
         """Plan the steps."""
@@ -83,11 +93,18 @@ class Loop:
         made = optimisers.groups(self.model, self.parameters, o.weight_decay)
         self.optimiser = optimisers.make(o.optimizer, made, self.lr)
         self.progress = Progress(
-            data=key(self.batches.fingerprint(), self.objective.content()) % 2**53, warmup=self.warmup
+            data=key(self.batches.fingerprint(), self.objective.content()) % 2**53,
+            warmup=self.warmup,
+            processes=self.ranks.size,
         )
+        if self.ranks.same((self.progress.data, self.precision)) != (self.progress.data, self.precision):
+            raise UserError("the processes read other data, or compute in another precision, than the first")
+        alone = self.ranks.alone
+        self.together = None if alone else Together(self.model, self.objective, self.moving, self.ranks)
         begins = schedules.decay_begins(o.schedule, self.total - first, self.warmup)
         self.pinned = first + begins if begins >= 0 else -1
-        self.pending: list[tuple[Inputs, Losses]] = []
+        self.pending: list[list[Losses]] = []
+        """Step by step, the losses that are not yet among the running ones."""
         n = len(self.objective.train_lengths())
         chosen = stream(o.seed, "train rows scored").permutation(n)[: o.train_eval_rows]
         self.train_rows: Ints = np.sort(chosen)
@@ -110,8 +127,10 @@ class Loop:
         self.model.train()
         try:
             self.work()
-            self.load(saving.load_step(self.run, p.best_step))
+            if self.ranks.first:
+                self.load(saving.load_step(self.run, p.best_step))
         finally:
+            self.together = None
             if self.rows is not None:
                 self.model.body.embed.tokens = self.rows.give_back()  # type: ignore[union-attr]
         self.model.eval()
@@ -120,9 +139,10 @@ class Loop:
     def work(self) -> None:
         """Open what is written, and make the steps."""
         p = self.progress
+        run, first = self.run, self.ranks.first
         with (
-            self.run.metrics_log(keep=p.metrics_bytes) as metrics,
-            self.run.timing_log(keep=p.timing_bytes) as timing,
+            run.metrics_log(keep=p.metrics_bytes) if first else nullcontext() as metrics,
+            run.timing_log(keep=p.timing_bytes) if first else nullcontext() as timing,
             self.stopping.patiently(),
             threads(self.objective.threads),
             show_progress("training (steps)", self.total) as bar,
@@ -130,7 +150,7 @@ class Loop:
             bar.advance(p.step)
             self.steps(metrics, timing, bar)
 
-    def steps(self, metrics: JsonLines, timing: JsonLines, bar: Bar) -> None:
+    def steps(self, metrics: JsonLines | None, timing: JsonLines | None, bar: Bar) -> None:
         """All steps that are left, with evaluations and checkpoints where they are due."""
         p = self.progress
         began, saved = time.monotonic() - p.seconds, time.monotonic()
@@ -150,17 +170,20 @@ class Loop:
                 self.evaluate(metrics)
                 now = time.monotonic()
                 p.seconds = now - began
-                rate = p.examples / max(p.seconds, 1e-9)
-                timing.append(Timing(p.step, p.seconds, rate, p.tokens / max(p.seconds, 1e-9)))
+                if timing is not None:
+                    seconds = max(p.seconds, 1e-9)
+                    timing.append(Timing(p.step, p.seconds, p.examples / seconds, p.tokens / seconds))
                 ended = p.step == self.total or p.stopped_early
                 worth = ended or p.best_step != best or now - saved > LEAST_SECONDS
-            asked = self.stopping.asked
             if p.step == self.pinned >= 0:
                 p.pinned, worth = p.step, True
-            if worth or asked or now - saved > CHECKPOINT_SECONDS:
+            asked, due = self.agreed(worth or now - saved > CHECKPOINT_SECONDS)
+            if asked or due:
                 self.settle()
-                p.metrics_bytes, p.timing_bytes = metrics.sync(), timing.sync()
-                saving.save(self.run, p, self.weights(), self.optimiser.state_dict())
+                if metrics is not None and timing is not None:
+                    p.metrics_bytes, p.timing_bytes = metrics.sync(), timing.sync()
+                    saving.save(self.run, p, self.weights(), self.optimiser.state_dict())
+                self.ranks.wait()  # none ends before it is written
                 saved = time.monotonic()
             if asked:
                 raise StoppedError(
@@ -168,6 +191,14 @@ class Loop:
                     "the same command with --resume continues",
                     asked,
                 )
+
+    def agreed(self, due: bool) -> tuple[signal.Signals | None, bool]:
+        """Which signal, in whichever process, asks to stop after this step; whether to save."""
+        if self.ranks.alone:
+            return self.stopping.asked, due
+        flags = [self.stopping.asked is number for number in SIGNALS]
+        *flags, due = map(bool, self.ranks.most([*flags, due and self.ranks.first]))
+        return next((number for number, sent in zip(SIGNALS, flags, strict=True) if sent), None), due
 
     def examples_of(self, step: int) -> tuple[int, Ints]:
         """The epoch of a step and its examples; none while the objective pretrains."""
@@ -179,12 +210,15 @@ class Loop:
         return epoch, self.batches.plan(epoch)[step - begin]
 
     def parts(self, examples: Ints) -> int:
-        """In how many parts a step is computed: as asked for, or more, so that each fits a CPU's cache."""
-        least, tokens = self.options.accumulate, self.objective.part_tokens
-        if self.device.type != "cpu" or not tokens:
-            return least
-        fitting = -(-int(self.batches.lengths[examples].sum()) // tokens)
-        return max(least, min(fitting, len(examples)))
+        """In how many parts a step is computed: as asked for, or more, so that each fits a CPU's cache.
+
+        Processes take turns at the parts, so that there are as many for each.
+        """
+        parts, tokens, size = self.options.accumulate, self.objective.part_tokens, self.ranks.size
+        if self.device.type == "cpu" and tokens:
+            fitting = -(-int(self.batches.lengths[examples].sum()) // tokens)
+            parts = max(parts, min(fitting, len(examples)))
+        return -(-parts // size) * size
 
     def rate(self, step: int) -> float:
         """The learning rate of a step; steps before the task have a schedule of their own."""
@@ -196,47 +230,77 @@ class Loop:
         return self.lr * schedules.factor(self.options.schedule, step, total, warmup)
 
     def step(self, step: int) -> None:
-        """One update."""
-        o, p = self.options, self.progress
+        """One update.
+
+        Every process prepares the whole step, and computes its own parts of it: what is hidden or drawn, and
+        the counts that losses are divided by, are those of one process.
+        """
+        o, rank = self.options, self.ranks.rank
         _, examples = self.examples_of(step)
         prepared = self.objective.prepare(examples, step, self.parts(examples))
-        parts = [part.to(self.device) for part in prepared]
         whole: dict[str, float] = {}
-        for part in parts:
+        for part in prepared:
             for name, n in (part.divisors or part.counts).items():
                 whole[name] = whole.get(name, 0.0) + n
+            self.count(part)
         if self.objective.one_mean:
             whole = dict.fromkeys(whole, sum(whole.values()))
-        seed_generators(key(o.seed, "dropout", step) % 2**63, self.device)
+        seed_generators(key(o.seed, "dropout", step, *([rank] if rank else [])) % 2**63, self.device)
         rate, weights = self.rate(step), self.objective.weights_at(step)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        for part in parts:
-            with autocast(self.precision, self.device):
-                found = self.objective.losses(self.model, part)
-            terms = [total * (weights[name] / (whole[name] or 1.0)) for name, total in found.sums.items()]
-            loss = torch.stack(terms).sum() if len(terms) > 1 else terms[0]
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.pending.append((part, found))
-            p.examples += part.examples
-            p.tokens += part.tokens
-        if self.device.type == "cpu" or len(self.pending) >= SETTLE_EVERY:
+        self.pending.append(self.gradients(prepared, whole, weights))
+        if self.device.type == "cpu" or (step + 1) % SETTLE_EVERY == 0:
             self.settle()
         if o.clip:
             clip([p.grad for p in self.moving if p.grad is not None], o.clip)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
 
+    def gradients(
+        self, prepared: list[Inputs], whole: Mapping[str, float], weights: Mapping[str, float]
+    ) -> list[Losses]:
+        """Forward and backward passes of this process's parts; the gradients are those of all processes."""
+        together, made = self.together, []
+        losses = partial(self.objective.losses, self.model) if together is None else together.losses
+        mine = [part.to(self.device) for part in prepared[self.ranks.rank :: self.ranks.size]]
+        if together is not None:
+            together.begin(len(prepared))
+        for at, part in enumerate(mine, 1):
+            with nullcontext() if together is None else together.part(last=at == len(mine)):
+                with autocast(self.precision, self.device):
+                    run = losses(part)
+                terms = [total * (weights[name] / (whole[name] or 1.0)) for name, total in run.sums.items()]
+                loss = torch.stack(terms).sum() if len(terms) > 1 else terms[0]
+                (loss if together is None else loss * together.scale).backward()  # type: ignore[no-untyped-call]
+            made.append(Losses({name: total.detach() for name, total in run.sums.items()}, run.right))
+        if together is not None:
+            together.finish()
+        return made
+
+    def count(self, part: Inputs) -> None:
+        """Add a part's units to the running ones."""
+        p = self.progress
+        p.examples += part.examples
+        p.tokens += part.tokens
+        for name, n in part.counts.items():
+            p.running_loss.setdefault(name, 0.0)
+            p.running_weight[name] = p.running_weight.get(name, 0.0) + (part.divisors or part.counts)[name]
+            p.running_count[name] = p.running_count.get(name, 0) + n
+
     def settle(self) -> None:
         """Add the losses of the last steps to the running ones; ends the run when they are no numbers."""
-        p = self.progress
-        for part, found in self.pending:
-            for name, total in found.sums.items():
-                p.running_loss[name] = p.running_loss.get(name, 0.0) + total.item()
-                own = (part.divisors or part.counts)[name]
-                p.running_weight[name] = p.running_weight.get(name, 0.0) + own
-                p.running_count[name] = p.running_count.get(name, 0) + part.counts[name]
-            p.running_right += int(found.right or 0)
+        p, names = self.progress, list(self.objective.weights)
+        own = [
+            [sum(one.sums[name].item() for one in step if name in one.sums) for name in names]
+            + [sum(int(one.right or 0) for one in step)]
+            for step in self.pending
+        ]
+        for *sums, right in self.ranks.total(own) if own else []:
+            for name, total in zip(names, sums, strict=True):
+                if name in p.running_loss:
+                    p.running_loss[name] += total
+            p.running_right += int(right)
         self.pending.clear()
         if not all(math.isfinite(v) for v in p.running_loss.values()):
             raise self.no_number("loss")
@@ -267,7 +331,7 @@ class Loop:
         begin = self.objective.first_steps if epoch == 0 else self.ends[epoch - 1]
         return round(epoch + (p.step - begin) / (self.ends[epoch] - begin), 6)
 
-    def write_running(self, log: JsonLines) -> None:
+    def write_running(self, log: JsonLines | None) -> None:
         """Write the losses while training since the last such row."""
         self.settle()
         p = self.progress
@@ -283,9 +347,16 @@ class Loop:
         self.write(log, Metrics(p.step, self.epoch(), "train", loss, value, seen, rate, several))
         p.running_loss, p.running_weight, p.running_count, p.running_right = {}, {}, {}, 0
 
-    def evaluate(self, log: JsonLines) -> None:
-        """Score, write the rows, and remember the best."""
+    def evaluate(self, log: JsonLines | None) -> None:
+        """Score, write the rows, and remember the best; other processes wait for the first one's verdict."""
         self.write_running(log)
+        if self.ranks.first:
+            self.judge(log)
+        p = self.progress
+        p.verdict = self.ranks.same(p.verdict)
+
+    def judge(self, log: JsonLines | None) -> None:
+        """Score train and dev."""
         p, epoch = self.progress, self.epoch()
         if len(self.train_rows):
             found = self.score("train", self.train_rows)
@@ -317,8 +388,10 @@ class Loop:
         with autocast(self.precision, self.device):
             return self.objective.evaluate(self.model, split, rows)
 
-    def write(self, log: JsonLines, row: Metrics) -> None:
-        """One row, to the file and to whoever follows."""
+    def write(self, log: JsonLines | None, row: Metrics) -> None:
+        """One row, to the file and to whoever follows; only the first process has a file."""
+        if log is None:
+            return
         log.append(row)
         for hook in self.hooks:
             hook.row(row)
@@ -349,10 +422,11 @@ class Loop:
 
     def restore(self) -> None:
         """Continue from the newest whole checkpoint, if there is one."""
-        found = saving.load_latest(self.run)
-        if found is None:
+        found = saving.load_latest(self.run) if self.ranks.first else None
+        step = self.ranks.same(None if found is None else found[0].step)
+        if step is None:
             return
-        progress, weights, optimiser = found
+        progress, weights, optimiser = found or saving.read(saving.folder_of(self.run, step))
         if progress.data != self.progress.data:
             raise UserError(
                 f"{self.run.path}: was made with other data or batch settings; --overwrite starts anew"
@@ -361,54 +435,15 @@ class Loop:
             raise UserError(f"{self.run.path}: was made with other parameters; --overwrite starts anew")
         self.load(weights)
         self.optimiser.load_state_dict(optimiser)
-        self.progress = progress
+        if progress.processes != self.ranks.size:
+            print(
+                f"heedful: {self.run.path}: its last checkpoint is of {several(progress.processes)}, "
+                f"it goes on with {several(self.ranks.size)}: to rounding, not to the bit",
+                file=sys.stderr,
+            )
+        self.progress = replace(progress, processes=self.ranks.size)
 
 
-@contextmanager
-def threads(number: int | None) -> Iterator[None]:
-    """Compute with so many threads, and then with as many as before."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(before if number is None else min(number, before))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def seed_generators(seed: int, device: torch.device) -> None:
-    """Seed the CPU's generator and the device's; `torch.manual_seed` takes a millisecond, for all devices."""
-    torch.default_generator.manual_seed(seed)
-    if device.type == "cuda":
-        torch.cuda.manual_seed(seed)
-    elif device.type == "mps":
-        torch.mps.manual_seed(seed)
-
-
-def clip(gradients: list[Tensor], limit: float) -> None:
-    """Scale gradients down to a total norm of `limit`, as torch does, but leave small ones untouched."""
-    if not gradients:
-        return
-    norms = torch.stack(torch._foreach_norm(gradients))
-    factor = limit / (torch.linalg.vector_norm(norms) + 1e-6)
-    if factor.device.type == "cpu" and factor >= 1:
-        return
-    torch._foreach_mul_(gradients, factor.clamp(max=1.0))
-
-
-def find_device(name: str) -> torch.device:
-    """The device called `name`; `auto` takes what there is."""
-    if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise UserError(f'--device "{name}": is one of auto, cpu, cuda, cuda:1, mps') from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(
-            "--device cuda: this machine or this torch has no CUDA; --device cpu works everywhere"
-        )
-    if device.type == "mps" and not torch.backends.mps.is_available():
-        raise UserError("--device mps: this machine has no Metal; --device cpu works everywhere")
-    return device
+def several(processes: int) -> str:
+    """A number of processes in words."""
+    return "1 process" if processes == 1 else f"{processes} processes"

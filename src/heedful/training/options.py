@@ -62,7 +62,9 @@ class LoopOptions:
     precision: Precision = "auto"
     """auto (measured on this machine), float32 or bfloat16."""
     threads: int | None = None
-    """CPU threads; by default the cores this process may use."""
+    """CPU threads of each process; by default its share of the cores that may be used."""
+    processes: int | None = None
+    """Processes that train together; by default one for each GPU where there are several, else one."""
     tensorboard: Flag = False
     """Also write for TensorBoard."""
     note: str | None = None

@@ -33,11 +33,13 @@ from heedful.training.lengths import begin_branch, branched, fitted
 from heedful.training.loop import Loop
 from heedful.training.options import BLOCK, PRETRAIN_LR, PretrainOptions
 from heedful.training.precision import autocast
+from heedful.training.ranks import here
 from heedful.training.running import (
     Finished,
     Machine,
     conduct,
     describe,
+    followed,
     measures,
     refuse_small,
     resolved,
@@ -54,7 +56,9 @@ def pretrain(options: PretrainOptions, hooks: Sequence[Hook] = ()) -> Finished:
     refuse_impossible(options)
 
     def work(settled: PretrainOptions, stopping: Stopping) -> Finished:
-        return prepare(settled).work(stopping, hooks)
+        with here().first_ahead():
+            job = prepare(settled)
+        return job.work(stopping, hooks)
 
     return conduct(remembered(options), lambda o: resolved(o, learning_rate(o)), work, "pretrain")
 
@@ -170,9 +174,9 @@ class Job:
     def work(self, stopping: Stopping | None = None, hooks: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
-        out = o.out or new_run_path("runs", self.texts.name, o.model, o.objective, o.seed)
+        out = here().same(o.out or new_run_path("runs", self.texts.name, o.model, o.objective, o.seed))
         with resuming.opened(out, o) as (run, lease):
-            if not (o.resume and (run.path / CONFIG).is_file()):
+            if here().same(not (o.resume and (run.path / CONFIG).is_file())):
                 self.settle_length(run)
             settled: dict[str, Any] = {"block": self.block}
             if self.options.steps is not None:
@@ -193,7 +197,9 @@ class Job:
             print(f"heedful: {o.steps:,} steps take {o.budget_min:g} minutes here", file=sys.stderr)
         self.options = o
         if progress is not None:
-            begin_branch(run, o, self.make_loop(run, o), progress)
+            loop = self.make_loop(run, o)
+            if here().first:
+                begin_branch(run, o, loop, progress)
 
     def train(self, run: Run, lease: Lease, stopping: Stopping, more: Sequence[Hook]) -> Finished:
         """Train, score, examine and write."""
@@ -201,6 +207,8 @@ class Job:
         hooks = [*more, TensorBoard(run.path / "tensorboard")] if o.tensorboard else more
         loop = self.make_loop(run, o, hooks=hooks, stopping=stopping, lost=lease.lost)
         progress = loop.train(resume=o.resume or o.branch is not None)
+        if not here().first:
+            return followed(run)
         found = {
             split: loop.score(split)
             for split in ("dev", "test")
@@ -230,6 +238,7 @@ class Job:
         checks = examine(self, loop, results, run)
         run.write_checks(checks)
         run.write_results(results)
+        here().wait()
         return Finished(run.path, results, checks)
 
     def score_sentences(self) -> tuple[SentenceResult, ...] | None:

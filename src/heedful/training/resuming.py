@@ -18,11 +18,12 @@ from heedful.runs.leases import Holder, Lease, holder_of, newest_number, numbere
 from heedful.runs.schemas import Environment
 from heedful.runs.toml import to_toml
 from heedful.training.options import NOT_IN_CONFIG, LoopOptions
+from heedful.training.ranks import here
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 LEASE = ".lease"
 TTL_SECONDS = 60.0
-SETTLED_LATER = ("threads", "precision", "max_len", "block")
+SETTLED_LATER = ("threads", "precision", "processes", "max_len", "block")
 """What config.toml has as it was resolved, not as it was asked for."""
 
 
@@ -30,6 +31,7 @@ def continued(options: O, resolved: Mapping[str, Any], command: str = "adapt") -
     """The options of a run that goes on: `resolved` must be those it was begun with.
 
     Threads and precision, where they are not given, are those of the beginning, so that the bits are too.
+    With another number of processes they cannot be, and the threads are shared out anew.
     """
     assert options.out is not None
     if not (options.out / CONFIG).is_file():
@@ -39,6 +41,8 @@ def continued(options: O, resolved: Mapping[str, Any], command: str = "adapt") -
     precision = stored.get("precision", options.precision)
     if options.precision not in ("auto", precision):
         raise different(options.out, "precision", precision, options.precision)
+    if stored.get("processes", 1) != here().size:
+        return replace(options, precision=precision)
     threads = stored.get("threads")
     if options.threads not in (None, threads):
         print(
@@ -115,8 +119,15 @@ def compare_environments(run: Run, now: Environment) -> None:
 
 @contextmanager
 def opened(out: Path, options: LoopOptions) -> Iterator[tuple[Run, Lease]]:
-    """Create or continue the run in `out`, as the only process that writes there."""
+    """Create or continue the run in `out`, as the only process that writes there.
+
+    Of processes that train together that is the first; the others come when the folder is there.
+    """
     place = out / "checkpoints" / LEASE
+    if not here().first:
+        here().wait()
+        yield Run(out), Lease(place, 0, "", TTL_SECONDS)
+        return
     if options.resume and (out / CONFIG).is_file():
         place.parent.mkdir(exist_ok=True)
         lease = claim(place)
@@ -128,6 +139,7 @@ def opened(out: Path, options: LoopOptions) -> Iterator[tuple[Run, Lease]]:
         place.parent.mkdir(exist_ok=True)
         lease = claim(place)
     with lease.held():
+        here().wait()
         yield run, lease
 
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,14 +19,15 @@ from heedful import checkpoints
 from heedful.errors import UserError
 from heedful.models import Model
 from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run
-from heedful.runs.environment import environment, peak_memory_gb, usable_cores
+from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
 from heedful.text import Tokenizer
 from heedful.training import resuming
 from heedful.training.configuration import whole_path
-from heedful.training.loop import find_device
+from heedful.training.devices import find_device
 from heedful.training.options import NOT_IN_CONFIG, LoopOptions
 from heedful.training.precision import choose
+from heedful.training.ranks import here
 from heedful.training.saving import Progress
 from heedful.training.stopping import Stopping
 
@@ -55,10 +56,10 @@ class Machine:
 
 def settle_machine(options: LoopOptions) -> Machine:
     """Find device, precision and threads, and say when a measurement decided."""
-    threads = options.threads or usable_cores()
+    threads = options.threads or here().threads
     torch.set_num_threads(threads)
     keep_memory()
-    device = find_device(options.device)
+    device = here().device(find_device(options.device))
     precision, notice = choose(options.precision, device)
     if notice is not None:
         print(f"heedful: {notice}", file=sys.stderr)
@@ -87,8 +88,12 @@ def refuse_small(options: LoopOptions, least: Mapping[str, int]) -> None:
 
 
 def resolved(options: LoopOptions, lr: float) -> dict[str, Any]:
-    """The options as config.toml has them: with the learning rate that is used, and whole paths."""
-    values = {k: v for k, v in asdict(options).items() if k not in NOT_IN_CONFIG and v is not None}
+    """The options as config.toml has them: with the learning rate that is used, and whole paths.
+
+    How many processes there are, `describe` says.
+    """
+    left_out = (*NOT_IN_CONFIG, "processes")
+    values = {k: v for k, v in asdict(options).items() if k not in left_out and v is not None}
     return {k: whole_path(k, v) for k, v in values.items()} | {"lr": lr}
 
 
@@ -99,19 +104,34 @@ def conduct(
     command: str,
 ) -> Finished:
     """Do a command's work in a run directory. Resuming a finished run gives its results again."""
+    ranks = here()
+    if options.processes not in (None, ranks.size):
+        raise UserError(f"--processes {options.processes}: here it is {ranks.size}")
+    options = replace(options, processes=ranks.size)
     if options.resume and options.out is None:
         raise UserError("--resume needs --out, the run to continue")
     if options.resume and options.out is not None:
         out = options.out
         options = resuming.continued(options, stored(options), command)
         if (out / RESULTS).is_file():
-            finished = Run.open(out)
-            return Finished(finished.path, finished.results(), finished.checks())
-    if options.out is not None and options.out.exists() and not (options.resume or options.overwrite):
+            return finished(Run.open(out))
+    new = ranks.first and not (options.resume or options.overwrite)
+    if new and options.out is not None and options.out.exists():
         Run.create(options.out)  # refuses a folder that is not empty, before anything is loaded
-    stopping = Stopping()
+    stopping = Stopping(silent=ranks.launched or not ranks.first)
     with stopping.listening():
         return work(options, stopping)
+
+
+def finished(run: Run) -> Finished:
+    """What a finished run's directory says."""
+    return Finished(run.path, run.results(), run.checks())
+
+
+def followed(run: Run) -> Finished:
+    """What a process that is not the first does at the end: wait until the first has written everything."""
+    here().wait()
+    return finished(run)
 
 
 def describe(
@@ -121,16 +141,23 @@ def describe(
 
     `settled` are options that the model or the data decided; they must be what they were.
     """
-    here = environment(threads=machine.threads, device=str(machine.device), precision=machine.precision)
+    if not here().first:
+        return
+    now = environment(threads=machine.threads, device=str(machine.device), precision=machine.precision)
     if (run.path / CONFIG).is_file() and (run.path / ENVIRONMENT).is_file():
         begun = resuming.stored_options(run.path, command)
         for name, value in settled.items():
             if begun.get(name) != value:
                 raise resuming.different(run.path, name, begun.get(name), value)
-        resuming.compare_environments(run, here)
+        resuming.compare_environments(run, now)
         return
-    found = {"threads": machine.threads, "precision": machine.precision, **settled}
-    run.write_environment(here)
+    found = {
+        "threads": machine.threads,
+        "processes": here().size,
+        "precision": machine.precision,
+        **settled,
+    }
+    run.write_environment(now)
     run.write_config({"command": command, command: {**options, **found}})
 
 

@@ -20,6 +20,7 @@ from heedful.runs.files import WriteError, beside, new_folder, read_json, remove
 
 NAME = re.compile(r"step-(\d+)")
 KEEP_LAST = 2
+VERDICT = ("best_step", "best_value", "best_loss", "evaluations_since_best", "stopped_early")
 
 
 @dataclass
@@ -44,15 +45,31 @@ class Progress:
     running_right: int = 0
     stopped_early: bool = False
     processes: int = 1
+    """That made the last step."""
     warmup: int = 0
     """Steps of warm-up, which a branch of this run shares."""
     pinned: int = -1
     """The step at which a schedule with a stable part begins to decay: from here a longer run can go on."""
 
+    @property
+    def verdict(self) -> tuple[Any, ...]:
+        """What the last evaluation decided."""
+        return tuple(getattr(self, name) for name in VERDICT)
+
+    @verdict.setter
+    def verdict(self, values: tuple[Any, ...]) -> None:
+        for name, value in zip(VERDICT, values, strict=True):
+            setattr(self, name, value)
+
+
+def folder_of(run: Run, step: int) -> Path:
+    """Where the checkpoint of a step is."""
+    return run.checkpoints / f"step-{step:08d}"
+
 
 def save(run: Run, progress: Progress, weights: dict[str, Tensor], optimiser: dict[str, Any]) -> None:
     """Write the checkpoint of a step, then remove those that are no longer needed."""
-    folder = run.checkpoints / f"step-{progress.step:08d}"
+    folder = folder_of(run, progress.step)
     run.checkpoints.mkdir(exist_ok=True)
     with new_folder(folder) as new:
         try:
@@ -80,13 +97,13 @@ def reason(folder: Path, error: Exception) -> str:
 def best_of(run: Run, step: int) -> int:
     """The step of the best weights so far that a checkpoint names: it is of no use without them."""
     with suppress(UserError, KeyError, TypeError):
-        return int(read_json(run.checkpoints / f"step-{step:08d}" / "progress.json")["best_step"])
+        return int(read_json(folder_of(run, step) / "progress.json")["best_step"])
     return -1
 
 
 def remove(run: Run, step: int) -> None:
     """Remove a checkpoint; a kill in between leaves no half of it under its name."""
-    folder = run.checkpoints / f"step-{step:08d}"
+    folder = folder_of(run, step)
     with suppress(OSError):
         shutil.rmtree(folder.rename(beside(folder)), ignore_errors=True)
 
@@ -113,9 +130,9 @@ def load_latest(run: Run) -> tuple[Progress, dict[str, Tensor], dict[str, Any]] 
         return None
     remove_temporary(run.checkpoints)
     for step in reversed(steps(run)):
-        folder = run.checkpoints / f"step-{step:08d}"
+        folder = folder_of(run, step)
         wrong = damage(folder)
-        best = run.checkpoints / f"step-{best_of(run, step):08d}"
+        best = folder_of(run, best_of(run, step))
         if wrong is None and best_of(run, step) not in (-1, step):
             wrong = damage(best)
         if wrong is None:
@@ -129,7 +146,7 @@ def load_latest(run: Run) -> tuple[Progress, dict[str, Tensor], dict[str, Any]] 
 
 def load_step(run: Run, step: int) -> dict[str, Tensor]:
     """The weights of one checkpoint, checked."""
-    folder = run.checkpoints / f"step-{step:08d}"
+    folder = folder_of(run, step)
     wrong = damage(folder)
     if wrong is not None:
         raise UserError(f"{folder}: {wrong}")

@@ -27,9 +27,13 @@ class StoppedError(UserError):
 
 
 class Stopping:
-    """Listens for signals. Between `patiently` steps the run stops at once; there is nothing to save."""
+    """Listens for signals. Between `patiently` steps the run stops at once; there is nothing to save.
 
-    def __init__(self) -> None:
+    A `silent` one leaves it to another process to say what comes.
+    """
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self.silent = silent
         self.asked: signal.Signals | None = None
         self.patient = False
         self.insisting: threading.Timer | None = None
@@ -83,10 +87,15 @@ class Stopping:
             self.asked = name
         if not self.patient:
             raise StoppedError(f"stopped by {name.name}; the same command with --resume continues", name)
-        # Not print: the signal may come in the middle of another one.
-        os.write(2, f"heedful: {name.name}: writing a checkpoint, then stopping\n".encode())
+        if not self.silent:
+            say(name)
         seconds = os.environ.get("HEEDFUL_STOP_SECONDS", "")
         if name is signal.SIGUSR1 and seconds.isdigit():
             self.insisting = threading.Timer(int(seconds), os.kill, (os.getpid(), name))
             self.insisting.daemon = True
             self.insisting.start()
+
+
+def say(name: signal.Signals) -> None:
+    """What a signal leads to. Not by print: it may come in the middle of another one."""
+    os.write(2, f"heedful: {name.name}: writing a checkpoint, then stopping\n".encode())

@@ -1,0 +1,74 @@
+"""One of the processes that `heedful.launch.processes` starts: `python -m heedful.launch.worker FOLDER`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+LOOK_SECONDS = 1.0
+LOOPBACK = ("lo", "lo0")
+
+
+def main(folder: Path) -> int:
+    """Do the work that the folder's options name, and leave word of how it ended."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to save
+    rank, parent = os.environ["RANK"], os.getppid()
+    (folder / f"{rank}.pid").write_text(str(os.getpid()))
+    if (folder / "stop").is_file():
+        return 1
+    threading.Thread(target=outlive, args=(parent,), daemon=True).start()
+    for name in LOOPBACK:
+        if name in (own for _, own in socket.if_nameindex()):
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", name)  # a laptop's host name may lead anywhere
+    os.environ["HEEDFUL_LAUNCHED"] = "1"
+    status, said = attempt(folder)
+    from heedful.runs.files import write_json
+
+    write_json(folder / f"{rank}.json", said)
+    return status
+
+
+def attempt(folder: Path) -> tuple[int, dict[str, Any]]:
+    """Do the work: a status for torch's launcher, which ends the others if it is not 0, and what to tell."""
+    from heedful.errors import UserError
+    from heedful.launch.processes import OPTIONS, carry_out
+    from heedful.runs.files import read_json
+    from heedful.training.configuration import RUNNABLE, checked
+    from heedful.training.ranks import LostError
+    from heedful.training.stopping import StoppedError
+
+    try:
+        told = read_json(folder / OPTIONS)
+        kind = RUNNABLE[told["command"]]
+        carry_out(kind(**checked(kind, told["options"], "options")))
+    except StoppedError as stopped:
+        by = stopped.by or signal.SIGTERM
+        return 0, {"kind": "stopped", "message": str(stopped), "by": by.name}
+    except LostError as lost:
+        return 1, {"kind": "lost", "message": str(lost)}
+    except UserError as mistake:
+        return 1, {"kind": "mistake", "message": str(mistake)}
+    except KeyboardInterrupt:
+        return 1, {"kind": "interrupted"}
+    except Exception as failure:
+        traceback.print_exc()
+        return 1, {"kind": "failure", "message": f"{type(failure).__name__}: {failure}"}
+    return 0, {"kind": "done"}
+
+
+def outlive(parent: int) -> None:
+    """Stop when the command that started this process is gone: nobody would hand a signal on any more."""
+    while os.getppid() == parent:
+        time.sleep(LOOK_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

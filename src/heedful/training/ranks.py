@@ -1,0 +1,184 @@
+"""Several processes that train one model: which of them this is, and what all of them agree on.
+
+A launcher (`heedful.launch.processes`) joins them. Without one there is a single process, the first of one,
+and whatever would be agreed on is what it says itself. Torch is imported when there is something to exchange.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from heedful.errors import UserError
+from heedful.runs.environment import usable_cores
+
+if TYPE_CHECKING:
+    import torch
+
+T = TypeVar("T")
+STATUS_LOST = 70
+"""One of the processes died (EX_SOFTWARE)."""
+EXCHANGE = timedelta(minutes=10)
+"""The longest that processes wait for each other within a step, or to find each other."""
+WAIT = timedelta(hours=6)
+"""The longest that they wait while the first one reads data, scores or writes."""
+
+
+class LostError(UserError):
+    """One of the processes is gone, and the others cannot go on."""
+
+    status = STATUS_LOST
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """One process among those that train together."""
+
+    rank: int = 0
+    size: int = 1
+    local_rank: int = 0
+    local_size: int = 1
+    """Processes on this node."""
+    launched: bool = False
+    """Whether another process speaks for all of them: they say nothing about signals and errors."""
+    cores: int | None = None
+    """Cores of this process alone, where the launcher knows; else its share of the node's."""
+    group: Any = field(default=None, repr=False)
+
+    @property
+    def first(self) -> bool:
+        """The first process writes and speaks; the others only compute."""
+        return self.rank == 0
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is nobody to agree with."""
+        return self.size == 1
+
+    @property
+    def threads(self) -> int:
+        """Its share of the cores."""
+        return self.cores or max(1, usable_cores() // self.local_size)
+
+    def same(self, value: T) -> T:
+        """The first process's value, in all of them."""
+        if self.alone:
+            return value
+        from torch import distributed as dist
+
+        box = [value if self.first else None]
+        with noticing():
+            dist.broadcast_object_list(box, src=0, group=self.group)
+        return box[0]  # type: ignore[return-value]
+
+    def wait(self) -> None:
+        """Go on when all of them are here."""
+        self.total([[0.0]])
+
+    def most(self, values: Sequence[int]) -> list[int]:
+        """The largest of each value."""
+        if self.alone:
+            return list(values)
+        import torch
+        from torch import distributed as dist
+
+        found = torch.tensor(values)
+        with noticing():
+            dist.all_reduce(found, dist.ReduceOp.MAX, group=self.group)
+        return found.tolist()
+
+    def total(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+        """The sum of each value."""
+        if self.alone:
+            return [list(row) for row in rows]
+        import torch
+        from torch import distributed as dist
+
+        found = torch.tensor(rows, dtype=torch.float64)
+        with noticing():
+            dist.all_reduce(found, group=self.group)
+        return found.tolist()
+
+    @contextmanager
+    def first_ahead(self) -> Iterator[None]:
+        """The first process goes ahead: what it puts into the cache, the others find there."""
+        if not self.first:
+            self.wait()
+        yield
+        if self.first:
+            self.wait()
+
+    def device(self, found: torch.device) -> torch.device:
+        """Its own GPU."""
+        if self.alone or found.type != "cuda":
+            return found
+        import torch
+
+        visible = torch.cuda.device_count()
+        if visible > 1 and self.local_rank >= visible:
+            raise UserError(f"there are {visible} GPUs for {self.local_size} processes on this node")
+        own = torch.device("cuda", self.local_rank if visible > 1 else 0)
+        torch.cuda.set_device(own)
+        return own
+
+
+_current = [Ranks()]
+
+
+def here() -> Ranks:
+    """Say which process this is."""
+    return _current[-1]
+
+
+@contextmanager
+def joined(ranks: Ranks, device: str) -> Iterator[Ranks]:
+    """Meet the others, where MASTER_ADDR and MASTER_PORT say; inside, all but the first are silent."""
+    import torch
+    from torch import distributed as dist
+
+    on_gpus = torch.cuda.is_available() and device in ("auto", "cuda")
+    try:
+        dist.init_process_group(
+            "cpu:gloo,cuda:nccl" if on_gpus else "gloo",
+            rank=ranks.rank,
+            world_size=ranks.size,
+            timeout=EXCHANGE,
+        )
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise LostError(f"the {ranks.size} processes do not find each other: {reason}") from None
+    _current.append(replace(ranks, group=dist.new_group(backend="gloo", timeout=WAIT)))
+    try:
+        here().wait()  # connects them: from now on the end of one is noticed by all
+        with quietly(not ranks.first):
+            yield here()
+    finally:
+        _current.pop()
+        dist.destroy_process_group()
+
+
+@contextmanager
+def quietly(silent: bool) -> Iterator[None]:
+    """Drop notices and progress, if `silent`."""
+    if not silent:
+        yield
+        return
+    with Path(os.devnull).open("w") as nowhere, redirect_stderr(nowhere), redirect_stdout(nowhere):
+        yield
+
+
+@contextmanager
+def noticing(only: Sequence[str] = ()) -> Iterator[None]:
+    """Tell an error of the exchange in one line; with `only`, errors that hold one of these words."""
+    try:
+        yield
+    except RuntimeError as error:
+        text = str(error)
+        if only and not any(word in text for word in only):
+            raise
+        raise LostError("another process of this run is gone") from error
