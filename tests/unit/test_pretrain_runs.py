@@ -183,6 +183,7 @@ def test_a_branch_that_cannot_be_is_refused(base: PretrainOptions, tmp_path: Pat
     cases = [
         ({"lr": 1e-3}, "was begun with --lr 0.005, now it is 0.001; --branch takes the same options"),
         ({"schedule": "linear"}, "--branch needs --schedule wsd"),
+        ({"block": 24}, "was begun with --block 16, now it is 24; --branch takes the same options"),
         ({"steps": 10}, "was 16 steps far; a run of 10 steps decays from step 8 on"),
     ]
     for number, (changes, words) in enumerate(cases):

@@ -77,6 +77,8 @@ def branched(options: PretrainOptions, lr: float) -> tuple[PretrainOptions, savi
     if options.schedule != "wsd":
         raise UserError("--branch needs --schedule wsd: with others the first steps depend on the last")
     resuming.refuse_different(parent.path, stored, resolved(options, lr), options, MAY_DIFFER, "--branch")
+    if stored.get("block") != options.block:
+        raise resuming.different(parent.path, "block", stored.get("block"), options.block, "--branch")
     usable = checkpoints_before_decay(parent)
     if not usable:
         raise UserError(f"{parent.path}: has no checkpoint from before its decay; --branch needs one")

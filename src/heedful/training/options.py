@@ -176,7 +176,8 @@ class PretrainOptions(LoopOptions):
     block: int | None = None
     """Tokens a row; by default 256, or what the model has room for."""
     pack: bool = True
-    """Put documents side by side in rows of --block, none seeing another; else one a row, cut at --block."""
+    """Put documents side by side in rows of --block, none seeing another; else one a row, cut at --block,
+    as span corruption always has them."""
     dev: str | None = None
     """Score this text while training; by default the corpus's own dev split, or else a part of it."""
     dev_share: float = 0.05

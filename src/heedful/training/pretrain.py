@@ -79,9 +79,24 @@ def refuse_impossible(options: PretrainOptions) -> None:
         raise UserError(f"--questions-share {o.questions_share:g}: must be above 0 and below 1")
     if o.questions is not None and o.objective == "masked":
         raise UserError("--questions are answered by writing; --objective masked does not learn to write")
-    if o.whole_words and o.objective != "masked":
-        raise UserError("--whole-words belongs to --objective masked")
+    refuse_unread(o)
     model_changes(o)
+
+
+def refuse_unread(options: PretrainOptions) -> None:
+    """Refuse options that belong to another objective, and would change nothing here."""
+    o = options
+    owners = {
+        "--objective masked": (o.objective == "masked", ("mask_rate", "whole_words")),
+        "--objective span": (o.objective == "span", ("span_form", "span_loss", "salient")),
+        "--span-form window": (o.span_form == "window", ("window_left", "window_right")),
+        "--questions": (o.questions is not None, ("questions_share",)),
+    }
+    defaults = PretrainOptions()
+    for owner, (present, names) in owners.items():
+        for name in names:
+            if not present and getattr(o, name) != getattr(defaults, name):
+                raise UserError(f"--{name.replace('_', '-')} belongs to {owner}")
 
 
 def learning_rate(options: PretrainOptions) -> float:
@@ -189,7 +204,7 @@ class Job:
         """Fix the number of steps, and copy what a branch goes on from, when the run begins."""
         o, spent, progress = self.options, 0.0, None
         if o.branch is not None:
-            o, progress = branched(o, learning_rate(o))
+            o, progress = branched(replace(o, block=self.block), learning_rate(o))
             spent = progress.seconds
         if o.budget_min is not None and o.steps is None:
             steps = fitted(o, lambda options: self.make_loop(run, options), spent)
