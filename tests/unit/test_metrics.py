@@ -46,12 +46,6 @@ def test_different_lengths_are_refused() -> None:
         metrics.accuracy([0, 1, 1], [0, 1])
 
 
-def test_class_scores_give_precision_and_recall() -> None:
-    first, second = metrics.class_scores([[3, 1], [2, 4]])
-    assert first == {"precision": 3 / 5, "recall": 3 / 4, "f1": 6 / 9, "n": 4}
-    assert second["recall"] == 4 / 6
-
-
 def test_exact_match_ignores_only_white_space() -> None:
     assert metrics.exact_match(["a b", "yes", "No"], [" a \n b", "yes", "no"]) == pytest.approx(2 / 3)
 

@@ -142,7 +142,10 @@ def test_identical_arms_are_told_apart_by_nothing() -> None:
     found = paired.compare(same, same)
     assert (found.difference, found.p) == (0.0, 1.0)
     assert paired.examples_needed(found) is None
-    assert "cannot be told apart" in paired.sentence(found)
+    told = paired.sentence(found)
+    assert "cannot be told apart" in told
+    assert "On each of these 4 examples both are equally right: there is nothing to tell apart." in told
+    assert "would be found" not in told
 
 
 def test_arms_on_different_examples_are_refused() -> None:

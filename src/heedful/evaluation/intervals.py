@@ -12,49 +12,30 @@ The choices for `ci95` in results.json, each checked by simulation in the tests:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
 from heedful.evaluation.metrics import macro_f1_batch
+from heedful.runs.shares import LEVEL, Interval, check_counts, normal_quantile, wilson
+
+__all__ = [
+    "LEVEL",
+    "Interval",
+    "bootstrap",
+    "clopper_pearson",
+    "macro_f1_interval",
+    "mean_interval",
+    "normal_quantile",
+    "perplexity_interval",
+    "wilson",
+]
 
 Floats = npt.NDArray[np.float64]
-LEVEL = 0.95
 RESAMPLES = 2000
 CHUNK = 2_000_000
 JACKKNIFE_GROUPS = 200
-
-
-class Interval(NamedTuple):
-    """From `low` to `high`."""
-
-    low: float
-    high: float
-
-
-def normal_quantile(level: float) -> float:
-    """Give the half-width of a two-sided interval in standard errors."""
-    return float(special.ndtri((1 + level) / 2))
-
-
-def check_counts(successes: int, n: int) -> None:
-    """Refuse counts that are none."""
-    if n < 1 or not 0 <= successes <= n:
-        raise ValueError(f"{successes} of {n} is not a proportion")
-
-
-def wilson(successes: int, n: int, level: float = LEVEL) -> Interval:
-    """Give Wilson's score interval of a proportion (Wilson 1927)."""
-    check_counts(successes, n)
-    z = normal_quantile(level)
-    share, weight = successes / n, z * z / n
-    centre = (share + weight / 2) / (1 + weight)
-    half = z / (1 + weight) * np.sqrt(share * (1 - share) / n + weight / (4 * n))
-    return Interval(
-        0.0 if successes == 0 else float(centre - half), 1.0 if successes == n else float(centre + half)
-    )
 
 
 def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:

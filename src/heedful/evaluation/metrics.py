@@ -57,23 +57,6 @@ def macro_f1_batch(cells: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
     return np.asarray(scores.sum(-1) / np.maximum(1, present.sum(-1)))
 
 
-def class_scores(cells: npt.ArrayLike) -> list[dict[str, float | int]]:
-    """Give precision, recall, F1 and count of each class of a confusion matrix; what is undefined is 0."""
-    matrix = np.asarray(cells)
-    rows: list[dict[str, float | int]] = []
-    for i in range(len(matrix)):
-        hit, occurs, guessed = int(matrix[i, i]), int(matrix[i].sum()), int(matrix[:, i].sum())
-        rows.append(
-            {
-                "precision": hit / guessed if guessed else 0.0,
-                "recall": hit / occurs if occurs else 0.0,
-                "f1": 2 * hit / (occurs + guessed) if occurs + guessed else 0.0,
-                "n": occurs,
-            }
-        )
-    return rows
-
-
 def exact_match(references: Sequence[str], generated: Sequence[str]) -> float:
     """Give the share of generated texts that equal their reference, runs of white space counting as one."""
     return accuracy([" ".join(t.split()) for t in references], [" ".join(t.split()) for t in generated])

@@ -233,6 +233,8 @@ def p_text(p: float) -> str:
 def what_would_tell(comparison: Comparison) -> str:
     """Say how many more examples or seeds would show the difference, were it what it seems to be."""
     c = comparison
+    if not (c.difference or c.example_variance or c.seed_variance):
+        return f"On each of these {c.n:,} examples both are equally right: there is nothing to tell apart."
     found = (
         f"With these {c.n:,} examples only a difference of about {detectable(c):.3f} or more would be found."
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from statistics import NormalDist
 from typing import Any
 
 from heedful.errors import shorten
@@ -12,6 +11,7 @@ from heedful.report.charts import bars, heat_map, lines, scatter
 from heedful.report.parts import Chart
 from heedful.report.reading import SHARES, RunFacts
 from heedful.runs.schemas import Metrics, Prediction
+from heedful.runs.shares import wilson
 
 Points = list[tuple[float | None, ...]]
 CURVES = {"train": "train, while training", "train_eval": "train", "dev": "dev", "test": "test"}
@@ -25,15 +25,6 @@ WIDE_RANGE = 8.0
 def metric_name(metric: str) -> str:
     """Write a metric's name in words."""
     return metric.replace("_", " ")
-
-
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Give Wilson's 95 % interval of a share (Wilson 1927), for what results.json has no interval of."""
-    z = NormalDist().inv_cdf(0.975)
-    weight = z * z / n
-    centre = (share + weight / 2) / (1 + weight)
-    half = z / (1 + weight) * math.sqrt(share * (1 - share) / n + weight / (4 * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def by_step(run: RunFacts) -> bool:
@@ -52,7 +43,7 @@ def points(
             continue
         x = row.step if steps else row.epoch
         inside = band and row.n and 0 <= y <= 1
-        found.append((x, y, *wilson(y, int(row.n or 1))) if inside else (x, y))
+        found.append((x, y, *wilson(y * (row.n or 1), row.n or 1)) if inside else (x, y))
     return found
 
 
@@ -209,8 +200,9 @@ def reliability(run: RunFacts, bins: int = 10) -> Chart | None:
     curve: Points = []
     for i in range(groups):
         group = known[i * len(known) // groups : (i + 1) * len(known) // groups]
-        share = sum(hit for _, hit in group) / len(group)
-        curve.append((sum(sure for sure, _ in group) / len(group), share, *wilson(share, len(group))))
+        hits = sum(hit for _, hit in group)
+        sure, share = sum(sure for sure, _ in group) / len(group), hits / len(group)
+        curve.append((sure, share, *wilson(hits, len(group))))
     low = math.floor(10 * min(p[0] for p in curve if p[0] is not None)) / 10
     return lines(
         {"this model": curve},
