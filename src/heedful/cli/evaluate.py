@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -64,7 +65,9 @@ def evaluate(
         words += (f"--corpus={corpus}",) if corpus else ()
         words += tuple(f"--sentences={text}" for text in sentences)
         words += ("--json",) if json and launch.wait else ()
-        place = run / "jobs" / f"evaluate-{split or 'test'}"
+        stem = f"evaluate-{split or 'test'}"
+        names = (stem if n == 1 else f"{stem}-{n}" for n in count(1))
+        place = next(path for name in names if not (path := run / "jobs" / name).exists())
         return send(words, launch, place, name=f"evaluate-{run.absolute().name}", json=json)
     if opened.config().get("command") == "pretrain":
         evaluate_language(run, split, corpus, sentences, json=json)
