@@ -130,3 +130,36 @@ def test_a_folder_of_ones_own_and_its_mistakes(
     assert "--risk 2" in done.err
     done = heedful("study", "knowledge", "--pretrain", recipes[3], "--out", tmp_path / "study")
     assert 'command = "pretrain" is wanted here' in done.err
+
+
+def test_a_finished_run_is_gone_on_from_and_another_text_is_refused(
+    heedful: Callable[..., Any], study: Path, recipes: list[object], tmp_path: Path
+) -> None:
+    read, out = study / "runs" / "pretrain", tmp_path / "again"
+    before = (read / "results.json").stat().st_mtime_ns
+    words = ["study", "knowledge", "--pretrain", read, *recipes[2:], "--name-signal", 0]
+    done = heedful(*words, "--from-nothing-epochs", 2, "--out", out)
+    assert done.status == 0, done.err
+    assert sorted(path.name for path in (out / "runs").iterdir()) == ["nothing", "pretrained"]
+    assert f"The biographies were learnt before, in {read}" in done.out
+    assert (read / "results.json").stat().st_mtime_ns == before
+    for group in ("dev", "strangers"):
+        name = f"runs/pretrained/predictions_{group}.jsonl"
+        assert (out / name).read_bytes() == (study / name).read_bytes()
+    configs = {arm: Run.open(out / "runs" / arm).config()["adapt"] for arm in ("nothing", "pretrained")}
+    assert {arm: config["epochs"] for arm, config in configs.items()} == {"nothing": 2, "pretrained": 1}
+    other = heedful(*(60 if word == 40 else word for word in words), "--out", tmp_path / "other")
+    assert other.status == 2
+    assert f"--pretrain {read}: has learnt from " in other.err
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_run_that_has_not_finished_is_not_gone_on_from(
+    heedful: Callable[..., Any], study: Path, tmp_path: Path
+) -> None:
+    unfinished = tmp_path / "unfinished"
+    unfinished.mkdir()
+    (unfinished / "config.toml").write_bytes((study / "runs/pretrain/config.toml").read_bytes())
+    done = heedful("study", "knowledge", "--pretrain", unfinished, "--out", tmp_path / "s")
+    assert done.status == 2
+    assert "the run has not finished" in done.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecor
 from heedful.studies import workers
 from heedful.studies.base import Study, best, failures
 from heedful.studies.live import headline, lines
+from heedful.training.loading import load_run
 from heedful.training.stopping import StoppedError
 
 THREE = tuple(Configuration(f"run-{i}", {"value": i}) for i in range(3))
@@ -49,6 +51,7 @@ class Fake(Study):
             raise self.plan[value]
         run = Run.create(self.folder.run(configuration.name), resume=True)
         run.write_config({"command": "fake"})
+        run.best.mkdir()
         run.write_results(results(value / 10))
 
     def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
@@ -96,6 +99,28 @@ def test_every_configuration_is_run_once_and_a_finished_study_is_left_alone(stud
     workers.work(study.path)
     assert Fake.made == ["run-0", "run-1", "run-2"]
     assert Fake.finished == 1
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("best", [2]), ("all", [0, 1, 2]), ("none", [])])
+def test_the_weights_that_were_asked_for_stay_and_no_run_is_made_again(
+    study: StudyFolder, keep: Any, kept: list[int]
+) -> None:
+    study.write(replace(study.read(), keep=keep))
+    Fake.plan = {1: UserError("not yet")}
+    workers.work(study.path)
+    Fake.plan = {}
+    study.retry()
+    workers.work(study.path)
+    assert Fake.made == ["run-0", "run-1", "run-2", "run-1"]
+    assert [i for i in range(3) if Run(study.run(f"run-{i}")).best.is_dir()] == kept
+    assert set(states(study).values()) == {"finished"}
+
+
+def test_a_run_without_its_weights_says_how_to_make_them_again(study: StudyFolder) -> None:
+    study.write(replace(study.read(), keep="best"))
+    workers.work(study.path)
+    with pytest.raises(UserError, match=r"run-0: its weights were not kept; heedful run .*run-0 makes"):
+        load_run(study.run("run-0"))
 
 
 @pytest.mark.parametrize(

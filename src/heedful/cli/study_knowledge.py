@@ -31,7 +31,8 @@ def knowledge(
 
     Examples:
       heedful study knowledge
-      heedful study knowledge birthplaces --pretrain recipes/pretrain.toml
+      heedful study knowledge birthplaces --pretrain read.toml --finetune ask.toml
+      heedful study knowledge birthplaces --pretrain runs/born-read
       heedful study knowledge my/birthplaces --out studies/mine --json
 
     Parameters

@@ -26,6 +26,7 @@ from heedful.runs.schemas import Metrics, Results
 STUDY, RUNS, LEASES, LOGS, JOBS = "study.json", "runs", "leases", "logs", "jobs"
 FAILED, PRUNED = "failed.json", "pruned.json"
 
+Keep = Literal["best", "all", "none"]
 State = Literal["waiting", "begun", "finished", "failed", "pruned"]
 
 
@@ -62,6 +63,8 @@ class StudyRecord:
     configurations: tuple[Configuration, ...] = ()
     command: tuple[str, ...] = ()
     """What was typed after `heedful`; it continues the study, and makes it again elsewhere."""
+    keep: Keep = "all"
+    """Whose weights stay when the study is over."""
     version: str = ""
 
 

@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 
 from heedful.errors import UserError, one_line
 from heedful.runs.answers import Answer, Note
-from heedful.runs.directory import CHECKPOINTS
+from heedful.runs.directory import BEST, CHECKPOINTS
 from heedful.runs.environment import forget_peak_memory
 from heedful.runs.files import WriteError
 from heedful.runs.leases import holder_of
 from heedful.runs.schemas import SplitResult
-from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
+from heedful.runs.studies import Configuration, Ended, Keep, Outcome, StudyFolder, StudyRecord
 from heedful.training.configuration import checked, task_of
 from heedful.training.options import AdaptOptions
 from heedful.training.resuming import LEASE
@@ -135,6 +135,19 @@ def drop_checkpoints(run: Path) -> None:
     """Remove what only a run in progress needs: many runs with three copies of a model each fill a disk."""
     for step in (run / CHECKPOINTS).glob("step-*"):
         shutil.rmtree(step, ignore_errors=True)
+
+
+def drop_weights(keep: Keep, outcomes: Sequence[Outcome]) -> None:
+    """Remove the weights that nobody selected, once nothing is left to score with them.
+
+    Scores, curves and predictions stay, and a run counts as finished by its results.
+    """
+    chosen = best(outcomes)
+    if keep == "all" or (keep == "best" and chosen is None):
+        return
+    for outcome in outcomes:
+        if outcome.state == "finished" and (keep == "none" or outcome is not chosen):
+            shutil.rmtree(outcome.folder / BEST, ignore_errors=True)
 
 
 class PrunedError(Exception):

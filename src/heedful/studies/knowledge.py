@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heedful.data import Task, load_task
-from heedful.data.corpus import file_texts
+from heedful.data.corpus import Corpus, file_texts, open_corpus
 from heedful.data.named import NAMED, named_folder
 from heedful.data.random import stream
 from heedful.data.world import task_folder
 from heedful.errors import UserError
-from heedful.runs.answers import Answer
+from heedful.runs.answers import Answer, Note
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.schemas import Prediction
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
@@ -25,7 +25,7 @@ from heedful.studies.knowledge_answer import tell
 from heedful.studies.knowledge_shown import Asked
 from heedful.studies.options import KnowledgeOptions, words
 from heedful.studies.running import run
-from heedful.training.configuration import checked, read_configuration, whole_path
+from heedful.training.configuration import checked, read_configuration, read_pretrain, whole_path
 from heedful.training.options import AdaptOptions, LoopOptions, PretrainOptions
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
@@ -58,6 +58,7 @@ DECIDED = (
     "score_test",
     "threads",
     "device",
+    "branch",
     "corpus",
     "task",
     "data_dir",
@@ -73,6 +74,9 @@ def knowledge(options: KnowledgeOptions) -> tuple[StudyFolder, Answer]:
         raise UserError(f"--risk {o.risk:g}: is above 0 and below 1")
     if o.strangers < 8:
         raise UserError(f"--strangers {o.strangers}: must be at least 8")
+    if o.from_nothing_epochs is not None and o.from_nothing_epochs < 1:
+        raise UserError(f"--from-nothing-epochs {o.from_nothing_epochs}: must be at least 1")
+    read = finished_run(o.pretrain)
     generated = o.data == WORLD
     signals = [0.0, o.name_signal] if generated and o.name_signal else [0.0]
     record = StudyRecord(
@@ -86,19 +90,35 @@ def knowledge(options: KnowledgeOptions) -> tuple[StudyFolder, Answer]:
             "risk": o.risk,
             "strangers": o.strangers,
             "pretrain": recipe(o.pretrain, PretrainOptions, PRETRAIN),
+            "read": None if read is None else whole_path("model", str(read)),
             "run": recipe(o.finetune, AdaptOptions, FINETUNE),
+            "from_nothing_epochs": o.from_nothing_epochs,
             "device": o.device,
         },
-        configurations=tuple(c for signal in signals for c in arms(signal)),
+        configurations=tuple(c for signal in signals for c in arms(signal, read is not None)),
         command=words("knowledge", (o.data,), o),
     )
     return run(record, o, (o.data,), o.threads)
 
 
-def arms(signal: float) -> list[Configuration]:
-    """Pretraining and fine-tuning after it, one job; and where names tell nothing, fine-tuning alone."""
+def finished_run(path: Path | None) -> Path | None:
+    """The run of pretraining that is given in place of a recipe, if one is."""
+    if path is None or not path.expanduser().is_dir():
+        return None
+    found = Run.open(path.expanduser())
+    found.results()  # says so where the run has not finished
+    return found.path
+
+
+def arms(signal: float, read: bool) -> list[Configuration]:
+    """Pretraining and fine-tuning after it, one job; and where names tell nothing, fine-tuning alone.
+
+    `read` says that the first world's biographies were learnt before.
+    """
     mark, settings = ("-signal" if signal else ""), {"name_signal": signal}
-    names = [("pretrain", "pretrained"), ("pretrained", "pretrained")] + ([] if signal else [("nothing", "")])
+    names = [("pretrain", "pretrained"), ("pretrained", "pretrained")] if signal or not read else []
+    names = names or [("pretrained", "")]
+    names += [] if signal else [("nothing", "")]
     return [
         Configuration(f"{arm}{mark}", {"arm": arm, **settings}, f"{job}{mark}" if job else "")
         for arm, job in names
@@ -120,6 +140,13 @@ def recipe(path: Path | None, kind: type[LoopOptions], default: Mapping[str, Any
     }
 
 
+def refuse_other_text(run: Path, biographies: Path) -> None:
+    """Refuse a run that has learnt from another text than the study asks about."""
+    read = read_pretrain(run)
+    if open_corpus(read.corpus, data_dir=read.data_dir).fingerprint != Corpus("", (biographies,)).fingerprint:
+        raise UserError(f"--pretrain {run}: has learnt from {read.corpus}, not from {biographies}")
+
+
 class Knowledge(Study):
     """Three arms on the same questions; then all are asked about: seen, unseen, and people nobody knows."""
 
@@ -139,6 +166,15 @@ class Knowledge(Study):
                 pretrain.refuse_impossible(self.pretraining(configuration))
             else:
                 adapt.refuse_impossible(self.options(configuration))
+            read = self.reading(configuration)
+            if read is not None:
+                refuse_other_text(read, task.corpus)
+
+    def reading(self, configuration: Configuration) -> Path | None:
+        """The run that learnt the biographies before this study, of the arm that goes on from it."""
+        read = self.record.options.get("read")
+        own = configuration.settings["arm"] == "pretrained" and not configuration.settings["name_signal"]
+        return Path(read) if read and own else None
 
     def data(self, configuration: Configuration) -> Path:
         """The folder with the biographies and the questions."""
@@ -167,11 +203,14 @@ class Knowledge(Study):
 
     def options(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:
         """How the questions are learnt."""
-        pretrained = configuration.settings["arm"] == "pretrained"
         source = f"pretrain{'-signal' if configuration.settings['name_signal'] else ''}"
+        model, epochs = self.reading(configuration) or self.folder.run(source), None
+        if configuration.settings["arm"] == "nothing":
+            model, epochs = self.untrained, self.record.options.get("from_nothing_epochs")
         given = {
             **self.record.options["run"],
-            "model": str(self.folder.run(source) if pretrained else self.untrained),
+            **({} if epochs is None else {"epochs": epochs, "steps": None}),
+            "model": str(model),
             "task": "birthplaces",
             "data_dir": str(self.data(configuration)),
         }
@@ -272,7 +311,14 @@ class Knowledge(Study):
             if signal not in train:
                 answers = self.task(o.configuration).splits["train"].answers
                 train[signal] = Counter(" ".join(a.split()) for a in answers or ())
-        return tell(self.record, [self.asked(o) for o in outcomes], train)
+        told = tell(self.record, [self.asked(o) for o in outcomes], train)
+        read = self.record.options.get("read")
+        if not read:
+            return told
+        r = Run(read).results()
+        cost = f"{r.steps:,} steps in {r.seconds / 60:.1f} minutes"
+        said = f"The biographies were learnt before, in {read}: {cost}."
+        return replace(told, notes=(Note(said), *told.notes))
 
     def asked(self, outcome: Outcome) -> Asked:
         """A run's answers so far."""

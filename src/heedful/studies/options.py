@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heedful.launch.options import WORKERS, Workers
+from heedful.runs.studies import Keep
 from heedful.training.configuration import whole_path
 from heedful.training.options import AdaptObjective, AdaptOptions, Argument, Flag, Precision, Several
 
-INHERITED = (AdaptObjective, Argument, Precision, Several)
+INHERITED = (AdaptObjective, Argument, Keep, Precision, Several)
 """Names in the annotations of inherited fields: they are looked up in this module."""
 Decided = Parameter(parse=False)
 """The study decides it: no option of the command line."""
@@ -36,6 +37,8 @@ class StudyOptions:
     """Replace the study in --out."""
     retry: Flag = False
     """Try the runs that failed again."""
+    keep: Keep = "best"
+    """Whose weights stay when the study is over: of the best run on dev, of all, or of none."""
     launch: Workers = WORKERS
     """Where the workers run."""
 
@@ -56,6 +59,8 @@ class RunOptions(AdaptOptions):
 class OverfitOptions(StudyOptions):
     """What `heedful study overfit` can be told beside its run's options."""
 
+    keep: Keep = "all"
+    """Whose weights stay when the study is over: of the best run on dev, of all, or of none."""
     examples: int = 10
     """How many training examples to learn by heart, as equal in labels as they can be."""
 
@@ -122,6 +127,8 @@ class SearchRun(RunOptions):
 class KnowledgeOptions(StudyOptions):
     """Everything `heedful study knowledge` can be told."""
 
+    keep: Keep = "all"
+    """Whose weights stay when the study is over: of the best run on dev, of all, or of none."""
     data: Argument = "world/birthplaces"
     """world/birthplaces (made here), birthplaces, or a folder with wiki.txt and questions as it has them."""
     people: int = 600
@@ -129,9 +136,12 @@ class KnowledgeOptions(StudyOptions):
     name_signal: float = 0.8
     """Of a second made world: the share of people born where their surname hints at; 0 for no such world."""
     pretrain: Path | None = None
-    """A recipe (command = "pretrain") for the biographies; by default one of some minutes."""
+    """A recipe (command = "pretrain") for the biographies, by default one of some minutes; or the folder of a
+    finished run that has learnt them."""
     finetune: Path | None = None
     """A recipe (command = "adapt") for the questions."""
+    from_nothing_epochs: int | None = None
+    """Passes over the questions without pretraining; by default as many as with it."""
     strangers: int = 400
     """Ask about so many people who do not exist."""
     risk: float = 0.1
@@ -242,6 +252,8 @@ class LabelsRun(RunOptions):
 class AttentionOptions(StudyOptions):
     """Everything `heedful study attention` can be told."""
 
+    keep: Keep = "all"
+    """Whose weights stay when the study is over: of the best run on dev, of all, or of none."""
     corpus: Argument = "world/birthplaces"
     """A text file, a folder, a task's text or world/...; a line is a text."""
     attentions: str = "softmax,additive"

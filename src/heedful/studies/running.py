@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from heedful.errors import UserError
@@ -34,6 +35,7 @@ def run(
         raise UserError("--jobs is for workers here; --max-parallel says how many a cluster gives")
     if options.launch.elsewhere and options.launch.dry_run:
         elsewhere.show(record, options.launch, place_of(record, options.out, parts), threads)
+    record = replace(record, keep=options.keep)
     folder = begin(record, options.out, parts, overwrite=options.overwrite)
     if options.retry:
         folder.retry()

@@ -17,7 +17,7 @@ from heedful.runs.answers import write_answer
 from heedful.runs.files import WriteError, read_json, write_json
 from heedful.runs.leases import Lease, newest_number, read_holder
 from heedful.runs.studies import LEASES, Configuration, Outcome, StudyFolder
-from heedful.studies.base import Study
+from heedful.studies.base import Study, drop_weights
 from heedful.training import resuming
 from heedful.training.stopping import Stopping
 
@@ -131,6 +131,7 @@ def conclude(study: Study) -> None:
         study.record = study.folder.read()
         refuse_all_failed(study.folder, study.folder.outcomes())
         study.finish(study.folder.outcomes())
+        drop_weights(study.record.keep, study.folder.outcomes())
         answer = study.answer(study.folder.outcomes())
         write_answer(study.folder.path, replace(answer, finished=True, command=study.record.command))
 

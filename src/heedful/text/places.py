@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from heedful.errors import UserError, shorten
-from heedful.runs.directory import BEST, CONFIG
+from heedful.runs.directory import BEST, CONFIG, RESULTS
 
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 TOKENIZER_FILES = (
@@ -53,6 +53,8 @@ def find_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -
 
 def best_of_run(folder: Path) -> Path:
     """Where a run keeps its best model."""
+    if not (folder / BEST).is_dir() and (folder / RESULTS).is_file():
+        raise UserError(f"{folder}: its weights were not kept; heedful run {folder} makes them again")
     if not (folder / BEST).is_dir():
         raise UserError(f"{folder}: has no best model yet: the run has not finished (--resume continues it)")
     return folder / BEST

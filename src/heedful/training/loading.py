@@ -22,6 +22,7 @@ from heedful.runs.directory import CONFIG, Run
 from heedful.runs.files import read_json
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
+from heedful.text.places import best_of_run
 from heedful.training.devices import find_device
 
 ADAPTER = "heedful.json"
@@ -103,10 +104,7 @@ def load_run(path: str | Path, *, device: str = "auto") -> Adapted:
     It computes in float32, whatever it was trained in: that works on every machine.
     """
     run = Run.open(path)
-    if not run.best.is_dir():
-        raise UserError(
-            f"{run.path}: has no best model yet: the run has not finished (--resume continues it)"
-        )
+    best_of_run(run.path)  # says why there is none
     config = run.config().get("adapt")
     if not isinstance(config, dict):
         raise UserError(f"{run.path}: is not a run of adapt")
