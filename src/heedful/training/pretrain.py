@@ -40,6 +40,7 @@ from heedful.training.running import (
     conduct,
     describe,
     followed,
+    keep_memory,
     measures,
     refuse_small,
     resolved,
@@ -66,6 +67,7 @@ def pretrain(options: PretrainOptions, hooks: Sequence[Hook] = ()) -> Finished:
 def prepare(options: PretrainOptions) -> Job:
     """Load model and text, ready to train; nothing is written yet."""
     refuse_impossible(options)
+    keep_memory()
     return Job(options, settle_machine(options))
 
 

@@ -58,7 +58,6 @@ def settle_machine(options: LoopOptions) -> Machine:
     """Find device, precision and threads, and say when a measurement decided."""
     threads = options.threads or here().threads
     torch.set_num_threads(threads)
-    keep_memory()
     device = here().device(find_device(options.device))
     precision, notice = choose(options.precision, device)
     if notice is not None:
@@ -69,7 +68,8 @@ def settle_machine(options: LoopOptions) -> Machine:
 def keep_memory() -> None:
     """Let the C library keep freed memory: giving it back, every step would have to find its pages anew.
 
-    Where it has no such setting (not glibc), nothing changes.
+    For steps of much the same shapes: where they differ a lot, what is kept never fits and only grows. Where
+    the library has no such setting (not glibc), nothing changes.
     """
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
