@@ -33,13 +33,17 @@ def adapt(
 
     Dev selects the best epoch; test is scored once, at the end. A run that is
     stopped (Ctrl-C, SIGTERM, SIGUSR1: status 75) leaves a checkpoint; the same
-    command with --resume continues to the same bits.
+    command with --resume continues to the same bits. Several processes
+    (--processes) give the result of one; when one of them dies, the run ends
+    with status 70.
 
     Examples:
       heedful adapt minilm world/reviews --method lora --epochs 3
       heedful adapt minilm reviews.csv --method head --lr 1e-3 --epochs 20
       heedful adapt minilm sst2 --lr 5e-5 --epochs 3 --out runs/sst2 --resume
+      heedful adapt minilm sst2 --batch-size 64 --processes 2
       heedful adapt minilm sst2 --on slurm --gpus 1 --time-min 60 --wait
+      heedful adapt minilm sst2 --on slurm --nodes 2 --gpus 4 --batch-size 256
 
     Parameters
     ----------

@@ -53,6 +53,10 @@ def pretrain(
       heedful pretrain char-gpt t.txt --schedule wsd --epochs 650 --branch short
       heedful pretrain gpt-micro ptb --tokenizer bpe --on slurm --gpus 1
 
+    Several processes (--processes) give the result of one; when one of them
+    dies, the run ends with status 70:
+      heedful pretrain gpt-micro ptb --tokenizer bpe --processes 2
+
     Parameters
     ----------
     model

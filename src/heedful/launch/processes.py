@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError
 from heedful.launch.places import given
+from heedful.launch.worker import OPTIONS, STOP
 from heedful.runs.directory import RESULTS, Run, run_paths
 from heedful.training.options import AdaptOptions, PretrainOptions
 from heedful.training.stopping import StoppedError, say
@@ -30,20 +31,23 @@ if TYPE_CHECKING:
 
 Options = AdaptOptions | PretrainOptions
 COMMANDS: dict[type[Options], str] = {AdaptOptions: "adapt", PretrainOptions: "pretrain"}
-OPTIONS = "options.json"
-STOP = "stop"
 FORWARDED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 HINT = {signal.SIGKILL: " (which is how a system that is short of memory ends one)"}
 
 
 def carry_out(options: Options) -> Finished:
     """Adapt or pretrain, in as many processes as the options or the machine ask for."""
-    from heedful.training.ranks import joined
+    from heedful.training.ranks import LostError, joined
 
     place = given()
     if place is not None:
-        with joined(place, options.device):
-            return work(options)
+        try:
+            with joined(place, options.device):
+                return work(options)
+        except LostError as lost:
+            if place.launched or options.out is None:
+                raise
+            raise LostError(f"{lost}; {kept(options.out, options.out)}") from lost
     number = count(options)
     over = options.resume and options.out is not None and (options.out / RESULTS).is_file()
     if number == 1 or over:

@@ -12,6 +12,10 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from heedful.launch.places import LAUNCHED
+
+OPTIONS, STOP = "options.json", "stop"
+"""What the command leaves in the folder: what to do, and that all is to stop before it began."""
 LOOK_SECONDS = 1.0
 LOOPBACK = ("lo", "lo0")
 
@@ -21,13 +25,13 @@ def main(folder: Path) -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to save
     rank, parent = os.environ["RANK"], os.getppid()
     (folder / f"{rank}.pid").write_text(str(os.getpid()))
-    if (folder / "stop").is_file():
+    if (folder / STOP).is_file():
         return 1
     threading.Thread(target=outlive, args=(parent,), daemon=True).start()
     for name in LOOPBACK:
         if name in (own for _, own in socket.if_nameindex()):
             os.environ.setdefault("GLOO_SOCKET_IFNAME", name)  # a laptop's host name may lead anywhere
-    os.environ["HEEDFUL_LAUNCHED"] = "1"
+    os.environ[LAUNCHED] = "1"
     status, said = attempt(folder)
     from heedful.runs.files import write_json
 
@@ -38,7 +42,7 @@ def main(folder: Path) -> int:
 def attempt(folder: Path) -> tuple[int, dict[str, Any]]:
     """Do the work: a status for torch's launcher, which ends the others if it is not 0, and what to tell."""
     from heedful.errors import UserError
-    from heedful.launch.processes import OPTIONS, carry_out
+    from heedful.launch.processes import carry_out
     from heedful.runs.files import read_json
     from heedful.training.configuration import RUNNABLE, checked
     from heedful.training.ranks import LostError
