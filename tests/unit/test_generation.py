@@ -146,6 +146,24 @@ def test_the_room_ends_a_row() -> None:
     assert len(generate(model, [[1] * 40], max_tokens=9)[0].ids) == 1
 
 
+def test_a_full_room_slides_to_its_second_half_and_goes_on() -> None:
+    model = decoder()  # with room for 40
+    ids = [5, 6, 7]
+    wanted = ids + plainly(model, ids, 38)
+    for _ in range(2):
+        wanted += plainly(model, wanted[-20:], 21)
+    told: list[int] = []
+    asked = [ids, [2] * 5]
+    found = generate(model, asked, max_tokens=80, slide=True, seen=lambda row, i: row or told.append(i))
+    assert [*ids, *found[0].ids] == wanted
+    assert found[0].ids == told
+    assert {g.stopped for g in found} == {"max_tokens"}
+    drawn = generate(model, asked, max_tokens=80, sampling=DRAWN, slide=True)
+    anew = generate(model, asked, max_tokens=80, sampling=DRAWN, slide=True, cached=False)
+    assert [g.ids for g in drawn] == [g.ids for g in anew]
+    assert drawn[0].ids[38:59] != drawn[0].ids[17:38]  # the luck goes on, it does not begin anew
+
+
 def test_tokens_are_told_as_they_come() -> None:
     told: list[tuple[int, int]] = []
     found = generate(decoder(), PROMPTS, max_tokens=5, seen=lambda row, token: told.append((row, token)))

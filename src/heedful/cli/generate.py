@@ -37,6 +37,7 @@ def generate(
     greedy: Flag = False,
     samples: int = 1,
     stop: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    slide: Annotated[bool, Parameter(negative="--no-slide")] = True,
     seed: int = 0,
     device: str = "auto",
     json: Json = False,
@@ -45,8 +46,9 @@ def generate(
 
     That of a run of heedful pretrain, or a decoder or encoder-decoder by name.
     A single text appears token by token. The same seed gives the same text.
-    A text ends at the tokenizer's end of text, at --stop, after --max-tokens,
-    or where the model reads no further.
+    A text ends at the tokenizer's end of text, at --stop or after --max-tokens.
+    Where the model reads no further, a decoder goes on from the second half of
+    what it reads; with --no-slide, as an encoder-decoder always, it ends there.
 
     Examples:
       heedful generate runs/shakespeare "ROMEO:"
@@ -76,6 +78,8 @@ def generate(
         So many texts a prompt.
     stop
         A token that ends a text, by its spelling; may be given several times.
+    slide
+        Go on where the model's room is full, from the second half of what it reads.
     seed
         Decides everything random.
     device
@@ -104,6 +108,7 @@ def generate(
         max_tokens=max_tokens,
         sampling=sampling,
         stop=stop,
+        slide=slide,
         seen=say if alone else None,
     )
     if json:

@@ -8,7 +8,7 @@ alone, whatever the mechanism, and what a row becomes does not depend on its nei
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -82,33 +82,68 @@ def generate(
     stop_ids: Collection[int] = (),
     sampling: Sampling = GREEDY,
     cached: bool | None = None,
+    slide: bool = False,
     seen: Seen | None = None,
 ) -> list[Generated]:
     """Continue each prompt (of an encoder-decoder: answer it) until a stop token, `max_tokens` or no room.
 
     `cached` False computes the whole text anew for each token, which is what mechanisms without a cache do.
+    With `slide`, a decoder whose room is full goes on from the second half of what it reads.
     """
     if max_tokens < 1:
         raise UserError(f"--max-tokens {max_tokens}: must be at least 1")
     check_prompts(model, prompts)
-    whole = isinstance(model.body, EncoderDecoder)
-    most = min(max_tokens, model.body.room)
-    sizes = [len(prompt) + most for prompt in prompts]
+    room = model.body.room
     use_cache = can_cache(model) if cached is None else cached
-    found: dict[int, Generated] = {}
     was_training = model.training
     model.eval()
     try:
         with torch.inference_mode():
-            for rows in batches([len(prompt) for prompt in prompts], sizes):
-                own = [list(prompts[row]) for row in rows]
-                steps = Steps(model, own if whole else None, use_cache)
-                begin = [[start_of(model)] for _ in rows] if whole else own
-                under_way = Rows(rows, begin, max_tokens, model.body.room, stop_ids, sampling, seen)
-                found |= under_way.finish(steps)
+            begin = {row: (list(prompt), max_tokens) for row, prompt in enumerate(prompts)}
+            found = one_pass(model, begin, stop_ids, sampling, use_cache, seen, 0)
+            slides, full = 0, sorted(found) if slide and isinstance(model.body, Decoder) else []
+            while full := [row for row in full if found[row].stopped == "room"]:
+                slides += 1
+                tails = {
+                    row: (
+                        [*prompts[row], *found[row].ids][-max(1, room // 2) :],
+                        max_tokens - len(found[row].ids),
+                    )
+                    for row in full
+                }
+                for row, more in one_pass(model, tails, stop_ids, sampling, use_cache, seen, slides).items():
+                    before = found[row]
+                    log = before.log_probability + more.log_probability
+                    found[row] = Generated(before.ids + more.ids, log, more.stopped)
     finally:
         model.train(was_training)
     return [found[row] for row in range(len(prompts))]
+
+
+def one_pass(
+    model: LanguageModel,
+    begin: Mapping[int, tuple[list[int], int]],
+    stop_ids: Collection[int],
+    sampling: Sampling,
+    cached: bool,
+    seen: Seen | None,
+    slides: int,
+) -> dict[int, Generated]:
+    """Continue rows, each with a prompt and the most new tokens, as far as the model's room goes."""
+    whole, room = isinstance(model.body, EncoderDecoder), model.body.room
+    found: dict[int, Generated] = {}
+    numbers = list(begin)
+    lengths = [len(prompt) for prompt, _ in begin.values()]
+    sizes = [len(prompt) + min(most, room) for prompt, most in begin.values()]
+    for places in batches(lengths, sizes):
+        rows = [numbers[place] for place in places]
+        own = [begin[row][0] for row in rows]
+        steps = Steps(model, own if whole else None, cached)
+        first = [[start_of(model)] for _ in rows] if whole else own
+        luck = [stream(sampling.seed, "generation", row, *([slides] if slides else [])) for row in rows]
+        under_way = Rows(rows, first, [begin[row][1] for row in rows], room, stop_ids, sampling, luck, seen)
+        found |= under_way.finish(steps)
+    return found
 
 
 def check_prompts(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> None:
@@ -203,21 +238,21 @@ class Rows:
         self,
         numbers: list[int],
         prompts: list[list[int]],
-        max_tokens: int,
+        max_tokens: list[int],
         room: int,
         stop_ids: Collection[int],
         sampling: Sampling,
+        luck: list[np.random.Generator],
         seen: Seen | None,
     ) -> None:
         self.numbers, self.prompts, self.sampling, self.seen = numbers, prompts, sampling, seen
         self.stop_ids = frozenset(stop_ids)
         # The last new token need not be read.
-        self.limits = [min(max_tokens, room + 1 - len(prompt)) for prompt in prompts]
-        self.max_tokens = max_tokens
+        self.limits = [min(m, room + 1 - len(prompt)) for m, prompt in zip(max_tokens, prompts, strict=True)]
+        self.max_tokens, self.luck = max_tokens, luck
         self.new: list[list[int]] = [[] for _ in prompts]
         self.logs = [0.0] * len(prompts)
         self.ended: dict[int, Stopped] = {}
-        self.luck = [stream(sampling.seed, "generation", number) for number in numbers]
 
     def finish(self, steps: Steps) -> dict[int, Generated]:
         """Go on until every row has ended."""
@@ -267,7 +302,7 @@ class Rows:
         if self.seen is not None:
             self.seen(self.numbers[row], token)
         if len(self.new[row]) == self.limits[row]:
-            self.ended[row] = "max_tokens" if self.limits[row] == self.max_tokens else "room"
+            self.ended[row] = "max_tokens" if self.limits[row] == self.max_tokens[row] else "room"
 
 
 def pick(logits: Tensor, luck: Tensor, sampling: Sampling) -> Tensor:

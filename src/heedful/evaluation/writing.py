@@ -73,11 +73,13 @@ class Writer:
         max_tokens: int = 100,
         sampling: Sampling | None = None,
         stop: Iterable[str] = (),
+        slide: bool = False,
         seen: Callable[[str], None] | None = None,
     ) -> list[Continuation]:
         """Continue each prompt `samples` times, those of one prompt side by side.
 
-        `seen` is told the new text of the first sample piece by piece, as it comes.
+        `seen` is told the new text of the first sample piece by piece, as it comes. With `slide`, a decoder
+        whose room is full goes on from the second half of what it reads.
         """
         if samples < 1:
             raise UserError(f"--samples {samples}: must be at least 1")
@@ -90,6 +92,7 @@ class Writer:
             max_tokens=max_tokens,
             stop_ids=self.stop_ids(stop),
             sampling=sampling or Sampling(),
+            slide=slide,
             seen=live.token if live is not None else None,
         )
         if live is not None:
