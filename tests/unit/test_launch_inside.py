@@ -41,6 +41,18 @@ def test_the_signal_before_the_limit_requeues(tmp_path: Path, requeued: list[str
     assert left["job"] == "41"
 
 
+def test_the_signal_counts_from_the_first_moment_on(tmp_path: Path, requeued: list[str]) -> None:
+    def load() -> tuple[int, BaseException | None]:
+        try:
+            signal.raise_signal(signal.SIGUSR1)
+        except StoppedError as error:
+            return 75, error
+        return 0, None
+
+    assert inside.Inside(str(tmp_path), JOB).watch(load) == 75
+    assert requeued == ["41"]
+
+
 def test_in_an_array_one_task_is_requeued_not_all(tmp_path: Path, requeued: list[str]) -> None:
     array = {"SLURM_JOB_ID": "44", "SLURM_ARRAY_JOB_ID": "41", "SLURM_ARRAY_TASK_ID": "3"}
     assert leave(tmp_path, StoppedError("stopped", signal.SIGUSR1), **array)["job"] == "41"

@@ -14,7 +14,7 @@ from heedful.launch import slurm
 from heedful.launch.places import is_follower
 from heedful.launch.records import Ended, ended_file
 from heedful.runs.files import write_json
-from heedful.training.stopping import StoppedError
+from heedful.training.stopping import StoppedError, Stopping
 
 
 class Inside:
@@ -49,14 +49,17 @@ class Inside:
         Of several tasks the first one does so for all. That another one was stopped is no failure, which
         would end the first before it has done it.
         """
-        if self.follows:
-            status, error = work()
-            return 0 if isinstance(error, StoppedError) else status
         try:
-            status, error = work()
+            # From the first moment on: on a busy node the warning may come while torch is still loaded.
+            with Stopping(silent=True).handling(signal.SIGUSR1):
+                status, error = work()
         except BaseException as failure:
+            if self.follows:
+                raise
             self.leave(1, f"{type(failure).__name__}: {failure}")
             raise
+        if self.follows:
+            return 0 if isinstance(error, StoppedError) else status
         if getattr(error, "by", None) is signal.SIGUSR1:
             self.requeue(status, str(error))
         else:
