@@ -128,8 +128,8 @@ def own_splits(source: str | Path, *, data_dir: Path | None = None) -> list[str]
     place, rules = find_task(name, data_dir)
     if place.is_file() or rules.corpus:
         return ["train"]
-    parts: Iterable[str] = split_files(place, rules.more_splits)
-    if name in NAMED or name in WORLD or ("train" in parts and is_table(split_files(place)["train"])):
+    parts: Iterable[str] = split_texts(place, rules.more_splits)
+    if name in NAMED or name in WORLD or ("train" in parts and is_table(split_texts(place)["train"])):
         parts = load_task(name, data_dir=data_dir).splits
     return [split for split in ("train", "dev", "test") if split in parts] or ["train"]
 
@@ -145,7 +145,7 @@ def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str 
     if place.is_file():
         readers.format_of(place)
         return Corpus(name, (place,))
-    parts = split_files(place, rules.more_splits)
+    parts = split_texts(place, rules.more_splits)
     extra = tuple(place / file for file in UNLABELLED if (place / file).is_file()) if split == "train" else ()
     if rules.corpus and split == "train":
         if not (place / rules.corpus).is_file():
@@ -156,8 +156,18 @@ def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str 
         return Corpus(name, extra, chosen(task.splits, split, place), rules.change)
     if parts:
         return Corpus(name, (chosen(parts, split, place), *extra))
-    files = tuple(sorted(p for p in place.rglob("*") if p.suffix.lower() in readers.FORMATS and p.is_file()))
-    return Corpus(name, files)
+    return Corpus(name, tuple(files_below(place)))
+
+
+def split_texts(place: Path, more: Iterable[str] = ()) -> dict[str, Path]:
+    """The files of each split of a folder; none where all its files are in folders of their own."""
+    below = files_below(place)
+    return {} if below and all(path.parent != place for path in below) else split_files(place, more)
+
+
+def files_below(place: Path) -> list[Path]:
+    """Every file of a folder and its folders that can be read, in order."""
+    return sorted(p for p in place.rglob("*") if p.suffix.lower() in readers.FORMATS and p.is_file())
 
 
 def chosen(parts: dict[str, T], split: str, place: Path) -> T:

@@ -55,9 +55,11 @@ class LabelWords:
             if len(own) == 1:
                 raise UserError(f'the label word "{word}" is empty to this tokenizer; choose another')
             if own in owner:
+                first = shorten(self.words[owner[own]])
+                unknown = " (this tokenizer does not know them)" if tokenizer.unk_id in own else ""
                 raise UserError(
-                    f'the label words "{shorten(self.words[owner[own]])}" and "{word}" have the same pieces; '
-                    f"choose others with --label-words"
+                    f'the label words "{first}" and "{word}" have the same pieces{unknown}; choose others, '
+                    f"as --label-words {shorten(names[owner[own]])}=this {shorten(names[i])}=that"
                 )
             owner[own] = i
         rows = [torch.tensor(own) for own in pieces]
