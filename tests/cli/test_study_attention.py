@@ -71,6 +71,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
         str(folder / "text.txt"),
         "--dev",
         str(folder / "text.txt"),
+        "--test",
+        str(folder / "text.txt"),
         "--min-count",
         "1",
     ]
@@ -92,6 +94,14 @@ def test_every_variant_has_its_row_and_leaks_are_named(
     assert safe == {"softmax", "additive", "shared_qk", "shared_qkv"}
     warned = [note["text"].split()[0] for note in answer["notes"] if note["kind"] == "warning"]
     assert warned == ["zero_after", "zero_scores"]
+    columns = {column for table in answer["tables"] for column in table["columns"]}
+    assert columns >= {
+        "hides the future", "leak", "seconds", "train loss", "train perplexity", "dev perplexity",
+        "test perplexity", "loss", "perplexity", "a sample", "mean length", "unknown", "punctuation", "distinct",
+    }  # fmt: skip
+    first = answer["tables"][0]
+    hidden = {row[0]: row[first["columns"].index("hides the future")] for row in first["rows"]}
+    assert {name for name, told in hidden.items() if told == "yes"} == safe
     curves = answer["figures"][0]["data"]
     assert curves.keys() == facts.keys()
     assert len({tuple(step for step, _ in curve) for curve in curves.values()}) == 1

@@ -9,7 +9,7 @@ from typing import Any
 
 from heedful.attention.registry import parse
 from heedful.data.corpus import open_corpus
-from heedful.errors import UserError, unknown
+from heedful.errors import UserError, shorten, unknown
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.files import read_json, write_json
@@ -25,6 +25,8 @@ PROBED = 64
 """Texts of dev whose tokens are scored from their prefixes alone."""
 SAFE = 1e-5
 """A larger difference between the two losses of a token is a leak."""
+SHOWN, SHOWN_CHARS = 3, 160
+"""Samples of each variant in the report, and how much of each."""
 PROJECTIONS = ("separate", "shared_qk", "shared_qkv")
 MASKINGS = {
     "before": "softmax",
@@ -158,8 +160,9 @@ class Attention(Study):
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """Tables of figures, sentences and samples, and what stands out."""
         done = [Variant(o) for o in outcomes if o.state == "finished"]
-        tables = [figures_table(done), writing_table(done)]
+        tables = [figures_table(done), details_table(done)]
         tables += [sentences_table(done)] if done and done[0].results.sentences else []
+        tables += writing_tables(done)
         curves = {v.name: v.curve() for v in done if v.curve()}
         return Answer(
             study=self.kind,
@@ -238,42 +241,62 @@ class Variant:
 
 def figures_table(done: Sequence[Variant]) -> Table:
     """What each variant reached, and whether it saw the future."""
-    columns = (
-        *("variant", "parameters", "seconds", "train loss", "train perplexity", "dev perplexity"),
-        *("mean sentence perplexity", "test perplexity", "unknown rate", "leak", "at one token"),
-    )
+    columns = ["variant", "hides the future", "leak", "seconds", "train loss", "train perplexity"]
+    columns += ["dev perplexity", "test perplexity"]
+    rows = [
+        (
+            v.name,
+            ("yes" if v.safe else "no") if v.measured else None,
+            v.leak,
+            round(v.results.seconds, 1),
+            v.last("train", "loss"),
+            v.last("train_eval", "value"),
+            v.value("dev"),
+            v.value("test"),
+        )
+        for v in done
+    ]
+    tested = any(row[-1] is not None for row in rows)
     return Table(
-        columns,
-        tuple(
-            (
-                v.name,
-                v.results.total_parameters,
-                round(v.results.seconds, 1),
-                v.last("train", "loss"),
-                v.last("train_eval", "value"),
-                v.value("dev"),
-                v.value("dev", "mean_sentence_perplexity"),
-                v.value("test"),
-                v.value("dev", "unknown_rate"),
-                v.leak,
-                v.measured.get("largest"),
-            )
-            for v in done
-        ),
+        tuple(columns if tested else columns[:-1]),
+        tuple(row if tested else row[:-1] for row in rows),
         "what each variant reached; leak: loss from the prefix alone minus loss in one pass",
     )
 
 
-def writing_table(done: Sequence[Variant]) -> Table:
-    """What the models write by themselves."""
-    columns = ("variant", "mean length", "unknown", "punctuation", "distinct", "a sample")
-    rows = []
+def details_table(done: Sequence[Variant]) -> Table:
+    """Where the leak comes from, and what perplexities should be read with."""
+    columns = ("variant", "parameters", "loss in one pass", "loss from the prefix alone")
+    return Table(
+        (*columns, "largest difference at a token", "mean of dev's sentence perplexities", "unknown tokens"),
+        tuple(
+            (
+                v.name,
+                v.results.total_parameters,
+                *(v.measured.get(name) for name in ("one_pass", "prefix_alone", "largest")),
+                v.value("dev", "mean_sentence_perplexity"),
+                v.value("dev", "unknown_rate"),
+            )
+            for v in done
+        ),
+        f"the causality check on up to {PROBED} texts of dev, and more about dev",
+    )
+
+
+def writing_tables(done: Sequence[Variant]) -> list[Table]:
+    """What the models write by themselves: what it is made of, and some of it."""
+    made, shown = [], []
     for v in done:
         s = v.measured.get("samples")
         if s:
-            shares = (s["mean_length"], s["unknown"], s["punctuation"], s["distinct"])
-            rows.append((v.name, *shares, " ".join(str(s["texts"][0]).split())[:120]))
-    return Table(columns, tuple(rows), "samples at temperature 1: tokens a text, and shares of tokens")
+            made.append(
+                (v.name, *(s[name] for name in ("mean_length", "unknown", "punctuation", "distinct")))
+            )
+            texts = (" ".join(str(text).split()) for text in s["texts"][:SHOWN])
+            shown += [(v.name, shorten(text, SHOWN_CHARS)) for text in texts]
+    columns = ("variant", "mean length", "unknown", "punctuation", "distinct")
+    about = "samples at temperature 1: tokens a text, and shares of tokens"
+    return [Table(columns, tuple(made), about), Table(("variant", "a sample"), tuple(shown), "some samples")]
 
 
 def sentences_table(done: Sequence[Variant]) -> Table:
