@@ -21,6 +21,7 @@ from heedful.training.corpora import open_texts
 from heedful.training.loop import Loop
 from heedful.training.options import PretrainOptions
 from heedful.training.pretrain import prepare, pretrain
+from heedful.training.rescoring import Rescoring
 
 NOUNS = ["river", "hill", "cloud", "garden", "winter", "bridge", "lamp", "stone"]
 VERBS = ["sees", "keeps", "hides", "follows", "leaves"]
@@ -94,6 +95,26 @@ def test_a_resumed_run_has_the_same_bits(
     die_at(monkeypatch, None)
     pretrain(stopped)
     assert traces(tmp_path / "stopped") == traces(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("objective", "pack"), [("causal", True), ("causal", False), ("masked", True), ("whole words", False)]
+)
+def test_what_was_read_is_known_and_scored_the_same_again(
+    base: PretrainOptions, objective: str, pack: bool, tmp_path: Path
+) -> None:
+    options = replace(base, dev=base.corpus, dev_share=0.0, steps=60, eval_every=10, dropout=0.0, pack=pack)
+    if objective != "causal":
+        options = replace(options, model="bert-tiny", objective="masked", tokenizer="wordpiece", vocab_size=200,
+                          min_count=None, mask_rate=0.3, whole_words=objective == "whole words")  # fmt: skip
+    done = pretrain(replace(options, out=tmp_path / "run"))
+    dev = [row for row in Run(done.folder).metrics() if row.split == "dev"]
+    found = done.results.splits["dev"]
+    assert float(found.value or 1e9) < 0.6 * float(dev[0].value or 0)
+    again = Rescoring(done.folder).split("dev")[1]
+    assert (again.value, again.loss) == pytest.approx((found.value, found.loss), rel=1e-6)
+    assert again.mean_sentence_perplexity == pytest.approx(found.mean_sentence_perplexity, rel=1e-6)
+    assert (again.n, again.texts, again.unknown_rate) == (found.n, found.texts, found.unknown_rate)
 
 
 def test_the_best_model_has_the_lowest_perplexity(
