@@ -26,7 +26,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     model, task = make_model(root / "model"), make_task(root / "task", 200)
     return [
         "study", "search", str(model), str(task), "--lr", "1e-3,1e-2", "--epochs", "30", "--max-len", "32",
-        "--precision", "float32", "--threads", "1",
+        "--precision", "float32", "--threads", "1", "--keep", "all",
     ]  # fmt: skip
 
 

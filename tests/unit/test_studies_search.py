@@ -43,7 +43,8 @@ Found = tuple[StudyFolder, Answer]
 def grid(base: SearchRun, tmp_path_factory: pytest.TempPathFactory) -> Found:
     """Two rates by three numbers of epochs, fine-tuned."""
     out = tmp_path_factory.mktemp("study") / "grid"
-    return search(base, SearchOptions(lr="1e-3,1e-2", epochs="1,2,4", batch_size="16", out=out, jobs=0))
+    asked = SearchOptions(lr="1e-3,1e-2", epochs="1,2,4", batch_size="16", out=out, jobs=0, keep="all")
+    return search(base, asked)
 
 
 def separate(base: SearchRun, out: Path, **settings: Any) -> Path:
