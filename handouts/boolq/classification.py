@@ -9,19 +9,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from shared import find_data, find_device, find_model, heedful, one_line_errors, show
+from shared import find_data, find_device, find_models, heedful, one_line_errors, show, show_counts
 
 from heedful.runs.schemas import Metrics
 
-MODELS = [
-    *("distilbert-base-uncased", "bert-base-uncased", "bert-base-cased", "bert-large-uncased"),
-    *("bert-large-cased", "roberta-base", "roberta-large", "t5-small", "t5-base", "t5-large"),
-]
+MODELS = "distilbert-base-uncased,bert-base-uncased,bert-base-cased,bert-large-uncased,bert-large-cased,"
+MODELS += "roberta-base,roberta-large,t5-small,t5-base,t5-large"
 METHODS = {"auto": "full", "full": "full", "head": "head", "prefix": "prompt"}
 """What the course calls prefix are trained vectors before the text: our prompt, 130 d + 2 parameters."""
-GRID = ["--lr", "1e-4,5e-4,1e-3", "--epochs", "5,7,9"]
 
 
 def truth(text: str) -> bool:
@@ -35,22 +33,25 @@ def arguments() -> argparse.Namespace:
     """The course's options."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--experiment", default="train", help="search, compare, peft; any other is a plain run")
-    p.add_argument(
-        "--small_subset", type=truth, nargs="?", const=True, default=False, help="10 training rows"
-    )
+    p.add_argument("--small_subset", type=truth, nargs="?", const=True, default=False, help="10 train rows")
     p.add_argument("--device", default="cpu")
     p.add_argument("--model", default="distilbert-base-uncased")
     p.add_argument("--batch_size", type=int, default=64)
     p.add_argument("--lr", type=float, default=1e-4)
-    p.add_argument("--num_epochs", type=int, default=30)
+    p.add_argument("--num_epochs", type=int, help="by default 30, of peft 20")
     p.add_argument("--type", choices=sorted(METHODS), default="auto")
     p.add_argument("--prefix_length", type=int, default=128)
     p.add_argument("--max_len", type=int, default=256)
     p.add_argument("--train_rows", type=int, help="keep so many training rows")
-    p.add_argument("--models", default=",".join(MODELS), help="compare: by commas")
+    p.add_argument("--models", default=MODELS, help="compare: by commas")
+    p.add_argument("--rates", default="1e-4,5e-4,1e-3", help="search, compare: by commas")
+    p.add_argument("--epochs", default="5,7,9", help="search, compare: by commas")
+    p.add_argument("--seeds", type=int, default=1, help="compare, peft: runs of each")
     p.add_argument("--data_dir", help="train.jsonl and dev.jsonl; by default $HEEDFUL_DATA/boolq")
     p.add_argument("--out", type=Path)
-    return p.parse_args()
+    given = p.parse_args()
+    given.num_epochs = given.num_epochs or (20 if given.experiment == "peft" else 30)
+    return given
 
 
 class Lines:
@@ -65,45 +66,53 @@ class Lines:
             print(f" - Average validation metrics: accuracy={{'accuracy': {row.value}}}", flush=True)
 
 
-def train(given: argparse.Namespace, model: str, task: str, place: Path | None, out: Path) -> None:
-    """A plain run with its curves."""
+def plain(given: argparse.Namespace, **settings: Any) -> None:
+    """A run with its curves."""
     from heedful.training.adapt import adapt
     from heedful.training.options import AdaptOptions
 
-    method = METHODS[given.type]
-    settings = {"task": task, "data_dir": place, "method": method, "lr": given.lr, "epochs": given.num_epochs}
-    settings |= {"batch_size": given.batch_size, "max_len": given.max_len, "out": out, "overwrite": True}
-    settings |= {"train_rows": 10 if given.small_subset else given.train_rows}
-    if method == "prompt":
+    settings |= {"lr": given.lr, "epochs": given.num_epochs, "method": METHODS[given.type]}
+    if given.type == "prefix":
         settings["method_options"] = (f"length={given.prefix_length}",)
-    done = adapt(AdaptOptions(model=model, device=find_device(given.device), **settings), [Lines()])
-    print(f"trained parameters: {done.results.formula}")
-    for split, score in done.results.splits.items():
+    results = adapt(AdaptOptions(**settings, overwrite=True), [Lines()]).results
+    print(f"trained parameters: {results.formula}")
+    for split, score in results.splits.items():
         print(f" - Average {split.upper()} metrics: accuracy={{'accuracy': {score.value}}}")
+
+
+def study(given: argparse.Namespace, model: str, task: str, **settings: Any) -> None:
+    """Several runs, and what they say together."""
+    method, length = METHODS[given.type], f"length={given.prefix_length}"
+    if given.experiment == "search":
+        words = ["search", model, task, "--method", method, "--lr", given.rates, "--epochs", given.epochs]
+        words += ["--method-options", length] if method == "prompt" else []
+    elif given.experiment == "compare":
+        words = ["compare", task, "--models", model, "--methods", method, "--search", "--rates", given.rates]
+        words += ["--epochs", given.epochs, "--schedule", "constant", "--warmup", 10, "--seeds", given.seeds]
+    else:
+        words = ["compare", task, "--models", model, "--methods", "full,head,prompt", "--seeds", given.seeds]
+        words += ["--lr", given.lr, "--epochs", given.num_epochs, "--method-options", f"prompt:{length}"]
+    for name, value in settings.items():
+        words += [f"--{name.replace('_', '-')}", value] if value is not None else []
+    heedful("study", *map(str, words))
+    show_counts(settings["out"])
 
 
 def main() -> None:
     """One experiment."""
     given = arguments()
     with one_line_errors():
-        model = "" if given.experiment == "compare" else find_model(given.model)
+        asked = given.models if given.experiment == "compare" else given.model
+        models, note = find_models(asked.split(","))
         print("Specified arguments:", given)
         task, place = find_data(given.data_dir, "boolq")
-        out = given.out or Path("runs") / f"boolq-{Path(given.experiment).name}"
-        common = ["--batch-size", str(given.batch_size), "--max-len", str(given.max_len), "--out", str(out)]
-        common += ["--data-dir", str(place)] if place else []
-        rows = 10 if given.small_subset else given.train_rows
-        common += ["--train-rows", str(rows)] if rows else []
-        if given.experiment == "search":
-            heedful("study", "search", model, task, *GRID, *common)
-        elif given.experiment == "compare":
-            heedful("study", "compare", task, "--models", given.models, "--search", *GRID, *common)
-        elif given.experiment == "peft":
-            common += ["--lr", str(given.lr), "--epochs", str(given.num_epochs)]
-            heedful("study", "compare", task, "--models", model, "--methods", "full,head,prompt", *common)
-        else:
-            train(given, model, task, place, out)
-        show(out)
+        settings = {"data_dir": place, "batch_size": given.batch_size, "max_len": given.max_len, "note": note}
+        rows, device = 10 if given.small_subset else given.train_rows, find_device(given.device)
+        settings |= {"train_rows": rows, "device": device}
+        settings |= {"out": given.out or Path("runs") / f"boolq-{Path(given.experiment).name}"}
+        run = study if given.experiment in ("search", "compare", "peft") else plain
+        run(given, model=",".join(models), task=task, **settings)
+        show(settings["out"])
 
 
 if __name__ == "__main__":

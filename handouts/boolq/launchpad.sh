@@ -1,6 +1,7 @@
 #!/bin/bash
 # sbatch launchpad.sh: runs the experiment on a cluster and leaves its figure.
-# GPU lines are settings of your site: write "#SBATCH" for "##SBATCH" where there are GPUs.
+# GPU lines are settings of your site: write "#SBATCH" for "##SBATCH" where there are GPUs, or leave the file
+# as it is and say it once in your shell: export SBATCH_GRES=gpu:1 SBATCH_PARTITION=gpu
 #SBATCH --job-name=boolq
 #SBATCH --output=boolq-%j.out
 #SBATCH --ntasks=1

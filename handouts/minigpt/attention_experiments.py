@@ -1,22 +1,35 @@
 """Mini-GPT: dot-product against additive attention, shared projections, and masks that leak.
 
 python attention_experiments.py --data 1b_benchmark.train.tokens --dev 1b_benchmark.dev.tokens
+python attention_experiments.py --oracle       our attention beside torch's own, in seconds
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from shared import heedful, one_line_errors, show
+from shared import beside, heedful, one_line_errors, show
+
+from heedful.errors import UserError
 
 SENTENCES = [
     "After learning language models model natural language.",
     "The quick brown fox jumps over the lazy dog.",
 ]
+
+
+def find_texts(data: Path | None, dev: Path | None) -> tuple[str, Path | None]:
+    """The two files; where they are missing, those in $HEEDFUL_DATA/lm1b, else the world's biographies."""
+    home = Path(os.environ.get("HEEDFUL_DATA", ".")) / "lm1b"
+    if data is None or (data.name == str(data) and not data.is_file() and not (home / data).is_file()):
+        print(f"no {data or '--data'} (here, or in $HEEDFUL_DATA/lm1b): using world/birthplaces, generated")
+        return "world/birthplaces", None
+    return str(beside(data, home)), beside(dev, home)
 
 
 def describe(path: str) -> None:
@@ -35,11 +48,39 @@ def describe(path: str) -> None:
         print(f"{begin:4}-{begin + 9:<4} {lengths[begin]:7,} {'#' * max(1, 50 * lengths[begin] // most)}")
 
 
+def oracle() -> None:
+    """The largest difference from torch's own multi-head attention, with the same weights, in float64."""
+    import torch
+
+    from heedful.attention import Mask
+    from heedful.models import PRESETS
+    from heedful.models.blocks import Attention
+
+    torch.manual_seed(0)
+    for heads, causal in ((1, False), (1, True), (3, True)):
+        theirs = torch.nn.MultiheadAttention(48, heads, batch_first=True, dtype=torch.float64)
+        torch.nn.init.normal_(theirs.in_proj_bias)
+        config = PRESETS["gpt-nano"].config.changed(n_heads=heads, d_head=0).with_dropout(0.0)
+        ours = Attention(config, causal=causal, cross=False).double()
+        same = {}
+        for kind, whole in (("weight", theirs.in_proj_weight), ("bias", theirs.in_proj_bias)):
+            same |= {f"{name}_proj.{kind}": own for name, own in zip("qkv", whole.chunk(3), strict=True)}
+        same |= {f"o_proj.{name}": value for name, value in theirs.out_proj.named_parameters()}
+        ours.load_state_dict(same)
+        x = torch.randn(2, 11, 48, dtype=torch.float64)
+        future = torch.ones(11, 11, dtype=torch.bool).triu(1) if causal else None
+        difference = (ours(x, Mask(causal=causal)) - theirs(x, x, x, attn_mask=future)[0]).abs().max().item()
+        print(f"{heads} head{'s' * (heads > 1)}{', causal' * causal}: largest difference {difference:.1e}")
+        if difference > 1e-12:
+            raise UserError("our attention is not torch's")
+
+
 def main() -> None:
     """One study with every variant."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--data", help="one tokenised sentence a line; by default generated biographies")
-    p.add_argument("--dev", help="the same, for the dev perplexity; by default a part of --data")
+    p.add_argument("--data", type=Path, help="one tokenised sentence a line; else generated biographies")
+    p.add_argument("--dev", type=Path, help="the same, for the dev perplexity; by default a part of --data")
+    p.add_argument("--oracle", action="store_true", help="only compare with torch's multi-head attention")
     p.add_argument("--epochs", type=int, default=1)
     p.add_argument("--batch_size", type=int, default=32)
     p.add_argument("--lr", type=float, default=5e-4)
@@ -50,13 +91,14 @@ def main() -> None:
     p.add_argument("--out", type=Path, default=Path("runs/attention-experiments"))
     given = p.parse_args()
     with one_line_errors():
-        data = given.data or "world/birthplaces"
-        if given.data is None:
-            print("no --data: using world/birthplaces, which is generated")
+        if given.oracle:
+            oracle()
+            return
+        data, dev = find_texts(given.data, given.dev)
         describe(data)
         words = ["--epochs", given.epochs, "--batch-size", given.batch_size, "--lr", given.lr]
         words += ["--block", given.max_len, "--min-count", given.min_count, "--out", given.out]
-        words += ["--dev", given.dev] if given.dev else []
+        words += ["--dev", dev] if dev else []
         words += ["--steps", given.steps] if given.steps else []
         heedful("study", "attention", data, "--sentences", *SENTENCES, *given.sentences, *map(str, words))
         show(given.out)

@@ -30,11 +30,12 @@ def main() -> None:
     p.add_argument("--out", type=Path)
     given = p.parse_args()
     with one_line_errors():
-        model = find_model(given.model)
+        model, note = find_model(given.model)
         task, place = find_data(given.data_dir, "sst2")
         out = given.out or Path("runs") / f"sst2-{given.experiment}"
         common = ["--out", str(out), *(["--data-dir", str(place)] if place else [])]
         common += ["--train-rows", str(given.train_rows)] if given.train_rows else []
+        common += ["--note", note] if note else []
         epochs, batch = ["--epochs", str(given.num_epochs)], ["--batch-size", str(given.batch_size)]
         if given.experiment == "train":
             heedful("adapt", model, task, "--lr", str(given.lr), *epochs, *batch, "--overwrite", *common)

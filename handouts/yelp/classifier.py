@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from shared import find_data, find_model, one_line_errors, show
+from shared import beside, find_data, find_model, one_line_errors, show
 
+from heedful.data.named import named_folder
 from heedful.errors import UserError
 
 
@@ -85,7 +86,7 @@ def options(given: argparse.Namespace, mlm: bool) -> dict[str, Any]:
     }
     if mlm:
         found |= {"objective": "joint", "mlm_weight": given.mlm_alpha, "mlm_rate": given.mlm_probability}
-        found["unlabeled"] = given.train_data_file
+        found["unlabeled"] = beside(given.train_data_file, named_folder(name, place))
     return found
 
 
@@ -98,8 +99,8 @@ def main(mlm: bool = False) -> None:
         if not (given.do_train or given.do_eval):
             raise UserError("nothing to do: --do_train, --do_eval or both")
         if given.do_train:
-            model = find_model(given.model_name_or_path)
-            heedful.adapt(model, **options(given, mlm))
+            model, note = find_model(given.model_name_or_path)
+            heedful.adapt(model, note=note, **options(given, mlm))
         from heedful.runs import Run
 
         results = Run.open(given.output_dir).results()

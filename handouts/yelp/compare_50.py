@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from shared import find_data, find_model, heedful, one_line_errors, show
+from shared import beside, find_data, find_model, heedful, one_line_errors, show
+
+from heedful.data.named import named_folder
 
 
 def main() -> None:
@@ -26,12 +28,14 @@ def main() -> None:
     p.add_argument("more", nargs="*", help="further options of `heedful study labels`, after --")
     given = p.parse_args()
     with one_line_errors():
-        model = find_model(given.model_name_or_path)
+        model, note = find_model(given.model_name_or_path)
         task, place = find_data(given.data_dir, "yelp")
         words = ["--sizes", given.sizes, "--seeds", given.seeds, "--max-len", given.max_seq_length]
         words += ["--arms", "classify,joint", "--out", given.output_dir]
         words += ["--data-dir", place] if place else []
-        words += ["--unlabeled", given.train_data_file] if given.train_data_file else []
+        unlabeled = beside(given.train_data_file, named_folder(task, place))
+        words += ["--unlabeled", unlabeled] if unlabeled else []
+        words += ["--note", note] if note else []
         heedful("study", "labels", model, task, *map(str, words), *given.more)
         show(given.output_dir)
 

@@ -1,7 +1,8 @@
-"""Every handout's command runs, short, on generated data, and prints what its reader looks for."""
+"""Every handout's command runs, short, and prints what its reader looks for."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -29,24 +30,61 @@ def run(folder: str, *words: object, status: int = 0, **environment: str) -> str
 
 
 STAND_IN = {"HEEDFUL_STAND_IN": "minilm"}
-SMALL = ("--max_len", 16, "--train_rows", 12)
+QUESTION = "is the {} red"
+PASSAGE = "The {} is {}. Nobody knows why it was painted like that."
+
+
+@pytest.fixture(scope="session")
+def boolq(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the course has it, with few rows."""
+    folder = tmp_path_factory.mktemp("boolq")
+    things = [
+        f"{a} {b}" for a in ("old", "new", "tall", "wide") for b in ("house", "door", "gate", "boat", "cup")
+    ]
+    rows = [
+        {
+            "question": QUESTION.format(thing),
+            "passage": PASSAGE.format(thing, colour),
+            "answer": colour == "red",
+        }
+        for colour in ("red", "blue", "green")
+        for thing in things
+    ]
+    for name, part in (("train", rows[::2]), ("dev", rows[1::2])):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in part))
+    return folder
 
 
 def ends_well(text: str, out: Path) -> None:
-    assert f"run directory: {out}" in text
+    assert f"run directory: {out}\nfigures: {out / 'figures'}\nreport: {out / 'report.html'}\n" in text
     assert (out / "report.html").is_file()
     assert list((out / "figures").glob("*.png"))
+
+
+def names_its_stand_in(text: str, out: Path, *models: str) -> None:
+    """In the first line, in every results.json and in the title of every figure."""
+    note = f"minilm stands in for {', '.join(models)}"
+    assert text.splitlines()[0].startswith(f"STAND-IN: {note}")
+    results = [*out.glob("results.json"), *out.glob("runs/*/results.json")]
+    assert results
+    assert all(json.loads(file.read_text())["note"] == note for file in results)
+    titles = re.findall(r'"title": ?\{"text": ?\[(.*?)\]', (out / "report.html").read_text())
+    assert len(titles) > 2
+    assert all(note in title.replace('","', " ") for title in titles)
 
 
 def test_boolq_prints_the_lines_a_grader_looks_for(tmp_path: Path) -> None:
     words = ("--experiment", "overfit", "--small_subset", "True", "--device", "cuda", "--num_epochs", 1)
     text = run("boolq", "classification.py", *words, "--max_len", 16, "--out", tmp_path / "o", **STAND_IN)
-    assert text.splitlines()[0].startswith("STAND-IN: distilbert-base-uncased")
+    names_its_stand_in(text, tmp_path / "o", "distilbert-base-uncased")
     assert "Specified arguments" in text
+    assert "no CUDA here: using the CPU" in text
+    assert "using world/boolq, which is generated" in text
     assert " ===> Epoch 1" in text
     for line in ("training", "DEV", "TEST"):
         assert re.search(rf" - Average {line} metrics: accuracy={{'accuracy': [01]\.\d+}}", text)
-    assert "minilm" in (tmp_path / "o" / "results.json").read_text()
+    found = json.loads((tmp_path / "o" / "results.json").read_text())
+    assert found["splits"]["test"]["n"] > 1000, "only training rows are few"
     ends_well(text, tmp_path / "o")
 
 
@@ -56,22 +94,117 @@ def test_without_a_stand_in_an_unreachable_model_is_one_line() -> None:
     assert "Traceback" not in said
 
 
-def test_boolqs_prefix_is_vectors_before_the_text_and_a_linear_head(tmp_path: Path) -> None:
-    words = ("--experiment", "mine", "--type", "prefix", "--num_epochs", 1, "--batch_size", 4, *SMALL)
-    text = run(
-        "boolq", "classification.py", *words, "--prefix_length", 8, "--out", tmp_path / "o", **STAND_IN
+def test_random_weights_never_stand_in() -> None:
+    said = run("boolq", "classification.py", status=2, HEEDFUL_STAND_IN="bert-tiny")
+    assert "random weights" in said
+
+
+def test_boolqs_prefix_is_vectors_before_the_text_and_a_linear_head(boolq: Path, tmp_path: Path) -> None:
+    words = ("--experiment", "mine", "--small_subset", "False", "--type", "prefix", "--num_epochs", 1)
+    words += ("--data_dir", boolq, "--out", tmp_path / "o")
+    text = run("boolq", "classification.py", *words, **STAND_IN)
+    assert "130 d + 2 = 49,922" in text
+    assert json.loads((tmp_path / "o" / "results.json").read_text())["task"] == "boolq"
+
+
+def test_boolqs_models_are_each_searched_and_a_stand_in_takes_part_once(boolq: Path, tmp_path: Path) -> None:
+    models = ("distilbert-base-uncased", "roberta-base")
+    words = (
+        "--experiment",
+        "compare",
+        "--models",
+        ",".join(models),
+        "--rates",
+        "1e-4,1e-3",
+        "--epochs",
+        "1,2",
     )
-    assert "10 d + 2 = 3,842" in text
-
-
-def test_yelp_trains_jointly_and_refuses_a_folder_that_is_not_empty(tmp_path: Path) -> None:
-    words = ["--model_name_or_path", "minilm", "--do_train", "--do_eval", "--output_dir", tmp_path / "o"]
-    words += ["--max_steps", 2, "--max_seq_length", 16, "--train_rows", 10, "--evaluate_during_training"]
-    words += ["--logging_steps", 1, "--mlm_alpha", 0.3, "--line_by_line", "--warmup_steps", 1]
-    text = run("yelp", "classifier_mlm.py", *words)
-    assert "test_acc = 0." in text
+    text = run("boolq", "classification.py", *words, "--data_dir", boolq, "--out", tmp_path / "o", **STAND_IN)
+    names_its_stand_in(text, tmp_path / "o", *models)
+    assert len(list((tmp_path / "o" / "runs").glob("full,lr=*,epochs=[12],seed=0/results.json"))) == 4
     ends_well(text, tmp_path / "o")
-    assert "overwrite" in run("yelp", "classifier.py", *words[:6], status=2)
+
+
+def test_boolqs_methods_are_compared_with_counts_and_formulas(boolq: Path, tmp_path: Path) -> None:
+    words = ("--experiment", "peft", "--num_epochs", 1, "--data_dir", boolq, "--out", tmp_path / "o")
+    text = run("boolq", "classification.py", *words, **STAND_IN)
+    for line in ("head: 2 d + 2 = 770", "prompt: 130 d + 2 = 49,922", "full: "):
+        assert f"trained parameters, minilm {line}" in text
+    names_its_stand_in(text, tmp_path / "o", "distilbert-base-uncased")
+
+
+def test_boolqs_search_goes_through_its_grid(boolq: Path, tmp_path: Path) -> None:
+    words = ("--experiment", "search", "--small_subset", "--type", "head", "--data_dir", boolq)
+    text = run("boolq", "classification.py", *words, "--out", tmp_path / "o", **STAND_IN)
+    names = {folder.name for folder in (tmp_path / "o" / "runs").iterdir()}
+    assert names == {f"lr={rate},epochs={n}" for rate in ("0.0001", "0.0005", "0.001") for n in (5, 7, 9)}
+    names_its_stand_in(text, tmp_path / "o", "distilbert-base-uncased")
+
+
+TINYBERT = "huawei-noah/TinyBERT_General_4L_312D"
+
+
+@pytest.fixture(scope="session")
+def yelp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stars and reviews as the course has them."""
+    folder = tmp_path_factory.mktemp("yelp")
+    words = ("awful", "poor", "fair", "good", "superb")
+    rows = [f'"{stars + 1}","A {words[stars]} place, visit {i}."\n' for i in range(12) for stars in range(5)]
+    for name, part in (("train", rows[:40]), ("valid", rows[40:50]), ("test", rows[50:])):
+        (folder / f"{name}.csv").write_text("".join(part))
+    (folder / "unlabeled.txt").write_text("".join(f"We came {i} times and liked it.\n" for i in range(30)))
+    return folder
+
+
+def yelp_words(data: Path, out: Path) -> list[object]:
+    """The command of the handout, with few epochs."""
+    words: list[object] = ["--model_type", "bert", "--model_name_or_path", TINYBERT, "--task_name", "yelp"]
+    words += ["--do_train", "--do_eval", "--data_dir", data, "--per_gpu_train_batch_size", 32]
+    words += ["--learning_rate", "3e-5", "--num_train_epochs", 1, "--max_seq_length", 128]
+    return [*words, "--output_dir", out, "--evaluate_during_training"]
+
+
+def test_yelp_trains_and_refuses_a_folder_that_is_not_empty(yelp: Path, tmp_path: Path) -> None:
+    words = yelp_words(yelp, tmp_path / "o")
+    text = run("yelp", "classifier.py", *words, "--overwrite_output_dir", **STAND_IN)
+    names_its_stand_in(text, tmp_path / "o", TINYBERT)
+    assert "test_acc = " in text
+    ends_well(text, tmp_path / "o")
+    assert "overwrite" in run("yelp", "classifier.py", *words, status=2, **STAND_IN)
+
+
+def test_yelp_trains_jointly_on_the_text_beside_its_labels(yelp: Path, tmp_path: Path) -> None:
+    words = [*yelp_words(yelp, tmp_path / "o"), "--overwrite_output_dir", "--logging_steps", 1]
+    words += ["--train_data_file", "unlabeled.txt", "--block_size", 128, "--mlm_alpha", 0.3, "--line_by_line"]
+    words += ["--warmup_steps", 1, "--weight_decay", 0.01, "--gradient_accumulation_steps", 2, "--no_cuda"]
+    words += ["--max_grad_norm", 1.0, "--max_steps", 2, "--seed", 42, "--mlm_probability", 0.15]
+    words += ["--per_gpu_eval_batch_size", 8, "--save_steps", 50]
+    text = run("yelp", "classifier_mlm.py", *words, **STAND_IN)
+    assert "test_acc = " in text
+    config = (tmp_path / "o" / "config.toml").read_text()
+    for line in ("mlm_weight = 0.3", "eval_every = 1", "steps = 2", f'unlabeled = "{yelp}/unlabeled.txt"'):
+        assert line in config
+    dev = [row for row in (tmp_path / "o" / "metrics.jsonl").read_text().splitlines() if '"dev"' in row]
+    assert len(dev) >= 2, "--logging_steps is the interval of evaluations"
+
+
+def test_yelp_with_50_labels_compares_both_ways_to_train(yelp: Path, tmp_path: Path) -> None:
+    words = ["--model_name_or_path", TINYBERT, "--data_dir", yelp, "--sizes", 20, "--seeds", 2]
+    words += [
+        "--output_dir",
+        tmp_path / "o",
+        "--",
+        "--rates",
+        "5e-5",
+        "--mlm-weights",
+        0.3,
+        "--least-steps",
+        1,
+    ]
+    text = run("yelp", "compare_50.py", *words, **STAND_IN)
+    names_its_stand_in(text, tmp_path / "o", TINYBERT)
+    assert "joint" in text
+    ends_well(text, tmp_path / "o")
 
 
 def test_yelps_classes_have_the_courses_signatures() -> None:
@@ -94,49 +227,149 @@ print("ok")
     assert run("yelp", "-c", code).strip() == "ok"
 
 
-def test_birth_places_from_pretraining_to_predictions(tmp_path: Path) -> None:
+@pytest.fixture(scope="session")
+def born(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A little of the world, in the course's files."""
     from heedful.data import load_task
 
-    task = load_task("world/birthplaces")
-    wiki = tmp_path / "wiki.txt"
-    wiki.write_text("\n".join((task.folder / "wiki.txt").read_text().splitlines()[:60]) + "\n")
-    rows = [f"{e.text}\t{e.answer}" for e in list(task.splits["train"])[:24]]
-    (tmp_path / "train.tsv").write_text("\n".join(rows) + "\n")
-    (tmp_path / "test.tsv").write_text("\n".join(row.split("\t")[0] for row in rows) + "\n")
-    p, q = tmp_path / "p", tmp_path / "q"
-    common = ("vanilla", wiki)
-    run("birthplaces", "src/run.py", "pretrain", *common, "--writing_params_path", p, "--epochs", 1)
-    words = ("--writing_params_path", q, "--finetune_corpus_path", tmp_path / "train.tsv", "--epochs", 1)
-    run("birthplaces", "src/run.py", "finetune", *common, "--reading_params_path", p, *words)
-    asked = ("--reading_params_path", q, "--outputs_path", tmp_path / "out")
-    text = run(
-        "birthplaces", "src/run.py", "evaluate", *common, *asked, "--eval_corpus_path", tmp_path / "train.tsv"
+    folder, task = tmp_path_factory.mktemp("born"), load_task("world/birthplaces")
+    (folder / "wiki.txt").write_text(
+        "\n".join((task.folder / "wiki.txt").read_text().splitlines()[:60]) + "\n"
     )
-    assert re.fullmatch(r"Correct: \d+ out of 24: [\d.]+%\n", text)
-    assert len((tmp_path / "out").read_text().splitlines()) == 24
-    text = run(
-        "birthplaces", "src/run.py", "evaluate", *common, *asked, "--eval_corpus_path", tmp_path / "test.tsv"
-    )
+    rows = [f"{e.text}\t{e.answer}\n" for e in list(task.splits["train"])[:32]]
+    (folder / "birth_places_train.tsv").write_text("".join(rows[:24]))
+    (folder / "birth_dev.tsv").write_text("".join(rows[24:]))
+    (folder / "birth_test_inputs.tsv").write_text("".join(row.split("\t")[0] + "\n" for row in rows[:8]))
+    return folder
+
+
+def birth(function: str, variant: str, corpus: Path | str, **options: object) -> str:
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return run("birthplaces", "src/run.py", function, variant, corpus, *words)
+
+
+def test_birth_places_from_pretraining_to_predictions(born: Path, tmp_path: Path) -> None:
+    p, q, wiki = tmp_path / "p", tmp_path / "q", born / "wiki.txt"
+    ends_well(birth("pretrain", "vanilla", wiki, writing_params_path=p, epochs=1), p)
+    train = born / "birth_places_train.tsv"
+    given = {"reading_params_path": p, "writing_params_path": q, "finetune_corpus_path": train, "epochs": 1}
+    ends_well(birth("finetune", "vanilla", wiki, **given), q)
+    assert "lr = 0.0006" in (q / "config.toml").read_text()
+    asked = {"reading_params_path": q, "outputs_path": tmp_path / "out"}
+    text = birth("evaluate", "vanilla", wiki, eval_corpus_path="birth_dev.tsv", **asked)
+    assert re.fullmatch(r"Correct: \d+ out of 8: [\d.]+%\n", text), "a name alone is beside the corpus"
+    assert len((tmp_path / "out").read_text().splitlines()) == 8
+    text = birth("evaluate", "vanilla", wiki, eval_corpus_path="birth_test_inputs.tsv", **asked)
     assert text == "No gold birth places provided; returning (0,0)\n"
+
+
+@pytest.mark.parametrize("variant", ["rope", "synthesizer"])
+def test_birth_places_has_variants_from_nothing_too(variant: str, born: Path, tmp_path: Path) -> None:
+    given = {"writing_params_path": tmp_path / "q", "finetune_corpus_path": "birth_places_train.tsv"}
+    birth("finetune", variant, born / "wiki.txt", epochs=1, **given)
+    found = json.loads((tmp_path / "q/best/config.json").read_text())["heedful"]
+    assert (found["position"], found["attention"]) == (
+        ("rotary", "softmax") if variant == "rope" else ("learned", "synthesizer")
+    )
+    assert (found["n_layers"], found["n_heads"], found["d_model"], found["max_len"]) == (4, 8, 256, 128)
+    text = birth(
+        "evaluate", variant, born / "wiki.txt", reading_params_path=tmp_path / "q",
+        eval_corpus_path=born / "birth_dev.tsv",
+    )  # fmt: skip
+    assert text.startswith("Correct: ")
+
+
+def test_birth_places_without_files_are_the_worlds(born: Path, tmp_path: Path) -> None:
+    text = birth("pretrain", "vanilla", "wiki.txt", writing_params_path=tmp_path / "p", epochs=1)
+    assert "using world/birthplaces, which is generated" in text
+    ends_well(text, tmp_path / "p")
+    to = ("--writing_params_path", tmp_path / "n")
+    said = run("birthplaces", "src/run.py", "pretrain", "vanilla", "no/wiki.txt", *to, status=2)
+    assert "no/wiki.txt: there is no such file" in said
+    short = ("pretrain", "vanilla", born / "wiki.txt", *to, "--budget-min", 0.0001)
+    assert "--budget-min 0.0001: is over" in run("birthplaces", "src/run.py", *short, status=2)
 
 
 def test_birth_places_shows_its_data_and_its_baseline() -> None:
     assert "⁇" in run("birthplaces", "src/dataset.py", "charcorruption")
     assert "x: Where was" in run("birthplaces", "src/dataset.py", "namedata")
-    assert re.search(r"Correct: \d+ out of \d+: [\d.]+%", run("birthplaces", "src/london_baseline.py"))
+    for words in ((), ("birth_dev.tsv",)):
+        text = run("birthplaces", "src/london_baseline.py", *words)
+        assert re.search(r"world/birthplaces, which is generated\nCorrect: \d+ out of \d+: [\d.]+%", text)
+    assert "there is no such file" in run("birthplaces", "src/london_baseline.py", "no/dev.tsv", status=2)
+    said = run("birthplaces", "src/dataset.py", "namedata", "--data", "none.tsv", status=2)
+    assert "none.tsv: there is no such file" in said
 
 
-def test_mini_gpt_compares_every_variant(tmp_path: Path) -> None:
-    text = run(
-        "minigpt", "attention_experiments.py", "--steps", 2, "--batch_size", 4, "--out", tmp_path / "o"
-    )
-    assert "total tokens: " in text
+def test_mini_gpt_is_torchs_attention() -> None:
+    text = run("minigpt", "attention_experiments.py", "--oracle")
+    found = re.findall(r"^(.*): largest difference (\S+)$", text, re.MULTILINE)
+    assert [name for name, _ in found] == ["1 head", "1 head, causal", "3 heads, causal"]
+    assert all(float(difference) < 1e-12 for _, difference in found)
+
+
+def test_mini_gpt_compares_every_variant(born: Path, tmp_path: Path) -> None:
+    lines = (born / "wiki.txt").read_text().splitlines()
+    (tmp_path / "train.tokens").write_text("\n".join(lines[:50]) + "\n")
+    (tmp_path / "dev.tokens").write_text("\n".join(lines[50:]) + "\n")
+    words = ("--data", tmp_path / "train.tokens", "--dev", tmp_path / "dev.tokens", "--steps", 2)
+    own = ("--sentences", "A sentence of mine.", "And another one.")
+    text = run("minigpt", "attention_experiments.py", *words, *own, "--out", tmp_path / "o")
+    assert re.search(r"total tokens: [\d,]+, unique tokens: [\d,]+", text)
     for variant in ("softmax", "additive", "shared_qk", "shared_qkv", "zero_after", "zero_scores"):
         assert variant in text
-    assert "The quick brown fox jumps over the lazy dog." in (tmp_path / "o" / "answer.json").read_text()
+    for column in ("seconds", "train perplexity", "dev perplexity", "a sample"):
+        assert column in text
+    answer = (tmp_path / "o" / "answer.json").read_text()
+    for sentence in (
+        "The quick brown fox jumps over the lazy dog.",
+        "And another one.",
+        "After learning lang",
+    ):
+        assert sentence in answer
     ends_well(text, tmp_path / "o")
 
 
-def test_sst2_trains(tmp_path: Path) -> None:
-    words = ("--num_epochs", 1, "--batch_size", 8, "--train_rows", 8, "--out", tmp_path / "o")
-    ends_well(run("sst2", "sst2.py", *words, **STAND_IN), tmp_path / "o")
+def test_mini_gpt_without_its_file_reads_the_world(tmp_path: Path) -> None:
+    words = ("--data", "1b_benchmark.train.tokens", "--dev", "1b_benchmark.dev.tokens", "--steps", 1)
+    text = run("minigpt", "attention_experiments.py", *words, "--batch_size", 2, "--out", tmp_path / "o")
+    assert "using world/birthplaces, generated" in text
+
+
+@pytest.fixture(scope="session")
+def sst2(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sentences as the course has them."""
+    folder = tmp_path_factory.mktemp("sst2")
+    rows = [
+        f"a {word} film number {i}\t{label}\n"
+        for i in range(24)
+        for word, label in (("dull", 0), ("fine", 1))
+    ]
+    for name, part in (("train", rows[:24]), ("dev", rows[24:36]), ("test", rows[36:])):
+        (folder / f"{name}.tsv").write_text("sentence\tlabel\n" + "".join(part))
+    return folder
+
+
+@pytest.mark.parametrize("experiment", ["train", "optimizers", "same", "search"])
+def test_sst2_does_each_of_its_experiments(experiment: str, sst2: Path, tmp_path: Path) -> None:
+    words = [
+        "--model",
+        "roberta-base",
+        "--experiment",
+        experiment,
+        "--data_dir",
+        sst2,
+        "--out",
+        tmp_path / "o",
+    ]
+    words += ["--epoch_choices", "1,2"] if experiment == "search" else ["--num_epochs", 1]
+    text = run("sst2", "sst2.py", *words, **STAND_IN)
+    names_its_stand_in(text, tmp_path / "o", "roberta-base")
+    ends_well(text, tmp_path / "o")
+    folders = [*(tmp_path / "o").glob("runs/*/results.json")]
+    assert len(folders) >= {"train": 0, "optimizers": 9, "same": 3, "search": 4}[experiment]
+
+
+def test_every_handout_is_short() -> None:
+    for file in ROOT.rglob("*.py"):
+        assert len(file.read_text().splitlines()) < 120, file.name

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from shared import find_data, one_line_errors
+from shared import beside, find_data, one_line_errors
 
 BLOCK = 128
 SHOWN = {"<mask>": "⁇", "<pad>": "□"}
@@ -33,8 +33,9 @@ def main() -> None:
         from heedful.data.random import stream
         from heedful.text import train as train_tokenizer
 
-        name, place = ("birthplaces", None) if given.corpus else find_data(None, "birthplaces", "wiki.txt")
-        texts = list(corpus_texts(given.corpus or name, data_dir=place))
+        corpus, data = beside(given.corpus, None), beside(given.data, None)
+        name, place = ("birthplaces", None) if corpus else find_data(None, "birthplaces", "wiki.txt")
+        texts = list(corpus_texts(corpus or name, data_dir=place))
         tokenizer = train_tokenizer(texts, kind="char")
         if given.dataset_type == "charcorruption":
             rows = [np.array(tokenizer.encode(text).ids) for text in islice(texts, 4)]
@@ -48,8 +49,8 @@ def main() -> None:
         else:
             from heedful.objectives.questions import answer_rows, encode_answers, encode_questions
 
-            if given.data:
-                pairs = [line.split("\t") for line in given.data.read_text("utf-8").splitlines()[:4]]
+            if data:
+                pairs = [line.split("\t") for line in data.read_text("utf-8").splitlines()[:4]]
             else:
                 train = load_task(name, data_dir=place).splits["train"]
                 pairs = [[train[i].text, train[i].answer] for i in range(4)]

@@ -17,7 +17,9 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from shared import heedful, one_line_errors, show
+from shared import beside, find_data, heedful, one_line_errors, show
+
+from heedful.data.named import named_folder
 
 
 def arguments() -> argparse.Namespace:
@@ -40,10 +42,16 @@ def arguments() -> argparse.Namespace:
     for name in needed.get(given.function, "reading_params_path eval_corpus_path").split():
         if getattr(given, name) is None:
             p.error(f"{given.function} needs --{name}")
-    for path in (given.pretrain_corpus_path, given.finetune_corpus_path, given.eval_corpus_path):
-        if path is not None and not path.is_file():
-            p.error(f"{path}: there is no such file")
     return given
+
+
+def find_files(given: argparse.Namespace) -> None:
+    """The files; of a corpus that is not here, $HEEDFUL_DATA's or the world's with those beside it."""
+    corpus, folder = given.pretrain_corpus_path, given.pretrain_corpus_path.parent
+    if corpus.name == str(corpus) and not corpus.is_file():
+        folder = named_folder(*find_data(None, "birthplaces", corpus.name))
+    for name in ("pretrain_corpus_path", "finetune_corpus_path", "eval_corpus_path"):
+        setattr(given, name, beside(getattr(given, name), folder))
 
 
 def model_of(variant: str) -> list[str]:
@@ -53,36 +61,33 @@ def model_of(variant: str) -> list[str]:
     return ["--tokenizer", "char", *([] if variant == "vanilla" else ["--attention", variant])]
 
 
-def pretrain(given: argparse.Namespace, epochs: int, schedule: str, *more: str) -> None:
-    """Span corruption on the biographies."""
-    words = ["--objective", "span", "--block", "128", "--batch-size", "128", "--lr", str(given.pretrain_lr)]
-    words += ["--epochs", str(epochs), "--schedule", schedule, "--dev-share", "0.02", *more]
-    words += ["--out", str(given.writing_params_path), "--overwrite", *model_of(given.variant)]
-    heedful("pretrain", "char-gpt", str(given.pretrain_corpus_path), *words)
+def pretrain(given: argparse.Namespace) -> None:
+    """Span corruption on all biographies: a part held out would hide its people."""
+    words = ["--objective", "span", "--block", 128, "--batch-size", 128, "--lr", given.pretrain_lr]
+    words += ["--epochs", given.epochs or 650, "--schedule", "wsd", "--warmup", 100, "--weight-decay", 0.1]
+    words += ["--dev-share", 0, *(["--budget-min", given.budget_min] if given.budget_min else [])]
+    words += ["--out", given.writing_params_path, "--overwrite", *model_of(given.variant)]
+    heedful("pretrain", "char-gpt", str(given.pretrain_corpus_path), *map(str, words))
 
 
 def finetune(given: argparse.Namespace) -> None:
-    """The questions, from pretrained parameters or from nothing."""
+    """The questions, from pretrained parameters or from nothing; the last epoch is kept."""
     task = Path(f"{given.writing_params_path}-data")
     task.mkdir(parents=True, exist_ok=True)
     shutil.copy(given.finetune_corpus_path, task / "train.tsv")
     shutil.copy(given.pretrain_corpus_path, task / "wiki.txt")
-    if given.reading_params_path is None:
-        model, epochs = ["char-gpt", str(task), *model_of(given.variant)], 75
+    dev = given.finetune_corpus_path.with_name("birth_dev.tsv")
+    if dev.is_file():
+        shutil.copy(dev, task / "dev.tsv")
     else:
-        model, epochs = [str(given.reading_params_path), str(task)], 10
-    words = [
-        "--objective",
-        "answer",
-        "--max-len",
-        "128",
-        "--batch-size",
-        "256",
-        "--lr",
-        str(given.finetune_lr),
-    ]
-    words += ["--epochs", str(given.epochs or epochs), "--out", str(given.writing_params_path), "--overwrite"]
-    heedful("adapt", *model, *words)
+        print(f"no {dev}: a tenth of the questions is dev, a tenth test")
+    if given.reading_params_path is None:
+        model, epochs = ["char-gpt", "birthplaces", *model_of(given.variant)], 75
+    else:
+        model, epochs = [given.reading_params_path, "birthplaces"], 10
+    words = ["--data-dir", task, "--max-len", 128, "--batch-size", 256, "--lr", given.finetune_lr]
+    words += ["--epochs", given.epochs or epochs, "--weight-decay", 0.1, "--warmup", 10, "--select", "last"]
+    heedful("adapt", *map(str, [*model, *words, "--out", given.writing_params_path, "--overwrite"]))
 
 
 def evaluate(given: argparse.Namespace) -> None:
@@ -104,15 +109,10 @@ def main() -> None:
     """One of the three."""
     given = arguments()
     with one_line_errors():
-        if given.function == "evaluate":
-            evaluate(given)
-            return
-        if given.function == "pretrain":
-            budget = ["--budget-min", str(given.budget_min)] if given.budget_min else []
-            pretrain(given, given.epochs or 650, "wsd", *budget)
-        else:
-            finetune(given)
-        show(given.writing_params_path)
+        find_files(given)
+        {"pretrain": pretrain, "finetune": finetune, "evaluate": evaluate}[given.function](given)
+        if given.function != "evaluate":
+            show(given.writing_params_path)
 
 
 if __name__ == "__main__":
