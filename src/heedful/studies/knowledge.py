@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -25,6 +23,7 @@ from heedful.studies.knowledge_answer import tell
 from heedful.studies.knowledge_shown import Asked
 from heedful.studies.options import KnowledgeOptions, words
 from heedful.studies.running import run
+from heedful.studies.untrained import write_untrained
 from heedful.training.configuration import checked, read_configuration, read_pretrain, whole_path
 from heedful.training.options import AdaptOptions, LoopOptions, PretrainOptions
 
@@ -244,23 +243,12 @@ class Knowledge(Study):
             pretrain(self.pretraining(configuration, threads))
             return
         if configuration.settings["arm"] == "nothing" and not self.begun(configuration):
-            self.write_untrained(configuration)
+            write_untrained(self.pretraining(configuration), self.untrained)
         adapt(self.options(configuration, threads))
 
     def begun(self, configuration: Configuration) -> bool:
         """Whether a run has its configuration."""
         return (self.folder.run(configuration.name) / CONFIG).is_file()
-
-    def write_untrained(self, configuration: Configuration) -> None:
-        """Write the model as pretraining begins with it: the same shape, tokenizer and first weights."""
-        from heedful import checkpoints
-        from heedful.training.pretrain import prepare
-
-        shutil.rmtree(self.untrained, ignore_errors=True)
-        job = prepare(self.pretraining(configuration))
-        with tempfile.TemporaryDirectory() as folder:
-            job.tokenizer.save(Path(folder))
-            checkpoints.save(job.model, self.untrained, tokenizer=folder)
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
         """Ask every model about everybody."""
