@@ -158,7 +158,7 @@ class PretrainOptions(LoopOptions):
     train_eval_rows: int = 200
     """Score so many training rows in evaluation mode too; 0 for none."""
     attention: str | None = None
-    """The attention mechanism: performer, bigbird:block=32, ... (heedful list attention)."""
+    """The attention mechanism: performer, bigbird:block=32, ... (heedful list attentions)."""
     projections: Literal["separate", "shared_qk", "shared_qkv"] | None = None
     """Whether queries, keys and values share a projection; by default the model's own choice."""
     model_options: Several = ()
