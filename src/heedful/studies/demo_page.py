@@ -1,0 +1,217 @@
+"""What the demo shows: each stage adds its section to the page and gives its numbers."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from heedful.report.build import KINDS, add_study
+from heedful.report.charts import bars, lines, small_multiples
+from heedful.report.page import Page
+from heedful.report.reading import read_study
+from heedful.runs.answers import Answer
+from heedful.runs.directory import Run
+from heedful.runs.files import new_folder, read_json
+from heedful.runs.schemas import Results
+
+Facts = dict[str, Any]
+SENTENCE = ("the", "old", "bridge", "that", "a", "storm", "broke", "was", "mended")
+WORDS = {"pretrained": "pretrained here", "untrained": "random weights"}
+DRAWN = ("attention", "pretraining", "reviews", "birthplaces")
+"""The figures that are written as files too."""
+
+
+def tasks(page: Page) -> list[Facts]:
+    """The tasks of the world: rows, and what a model must beat."""
+    from heedful.data import load_task
+    from heedful.evaluation.baselines import baselines
+
+    found = []
+    for name in ("world/sentiment", "world/reviews", "world/boolq"):
+        task = load_task(name)
+        simple = baselines(task, ["dev"])["dev"]
+        ceiling = read_json(task.folder / "world.json")["tasks"][name.removeprefix("world/")]["best_possible"]
+        sizes = {split: len(rows) for split, rows in task.splits.items()}
+        found.append({"task": name, **sizes, **simple, "best possible": ceiling})
+    page.section("A world of texts")
+    page.text("Tasks in the form of well-known ones, invented here; the best possible accuracy is known.")
+    columns = ["task", "train", "dev", "test", "chance", "majority", "bag_of_words", "best possible"]
+    page.table([c.replace("_", " ") for c in columns], [[r[c] for c in columns] for r in found])
+    return found
+
+
+def tokenizer(page: Page, folder: Path) -> Facts:
+    """A tokenizer of the world's own."""
+    from heedful.data import corpus_texts
+    from heedful.text import train
+    from heedful.text.compare import draw, measure
+
+    made = train(corpus_texts("world/reviews"), kind="wordpiece", vocab_size=2000, lowercase=True)
+    with new_folder(folder) as place:
+        made.save(place)
+    measured = measure("trained here", made, draw(corpus_texts("world/reviews", split="dev")).held_out)
+    facts = {"vocabulary": made.vocab_size, "tokens_a_word": round(measured.tokens_a_word, 3)}
+    page.section("A tokenizer of its own")
+    page.facts({name.replace("_", " "): value for name, value in facts.items()})
+    return facts
+
+
+def attention(page: Page) -> list[Facts]:
+    """Every causal mechanism in a small decoder: how much does a changed future change the past?"""
+    import torch
+
+    from heedful.attention import MECHANISMS, Mask, make
+    from heedful.checkpoints import load
+    from heedful.evaluation.checks import causality
+
+    torch.manual_seed(0)
+    n = len(SENTENCE)
+    q, k = torch.randn(2, 1, 1, n, 16).unbind(0)
+    found, panels = [], {}
+    for name, cls in MECHANISMS.items():
+        if not cls.causal:
+            continue
+        options: Facts = {"unsafe": True} if cls.unsafe else {}
+        if name == "bigbird":
+            options = {"block": 2, "window": 1, "n_global": 1, "n_random": 0}
+        mechanism = make(name, n_heads=1, d_head=16, max_len=64, **options)
+        if cls.explicit_weights:
+            with torch.no_grad():
+                panels[name] = mechanism(q, k, torch.eye(n)[None, None], Mask(causal=True))[0, 0].tolist()
+        spec = name + (":unsafe=true" if cls.unsafe else "")
+        model = load("gpt-nano", head="causal", attention=spec, vocab_size=256)
+        check = causality(model)
+        found.append({"attention": name, "causal": check.status, "leak": check.value or 0.0})
+    chart = small_multiples(
+        panels,
+        x_labels=SENTENCE,
+        y_labels=SENTENCE,
+        title="Who attends to whom",
+        subtitle="the same random queries and keys through each mechanism, causal; two leak on purpose",
+        x_title="key",
+        y_title="query",
+        value_title="weight",
+        domain=(0, 1),
+    )
+    page.section("Attention")
+    page.figure(chart, "Weights of one head; a row sums to one where the mechanism is safe.", "attention")
+    page.table(["attention", "causality", "leak"], [[f["attention"], f["causal"], f["leak"]] for f in found])
+    return found
+
+
+def pretraining(page: Page, run: Run, results: Results) -> Facts:
+    """The small encoder: how well it came to predict hidden words of notes that it has not seen."""
+    curve = [[row.step, row.value] for row in run.metrics() if row.split == "dev"]
+    dev = results.splits["dev"]
+    page.section("Pretraining a small encoder")
+    page.text(
+        f"{results.total_parameters:,} parameters learn to fill in hidden words of notes in guest books, in "
+        f"{results.steps or 0:,} steps and {results.seconds:.0f} seconds. There is no star in them; but who "
+        "writes such a note is of one mind, so that words of one kind stand together, and their meaning can "
+        "be learnt from the company they keep."
+    )
+    page.figure(
+        lines(
+            {"dev": curve},
+            title="Perplexity of hidden words, in notes that were not trained on",
+            x_title="step",
+            y_title="perplexity",
+            log_y=True,
+        ),
+        name="pretraining",
+    )
+    return {
+        "parameters": results.total_parameters,
+        "steps": results.steps,
+        "perplexity": dev.value,
+        "ci95": dev.ci95,
+        "seconds": round(results.seconds, 1),
+    }
+
+
+def beginning(model: str) -> str:
+    """What a method began with, in words."""
+    return WORDS.get(model, model)
+
+
+def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
+    """The methods from each beginning, with few and many labels."""
+    sizes = list(dict.fromkeys(row["labels"] for row in rows))
+    page.section("Adapting to the stars of reviews")
+    drawn = [
+        {
+            "label": f"{beginning(row['model'])}, {row['method']}",
+            "group": f"{row['labels']:,} labels",
+            "value": row["accuracy"],
+            "low": row.get("low"),
+            "high": row.get("high"),
+            "note": "" if row["accuracy"] is not None else "failed",
+        }
+        for row in rows
+    ]
+    scored = [row for row in rows if row["accuracy"] is not None]
+    for size in sizes:
+        own = next((row for row in scored if row["labels"] == size), None)
+        if own is not None:
+            drawn.append({"label": "bag of words", "group": f"{size:,} labels", "value": own["bag_of_words"]})
+    page.figure(
+        bars(
+            drawn,
+            title="Stars of reviews, test accuracy",
+            subtitle="with 95 % intervals; full: every weight, head: frozen features, lora: small changes",
+            y_title="accuracy",
+            y_domain=(0, 1),
+            rules={"most frequent stars": scored[0]["majority"]} if scored else None,
+        ),
+        "Learning rates chosen on dev; a bag of words is logistic regression on the same labels.",
+        "reviews",
+    )
+    columns = ("labels", "beginning", "method", "test accuracy", "95 % interval", "bag of words")
+    page.table(
+        (*columns, "learning rate", "parameters trained", "seconds"),
+        [
+            (
+                row["labels"],
+                beginning(row["model"]),
+                row["method"],
+                row["accuracy"],
+                f"{row['low']:.3f} to {row['high']:.3f}",
+                row["bag_of_words"],
+                row["lr"],
+                row["trained"],
+                row["seconds"],
+            )
+            for row in scored
+        ],
+    )
+    for size, folder in zip(sizes, studies, strict=True):
+        study = read_study(folder)
+        page.part(f"With {size:,} labels")
+        page.text(*study.answer.summary)
+        with page.details("The whole study"):
+            add_study(page, study, page.part, folder.name)
+
+
+def birthplaces(page: Page, folder: Path, answer: Answer) -> Facts:
+    """What a model knows that has read biographies, beside one that has not and one answer for all."""
+    kept = ("exact_match", "ci95", "constant_answer")
+    found: Facts = {
+        name: {key: arm[key] for key in kept} | {"n": arm["groups"]["dev"]["n"]}
+        for name, arm in answer.facts["arms"].items()
+    }
+    page.section("What a model knows: birth places")
+    page.text(*answer.summary[:2])
+    figure = next(one for one in answer.figures if one.name == "arms")
+    page.figure(KINDS[figure.kind](figure.data, **figure.options), figure.caption, "birthplaces")
+    with page.details("The whole study"):
+        add_study(page, read_study(folder), page.part, folder.name)
+    return found
+
+
+def further(page: Page, commands: Sequence[Sequence[str]]) -> None:
+    """Where to look next, with the ordinary commands."""
+    page.section("Look further")
+    page.text("Everything above is ordinary runs and studies in the demo's folder.")
+    page.code("\n".join(shlex.join(("heedful", *words)) for words in commands))

@@ -1,0 +1,42 @@
+"""The whole demo, as `make demo` runs it: what it must show, whatever the machine's speed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heedful.runs import Run, read_answer
+
+
+@pytest.mark.timeout(3600)  # five minutes on two quiet cores
+def test_the_demo_s_numbers_are_those_of_its_runs_and_reading_is_knowing(
+    heedful: Callable[..., Any], tmp_path: Path
+) -> None:
+    out = tmp_path / "demo"
+    done = heedful("demo", "--out", out, "--json")
+    assert done.status == 0, done.err
+    facts = json.loads(done.out)
+    page = (out / "report.html").read_text(encoding="utf-8")
+    arms = {(f["labels"], f["model"], f["method"]): f for f in facts["reviews"]}
+    assert len(arms) == 2 * 2 * 3
+    for (labels, model, method), f in arms.items():
+        found = read_answer(out / f"reviews-{labels}").facts["arms"][f"{model} {method}"]
+        assert found == [f["accuracy"], f["low"], f["high"]]
+        assert f"{f['low']:.3f} to {f['high']:.3f}" in page
+    for name in ("attention", "pretraining", "reviews", "birthplaces"):
+        assert (out / "figures" / f"{name}.png").stat().st_size > 5_000
+
+    born = facts["birthplaces"]
+    for name, arm in born.items():
+        assert Run(out / "birthplaces" / "runs" / name).results().splits["dev"].value == arm["exact_match"]
+    constant = born["pretrained"]["constant_answer"]
+    assert born["pretrained"]["ci95"][0] > 2 * constant
+    assert born["nothing"]["ci95"][0] <= constant, "without the biographies nobody can know"
+
+    for command in (("study", "show", out / "reviews-50"), ("study", "show", out / "birthplaces")):
+        assert heedful(*command).status == 0
+    assert heedful("report", out / "pretrained", "--out", tmp_path / "pretrained.html").status == 0
