@@ -176,6 +176,8 @@ def changed(raw: Mapping[str, Any], changes: Mapping[str, Any], family: str) -> 
     for name in changes:
         if name in ("attention", "attention_options"):
             raise UserError(f"the attention of {family} is transformers' and cannot be swapped")
+        if name == "pool":
+            raise UserError(f"{family} pools as transformers does; pool is for heedful's own families")
         if not name.endswith("dropout"):
             raise UserError(f"{name} is fixed by the weights; only dropouts can be chosen")
     if not changes:

@@ -36,6 +36,7 @@ CHANGEABLE = {
     "ff_dropout",
     "final_dropout",
     "head_dropout",
+    "pool",
 }
 """What may differ from a checkpoint's configuration: the rest is in its weights."""
 
@@ -65,8 +66,8 @@ def load(
     `name` is, in this order: a folder in Hub form, `minilm`, a preset, `$HEEDFUL_MODELS/<name>`, a Hub id.
     `head` is None, "classify", "masked", "causal" or "text2text"; `n_classes` defaults to the checkpoint's
     own number, else 2. `attention` swaps the mechanism, as "performer" or "performer:features=64".
-    `changes` are fields of `TransformerConfig`; a pretrained model takes only dropouts, and `dropout` stands
-    for every one that the body has.
+    `changes` are fields of `TransformerConfig`; a pretrained model takes only dropouts and `pool`, and
+    `dropout` stands for every one that the body has.
     What was loaded, new and ignored is in the model's `report`.
     """
     name = str(name)

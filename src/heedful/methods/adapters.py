@@ -41,6 +41,7 @@ def write_adapter(model: Trainee, method: Method, folder: str | Path, base_name:
         "base_fingerprint": fingerprint(model, method),
         "head": model.kind,
         "head_form": getattr(model, "form", None),
+        "pool": model.config.pool,
         "labels": getattr(model, "labels", None),
         "why_not_peft": reason,
     }
@@ -75,6 +76,9 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
         found, state = from_peft(model, read_json(peft), read_file(source / PEFT_WEIGHTS), source)
     else:
         state = read_file(source / OWN_WEIGHTS)
+    pool = facts.get("pool", "first")
+    if pool != model.config.pool:
+        raise UserError(f'{source}: was learnt with pool "{pool}"; load its base with pool="{pool}"')
     options = facts.get("options")
     method = make(str(facts.get("method")), **options) if isinstance(options, dict) else found
     method.attach(model)

@@ -178,13 +178,20 @@ class Encoder(Body):
         token_type_ids: Tensor | None = None,
     ) -> Tensor:
         """`pool` of `forward`, [b, d_model], without what it does not need."""
+        if self.config.pool == "mean":
+            return self.pool(self(input_ids, attention_mask, token_type_ids), input_ids, attention_mask)
         read = self.read(input_ids, attention_mask, token_type_ids)
         first = 0 if self.prompt is not None and self.prompt.pool == "first" else read.front
         state = self.stack(read.x, keys=read.keys, positions=read.places, needed=Needed(first))
         return self.pool(state, input_ids, attention_mask)
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """One state a text [b, d_model]: the first token's, through the pooler where there is one."""
+        """One state a text [b, d_model]: the mean, or the first token's, through the pooler if any."""
+        if self.config.pool == "mean":
+            if attention_mask is None:
+                return states.mean(1)
+            real = attention_mask.to(states.dtype)
+            return torch.einsum("btd,bt->bd", states, real / real.sum(1, keepdim=True).clamp(min=1))
         first = states[:, 0]
         return first if self.pooler is None else torch.tanh(self.pooler(first))
 

@@ -49,6 +49,8 @@ class TransformerConfig:
     embed_norm: bool = False
     pooler: bool = False
     """A dense layer and tanh on the first token's state: part of BERT's body."""
+    pool: Literal["first", "mean"] = "first"
+    """What an encoder gives a classifier: the first token's state, or the mean over all tokens of a text."""
 
     norm: Literal["layer", "rms"] = "layer"
     norm_place: Literal["pre", "post"] = "pre"
@@ -100,6 +102,10 @@ class TransformerConfig:
             object.__setattr__(self, "n_decoder_layers", self.n_layers)
         if self.position == "rotary" and self.d_head % 2:
             raise UserError(f"rotary positions need an even d_head, not {self.d_head}")
+        if self.pool == "mean":
+            if self.kind != "encoder":
+                raise UserError(f"pool mean is for encoders; {self.kind} has a place of its own")
+            object.__setattr__(self, "pooler", False)  # it was trained on the first token
         for size in ("vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len"):
             if getattr(self, size) < 1:
                 raise UserError(f"{size} must be at least 1, not {getattr(self, size)}")

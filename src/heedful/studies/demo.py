@@ -60,14 +60,14 @@ class Plan:
     """Train nothing."""
     minilm: bool = False
     """Adapt the real pretrained encoder, instead of one made here."""
-    notes: int = 10_000
+    notes: int = 15_000
     """Of guests, for the small encoder to read."""
-    steps: int = 2000
+    steps: int = 2500
     """In which it does."""
     labels: tuple[tuple[int, int, int], ...] = ((50, 24, 3), (1000, 8, 1))
     """Numbers of labels, how often each is seen, and how many times such labels are drawn."""
     methods: str = "full,head,lora"
-    rates: str = "1e-3,5e-3"
+    rates: str = "1e-3,4e-3"
     """Learning rates that each arm is chosen from, on dev; by default what suits each method."""
     dropout: float | None = 0.1
     """While adapting; by default that of the model."""
@@ -193,6 +193,7 @@ class Demo:
                 dev_rows=self.plan.dev_rows,
                 eval_every=max(1, epochs * -(-labels // BATCH) // 3),
                 batch_size=BATCH,
+                pool="mean",
                 max_len=self.plan.max_len,
                 dropout=self.plan.dropout,
                 train_eval_rows=0,

@@ -108,9 +108,9 @@ def pretraining(page: Page, run: Run, results: Results) -> Facts:
     page.section("Pretraining a small encoder")
     page.text(
         f"{results.total_parameters:,} parameters learn to fill in hidden words of notes in guest books, in "
-        f"{results.steps or 0:,} steps and {results.seconds:.0f} seconds. There is no star in them; but who "
-        "writes such a note is of one mind, so that words of one kind stand together, and their meaning can "
-        "be learnt from the company they keep."
+        f"{results.steps or 0:,} steps and {results.seconds:.0f} seconds. There is no star in them; but half "
+        "of the guests are of one mind, so that words of one kind stand together, and the others end with a "
+        "verdict in words: what words mean can be learnt from the company they keep."
     )
     page.figure(
         lines(

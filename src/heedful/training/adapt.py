@@ -115,6 +115,10 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"{options.unlabeled}: there is no such file")
     if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
+    if options.pool is not None and options.objective in ("answer", "text2text"):
+        raise UserError(f"--pool is for classifying; --objective {options.objective} writes text")
+    if options.pool == "mean" and "pool=first" in options.method_options:
+        raise UserError("--pool mean and --method-options pool=first exclude each other")
     read_model_options(options.model, options.model_options)
 
 
@@ -167,6 +171,8 @@ class Job:
         self.changes = read_model_options(options.model, options.model_options)
         if options.dropout is not None:
             self.changes["dropout"] = options.dropout
+        if options.pool is not None:
+            self.changes["pool"] = options.pool
         if self.from_nothing:
             self.changes = settled_changes(options.model, self.changes, self.tokenizer)
         model = checkpoints.load(

@@ -162,6 +162,7 @@ def load_best(run: Run, base: str, attention: str | None = None) -> Classifier |
             n_classes=len(facts["labels"] or ()) or None,
             attention=attention,
             head_form=facts["head_form"] or "family",
+            **({"pool": facts["pool"]} if facts.get("pool", "first") != "first" else {}),
         )
         methods.read_adapter(run.best, model)
     else:

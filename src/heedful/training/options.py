@@ -94,6 +94,9 @@ class AdaptOptions(LoopOptions):
     """answer: loss on the answer alone, or on the question too."""
     head: Literal["auto", "linear", "family"] = "auto"
     """Form of the classification head; auto: linear for head and prompt, else the family's own."""
+    pool: Literal["first", "mean"] | None = None
+    """What an encoder gives its head: the first token's state, or the mean over the text's tokens, which
+    suits sentence encoders such as minilm and frozen bodies. By default the model's own: first."""
     max_len: int = MAX_LEN
     """Tokens a text; longer ones are cut, and counted."""
     train_rows: int | None = None

@@ -1,8 +1,9 @@
-"""Notes in guest books: text without labels, in which words of one kind keep each other's company.
+"""Notes in guest books: text without labels, from which the meaning of words can be learnt by reading.
 
-Whoever writes into a guest book is of one mind: all judgements of a note are equally good or equally bad. So
-a model that fills in hidden words can learn what the words of the reviews mean, and what denials make of
-them, before it has seen a single star.
+Half of the guests are of one mind: all judgements of a note are equally good or equally bad. The others weigh
+this against that, as the reviews do, and end with a verdict in words. So a model that fills in hidden words
+can learn which words mean the same, what denials make of them, and what a whole note amounts to, before it
+has seen a single star.
 """
 
 from __future__ import annotations
@@ -10,12 +11,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heedful.data.world.draws import Draws, Source
-from heedful.data.world.reviews import EVERYWHERE, PLACES, SIMPLE, STRONGER, WEAKER, WORDS, judge
+from heedful.data.world.reviews import EVERYWHERE, PLACES, SIMPLE, STRONGER, WEAKER, WORDS, plan, write
 from heedful.data.world.text import capital
 
 VALUES = (2, 1, -1, -2)
 FEWEST, MOST = 3, 6
-"""Judgements in a note."""
+"""Judgements in a note of one mind."""
+VERDICTS = {
+    5: WORDS[2],
+    4: WORDS[1],
+    3: ("mixed", "so-so", "ordinary", "average", "middling", "neither here nor there"),
+    2: WORDS[-1],
+    1: WORDS[-2],
+}
+ENDINGS = (
+    "All in all: {}.",
+    "In a word: {}.",
+    "My verdict: {}.",
+    "On the whole it was {}.",
+    "To sum up, {}.",
+)
+VERDICTS_A_NOTE = 3
 
 
 class Notes:
@@ -25,23 +41,33 @@ class Notes:
         self.source = Source(seed, "notes")
 
     def at(self, index: int) -> str:
-        """Write the note of a number: jotted down, or in whole sentences."""
+        """Write the note of a number: of one mind, or with a verdict."""
         draws = self.source.at(index)
-        value, count = draws.pick(VALUES), FEWEST + draws.below(MOST - FEWEST + 1)
-        jotted = draws.chance(0.5)
-        judged = draws.several(PLACES[draws.pick(tuple(PLACES))] + EVERYWHERE, count)
-        if jotted:
-            return capital(", ".join(f"{aspect} {plainly(value, draws)}" for aspect, _ in judged) + ".")
-        sentences = []
-        for (form, _, _), (aspect, verb) in zip(draws.several(SIMPLE, count), judged, strict=True):
-            x = judge(value, draws)
-            words = {"a": aspect, "A": capital(aspect), "was": verb, "x": x, "X": capital(x)}
-            sentences.append(form.format_map(words))
-        return " ".join(sentences)
+        return of_one_mind(draws) if draws.chance(0.5) else with_verdict(draws)
 
     def texts(self, count: int) -> Iterator[str]:
         """Write so many notes."""
         return map(self.at, range(count))
+
+
+def of_one_mind(draws: Draws) -> str:
+    """Judgements of one value, jotted down or in whole sentences."""
+    value, count = draws.pick(VALUES), FEWEST + draws.below(MOST - FEWEST + 1)
+    judged = draws.several(PLACES[draws.pick(tuple(PLACES))] + EVERYWHERE, 9)
+    if draws.chance(0.5):
+        return capital(", ".join(f"{aspect} {plainly(value, draws)}" for aspect, _ in judged[:count]) + ".")
+    parts = [(form, value, value) for form in draws.several(SIMPLE, count)]
+    return " ".join(write(parts, judged, draws))
+
+
+def with_verdict(draws: Draws) -> str:
+    """Judgements of all kinds, and what they amount to."""
+    stars = 1 + draws.below(5)
+    judged = draws.several(PLACES[draws.pick(tuple(PLACES))] + EVERYWHERE, 9)
+    sentences = write(plan(stars, draws), judged, draws)
+    for ending in draws.several(ENDINGS, VERDICTS_A_NOTE):
+        sentences.append(ending.format(draws.pick(VERDICTS[stars])))
+    return " ".join(sentences)
 
 
 def plainly(value: int, draws: Draws) -> str:

@@ -132,20 +132,7 @@ class Reviews:
         place = draws.pick(tuple(PLACES))
         judged = draws.several(PLACES[place] + EVERYWHERE, 9)
         sentences = [draws.pick(OPENINGS).format(place=place, town=draws.pick(self.towns).name)]
-        for (form, _, _), x, y in parts:
-            a, b = judged.pop(), judged[0]
-            words = {
-                "a": a[0],
-                "was": a[1],
-                "b": b[0],
-                "were": b[1],
-                "x": judge(x, draws),
-                "y": judge(y, draws),
-            }
-            words |= {"A": capital(a[0]), "B": capital(b[0]), "X": capital(words["x"])}
-            sentences.append(form.format_map(words))
-            if "{b}" in form or "{B}" in form:
-                judged.pop(0)
+        sentences += write(parts, judged, draws)
         if draws.chance(0.4):
             sentences.append(draws.pick(CLOSINGS))
         joint = "\\n" if draws.chance(0.1) else " "
@@ -170,6 +157,19 @@ def plan(target: int, draws: Draws) -> list[tuple[Form, int, int]]:
             parts.append((form, x, y))
         if stars(parts) == target:
             return parts
+
+
+def write(parts: list[tuple[Form, int, int]], judged: list[tuple[str, str]], draws: Draws) -> list[str]:
+    """Word the judgements, each about aspects of its own, which are taken from `judged`."""
+    sentences = []
+    for (form, _, _), x, y in parts:
+        a, b = judged.pop(), judged[0]
+        words = {"a": a[0], "was": a[1], "b": b[0], "were": b[1], "x": judge(x, draws), "y": judge(y, draws)}
+        words |= {"A": capital(a[0]), "B": capital(b[0]), "X": capital(words["x"])}
+        sentences.append(form.format_map(words))
+        if "{b}" in form or "{B}" in form:
+            judged.pop(0)
+    return sentences
 
 
 def stars(parts: list[tuple[Form, int, int]]) -> int:
