@@ -163,6 +163,7 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
             subtitle="with 95 % intervals; full: every weight, head: frozen features, lora: small changes",
             y_title="accuracy",
             y_domain=(0, 1),
+            form=".2f",
             rules={"most frequent stars": scored[0]["majority"]} if scored else None,
         ),
         "Learning rates chosen on dev; a bag of words is logistic regression on the same labels.",
