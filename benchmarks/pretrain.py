@@ -112,7 +112,7 @@ def heedful_step(dropout: float, activation: str, folder: Path) -> Any:
         block=LENGTH,
         batch_size=ROWS,
         dropout=dropout,
-        model_options={"activation": activation},
+        model_options=(f"activation={activation}",),
         dev_share=0.0,
         epochs=1,
         precision="float32",
