@@ -116,9 +116,37 @@ def test_it_ends_with_tables_and_where_to_look(
     assert done.status == 0, done.err
     for f in facts["reviews"]:
         assert f"{f['accuracy']:.3f} ({f['low']:.3f} to {f['high']:.3f})" in done.out
+    for line in demo.demo_page.conclusions(facts):
+        assert line in (made / "report.html").read_text(encoding="utf-8")
+        assert line in " ".join(done.out.split())
     for words in ("random weights", "bag of words", "without reading them", "always the same answer"):
         assert words in done.out
     assert str(tmp_path / "demo" / "report.html") in done.out
+
+
+def test_it_says_in_words_what_was_found_and_no_more() -> None:
+    def row(labels: int, model: str, value: float, low: float) -> dict[str, Any]:
+        simple = {"bag_of_words": 0.35, "majority": 0.3}
+        return {
+            "labels": labels, "model": model, "method": "full", "accuracy": value, "low": low, "high": 0.6
+        } | simple  # fmt: skip
+
+    born = {
+        name: {"exact_match": value, "n": 90, "constant_answer": 0.02}
+        for name, value in (("pretrained", 0.7), ("nothing", 0.01))
+    }
+    rows = [
+        row(50, "pretrained", 0.4, 0.34),
+        row(1000, "untrained", 0.41, 0.38),
+        row(1000, "pretrained", 0.5, 0.47),
+    ]
+    few, many, places = demo.demo_page.conclusions({"reviews": rows, "birthplaces": born})
+    assert few == "Stars of reviews with 50 labels: none is clearly above simple rules (0.35)."
+    assert "full on the encoder pretrained here is right in 0.50 of all (0.47 to 0.60)" in many
+    assert "random weights at best 0.41, a bag of words in 0.35" in many
+    assert "70 % of 90 people" in places
+    assert "1 % without, and for 2 % with one answer" in places
+    assert demo.demo_page.conclusions({}) == []
 
 
 def test_what_is_done_is_not_done_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,9 @@ def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False,
 
 
 def show(facts: dict[str, Any], out: Path) -> None:
-    """The tables, and where to look."""
+    """The tables, what they say in words, and where to look."""
+    from heedful.studies.demo_page import conclusions
+
     rows = [
         (f["attention"], f["causal"], f"{f['leak']:.2g}" if f["leak"] else "none") for f in facts["attention"]
     ]
@@ -59,6 +61,8 @@ def show(facts: dict[str, Any], out: Path) -> None:
         show_reviews(facts["reviews"])
         show_birthplaces(facts["birthplaces"])
     last = console()
+    for line in conclusions(facts):
+        last.print(line, markup=False)
     last.print(
         f"done in {facts['seconds']:.0f} s; look at {one_line(str(out / 'report.html'))}", markup=False
     )
@@ -81,11 +85,6 @@ def show_reviews(found: list[dict[str, Any]]) -> None:
         rows.append([name, "", *(f"{own[key]:.3f}" if own else "" for own in first.values())])
     columns = ("beginning", "method", *(f"{size:,} labels" for size in sizes))
     print_table("stars of reviews, test accuracy with 95 % interval", columns, rows)
-    scores = [f for f in found if f["accuracy"] is not None]
-    if scores and not any(f["low"] > max(f["majority"], f["bag_of_words"]) for f in scores):
-        console().print(
-            "none is clearly above both simple rules: a model of this size wants more labels or more reading"
-        )
 
 
 def scored(own: dict[str, Any] | None) -> str:

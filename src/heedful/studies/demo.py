@@ -117,6 +117,7 @@ class Demo:
         if not self.plan.quick:
             with stopping_kindly():
                 facts |= self.training()
+            self.page.summary += demo_page.conclusions(facts)
             demo_page.further(self.page, self.commands())
         for name in demo_page.DRAWN:
             if name in self.page.charts:

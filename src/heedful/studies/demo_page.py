@@ -195,6 +195,37 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
             add_study(page, study, page.part, folder.name)
 
 
+def conclusions(facts: Facts) -> list[str]:
+    """What was found, in a sentence for each number of labels and one for birth places."""
+    rows = [row for row in facts.get("reviews", ()) if row["accuracy"] is not None]
+    found = []
+    for size in dict.fromkeys(row["labels"] for row in rows):
+        own = sorted((row for row in rows if row["labels"] == size), key=lambda row: -row["accuracy"])
+        best, simple = own[0], max(own[0]["majority"], own[0]["bag_of_words"])
+        if best["low"] <= simple:
+            found.append(
+                f"Stars of reviews with {size:,} labels: none is clearly above simple rules ({simple:.2f})."
+            )
+            continue
+        others = [row for row in own if row["model"] != best["model"]]
+        at_best = f"{beginning(others[0]['model'])} at best {others[0]['accuracy']:.2f}, " if others else ""
+        found.append(
+            f"Stars of reviews with {size:,} labels: {best['method']} on the encoder "
+            f"{beginning(best['model'])} is right in {best['accuracy']:.2f} of all ({best['low']:.2f} to {best['high']:.2f}); {at_best}"
+            f"a bag of words in {best['bag_of_words']:.2f}."
+        )
+    born = facts.get("birthplaces", {})
+    if {"pretrained", "nothing"} <= set(born):
+        read = born["pretrained"]
+        shares = (read["exact_match"], born["nothing"]["exact_match"], read["constant_answer"])
+        after, without, constant = (f"{100 * share:.0f} %" for share in shares)
+        found.append(
+            f"Birth places: right for {after} of {read['n']} people after reading biographies, for {without} "
+            f"without, and for {constant} with one answer for all."
+        )
+    return found
+
+
 def birthplaces(page: Page, folder: Path, answer: Answer) -> Facts:
     """What a model knows that has read biographies, beside one that has not and one answer for all."""
     kept = ("exact_match", "ci95", "constant_answer")
