@@ -209,10 +209,11 @@ def conclusions(facts: Facts) -> list[str]:
             continue
         others = [row for row in own if row["model"] != best["model"]]
         at_best = f"{beginning(others[0]['model'])} at best {others[0]['accuracy']:.2f}, " if others else ""
+        sure = f"{best['accuracy']:.2f} of all ({best['low']:.2f} to {best['high']:.2f})"
         found.append(
             f"Stars of reviews with {size:,} labels: {best['method']} on the encoder "
-            f"{beginning(best['model'])} is right in {best['accuracy']:.2f} of all ({best['low']:.2f} to {best['high']:.2f}); {at_best}"
-            f"a bag of words in {best['bag_of_words']:.2f}."
+            f"{beginning(best['model'])} is right in {sure}; {at_best}a bag of words in "
+            f"{best['bag_of_words']:.2f}."
         )
     born = facts.get("birthplaces", {})
     if {"pretrained", "nothing"} <= set(born):
