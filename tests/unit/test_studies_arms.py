@@ -42,6 +42,7 @@ class Laboratory:
         self.score: Score = lambda options: 0.7
         self.made: list[AdaptOptions] = []
         self.tested: list[str] = []
+        self.baselines: dict[str, float] | None = None
 
     def adapt(self, options: AdaptOptions, hooks: Sequence[object] = ()) -> None:
         assert options.out is not None
@@ -56,7 +57,7 @@ class Laboratory:
         status = "failed" if value == 0.5 else "passed"
         run.write_checks(Checks((Check("collapse", status, "."),)))  # type: ignore[arg-type]
         self.predict(run, "dev", value)
-        dev = SplitResult("accuracy", value, N, (value, value), 1.0)
+        dev = SplitResult("accuracy", value, N, (value, value), 1.0, baselines=self.baselines)
         run.write_results(
             Results("t", "m", options.method, None, options.seed, {"dev": dev}, 10, 20, 3.0, memory_gb=1.0, best_epoch=1.0)
         )  # fmt: skip
@@ -227,6 +228,17 @@ def test_one_rate_for_all_is_no_comparison_of_optimizers(lab: Laboratory, tmp_pa
     assert "sgd collapsed at it" in answer.summary[-1]
     assert "not the optimizers" in answer.summary[-1]
     assert [row[-1] for row in answer.tables[0].rows] == ["", "collapsed", ""]
+
+
+def test_a_rate_at_which_nothing_was_learnt_is_named_though_the_answers_vary(
+    lab: Laboratory, tmp_path: Path
+) -> None:
+    lab.baselines = {"chance": 0.5, "majority": 0.55}
+    lab.score = lambda o: 0.54 if o.optimizer == "sgd" else 0.8
+    _, answer = run_optimizers(tmp_path / "s", lr=1e-3, optimizers="adamw,sgd", same_settings=True)
+    assert answer.facts["collapsed"] == []
+    assert "sgd learnt nothing that shows: no better than the most frequent label" in answer.summary[-1]
+    assert [row[-1] for row in answer.tables[0].rows] == ["", "no better than the most frequent label"]
 
 
 def run_labels(out: Path, **options: Any) -> tuple[StudyFolder, Answer]:

@@ -209,7 +209,7 @@ def arm_table(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: s
         results = [o.results for o in runs if o.results is not None]
         memory = [r.memory_gb for r in results if r.memory_gb is not None]
         lost = sum(o.state == "failed" for o in own)
-        note = "collapsed" if all(tables.collapsed(o) for o in runs) else f"{lost} failed" if lost else ""
+        note = tables.fallen(runs) or (f"{lost} failed" if lost else "")
         rows.append(
             (
                 arm,

@@ -195,7 +195,7 @@ class Labels(Arms):
                     arms.mean(runs, "dev")[0],
                     value,
                     f"{low:.3f} to {high:.3f}",
-                    "collapsed" if all(tables.collapsed(o) for o in runs) else "",
+                    tables.fallen(runs),
                 )
             )
         columns = (

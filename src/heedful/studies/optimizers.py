@@ -125,8 +125,10 @@ class Optimizers(Arms):
     def same(self, outcomes: Sequence[Outcome], chosen: arms.Chosen) -> list[str]:
         """What one rate for all can say."""
         rate = outcomes[0].configuration.settings["lr"]
-        fallen = self.collapsed(chosen)
-        said = f"{listed(fallen)} collapsed at it. " if fallen else ""
+        lost = self.collapsed(chosen)
+        low = [arm for arm, runs in chosen.items() if tables.fallen(runs) == tables.NOT_ABOVE]
+        said = f"{listed(lost)} collapsed at it. " if lost else ""
+        said += f"{listed(low)} learnt nothing that shows: {tables.NOT_ABOVE}. " if low else ""
         return [
             f"All have the learning rate {rate:g}. {said}This compares how well one rate suits each of them, "
             "not the optimizers; without --same-settings each is searched for its own."

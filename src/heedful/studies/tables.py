@@ -18,6 +18,7 @@ from heedful.runs.schemas import SplitResult
 from heedful.runs.studies import Outcome
 
 ALPHA = 0.05
+COLLAPSED, NOT_ABOVE = "collapsed", "no better than the most frequent label"
 WORDS = {"lr": "learning rate", "epochs": "epochs", "batch_size": "batch size"}
 
 
@@ -51,10 +52,27 @@ def scored(split: SplitResult) -> str:
 
 
 def note_of(outcome: Outcome) -> str:
-    """Why a run has no score, or that it collapsed."""
+    """Why a run has no score, or that it learnt nothing that shows."""
     if outcome.ended is not None:
         return f"{outcome.state}: {outcome.ended.reason}"
-    return "collapsed" if collapsed(outcome) else ""
+    return fallen([outcome])
+
+
+def fallen(runs: Sequence[Outcome]) -> str:
+    """That all of these runs collapsed, or that none is above the most frequent label; else nothing."""
+    if not runs:
+        return ""
+    if all(collapsed(o) for o in runs):
+        return COLLAPSED
+    return "" if any(above_majority(o) for o in runs) else NOT_ABOVE
+
+
+def above_majority(outcome: Outcome) -> bool:
+    """Whether dev's whole interval lies above what the most frequent label reaches, where that is known."""
+    dev = outcome.results.splits.get("dev") if outcome.results is not None else None
+    simple = (dev.baselines or {}).get("majority") if dev is not None else None
+    low = dev.ci95[0] if dev is not None and dev.ci95 is not None else None
+    return low is None or simple is None or low > simple
 
 
 def collapsed(outcome: Outcome) -> bool:
