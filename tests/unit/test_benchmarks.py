@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-
 from benchmarks import pretrain
 
 SMALL = {"ROWS": 4, "LENGTH": 8, "D_MODEL": 32, "LAYERS": 1, "HEADS": 2, "WARM": 1, "STEPS": 1}
