@@ -61,6 +61,10 @@ def sentences(outcomes: Sequence[Outcome], chosen: Outcome | None, names: Sequen
     metric = chosen.results.splits["dev"].metric
     what = tables.settings(chosen.configuration.settings, names)
     found = [f"Best on dev: {what}, with {metric} {tables.scored(chosen.results.splits['dev'])}."]
+    if tables.collapsed(chosen):
+        found.append("It gives nearly one answer to everything: no setting that was tried is worth having.")
+    elif tables.fallen([chosen]):
+        found.append(f"It is {tables.fallen([chosen])}, within chance.")
     equal = tables.as_good(chosen, outcomes)
     finished = sum(o.results is not None for o in outcomes)
     if equal and finished > 1:
