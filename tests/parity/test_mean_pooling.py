@@ -109,6 +109,21 @@ def test_a_run_is_evaluated_with_the_pool_it_was_trained_with(
     assert scores["first"] != scores["mean"]
 
 
+@pytest.mark.parametrize("words", [(), ("--pool", "mean"), ("--pool", "first")])
+def test_a_model_trained_for_the_mean_is_told_of(
+    words: tuple[str, ...], heedful: Callable[..., Any], tmp_path: Path
+) -> None:
+    from tiny import make_model, make_task
+
+    task, model = make_task(tmp_path / "task"), make_model(tmp_path / "model")
+    (model / "1_Pooling").mkdir()
+    (model / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    run = ("adapt", model, task, "--method", "head", "--epochs", "1", "--out", tmp_path / "run", *words)
+    done = heedful(*run)
+    assert done.status == 0, done.err
+    assert ("was trained for the mean of its states" in done.err) == (not words)
+
+
 def test_what_cannot_be_is_said(heedful: Callable[..., Any], tmp_path: Path) -> None:
     words = (
         "--method",

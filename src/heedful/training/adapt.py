@@ -31,6 +31,7 @@ from heedful.objectives import (
 from heedful.objectives.answer import Answer
 from heedful.objectives.questions import Form
 from heedful.runs.directory import Run, new_run_path
+from heedful.runs.files import read_json
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results
 from heedful.text import KINDS, Tokenizer
@@ -129,6 +130,15 @@ def task_texts(task: Task) -> Iterator[str]:
     train = task.splits["train"]
     for column in (train.texts, train.pairs, train.answers):
         yield from column or ()
+
+
+def trained_for_the_mean(model: Classifier | LanguageModel) -> bool:
+    """Whether an encoder's folder says, in sentence-transformers' form, that its states are averaged."""
+    folder: Path | None = model.report.folder
+    if folder is None or model.config.pool == "mean" or model.config.family not in checkpoints.FAMILIES:
+        return False
+    pooling = folder / "1_Pooling" / "config.json"
+    return pooling.is_file() and bool(read_json(pooling).get("pooling_mode_mean_tokens"))
 
 
 def make_method(options: AdaptOptions) -> methods.Method:
@@ -255,6 +265,11 @@ class Job:
             if o.mlm_weight or o.mlm_first:
                 self.add_masked_head()
             return Joint(plain, masked, mlm_weight=o.mlm_weight, first_steps=o.mlm_first)
+        if o.method == "head" and o.pool is None and trained_for_the_mean(self.model):
+            print(
+                f"heedful: {o.model} was trained for the mean of its states; see --pool mean",
+                file=sys.stderr,
+            )
         if o.method == "head" and o.cache_features:
             print("heedful: the frozen body runs once; its dropout is off", file=sys.stderr)
             began = time.monotonic()
