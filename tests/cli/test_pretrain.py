@@ -193,3 +193,19 @@ def test_without_out_a_run_is_named_by_corpus_model_and_objective(
     monkeypatch.chdir(tmp_path)
     assert heedful("pretrain", "char-gpt", notes, *FAST, *SMALL, "--steps", 2).status == 0
     assert [path.name for path in Path("runs").iterdir()] == ["notes-char-gpt-causal-s0"]
+
+
+def test_a_tokenizer_of_another_kind_belongs_to_the_model_that_was_pretrained_with_it(
+    run: Path, tiny_task: Path, notes: Path, heedful: Callable[..., Any], tmp_path: Path
+) -> None:
+    fast = ("--epochs", 1, "--threads", 1, "--precision", "float32")
+    commands = {
+        "labels": ("adapt", run, tiny_task, "--max-len", 16),
+        "more": ("pretrain", run, notes, "--block", 24),
+    }
+    for name, words in commands.items():
+        done = heedful(*words, *fast, "--out", tmp_path / name)
+        assert done.status == 0, done.err
+        (check,) = [c for c in Run.open(tmp_path / name).checks().checks if c.name == "tokenizer_fits"]
+        assert check.status == "passed", check.found
+    assert "do not belong together" not in heedful("check", run / "best").out

@@ -23,7 +23,7 @@ from heedful.runs.schemas import Check, Prediction, SplitResult
 from heedful.text import load as load_tokenizer
 from heedful.training.adapt import Job, prepare
 from heedful.training.configuration import read_adapt
-from heedful.training.loading import load_best, load_run
+from heedful.training.loading import load_best, load_run, shipped_tokenizer
 from heedful.training.precision import autocast
 from heedful.training.rescoring import check_language
 
@@ -155,7 +155,8 @@ def own_tokenizer(model: Model, name: str) -> Check:
         tokenizer = load_tokenizer(name)
     except UserError as error:
         return Check("tokenizer_fits", "skipped", f"There is no tokenizer to look at: {error}.")
-    return checks.tokenizer_fits(tokenizer, model.config, pretrained=True)
+    shipped = shipped_tokenizer(model, name, None, tokenizer)
+    return checks.tokenizer_fits(tokenizer, model.config, pretrained=True, shipped=shipped)
 
 
 def round_trip(model: Model) -> Check:

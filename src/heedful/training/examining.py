@@ -14,8 +14,8 @@ from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_t
 from heedful.models import LanguageModel
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Checks, Results
-from heedful.text import load as load_tokenizer
 from heedful.training.language import unknown_rate
+from heedful.training.loading import shipped_tokenizer
 from heedful.training.loop import Loop
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ PROBED = 8
 def examine(job: Job, loop: Loop, results: Results, run: Run) -> Checks:
     """All checks of a finished run."""
     o, tokens = job.options, job.text.texts
-    shipped = None if job.from_nothing or o.tokenizer is None else load_tokenizer(o.model)
+    shipped = None
+    if not job.from_nothing:
+        shipped = shipped_tokenizer(job.model, o.model, o.tokenizer, job.tokenizer)
     made = [
         checks.tokenizer_fits(
             job.tokenizer, job.model.config, pretrained=not job.from_nothing, shipped=shipped

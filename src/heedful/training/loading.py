@@ -14,7 +14,7 @@ from heedful.data.batches import collate
 from heedful.errors import UserError
 from heedful.evaluation.generation import generate
 from heedful.evaluation.writing import Writer
-from heedful.models import PRESETS, Classifier, LanguageModel
+from heedful.models import PRESETS, Classifier, LanguageModel, Model
 from heedful.objectives import LabelWords, parse_words
 from heedful.objectives.base import in_length_order
 from heedful.objectives.questions import Form
@@ -138,6 +138,18 @@ def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
     if any(part.startswith("head.") for part in model.report.new):
         raise UserError(f"{name}: its weights have no output layer for text")
     return Writer(model.to(find_device(device)), load_tokenizer(name))
+
+
+def shipped_tokenizer(model: Model, name: str, chosen: str | None, used: Tokenizer) -> Tokenizer | None:
+    """The tokenizer beside a pretrained model's weights, where they are known to have been trained with it.
+
+    That is so where another one was `chosen` to stand in for it, and where heedful made the model in a run;
+    of any other folder it is only the tokenizer that somebody put there.
+    """
+    if chosen is not None:
+        return load_tokenizer(name)
+    folder: Path | None = model.report.folder
+    return used if folder is not None and (folder.parent / CONFIG).is_file() else None
 
 
 def writing_head(model: str | Path) -> str:

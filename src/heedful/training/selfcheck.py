@@ -13,8 +13,7 @@ from heedful.models import Decoder
 from heedful.objectives import Evaluation
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Checks, Results
-from heedful.text import load as load_tokenizer
-from heedful.training.loading import load_best
+from heedful.training.loading import load_best, shipped_tokenizer
 from heedful.training.loop import Loop
 
 if TYPE_CHECKING:
@@ -42,9 +41,9 @@ def examine(job: Job, loop: Loop, found: Mapping[str, Evaluation], results: Resu
 
 def tokenizer_check(job: Job) -> Check:
     """Tokenizer and model belong together."""
-    shipped = None
-    if job.options.tokenizer is not None and not job.from_nothing:
-        shipped = load_tokenizer(job.options.model)
+    o, shipped = job.options, None
+    if not job.from_nothing:
+        shipped = shipped_tokenizer(job.model, o.model, o.tokenizer, job.tokenizer)
     return checks.tokenizer_fits(
         job.tokenizer, job.model.config, pretrained=not job.from_nothing, shipped=shipped
     )
