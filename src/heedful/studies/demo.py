@@ -60,11 +60,11 @@ class Plan:
     """Train nothing."""
     minilm: bool = False
     """Adapt the real pretrained encoder, instead of one made here."""
-    notes: int = 15_000
+    notes: int = 10_000
     """Of guests, for the small encoder to read."""
-    steps: int = 2500
+    steps: int = 2000
     """In which it does."""
-    labels: tuple[tuple[int, int, int], ...] = ((50, 24, 3), (1000, 8, 1))
+    labels: tuple[tuple[int, int, int], ...] = ((50, 24, 3), (1000, 6, 1))
     """Numbers of labels, how often each is seen, and how many times such labels are drawn."""
     methods: str = "full,head,lora"
     rates: str = "1e-3,4e-3"
