@@ -63,7 +63,8 @@ class Plan:
     notes: int = 10_000
     """Of guests, for the small encoder to read."""
     steps: int = 2000
-    """In which it does."""
+    """In which it does. One reading is one draw: with 1,000 labels, all weights trained, encoders of three
+    plans of about this size had 0.43, 0.53 (this one) and 0.58 of the stars right."""
     labels: tuple[tuple[int, int, int], ...] = ((50, 24, 3), (1000, 6, 1))
     """Numbers of labels, how often each is seen, and how many times such labels are drawn."""
     methods: str = "full,head,lora"
