@@ -125,16 +125,16 @@ def test_a_model_trained_for_the_mean_is_told_of(
 
 
 def test_what_cannot_be_is_said(heedful: Callable[..., Any], tmp_path: Path) -> None:
-    words = (
-        "--method",
-        "prompt",
-        "--pool",
-        "mean",
-        "--method-options",
-        "pool=first",
-        "--out",
-        tmp_path / "r",
-    )
-    done = heedful("adapt", "minilm", "sst2", *words)
+    from tiny import make_model, make_task
+
+    task, model = make_task(tmp_path / "task"), make_model(tmp_path / "model")
+    words = ("--method", "prompt", "--pool", "mean", "--method-options", "pool=first", "length=4")
+    done = heedful("adapt", model, task, *words, "--out", tmp_path / "r")
     assert done.status == 2
     assert "exclude each other" in done.err
+    for pool in ("first", "mean"):
+        done = heedful(
+            "adapt", "gpt-nano", task, "--tokenizer", "word", "--pool", pool, "--out", tmp_path / "r"
+        )
+        assert done.status == 2
+        assert "--pool is for encoders; gpt-nano is a decoder" in done.err

@@ -44,6 +44,8 @@ class Prompt(Method):
                 f'prompt: pool "{self.pool}" is for encoders; the first vector of this '
                 f"{model.config.kind.replace('_', '-')} never sees the text"
             )
+        if self.pool == "first" and model.config.pool == "mean":
+            raise UserError('prompt: pool "first" and a model that pools the mean exclude each other')
         if model.config.position != "relative" and self.length >= body.room:
             raise UserError(f"prompt: length {self.length} leaves no room for text in {body.room} positions")
         tokens = body.embed.tokens.weight.detach()

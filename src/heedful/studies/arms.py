@@ -260,6 +260,8 @@ def lost_runs(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen) -> list[
     for arm, own in study.of_arm(outcomes).items():
         if not chosen[arm] and all(o.over for o in own):
             found.append(Note(f"{arm} has no result: {reason_of(own)}", "bad"))
-        elif chosen[arm] and all(tables.collapsed(o) for o in chosen[arm]):
+        elif tables.fallen(chosen[arm]) == tables.COLLAPSED:
             found.append(Note(f"{arm} collapsed: it gives nearly one answer to everything.", "warning"))
+        elif tables.fallen(chosen[arm]):
+            found.append(Note(f"{arm} is on dev {tables.fallen(chosen[arm])}, within chance.", "warning"))
     return found

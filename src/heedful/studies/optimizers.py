@@ -111,22 +111,21 @@ class Optimizers(Arms):
             runs=tuple(f"runs/{o.name}" for runs in chosen.values() for o in runs),
             facts={
                 "rates": {arm: runs[0].configuration.settings["lr"] for arm, runs in chosen.items() if runs},
-                "collapsed": self.collapsed(chosen),
+                "collapsed": self.fallen(chosen, tables.COLLAPSED),
                 "split": split,
                 "comparisons": comparisons,
                 "failed": {o.name: o.ended.reason for o in outcomes if o.state == "failed" and o.ended},
             },
         )
 
-    def collapsed(self, chosen: arms.Chosen) -> list[str]:
-        """The optimisers that learnt nothing."""
-        return [arm for arm, runs in chosen.items() if runs and all(tables.collapsed(o) for o in runs)]
+    def fallen(self, chosen: arms.Chosen, how: str) -> list[str]:
+        """The optimisers that learnt nothing, and that in this way."""
+        return [arm for arm, runs in chosen.items() if tables.fallen(runs) == how]
 
     def same(self, outcomes: Sequence[Outcome], chosen: arms.Chosen) -> list[str]:
         """What one rate for all can say."""
         rate = outcomes[0].configuration.settings["lr"]
-        lost = self.collapsed(chosen)
-        low = [arm for arm, runs in chosen.items() if tables.fallen(runs) == tables.NOT_ABOVE]
+        lost, low = (self.fallen(chosen, how) for how in (tables.COLLAPSED, tables.NOT_ABOVE))
         said = f"{listed(lost)} collapsed at it. " if lost else ""
         said += f"{listed(low)} learnt nothing that shows: {tables.NOT_ABOVE}. " if low else ""
         return [

@@ -19,6 +19,7 @@ from heedful.data.tasks import find_task
 from heedful.errors import UserError, unknown
 from heedful.evaluation.generation import generate
 from heedful.models import Classifier, LanguageModel
+from heedful.models.heads import with_article
 from heedful.objectives import (
     Classify,
     ClassifyFeatures,
@@ -118,8 +119,6 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
     if options.pool is not None and options.objective in ("answer", "text2text"):
         raise UserError(f"--pool is for classifying; --objective {options.objective} writes text")
-    if options.pool == "mean" and "pool=first" in options.method_options:
-        raise UserError("--pool mean and --method-options pool=first exclude each other")
     read_model_options(options.model, options.model_options)
 
 
@@ -182,6 +181,9 @@ class Job:
         if options.dropout is not None:
             self.changes["dropout"] = options.dropout
         if options.pool is not None:
+            kind = checkpoints.kind_of(options.model)
+            if kind != "encoder":
+                raise UserError(f"--pool is for encoders; {options.model} is {with_article(kind)}")
             self.changes["pool"] = options.pool
         if self.from_nothing:
             self.changes = settled_changes(options.model, self.changes, self.tokenizer)

@@ -28,9 +28,7 @@ PROBED = 8
 def examine(job: Job, loop: Loop, results: Results, run: Run) -> Checks:
     """All checks of a finished run."""
     o, tokens = job.options, job.text.texts
-    shipped = None
-    if not job.from_nothing:
-        shipped = shipped_tokenizer(job.model, o.model, o.tokenizer, job.tokenizer)
+    shipped = shipped_tokenizer(job.model, o.model, o.tokenizer, job.tokenizer)
     made = [
         checks.tokenizer_fits(
             job.tokenizer, job.model.config, pretrained=not job.from_nothing, shipped=shipped

@@ -144,12 +144,14 @@ def shipped_tokenizer(model: Model, name: str, chosen: str | None, used: Tokeniz
     """The tokenizer beside a pretrained model's weights, where they are known to have been trained with it.
 
     That is so where another one was `chosen` to stand in for it, and where heedful made the model in a run;
-    of any other folder it is only the tokenizer that somebody put there.
+    of any other folder it is only the tokenizer that somebody put there. A model from nothing has none.
     """
+    folder: Path | None = model.report.folder
+    if folder is None:
+        return None
     if chosen is not None:
         return load_tokenizer(name)
-    folder: Path | None = model.report.folder
-    return used if folder is not None and (folder.parent / CONFIG).is_file() else None
+    return used if (folder.parent / CONFIG).is_file() else None
 
 
 def writing_head(model: str | Path) -> str:

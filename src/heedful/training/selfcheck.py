@@ -41,9 +41,7 @@ def examine(job: Job, loop: Loop, found: Mapping[str, Evaluation], results: Resu
 
 def tokenizer_check(job: Job) -> Check:
     """Tokenizer and model belong together."""
-    o, shipped = job.options, None
-    if not job.from_nothing:
-        shipped = shipped_tokenizer(job.model, o.model, o.tokenizer, job.tokenizer)
+    shipped = shipped_tokenizer(job.model, job.options.model, job.options.tokenizer, job.tokenizer)
     return checks.tokenizer_fits(
         job.tokenizer, job.model.config, pretrained=not job.from_nothing, shipped=shipped
     )
