@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from heedful.studies.options import (
     OptimizersOptions,
     OptimizersRun,
 )
+from heedful.training.adapt import refuse_impossible
 from heedful.training.options import AdaptOptions
 
 N = 400
@@ -241,7 +242,7 @@ def test_a_rate_at_which_nothing_was_learnt_is_named_though_the_answers_vary(
     assert [row[-1] for row in answer.tables[0].rows] == ["", "no better than the most frequent label"]
 
 
-def run_labels(out: Path, **options: Any) -> tuple[StudyFolder, Answer]:
+def run_labels(out: Path, run: Mapping[str, Any] | None = None, **options: Any) -> tuple[StudyFolder, Answer]:
     given: dict[str, Any] = {
         "sizes": "50,all",
         "rates": "1e-4,1e-3",
@@ -249,7 +250,8 @@ def run_labels(out: Path, **options: Any) -> tuple[StudyFolder, Answer]:
         "seeds": 3,
         **options,
     }
-    return labels(LabelsRun(model="m", task="t", batch_size=25), LabelsOptions(out=out, jobs=0, **given))
+    shared = LabelsRun(model="m", task="t", batch_size=25, **(run or {}))
+    return labels(shared, LabelsOptions(out=out, jobs=0, **given))
 
 
 def test_each_number_of_labels_and_arm_has_its_own_settings_and_enough_steps(
@@ -279,7 +281,20 @@ def test_each_number_of_labels_and_arm_has_its_own_settings_and_enough_steps(
     assert [point[0] for point in answer.figures[0].data["joint"]] == [50, 1000]
 
 
+def test_text_without_labels_goes_to_the_joint_arm_alone(lab: Laboratory, tmp_path: Path) -> None:
+    (tmp_path / "more.txt").write_text("text\n")
+    of_joint = {"unlabeled": tmp_path / "more.txt", "mlm_first": 5, "mlm_rate": 0.2}
+    run_labels(tmp_path / "s", run=of_joint, sizes="50", seeds=2)
+    for options in lab.made:
+        refuse_impossible(options)
+        given = {name: getattr(options, name) for name in of_joint}
+        joint = options.objective == "joint"
+        assert given == (of_joint if joint else {"unlabeled": None, "mlm_first": 0, "mlm_rate": 0.15})
+    assert {o.objective for o in lab.made} == {"classify", "joint"}
+
+
 @pytest.mark.parametrize(("call", "line"), [
+    (lambda p: run_labels(p, run={"mlm_first": 5}, arms="classify"), "--mlm-first: of the arm joint"),
     (lambda p: run_compare(p, methods="full,lorra"), 'unknown method "lorra"; did you mean "lora"?'),
     (lambda p: run_compare(p, methods=","), "--methods: names nothing"),
     (lambda p: run_compare(p, seeds=0), "--seeds 0: must be at least 1"),

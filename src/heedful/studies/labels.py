@@ -20,6 +20,7 @@ from heedful.training.configuration import task_of
 
 OBJECTIVES = ("classify", "joint")
 ALL = "all"
+OF_JOINT = ("unlabeled", "mlm_first", "mlm_rate")
 
 
 def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answer]:
@@ -31,6 +32,11 @@ def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answe
             raise unknown("arm", arm, OBJECTIVES)
     rates = arms.read_rates("--rates", study.rates) if study.rates else list(usual_rates(options.method))
     weights = arms.read_rates("--mlm-weights", study.mlm_weights)
+    common = shared(options, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed"))
+    of_joint = {name: common.pop(name) for name in OF_JOINT if name in common}
+    if of_joint and "joint" not in chosen:
+        given_in_vain = listed([f"--{name.replace('_', '-')}" for name in of_joint])
+        raise UserError(f"{given_in_vain}: of the arm joint, and --arms {study.arms} has none")
     rows = count_rows(options)
     plan = []
     for size in read_sizes(study.sizes, rows):
@@ -40,7 +46,7 @@ def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answe
         for arm in chosen:
             for rate in rates:
                 settings = {**given, "objective": arm, "lr": rate}
-                several = [{"mlm_weight": w} for w in weights] if arm == "joint" else [{}]
+                several = [{**of_joint, "mlm_weight": w} for w in weights] if arm == "joint" else [{}]
                 plan += [
                     candidate(f"{arm} with {size}", {**settings, **more}, options.seed) for more in several
                 ]
@@ -56,7 +62,7 @@ def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answe
             "least_steps": study.least_steps,
             "seeds": study.seeds,
             "rows": rows,
-            "run": shared(options, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed")),
+            "run": common,
         },
         configurations=tuple(plan),
         command=words("labels", (options.model, options.task), study, options),
