@@ -65,8 +65,7 @@ class Study(ABC):
     def check(self) -> None:
         """Refuse what no run could survive (an unknown model, task or option), before any is begun."""
         from heedful.models import PRESETS
-        from heedful.text import load as load_tokenizer
-        from heedful.training.adapt import refuse_impossible
+        from heedful.training.adapt import ready_tokenizer, refuse_impossible
 
         seen: set[tuple[Any, ...]] = set()
         for configuration in self.record.configurations:
@@ -77,7 +76,7 @@ class Study(ABC):
             seen.add((o.task, o.model, o.tokenizer))
             task_of(o)
             if o.tokenizer is not None or o.model not in PRESETS:
-                load_tokenizer(o.tokenizer or o.model)
+                ready_tokenizer(o)
 
     def work_all(self, job: Sequence[Configuration], threads: int | None) -> None:
         """Make the runs of one job, which this process has claimed."""

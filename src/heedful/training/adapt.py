@@ -18,7 +18,7 @@ from heedful.data.corpus import file_texts
 from heedful.data.tasks import find_task
 from heedful.errors import UserError, unknown
 from heedful.evaluation.generation import generate
-from heedful.models import Classifier, LanguageModel
+from heedful.models import PRESETS, Classifier, LanguageModel
 from heedful.models.heads import with_article
 from heedful.objectives import (
     Classify,
@@ -122,6 +122,13 @@ def refuse_impossible(options: AdaptOptions) -> None:
     read_model_options(options.model, options.model_options)
 
 
+def ready_tokenizer(options: AdaptOptions) -> Tokenizer:
+    """The tokenizer that is named, or the model's own."""
+    if options.tokenizer is not None:
+        return load_tokenizer(options.tokenizer)
+    return load_tokenizer(options.model, known=PRESETS)
+
+
 def task_texts(task: Task) -> Iterator[str]:
     """What a tokenizer for a task alone is trained on: its corpus, and train with its answers."""
     if task.corpus is not None:
@@ -221,7 +228,7 @@ class Job:
                     f"--tokenizer {o.tokenizer}: {o.model} has a vocabulary already; leave the option out"
                 )
             return train_tokenizer(task_texts(self.task), kind=o.tokenizer)
-        return load_tokenizer(o.tokenizer or o.model)
+        return ready_tokenizer(o)
 
     def find_head(self) -> str:
         """The head that the objective needs on this kind of model."""
