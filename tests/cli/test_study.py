@@ -39,6 +39,17 @@ def test_a_model_that_can_learn_passes_and_its_score_is_never_called_a_test_scor
     assert json.loads(heedful("study", "show", out, "--json").out)["runs"][0]["state"] == "finished"
 
 
+def test_a_model_from_nothing_may_have_a_tokenizer_trained_for_the_task(
+    heedful: Callable[..., Any], tiny_task: Path, tmp_path: Path
+) -> None:
+    done = heedful(
+        "study", "overfit", "bert-tiny", tiny_task, "--tokenizer", "word", "--epochs", 1, *FAST, "--jobs", 0,
+        "--out", tmp_path / "s",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert "examples are right" in done.out
+
+
 @pytest.mark.parametrize(("options", "cause"), [
     (["--lr", "1e-9"], "learning rate 1e-09 is most likely too low"),
     (["--lr", "1e-9", "--method", "head"], "--method head keeps the body frozen"),
@@ -92,6 +103,8 @@ def test_a_search_prints_its_cells_its_best_and_its_test_score(
     (["overfit", "MODEL", "no-such-task"], 'unknown task "no-such-task"'),
     (["overfit", "no/such/model", "TASK"], "no/such/model"),
     (["search", "MODEL", "TASK", "--method", "lorra"], 'did you mean "lora"'),
+    (["overfit", "bert-tiny", "TASK"], "has no tokenizer; --tokenizer names one"),
+    (["overfit", "MODEL", "TASK", "--tokenizer", "word"], "has a vocabulary already"),
     (["compare", "TASK"], "--models: names nothing"),
     (["overfit", "MODEL", "TASK", "--jobs", "-1"], "--jobs -1: is 0 (in this process) or more"),
     (["show", "."], "is not a study"),

@@ -64,7 +64,6 @@ class Study(ABC):
 
     def check(self) -> None:
         """Refuse what no run could survive (an unknown model, task or option), before any is begun."""
-        from heedful.models import PRESETS
         from heedful.training.adapt import ready_tokenizer, refuse_impossible
 
         seen: set[tuple[Any, ...]] = set()
@@ -75,8 +74,7 @@ class Study(ABC):
                 continue
             seen.add((o.task, o.model, o.tokenizer))
             task_of(o)
-            if o.tokenizer is not None or o.model not in PRESETS:
-                ready_tokenizer(o)
+            ready_tokenizer(o)
 
     def work_all(self, job: Sequence[Configuration], threads: int | None) -> None:
         """Make the runs of one job, which this process has claimed."""

@@ -122,11 +122,18 @@ def refuse_impossible(options: AdaptOptions) -> None:
     read_model_options(options.model, options.model_options)
 
 
-def ready_tokenizer(options: AdaptOptions) -> Tokenizer:
-    """The tokenizer that is named, or the model's own."""
-    if options.tokenizer is not None:
-        return load_tokenizer(options.tokenizer)
-    return load_tokenizer(options.model, known=PRESETS)
+def ready_tokenizer(options: AdaptOptions) -> Tokenizer | None:
+    """The tokenizer that is named, or the model's own; none where one is to be trained on the task's text."""
+    name, model, fresh = options.tokenizer, options.model, from_nothing(options.model)
+    if name is None and fresh:
+        raise UserError(f"{model} is a model from nothing and has no tokenizer; --tokenizer names one")
+    if name is None:
+        return load_tokenizer(model, known=PRESETS)
+    if name not in KINDS or Path(name).is_dir():
+        return load_tokenizer(name)
+    if not fresh:
+        raise UserError(f"--tokenizer {name}: {model} has a vocabulary already; leave the option out")
+    return None
 
 
 def task_texts(task: Task) -> Iterator[str]:
@@ -219,16 +226,8 @@ class Job:
 
     def find_tokenizer(self) -> Tokenizer:
         """The model's own tokenizer, unless told otherwise."""
-        o = self.options
-        if o.tokenizer is None and self.from_nothing:
-            raise UserError(f"{o.model} is a model from nothing and has no tokenizer; --tokenizer names one")
-        if o.tokenizer in KINDS and not Path(o.tokenizer).is_dir():
-            if not self.from_nothing:
-                raise UserError(
-                    f"--tokenizer {o.tokenizer}: {o.model} has a vocabulary already; leave the option out"
-                )
-            return train_tokenizer(task_texts(self.task), kind=o.tokenizer)
-        return ready_tokenizer(o)
+        ready, kind = ready_tokenizer(self.options), self.options.tokenizer
+        return ready or train_tokenizer(task_texts(self.task), kind=str(kind))
 
     def find_head(self) -> str:
         """The head that the objective needs on this kind of model."""
