@@ -105,6 +105,7 @@ def test_a_search_prints_its_cells_its_best_and_its_test_score(
     (["search", "MODEL", "TASK", "--method", "lorra"], 'did you mean "lora"'),
     (["overfit", "bert-tiny", "TASK"], "has no tokenizer; --tokenizer names one"),
     (["overfit", "MODEL", "TASK", "--tokenizer", "word"], "has a vocabulary already"),
+    (["labels", "bert-tiny", "TASK", "--tokenizer", "word", "--sizes", "all"], "joint needs one (kinds that have it: bpe"),
     (["compare", "TASK"], "--models: names nothing"),
     (["overfit", "MODEL", "TASK", "--jobs", "-1"], "--jobs -1: is 0 (in this process) or more"),
     (["show", "."], "is not a study"),

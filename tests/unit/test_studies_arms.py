@@ -281,6 +281,12 @@ def test_each_number_of_labels_and_arm_has_its_own_settings_and_enough_steps(
     assert [point[0] for point in answer.figures[0].data["joint"]] == [50, 1000]
 
 
+def test_one_arm_with_one_number_of_labels_has_an_answer_too(lab: Laboratory, tmp_path: Path) -> None:
+    lab.score = lambda o: 0.75
+    _, answer = run_labels(tmp_path / "s", arms="classify", sizes="50", seeds=1)
+    assert answer.summary == ("classify: accuracy on test is 0.750 with 50 labels.",)
+
+
 def test_text_without_labels_goes_to_the_joint_arm_alone(lab: Laboratory, tmp_path: Path) -> None:
     (tmp_path / "more.txt").write_text("text\n")
     of_joint = {"unlabeled": tmp_path / "more.txt", "mlm_first": 5, "mlm_rate": 0.2}

@@ -17,7 +17,7 @@ from heedful.errors import UserError
 from heedful.objectives.base import Inputs, Ints, Losses, padded
 from heedful.objectives.packed import PackedText
 from heedful.objectives.vocabulary import labelled, vocabulary_loss
-from heedful.text import Tokenizer
+from heedful.text import Tokenizer, no_mask
 
 
 class Masking:
@@ -25,7 +25,7 @@ class Masking:
 
     def __init__(self, tokenizer: Tokenizer, rate: float, whole_words: bool) -> None:
         if tokenizer.mask_id is None:
-            raise UserError("this tokenizer has no mask token; masked language modelling needs one")
+            raise no_mask("masked language modelling")
         if not 0 < rate < 1:
             raise UserError(f"{rate:g} of the tokens cannot be hidden; the rate is above 0 and below 1")
         self.tokenizer, self.mask_id, self.rate = tokenizer, tokenizer.mask_id, rate

@@ -28,7 +28,7 @@ from heedful.objectives.base import (
 )
 from heedful.objectives.packed import language_score, perplexity
 from heedful.objectives.vocabulary import labelled, token_losses, vocabulary_loss
-from heedful.text import Tokenizer
+from heedful.text import Tokenizer, no_mask
 
 Form = Literal["line", "window"]
 Counted = Literal["all", "span"]
@@ -105,7 +105,7 @@ class Span(Objective):
         if whole and (len(tokenizer.sentinel_ids) < 2 or tokenizer.eos_id is None):
             raise UserError("this tokenizer lacks sentinels or an end of text; T5's spans need both")
         if not whole and tokenizer.mask_id is None:
-            raise UserError("this tokenizer has no mask token; span corruption needs one")
+            raise no_mask("span corruption")
         if how.form == "window" and salient is None:
             raise UserError("windows stand around salient spans, which were not looked for")
         self.salient = {name: own.within(how.block) for name, own in (salient or {}).items()}

@@ -70,9 +70,9 @@ class Study(ABC):
         for configuration in self.record.configurations:
             o = self.options(configuration)
             refuse_impossible(o)
-            if (o.task, o.model, o.tokenizer) in seen:
+            if (o.task, o.model, o.tokenizer, o.objective) in seen:
                 continue
-            seen.add((o.task, o.model, o.tokenizer))
+            seen.add((o.task, o.model, o.tokenizer, o.objective))
             task_of(o)
             ready_tokenizer(o)
 

@@ -160,12 +160,16 @@ class Labels(Arms):
         found += [f"On {split}: {sentence(c, metric)}" for c in comparisons.values()]
         for objective in dict.fromkeys(objective_of(arm) for arm in chosen):
             own = [(size_of(a), runs) for a, runs in chosen.items() if objective_of(a) == objective and runs]
-            if len(own) > 1:
-                (fewest, few), (most, many) = own[0], own[-1]
-                low, high = arms.mean(few, split)[0], arms.mean(many, split)[0]
+            values = [(size, arms.mean(runs, split)[0]) for size, runs in own]
+            if len(values) > 1:
+                (fewest, low), (most, high) = values[0], values[-1]
                 found.append(
                     f"{objective}: {metric} on {split} goes from {low:.3f} with {fewest} labels to "
                     f"{high:.3f} with {most}."
+                )
+            elif values and not comparisons:
+                found.append(
+                    f"{objective}: {metric} on {split} is {values[0][1]:.3f} with {values[0][0]} labels."
                 )
         return found or ["No arm has finished yet."]
 

@@ -330,3 +330,10 @@ PLANS = {
     ),
 }
 KINDS = tuple(PLANS)
+MASK_KINDS = tuple(kind for kind, plan in PLANS.items() if "mask" in plan.roles)
+
+
+def no_mask(what: str) -> UserError:
+    """What to say where a tokenizer cannot hide tokens."""
+    able = ", ".join(MASK_KINDS)
+    return UserError(f"this tokenizer has no mask token; {what} needs one (kinds that have it: {able})")

@@ -35,7 +35,7 @@ from heedful.runs.directory import Run, new_run_path
 from heedful.runs.files import read_json
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results
-from heedful.text import KINDS, Tokenizer
+from heedful.text import KINDS, MASK_KINDS, Tokenizer, no_mask
 from heedful.text import load as load_tokenizer
 from heedful.text import train as train_tokenizer
 from heedful.training import resuming
@@ -133,6 +133,8 @@ def ready_tokenizer(options: AdaptOptions) -> Tokenizer | None:
         return load_tokenizer(name)
     if not fresh:
         raise UserError(f"--tokenizer {name}: {model} has a vocabulary already; leave the option out")
+    if options.objective == "joint" and name not in MASK_KINDS:
+        raise no_mask("--objective joint")
     return None
 
 
