@@ -132,6 +132,28 @@ def test_random_draws_depend_on_the_seed_and_their_number_alone() -> None:
     assert {d["epochs"] for d in draws} == {10, 15, 20}
 
 
+def test_no_combination_of_lists_is_drawn_twice(base: SearchRun, tmp_path: Path) -> None:
+    space: dict[str, spaces.Axis] = {
+        "method": ("full",), "batch_size": (16, 32), "lr": (1e-4, 1e-3), "epochs": (1, 2)
+    }  # fmt: skip
+    drawn = list(spaces.draws(space, 0))
+    assert len(drawn) == spaces.combinations(space) == 8
+    assert len({tuple(d.values()) for d in drawn}) == 8
+    assert list(spaces.draws(space, 1)) != drawn
+    asked = SearchOptions(tpe=4, lr="1e-3,1e-2", epochs="1,2", out=tmp_path / "a", jobs=0)
+    folder, answer = search(base, asked)
+    tried = {(s["lr"], s["epochs"]) for s in (o.configuration.settings for o in folder.outcomes())}
+    assert tried == {(1e-3, 1), (1e-3, 2), (1e-2, 1), (1e-2, 2)}
+    assert answer.tables[0].columns[:2] == ("learning rate", "epochs")
+
+
+def test_what_was_searched_is_told_though_every_draw_has_the_same(base: SearchRun, tmp_path: Path) -> None:
+    asked = SearchOptions(random=1, lr="1e-3,1e-2", epochs="1,2", out=tmp_path / "a", jobs=0)
+    _, answer = search(base, asked)
+    assert answer.tables[0].columns[:2] == ("learning rate", "epochs")
+    assert answer.summary[0].startswith("Best on dev: learning rate 0.0")
+
+
 def test_guided_draws_and_early_stopping_come_from_the_run_directories(
     base: SearchRun, tmp_path: Path
 ) -> None:
@@ -183,6 +205,7 @@ def test_hyperband_stops_the_run_that_falls_behind_and_no_other(tmp_path: Path) 
     ({"lr": "3:2", "random": 2}, "the first end of a range must be below the second"),
     ({"random": 2, "tpe": 2}, "exclude each other"),
     ({"random": 0}, "--random 0: must be at least 1"),
+    ({"random": 5, "lr": "1e-4,1e-3", "epochs": "1,2"}, "--random 5: the lists have 4 combinations"),
     ({"prune": True}, "--prune belongs to --random or --tpe"),
     ({"tpe": 3, "method": "full,head"}, "several methods need a range"),
     ({"method": "lorra"}, 'did you mean "lora"'),

@@ -21,9 +21,12 @@ from optuna.trial import TrialState
 from heedful.data.random import key
 from heedful.runs.schemas import Metrics
 from heedful.runs.studies import Ended, Outcome, StudyFolder
+from heedful.studies import spaces
 from heedful.studies.base import PrunedError
 from heedful.studies.spaces import KINDS, Axis, Value, rounded
 
+ATTEMPTS = 10
+"""Guided draws to look at for one that is new."""
 STARTUP = 5
 """Draws before the first guided one."""
 REDUCTION = 3
@@ -92,13 +95,18 @@ def follow(trial: optuna.Trial, rows: Sequence[Metrics]) -> bool:
 
 
 def suggest(space: Mapping[str, Axis], outcomes: Sequence[Outcome], seed: int) -> dict[str, Value]:
-    """The next configuration, given how the others do."""
-    study, _ = rebuilt(space, outcomes, seed, len(outcomes))
-    found: dict[str, Any] = study.ask(distributions(space)).params
+    """The next configuration, given how the others do: one that none of them has."""
+    seen = [outcome.configuration.settings for outcome in outcomes]
     lr = space["lr"]
-    if not isinstance(lr, tuple):
-        found["lr"] = min(max(rounded(found["lr"]), lr.low), lr.high)
-    return found
+    for attempt in range(ATTEMPTS):
+        own_seed = key(seed, "again", attempt) if attempt else seed
+        study, _ = rebuilt(space, outcomes, own_seed, len(outcomes))
+        found: dict[str, Any] = study.ask(distributions(space)).params
+        if not isinstance(lr, tuple):
+            found["lr"] = min(max(rounded(found["lr"]), lr.low), lr.high)
+        if found not in seen:
+            return found
+    return next(one for one in spaces.draws(space, seed) if one not in seen)
 
 
 class Pruner:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import fields
+from itertools import islice
 from typing import Any
 
 from heedful.errors import UserError
@@ -25,8 +26,9 @@ def search(options: SearchRun, study: SearchOptions) -> tuple[StudyFolder, Answe
     if study.random is not None and study.tpe is not None:
         raise UserError("--random and --tpe exclude each other")
     trials = study.random if study.random is not None else study.tpe
+    how = "tpe" if study.random is None else "random"
     if trials is not None and trials < 1:
-        raise UserError(f"--{'tpe' if study.random is None else 'random'} {trials}: must be at least 1")
+        raise UserError(f"--{how} {trials}: must be at least 1")
     if study.prune and trials is None:
         raise UserError("--prune belongs to --random or --tpe; of a grid every cell is wanted")
     own = [f.name for f in fields(SearchOptions) if f.name not in {g.name for g in fields(StudyOptions)}]
@@ -36,11 +38,16 @@ def search(options: SearchRun, study: SearchOptions) -> tuple[StudyFolder, Answe
     common["seed"] = options.seed
     if trials is None:
         plan = plan_grid(space, common)
-    elif study.random is not None:
-        plan = [trial(i, spaces.draw(spaces.drawable(space), options.seed, i)) for i in range(trials)]
     else:
-        spaces.drawable(space)
-        plan = []
+        drawn = spaces.drawable(space)
+        if (most := spaces.combinations(drawn)) < trials:
+            raise UserError(
+                f"--{how} {trials}: the lists have {most} combinations; the grid, without --{how}, tries all"
+            )
+        plan = [
+            trial(i, one)
+            for i, one in enumerate(islice(spaces.draws(drawn, options.seed), study.random or 0))
+        ]
     record = StudyRecord(
         kind="search",
         question=f"Which settings are best for {options.model} on {options.task}?",

@@ -20,7 +20,7 @@ EDGES = {
 
 def answer(record: StudyRecord, outcomes: Sequence[Outcome]) -> Answer:
     """From the run directories."""
-    names = spaces.varied([o.configuration.settings for o in outcomes])
+    names = shown(record, outcomes)
     chosen = best(outcomes)
     warnings = [*edges(record, outcomes, chosen), *tables.mostly_collapsed(outcomes), *failures(outcomes)]
     saving = saved(outcomes)
@@ -52,6 +52,13 @@ def answer(record: StudyRecord, outcomes: Sequence[Outcome]) -> Answer:
             "warnings": [note.text for note in warnings],
         },
     )
+
+
+def shown(record: StudyRecord, outcomes: Sequence[Outcome]) -> list[str]:
+    """The settings that were searched, though all draws may have the same."""
+    space = spaces.read_space(record.options, ranges=True)
+    told = {*spaces.varied([o.configuration.settings for o in outcomes]), *spaces.offered(space)}
+    return [name for name in spaces.KINDS if name in told]
 
 
 def sentences(outcomes: Sequence[Outcome], chosen: Outcome | None, names: Sequence[str]) -> list[str]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 from heedful.data.random import stream
@@ -67,7 +67,7 @@ def number(option: str, kind: type[Any], text: str) -> int | float:
 
 def read_space(texts: Mapping[str, str], *, ranges: bool) -> dict[str, Axis]:
     """Read all axes. Without a learning rate it is left out: it depends on the method."""
-    space = {name: read_axis(name, texts[name]) for name in KINDS if texts[name]}
+    space = {name: read_axis(name, texts[name]) for name in KINDS if texts.get(name)}
     for name, axis in space.items():
         if isinstance(axis, Range) and not ranges:
             option = "--" + name.replace("_", "-")
@@ -121,6 +121,35 @@ def draw(space: Mapping[str, Axis], seed: int, trial: int) -> dict[str, Value]:
         else:
             found[name] = rounded(axis.low * (axis.high / axis.low) ** share)
     return found
+
+
+def draws(space: Mapping[str, Axis], seed: int) -> Iterator[dict[str, Value]]:
+    """Draw after draw, none twice; of lists alone until all of their combinations are drawn."""
+    found: list[dict[str, Value]] = []
+    most = combinations(space)
+    for trial in count():
+        if len(found) == most:
+            return
+        one = draw(space, seed, trial)
+        if one not in found:
+            found.append(one)
+            yield one
+
+
+def combinations(space: Mapping[str, Axis]) -> float:
+    """How many different draws there are; of a range of learning rates no end."""
+    sizes = [
+        len(axis) if isinstance(axis, tuple)
+        else int(axis.high) - int(axis.low) + 1 if KINDS[name] is int
+        else math.inf
+        for name, axis in space.items()
+    ]  # fmt: skip
+    return math.prod(sizes)
+
+
+def offered(space: Mapping[str, Axis]) -> list[str]:
+    """The names that have more than one value to choose from."""
+    return [name for name in KINDS if name in space and combinations({name: space[name]}) > 1]
 
 
 def rounded(rate: float) -> float:
