@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -220,3 +221,21 @@ def test_runs_and_reports_never_import_torch() -> None:
         "sys.exit('torch' in sys.modules or 'altair' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], env=os.environ, check=False).returncode == 0
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="other C libraries cannot be asked to give back"
+)
+def test_memory_that_one_run_freed_is_not_the_peak_of_the_next() -> None:
+    code = """
+import numpy as np
+from heedful.runs.environment import forget_peak_memory, peak_memory_gb
+pieces = [np.ones(12_500) for _ in range(3_000)]  # 0.3 GB, small enough that the C library would keep them
+last = pieces.pop()
+del pieces
+before = peak_memory_gb()
+forget_peak_memory()
+print(before - peak_memory_gb())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) > 0.25

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import importlib.metadata
 import os
 import platform
@@ -90,7 +92,13 @@ def memory_gb() -> float | None:
 
 
 def forget_peak_memory() -> None:
-    """Measure the peak from now on, where that can be done: for a process that makes run after run."""
+    """Measure the peak from now on, where that can be done: for a process that makes run after run.
+
+    What earlier runs have freed goes back to the system first, or it would count for the next one too.
+    """
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)  # glibc's
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
