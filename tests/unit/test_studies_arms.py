@@ -112,6 +112,13 @@ def test_each_arm_is_repeated_at_the_rate_that_dev_chose_and_tested_there_alone(
     assert [row[:3] for row in answer.tables[0].rows] == [("full", 5e-5, 3), ("head", 3e-3, 3)]
 
 
+def test_the_best_run_is_named_first_whatever_the_order_of_the_arms(lab: Laboratory, tmp_path: Path) -> None:
+    lab.score = lambda o: 0.8 if o.method == "lora" and o.seed == 1 else 0.7
+    _, answer = run_compare(tmp_path / "s", methods="full,lora,head", seeds=2)
+    assert answer.runs[0] == "runs/lora,lr=0.0005,seed=1"
+    assert len(set(answer.runs)) == 6
+
+
 def test_an_arm_is_chosen_from_a_grid_of_rates_and_epochs(lab: Laboratory, tmp_path: Path) -> None:
     lab.score = lambda o: 0.8 if (o.lr, o.epochs) == (1e-3, 7) else 0.7
     run = CompareRun(task="t", schedule="constant", warmup=10)

@@ -144,6 +144,13 @@ def mean(runs: Sequence[Outcome], split: str) -> tuple[float, float, float]:
     return c.value_a, max(0.0, min(c.low, alone.low)), min(1.0, max(c.high, alone.high))
 
 
+def best_first(chosen: Chosen) -> tuple[str, ...]:
+    """The folders of the chosen runs; before all the best on dev, which a report shows in full."""
+    runs = [o for own in chosen.values() for o in own]
+    top = best(runs)
+    return tuple(f"runs/{o.name}" for o in sorted(runs, key=lambda o: o is not top))
+
+
 def compared(chosen: Chosen, split: str, *, paired_seeds: bool = False) -> list[Comparison]:
     """Every two arms that have runs; corrected for the number of tests."""
     scores = {arm: answers(runs, split) for arm, runs in chosen.items() if runs}

@@ -124,7 +124,7 @@ class Compare(Lengths, Arms):
                 arms.arm_table(self, outcomes, chosen, split),
                 *arms.comparison_table(comparisons, split),
             ),
-            runs=tuple(f"runs/{o.name}" for runs in chosen.values() for o in runs),
+            runs=arms.best_first(chosen),
             facts={
                 "arms": {arm: arms.mean(runs, split) for arm, runs in chosen.items() if runs},
                 "split": split,

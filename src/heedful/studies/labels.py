@@ -120,7 +120,7 @@ class Labels(Arms):
                 self.table(outcomes, chosen, split, metric),
                 *arms.comparison_table(list(comparisons.values()), split),
             ),
-            runs=tuple(f"runs/{o.name}" for runs in chosen.values() for o in runs),
+            runs=arms.best_first(chosen),
             facts={
                 "arms": {arm: arms.mean(runs, split) for arm, runs in chosen.items() if runs},
                 "split": split,

@@ -108,7 +108,7 @@ class Optimizers(Arms):
                 arms.arm_table(self, outcomes, chosen, split),
                 *arms.comparison_table(comparisons, split),
             ),
-            runs=tuple(f"runs/{o.name}" for runs in chosen.values() for o in runs),
+            runs=arms.best_first(chosen),
             facts={
                 "rates": {arm: runs[0].configuration.settings["lr"] for arm, runs in chosen.items() if runs},
                 "collapsed": self.fallen(chosen, tables.COLLAPSED),
