@@ -290,6 +290,17 @@ def test_nothing_at_all_still_draws() -> None:
         assert render(chart, ".svg").startswith(b"<svg")
 
 
+def test_one_number_alone_stands_on_an_axis_that_shows_it() -> None:
+    for chart in (
+        charts.lines({"a": [(1, 0.14), (2, 0.14)]}, title="t", x_title="x", y_title="y"),
+        charts.scatter([{"x": 1, "y": 0.14}], title="t", x_title="x", y_title="y"),
+    ):
+        drawn = render(chart, ".svg").decode()
+        assert ">0.14" in drawn
+    nought = charts.lines({"a": [(1, 0.0)]}, title="t", x_title="x", y_title="y")
+    assert ">1.0<" in render(nought, ".svg").decode()
+
+
 def test_whole_numbers_get_no_ticks_between_them_and_levels_that_touch_share_a_label() -> None:
     chart = charts.lines(
         {"a": [(1, 0.5), (2, 0.7), (3, 0.9)]}, title="t", x_title="epoch", y_title="y",

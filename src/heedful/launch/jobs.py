@@ -195,7 +195,7 @@ def progress(folder: Path, lines: Sequence[str]) -> str:
         rows = [row for row in run.metrics() if row.value is not None]
     except UserError:
         return ""
-    return f"epoch {rows[-1].epoch:g}, {rows[-1].split} {rows[-1].value:.3f}" if rows else ""
+    return f"epoch {rows[-1].epoch:.3g}, {rows[-1].split} {rows[-1].value:.3f}" if rows else ""
 
 
 def tail(path: Path, begin: int) -> list[str]:

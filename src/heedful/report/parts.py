@@ -80,6 +80,15 @@ def scale(
     return kind | ({"nice": True} if padding is None else {"nice": False, "padding": padding})
 
 
+def room(values: Iterable[float | None]) -> tuple[float, float] | None:
+    """Ends for an axis whose numbers are all the same: drawn as it is, it would have no length."""
+    known = {v for v in values if v is not None}
+    if len(known) != 1:
+        return None
+    (value,) = known
+    return value - (abs(value) / 10 or 1), value + (abs(value) / 10 or 1)
+
+
 def colour(names: Sequence[str], title: str = "", **legend: Any) -> dict[str, Any]:
     """Colour by series, in the given order; a single series needs no legend."""
     longest = max((len(name) for name in names), default=1)

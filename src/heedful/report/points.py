@@ -18,6 +18,7 @@ from heedful.report.parts import (
     haloed,
     level_rules,
     number,
+    room,
     scale,
     toggle,
     tooltip,
@@ -73,11 +74,17 @@ def lines(
         "axis": x_axis(x_title, [row["x"] for row in rows], log_x),
         "scale": scale(log=log_x, domain=x_domain, padding=10),
     }
+    known_y = [v for row in rows for v in (row["y"], row["low"], row["high"]) if v is not None]
     y = {
         "field": "y",
         "type": "quantitative",
         "axis": axis(y_title),
-        "scale": scale(log=log_y, domain=y_domain, padding=10 if log_y else None) | INSET,
+        "scale": scale(
+            log=log_y,
+            domain=y_domain or room([*known_y, *(levels or {}).values()]),
+            padding=10 if log_y else None,
+        )
+        | INSET,
     }
     shared = {"x": x, "color": colour(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220)}
     layers: list[Chart] = []
@@ -103,7 +110,6 @@ def lines(
     if mark_best:
         best = {"type": "point", "shape": "circle", "filled": True, "size": 130, "style": "best"}
         layers.append({"transform": [{"filter": "datum.best"}], "mark": best, "encoding": dots})
-    known_y = [v for row in rows for v in (row["y"], row["low"], row["high"]) if v is not None]
     behind = level_rules(levels, y, known_y)
     if guide:
         along = [{"x": number(point[0]), "y": number(point[1])} for point in guide]
@@ -175,6 +181,7 @@ def scatter(
             continue
         data.append({**point, "series": words(row.get("group", "")), "label": words(row.get("label", ""))})
     groups = list(dict.fromkeys(row["series"] for row in data))
+    known_y = [row[key] for row in data for key in ("y", "low", "high")]
     x_place = {
         "type": "quantitative",
         "axis": x_axis(x_title, [row["x"] for row in data], log_x),
@@ -183,7 +190,7 @@ def scatter(
     y_place = {
         "type": "quantitative",
         "axis": axis(y_title),
-        "scale": scale(log=log_y, domain=y_domain) | INSET,
+        "scale": scale(log=log_y, domain=y_domain or room(known_y)) | INSET,
     }
     place = {
         "x": {"field": "x", **x_place},

@@ -193,7 +193,7 @@ class Labels(Arms):
             value, low, high = arms.mean(runs, split)
             settings = runs[0].configuration.settings
             epochs = [o.results.best_epoch for o in runs if o.results and o.results.best_epoch is not None]
-            picked = " to ".join(f"{epoch:g}" for epoch in sorted({min(epochs), max(epochs)}))
+            picked = " to ".join(f"{epoch:.3g}" for epoch in sorted({min(epochs), max(epochs)}))
             rows.append(
                 (
                     size_of(arm),

@@ -33,7 +33,7 @@ class Line:
         return (
             self.name,
             self.state,
-            "" if self.epoch is None else f"{self.epoch:g}",
+            "" if self.epoch is None else f"{self.epoch:.3g}",
             "" if self.dev is None else f"{self.dev:.3f}",
             "" if self.seconds is None else duration(self.seconds),
             self.reason,

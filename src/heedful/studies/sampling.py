@@ -121,5 +121,5 @@ class Pruner:
             return
         _, prune = rebuilt(self.space, self.folder.outcomes(), 0, 0, self.name)
         if prune:
-            reason = f"stopped after epoch {metrics.epoch:g} of {self.epochs}: others are better"
+            reason = f"stopped after epoch {metrics.epoch:.3g} of {self.epochs}: others are better"
             raise PrunedError(Ended(reason, metrics.epoch, metrics.value))
