@@ -63,8 +63,8 @@ def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: str = "accuracy
         found = f"Dev's last {metric} is {value(last):.3f}, its best {value(best):.3f}."
         return Check(name, "passed", found, max(fall, 0.0), limit)
     found = (
-        f"Dev got worse while train got better: from epoch {best.epoch:.3g} to {last.epoch:.3g} {metric} went "
-        f"from {value(best):.3f} to {value(last):.3f} on dev and from {at_best:.3f} to "
+        f"Dev got worse while train got better: from epoch {best.epoch:.3g} to {last.epoch:.3g} {metric} "
+        f"went from {value(best):.3f} to {value(last):.3f} on dev and from {at_best:.3f} to "
         f"{value(train[-1]):.3f} on train; the model learns its training texts by heart; keep the best "
         f"checkpoint, train for fewer epochs, or give more data or dropout."
     )
