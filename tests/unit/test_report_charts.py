@@ -267,6 +267,20 @@ def test_a_matrix_that_does_not_fit_its_labels_is_refused() -> None:
         charts.heat_map([[1, 2]], x_labels=["a", "b"], y_labels=["c", "d"], title="t")
 
 
+def test_a_number_with_a_note_has_a_star_and_a_cell_without_number_has_none() -> None:
+    labels: dict[str, Any] = {"x_labels": ["1", "2"], "y_labels": ["a"], "title": "t", "numbers": True}
+    notes = {(0, 0): "collapsed", (0, 1): "did not fit"}
+    for chart in (
+        charts.heat_map([[0.5, None]], notes=notes, **labels),
+        charts.small_multiples({"p": [[0.5, None]], "q": [[0.7, 0.8]]}, notes={"p": notes}, **labels),
+    ):
+        drawn = render(chart, ".svg").decode()
+        assert ">0.500*<" in drawn
+        assert drawn.count("*<") == 1
+        assert "* collapsed" in drawn
+    assert "*" not in render(charts.heat_map([[0.5, 0.6]], **labels), ".svg").decode()
+
+
 def test_panels_share_one_scale() -> None:
     chart = charts.small_multiples({"a": [[0, 1]], "b": [[5, 9]]}, x_labels=[1, 2], y_labels=[1], title="t")
     assert chart["spec"]["layer"][0]["encoding"]["color"]["scale"]["domain"] == [0.0, 9.0]

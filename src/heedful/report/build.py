@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -279,6 +279,11 @@ KINDS: dict[str, Callable[..., Chart]] = {
 }
 
 
+def by_cell(notes: Iterable[tuple[int, int, str]]) -> dict[tuple[int, int], str]:
+    """Stored notes of cells, by row and column."""
+    return {(row, column): note for row, column, note in notes}
+
+
 def drawn_figure(figure: Figure, where: str) -> Chart:
     """Draw a stored figure; what does not fit its kind is told with the file's name."""
     function = KINDS[figure.kind]
@@ -287,9 +292,11 @@ def drawn_figure(figure: Figure, where: str) -> Chart:
         if name not in known:
             raise UserError(f"{where}: {unknown('option', name, known)}")
     options = {"title": figure.name, **figure.options}
-    if figure.kind == "heat_map" and options.get("notes"):
-        options["notes"] = {(row, column): note for row, column, note in options["notes"]}
     try:
+        if figure.kind == "heat_map" and options.get("notes"):
+            options["notes"] = by_cell(options["notes"])
+        if figure.kind == "small_multiples" and options.get("notes"):
+            options["notes"] = {panel: by_cell(notes) for panel, notes in options["notes"].items()}
         return function(figure.data, **options)
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
         raise UserError(

@@ -31,6 +31,7 @@ def heat_map(
     notes: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
     """Draw a matrix, rows from above. A cell without a value is grey; its note, by (row, column), says why.
+    A value with a note gets a star, which is explained below the title.
 
     Labels may repeat, as the tokens of a sentence do. `domain` fixes the ends of the colour scale (otherwise
     those of the data; with `diverging` they lie symmetric around zero). `numbers` are written into the cells
@@ -52,6 +53,7 @@ def heat_map(
         numbers=numbers,
         diverging=diverging,
     )
+    subtitle = starred(subtitle, rows) if numbers else subtitle
     body = {
         "width": {"step": step[0]},
         "height": {"step": step[1]},
@@ -76,11 +78,16 @@ def small_multiples(
     numbers: bool = False,
     diverging: bool = False,
     columns: int = 4,
+    notes: Mapping[str, Mapping[tuple[int, int], str]] | None = None,
 ) -> Chart:
-    """Draw many matrices with the same labels side by side, one colour scale for all of them."""
+    """Draw many matrices with the same labels side by side, one colour scale for all of them.
+
+    `notes` are those of a heat map, by panel.
+    """
     rows: list[dict[str, Any]] = []
     for name, values in panels.items():
-        rows += [{"panel": words(name), **row} for row in cells(values, x_labels, y_labels, {})]
+        own = (notes or {}).get(name, {})
+        rows += [{"panel": words(name), **row} for row in cells(values, x_labels, y_labels, own)]
     ends = value_domain([row["value"] for row in rows], domain, diverging)
     width = max(90, min(220, 22 * len(x_labels)))
     height = max(60.0, width * len(y_labels) / max(1, len(x_labels)))
@@ -96,6 +103,7 @@ def small_multiples(
         diverging=diverging,
         panel=True,
     )
+    subtitle = starred(subtitle, rows) if numbers else subtitle
     names = [words(name) for name in panels]
     body = {
         "data": {"values": rows},
@@ -132,6 +140,12 @@ def cells(
         for i, row in enumerate(values)
         for j, value in enumerate(row)
     ]
+
+
+def starred(subtitle: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say what the stars at numbers mean."""
+    told = dict.fromkeys(row["note"] for row in rows if "note" in row and row["value"] is not None)
+    return "; ".join([*([subtitle] if subtitle else []), *([f"* {', '.join(told)}"] if told else [])])
 
 
 def value_domain(
@@ -240,10 +254,14 @@ def cell_layers(
         if diverging:
             test = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
         ink = {"condition": {"test": test, "value": CELL_LIGHT_INK}, "value": CELL_DARK_INK}
-        text = {"field": "value", "type": "quantitative", "format": form}
+        text = {"field": "written", "type": "nominal"}
+        written = f"format(datum.value, {json.dumps(form)}) + (isValid(datum.note) ? '*' : '')"
         layers.append(
             {
-                "transform": [{"filter": "isValid(datum.value)"}],
+                "transform": [
+                    {"filter": "isValid(datum.value)"},
+                    {"calculate": written, "as": "written"},
+                ],
                 "mark": {"type": "text", "fontSize": 11.5},
                 "encoding": {**place, "text": text, "color": ink},
             }

@@ -201,14 +201,15 @@ def heat(outcomes: Sequence[Outcome], names: Sequence[str], metric: str) -> Figu
     columns = sorted({o.configuration.settings[x] for o in outcomes})
     lines = sorted({o.configuration.settings[y] for o in outcomes})
     panels: dict[str, list[list[float | None]]] = {}
-    notes: list[list[Any]] = []
+    notes: dict[str, list[list[Any]]] = {}
     for o in outcomes:
         s: Mapping[str, Any] = o.configuration.settings
-        panel = panels.setdefault(tables.settings(s, rest), [[None] * len(columns) for _ in lines])
+        name = tables.settings(s, rest)
+        panel = panels.setdefault(name, [[None] * len(columns) for _ in lines])
         i, j = lines.index(s[y]), columns.index(s[x])
         panel[i][j] = o.dev
         if tables.note_of(o):
-            notes.append([i, j, tables.note_of(o)])
+            notes.setdefault(name, []).append([i, j, tables.note_of(o)])
     options = {
         "x_labels": [str(v) for v in columns],
         "y_labels": [f"{v:g}" if isinstance(v, float) else str(v) for v in lines],
@@ -218,5 +219,6 @@ def heat(outcomes: Sequence[Outcome], names: Sequence[str], metric: str) -> Figu
         "value_title": f"dev {metric}",
     }
     if len(panels) == 1:
-        return Figure("heat-map", "heat_map", next(iter(panels.values())), {**options, "notes": notes})
-    return Figure("heat-maps", "small_multiples", panels, {**options, "numbers": True})
+        (name,) = panels
+        return Figure("heat-map", "heat_map", panels[name], {**options, "notes": notes.get(name, [])})
+    return Figure("heat-maps", "small_multiples", panels, {**options, "notes": notes, "numbers": True})
