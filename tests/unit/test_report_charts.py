@@ -295,6 +295,22 @@ def test_points_without_a_place_are_left_out() -> None:
     ] == [2.0]
 
 
+def test_labels_of_points_that_lie_close_do_not_cover_each_other() -> None:
+    rows = [{"x": x, "y": y, "label": f"a long name {x}"} for x, y in ((0.1, 0.5), (1.4, 0.3), (2.0, 0.3))]
+    chart = charts.scatter(rows, title="t", x_title="x", y_title="y", log_x=True)
+    texts = [layer for layer in chart["layer"] if layer["mark"]["type"] == "text"]
+    corners = {
+        (row["label"], layer["mark"]["align"], layer["mark"]["baseline"])
+        for layer in texts
+        for row in layer["data"]["values"]
+    }
+    assert corners == {
+        ("a long name 0.1", "left", "bottom"),
+        ("a long name 1.4", "right", "bottom"),
+        ("a long name 2.0", "right", "top"),
+    }
+
+
 def test_nothing_at_all_still_draws() -> None:
     for chart in (
         charts.scatter([], title="t", x_title="x", y_title="y"),

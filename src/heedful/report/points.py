@@ -241,18 +241,67 @@ def scatter(
     )
     if any(row["label"] for row in data) and len(data) <= POINTS_NAMED:
         named = {"x": place["x"], "y": place["y"], "text": {"field": "label"}, "opacity": faded(groups)}
-        places = [math.log(row["x"]) if log_x else row["x"] for row in data]
-        middle = (min(places) + max(places)) / 2
-        for align, dx, right in (
-            ("left", 7, False),
-            ("right", -7, True),
-        ):  # towards the middle, where room is
-            side = [row for row, at in zip(data, places, strict=True) if (at > middle) is right]
-            texts = haloed(named, align=align, baseline="bottom", dx=dx, dy=-3)
-            layers += [{"data": {"values": side}, **text} for text in texts if side]
+        xs = pixels([row["x"] for row in data], x_domain, log_x, (24, WIDTH - 24))
+        ys = pixels([row["y"] for row in data], y_domain or room(known_y) or known_y, log_y, (HEIGHT - 8, 8))
+        for (align, dx, baseline, dy), spots in beside([row["label"] for row in data], xs, ys).items():
+            texts = haloed(named, align=align, baseline=baseline, dx=dx, dy=dy)
+            layers += [{"data": {"values": [data[i] for i in spots]}, **text} for text in texts]
     return chart(
         title, subtitle, {"width": WIDTH, "height": HEIGHT, "data": {"values": data}, "layer": layers}
     )
+
+
+Corner = tuple[str, int, str, int]
+"""Where a label stands beside its point: align, dx, baseline, dy."""
+ABOVE, BELOW = ("bottom", -3), ("top", 3)
+LETTER, LINE = 6.2, 14.0
+"""About what a letter of a label takes, in pixels."""
+
+
+def beside(names: Sequence[str], xs: Sequence[float], ys: Sequence[float]) -> dict[Corner, list[int]]:
+    """Put labels beside points at pixels: towards the middle, where room is, unless another lies there."""
+    taken = [(x - 5, x + 5, y - 3, y + 3) for x, y in zip(xs, ys, strict=True)]
+    found: dict[Corner, list[int]] = {}
+    for i, (name, x, y) in enumerate(zip(names, xs, ys, strict=True)):
+        towards, away = ("left", 7), ("right", -7)
+        if x > (min(xs) + max(xs)) / 2:
+            towards, away = away, towards
+        corners: list[Corner] = [(*side, *level) for side in (towards, away) for level in (ABOVE, BELOW)]
+        boxes = [label_box(corner, x, y, LETTER * len(name)) for corner in corners]
+        free = [
+            box[0] >= 0 and box[1] <= WIDTH and not any(overlap(box, other) for other in taken)
+            for box in boxes
+        ]
+        best = free.index(True) if any(free) else 0
+        taken.append(boxes[best])
+        found.setdefault(corners[best], []).append(i)
+    return found
+
+
+Box = tuple[float, float, float, float]
+
+
+def label_box(corner: Corner, x: float, y: float, width: float) -> Box:
+    """The pixels that a label takes: left, right, upper, lower."""
+    align, dx, baseline, dy = corner
+    left = x + dx - (width if align == "right" else 0)
+    upper = y + dy - (LINE if baseline == "bottom" else 0)
+    return left, left + width, upper, upper + LINE
+
+
+def overlap(a: Box, b: Box) -> bool:
+    """Whether two rectangles share a pixel."""
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+
+
+def pixels(
+    values: Sequence[float], domain: Sequence[float | None] | None, log: bool, ends: tuple[float, float]
+) -> list[float]:
+    """About where values lie on an axis that goes from the one end to the other."""
+    turned = [math.log(v) if log else v for v in values]
+    known = [math.log(v) if log else v for v in (domain or values) if v is not None and (v > 0 or not log)]
+    low, high = min(known), max(known)
+    return [ends[0] + (v - low) / ((high - low) or 1) * (ends[1] - ends[0]) for v in turned]
 
 
 def has(field: str) -> list[dict[str, Any]]:
