@@ -126,7 +126,10 @@ def ready_tokenizer(options: AdaptOptions) -> Tokenizer | None:
     """The tokenizer that is named, or the model's own; none where one is to be trained on the task's text."""
     name, model, fresh = options.tokenizer, options.model, from_nothing(options.model)
     if name is None and fresh:
-        raise UserError(f"{model} is a model from nothing and has no tokenizer; --tokenizer names one")
+        raise UserError(
+            f"{model} is a model from nothing and has no tokenizer; --tokenizer names one (minilm, a folder) "
+            "or a kind to train (wordpiece, bpe, ...)"
+        )
     if name is None:
         return load_tokenizer(model, known=PRESETS)
     if name not in KINDS or Path(name).is_dir():
@@ -228,8 +231,10 @@ class Job:
 
     def find_tokenizer(self) -> Tokenizer:
         """The model's own tokenizer, unless told otherwise."""
-        ready, kind = ready_tokenizer(self.options), self.options.tokenizer
-        return ready or train_tokenizer(task_texts(self.task), kind=str(kind))
+        ready = ready_tokenizer(self.options)
+        if ready is not None:
+            return ready
+        return train_tokenizer(task_texts(self.task), kind=str(self.options.tokenizer))
 
     def find_head(self) -> str:
         """The head that the objective needs on this kind of model."""
