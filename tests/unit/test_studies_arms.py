@@ -284,6 +284,9 @@ def test_each_number_of_labels_and_arm_has_its_own_settings_and_enough_steps(
         ("all", "joint", 1e-4, "1 of 5", 1.0, 3),
     ]
     assert answer.summary[0] == "joint is truly better with 50 labels."
+    better, other, difference = answer.tables[1].rows[0][:3]
+    assert (better, other) == ("joint with 50", "classify with 50")
+    assert difference > 0
     assert answer.summary[1] == "With all labels the arms cannot be told apart."
     assert [point[0] for point in answer.figures[0].data["joint"]] == [50, 1000]
 

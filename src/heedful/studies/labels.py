@@ -135,10 +135,12 @@ class Labels(Arms):
         for size in dict.fromkeys(size_of(arm) for arm in chosen):
             own = {arm: runs for arm, runs in chosen.items() if size_of(arm) == size and runs}
             if len(own) == 2:
-                (a, b), (runs_a, runs_b) = own.keys(), own.values()
+                a, b = sorted(
+                    own, key=lambda arm: -arms.answers(own[arm], split).mean()
+                )  # the better one first
                 found[size] = compare(
-                    arms.answers(runs_a, split),
-                    arms.answers(runs_b, split),
+                    arms.answers(own[a], split),
+                    arms.answers(own[b], split),
                     names=(a, b),
                     paired_seeds=arms.same_seeds(own),
                 )
@@ -151,7 +153,7 @@ class Labels(Arms):
         """Where the objectives differ, and what more labels bring."""
         found = []
         for wins in OBJECTIVES:
-            sizes = [s for s, c in comparisons.items() if c.differs and better(c) == wins]
+            sizes = [s for s, c in comparisons.items() if c.differs and objective_of(c.a) == wins]
             if sizes:
                 found.append(f"{wins} is truly better with {listed(sizes)} labels.")
         equal = [size for size, c in comparisons.items() if not c.differs]
@@ -223,8 +225,3 @@ def size_of(arm: str) -> str:
 def objective_of(arm: str) -> str:
     """The objective of an arm."""
     return arm.partition(" with ")[0]
-
-
-def better(comparison: Comparison) -> str:
-    """The objective with the higher score."""
-    return objective_of(comparison.a if comparison.difference > 0 else comparison.b)
