@@ -112,6 +112,18 @@ def test_each_arm_is_repeated_at_the_rate_that_dev_chose_and_tested_there_alone(
     assert [row[:3] for row in answer.tables[0].rows] == [("full", 5e-5, 3), ("head", 3e-3, 3)]
 
 
+def test_the_best_of_arms_that_learnt_nothing_is_not_praised(lab: Laboratory, tmp_path: Path) -> None:
+    level = {"full": 0.63, "head": 0.53}
+    lab.score = lambda o: level[o.method]
+    lab.baselines = {"majority": 0.64}
+    _, answer = run_compare(tmp_path / "s", methods="full,head", seeds=1)
+    assert "full is best" in answer.summary[0]
+    assert answer.summary[1] == "But none is shown to be better than always giving the most frequent label."
+    lab.baselines = {"majority": 0.4}
+    _, answer = run_compare(tmp_path / "t", methods="full,head", seeds=1)
+    assert not any("most frequent label" in said for said in answer.summary)
+
+
 def test_the_best_run_is_named_first_whatever_the_order_of_the_arms(lab: Laboratory, tmp_path: Path) -> None:
     lab.score = lambda o: 0.8 if o.method == "lora" and o.seed == 1 else 0.7
     _, answer = run_compare(tmp_path / "s", methods="full,lora,head", seeds=2)

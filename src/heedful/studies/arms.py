@@ -169,7 +169,11 @@ def sentences(chosen: Chosen, comparisons: Sequence[Comparison], split: str, met
     if all(tables.collapsed(o) for runs in chosen.values() for o in runs) and any(chosen.values()):
         return ["Every arm collapsed: all give nearly one answer to everything, and nothing can be compared."]
     if comparisons:
-        return [f"On {split}: {verdict(comparisons, metric)}"]
+        nothing = all(tables.fallen(runs) for runs in chosen.values() if runs)
+        caveat = (
+            ["But none is shown to be better than always giving the most frequent label."] if nothing else []
+        )
+        return [f"On {split}: {verdict(comparisons, metric)}", *caveat]
     alone = [arm for arm, runs in chosen.items() if runs]
     return [f"Only {alone[0]} has a finished run: there is nothing to compare."] if alone else []
 
