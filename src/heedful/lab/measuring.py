@@ -19,6 +19,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.runs.environment import forget_peak_memory
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -104,14 +106,6 @@ def memory_mb(what: str) -> float | None:
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
 
 
-def forget_the_peak() -> None:
-    """Let the peak begin anew; a system that refuses keeps the old one, which lengths exceed in turn."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
-    except OSError:
-        return
-
-
 def give_back_from(size: int) -> None:
     """Let glibc return freed pieces of this size at once: what it keeps would count in the peak."""
     adjust = getattr(ctypes.CDLL(None), "mallopt", None) if STATUS.exists() else None
@@ -161,7 +155,7 @@ def child(job: Job) -> None:
     before = memory_mb("VmRSS")
     for length in job.lengths:
         give_back_from(SMALL)
-        forget_the_peak()
+        forget_peak_memory()  # a system that refuses keeps the old one, which lengths exceed in turn
         taken = [run(length)]
         peak = memory_mb("VmHWM")
         give_back_from(LARGE)
