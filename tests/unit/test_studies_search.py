@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,8 @@ def test_no_combination_of_lists_is_drawn_twice(base: SearchRun, tmp_path: Path)
     assert len(drawn) == spaces.combinations(space) == 8
     assert len({tuple(d.values()) for d in drawn}) == 8
     assert list(spaces.draws(space, 1)) != drawn
+    narrow = {**space, "batch_size": (16,), "epochs": (1,), "lr": Range(1e-4, 1.01e-4)}  # rounded: two rates
+    assert len(list(islice(spaces.draws(narrow, 0), 9))) == 9
     asked = SearchOptions(tpe=4, lr="1e-3,1e-2", epochs="1,2", out=tmp_path / "a", jobs=0)
     folder, answer = search(base, asked)
     tried = {(s["lr"], s["epochs"]) for s in (o.configuration.settings for o in folder.outcomes())}

@@ -130,14 +130,12 @@ class Labels(Arms):
         )
 
     def compared(self, chosen: arms.Chosen, split: str) -> dict[str, Comparison]:
-        """The two objectives at each number of labels, seed by seed; corrected for the number of tests."""
+        """The two objectives at each number of labels, the better first, seed by seed; p corrected."""
         found: dict[str, Comparison] = {}
         for size in dict.fromkeys(size_of(arm) for arm in chosen):
             own = {arm: runs for arm, runs in chosen.items() if size_of(arm) == size and runs}
             if len(own) == 2:
-                a, b = sorted(
-                    own, key=lambda arm: -arms.answers(own[arm], split).mean()
-                )  # the better one first
+                a, b = sorted(own, key=lambda arm: arms.mean(own[arm], split)[0], reverse=True)
                 found[size] = compare(
                     arms.answers(own[a], split),
                     arms.answers(own[b], split),

@@ -6,6 +6,7 @@ there is no second record that could differ from them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -95,7 +96,7 @@ def follow(trial: optuna.Trial, rows: Sequence[Metrics]) -> bool:
 
 
 def suggest(space: Mapping[str, Axis], outcomes: Sequence[Outcome], seed: int) -> dict[str, Value]:
-    """The next configuration, given how the others do: one that none of them has."""
+    """The next configuration, given how the others do: of lists one that none of them has."""
     seen = [outcome.configuration.settings for outcome in outcomes]
     lr = space["lr"]
     for attempt in range(ATTEMPTS):
@@ -104,7 +105,7 @@ def suggest(space: Mapping[str, Axis], outcomes: Sequence[Outcome], seed: int) -
         found: dict[str, Any] = study.ask(distributions(space)).params
         if not isinstance(lr, tuple):
             found["lr"] = min(max(rounded(found["lr"]), lr.low), lr.high)
-        if found not in seen:
+        if found not in seen or spaces.combinations(space) == math.inf:
             return found
     return next(one for one in spaces.draws(space, seed) if one not in seen)
 

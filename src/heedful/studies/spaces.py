@@ -124,14 +124,17 @@ def draw(space: Mapping[str, Axis], seed: int, trial: int) -> dict[str, Value]:
 
 
 def draws(space: Mapping[str, Axis], seed: int) -> Iterator[dict[str, Value]]:
-    """Draw after draw, none twice; of lists alone until all of their combinations are drawn."""
+    """Draw after draw; of lists none twice, until all of their combinations are drawn.
+
+    From a range of learning rates there is always another draw, though two may be rounded to the same one.
+    """
     found: list[dict[str, Value]] = []
     most = combinations(space)
     for trial in count():
         if len(found) == most:
             return
         one = draw(space, seed, trial)
-        if one not in found:
+        if most == math.inf or one not in found:
             found.append(one)
             yield one
 
