@@ -256,6 +256,24 @@ def test_a_failed_bar_stands_at_zero_with_its_reason() -> None:
     }
 
 
+def test_a_reason_stands_once_for_bars_that_failed_together() -> None:
+    long = "did not fit in the 8 GB of this machine, even with one example a step and its states made again"
+    rows = [
+        {"label": label, "group": group, "value": value, "note": note}
+        for label, values, note in (
+            ("a", (0.5, 0.6), ""),
+            ("b", (None, None), long),
+            ("c", (0.4, None), "lost"),
+        )
+        for group, value in zip(("dev", "test"), values, strict=True)
+    ]
+    svg = render(charts.bars(rows, title="", y_title="accuracy"), ".svg").decode()
+    assert svg.count(">did not fit in the 8 GB of this machine,<") == 1
+    assert svg.count(">even with one example a step and its<") == 1
+    assert svg.count(">states made again<") == 1
+    assert svg.count(">lost<") == 1
+
+
 def test_repeated_labels_keep_their_own_cells() -> None:
     chart = charts.heat_map([[1, 2], [3, 4]], x_labels=["the", "the"], y_labels=["cat", "cat"], title="t")
     assert len({(row["i"], row["j"]) for row in rows_of(chart)}) == 4

@@ -118,7 +118,9 @@ def test_the_best_of_arms_that_learnt_nothing_is_not_praised(lab: Laboratory, tm
     lab.baselines = {"majority": 0.64}
     _, answer = run_compare(tmp_path / "s", methods="full,head", seeds=1)
     assert "full is best" in answer.summary[0]
-    assert answer.summary[1] == "But none is shown to be better than always giving the most frequent label."
+    assert answer.summary[0].endswith(
+        "But none is shown to be better than always giving the most frequent label."
+    )
     lab.baselines = {"majority": 0.4}
     _, answer = run_compare(tmp_path / "t", methods="full,head", seeds=1)
     assert not any("most frequent label" in said for said in answer.summary)

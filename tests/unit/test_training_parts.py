@@ -14,7 +14,8 @@ from torch import nn
 from heedful import models
 from heedful.errors import UserError
 from heedful.runs.directory import Run
-from heedful.training import optimisers, precision, saving, schedules
+from heedful.training import optimisers, precision, running, saving, schedules
+from heedful.training.options import LoopOptions
 
 
 @pytest.mark.parametrize("name", ["linear", "cosine", "wsd", "constant"])
@@ -131,6 +132,17 @@ def test_precision_is_measured_once_and_decides_by_speed(
     monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "other"))
     monkeypatch.setattr(precision, "probe", lambda device: {"float32": 2.0, "bfloat16": 1.0, "finite": True})
     assert precision.choose("auto", cpu) == ("bfloat16", None)
+
+
+def test_the_runs_of_one_process_tell_of_their_precision_once(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = {"float32": 1.0, "bfloat16": 3.7, "finite": True}
+    monkeypatch.setattr(precision, "measured", lambda device: found)
+    running.say_once.cache_clear()
+    for _ in range(3):
+        assert running.settle_machine(LoopOptions(device="cpu", threads=1)).precision == "float32"
+    assert capfd.readouterr().err.count("precision: float32, because bfloat16") == 1
 
 
 def test_checkpoints_keep_the_last_two_and_the_best(tmp_path: Path) -> None:

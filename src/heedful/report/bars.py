@@ -24,6 +24,8 @@ from heedful.report.parts import (
 )
 
 LABELLED_BARS = 24
+REASON = 40
+"""Letters of a reason that a bar's height has room for."""
 
 
 def bars(
@@ -41,7 +43,8 @@ def bars(
     """Draw bars from zero, with intervals.
 
     A row has `label` and `value`, perhaps `low`, `high`, `group` and `note`.
-    A row without a value has failed: it stands at height 0 with its `note`, the reason, written there.
+    A row without a value has failed: it stands at height 0 with its `note`, the reason, written there, once
+    for a label all of whose bars failed of the same.
     `rules` are labelled horizontal lines, such as a baseline; their labels stand right of the bars.
     """
     data = [bar_row(row) for row in rows]
@@ -112,15 +115,35 @@ def bars(
             "align": "left",
             "baseline": "middle",
             "dx": 5,
+            "lineBreak": "\n",
         }
-        stands = {**place, "y": y, "text": {"field": "reason"}, "tooltip": tips}
-        layers.append({"data": {"values": failed}, "mark": text, "encoding": stands})
+        whole, single = once_a_label(failed, len(groups))
+        for some, where in ((whole, {"x": x}), (single, place)):
+            if some:
+                stands = {**where, "y": y, "text": {"field": "reason"}, "tooltip": tips}
+                layers.append({"data": {"values": some}, "mark": text, "encoding": stands})
     shown = [0.0, *(y_domain or (row["top"] for row in data))]
     layers += level_rules(rules, y, shown, stacked=True)
     body = {"width": width, "height": HEIGHT, "layer": layers}
     return chart(
         title, subtitle, {**body, "usermeta": {"least": beside + least_width(folded.values(), len(groups))}}
     )
+
+
+def once_a_label(
+    failed: Sequence[dict[str, Any]], groups: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Of labels that failed whole and of one reason a single row, which has room for it; the other rows."""
+    whole: list[dict[str, Any]] = []
+    single: list[dict[str, Any]] = []
+    for label in dict.fromkeys(row["label"] for row in failed):
+        own = [row for row in failed if row["label"] == label]
+        if groups > 1 and len(own) == groups and len({row["note"] for row in own}) == 1:
+            lines = wrap(own[0]["note"], REASON, max_lines=3, placeholder=" …")
+            whole.append({**own[0], "series": "", "reason": "\n".join(lines) or "failed"})
+        else:
+            single += own
+    return whole, single
 
 
 def least_width(folded: Iterable[str], groups: int) -> int:
@@ -141,7 +164,7 @@ def bar_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "high": high,
         "top": max(v for v in (0.0, value, high) if v is not None),
         "note": note,
-        "reason": (note if len(note) <= 40 else note[:39] + "…") or "failed",
+        "reason": (note if len(note) <= REASON else note[: REASON - 1] + "…") or "failed",
         "failed": value is None,
     }
 

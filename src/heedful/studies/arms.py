@@ -169,11 +169,10 @@ def sentences(chosen: Chosen, comparisons: Sequence[Comparison], split: str, met
     if all(tables.collapsed(o) for runs in chosen.values() for o in runs) and any(chosen.values()):
         return ["Every arm collapsed: all give nearly one answer to everything, and nothing can be compared."]
     if comparisons:
-        nothing = all(tables.fallen(runs) for runs in chosen.values() if runs)
-        caveat = (
-            ["But none is shown to be better than always giving the most frequent label."] if nothing else []
-        )
-        return [f"On {split}: {verdict(comparisons, metric)}", *caveat]
+        said = f"On {split}: {verdict(comparisons, metric)}"
+        if all(tables.fallen(runs) for runs in chosen.values() if runs):
+            said += " But none is shown to be better than always giving the most frequent label."
+        return [said]
     alone = [arm for arm, runs in chosen.items() if runs]
     return [f"Only {alone[0]} has a finished run: there is nothing to compare."] if alone else []
 

@@ -67,11 +67,12 @@ def sentences(outcomes: Sequence[Outcome], chosen: Outcome | None, names: Sequen
         return ["No run has finished yet."]
     metric = chosen.results.splits["dev"].metric
     what = tables.settings(chosen.configuration.settings, names)
-    found = [f"Best on dev: {what}, with {metric} {tables.scored(chosen.results.splits['dev'])}."]
+    said = f"Best on dev: {what}, with {metric} {tables.scored(chosen.results.splits['dev'])}."
     if tables.collapsed(chosen):
-        found.append("It gives nearly one answer to everything: no setting that was tried is worth having.")
+        said += " It gives nearly one answer to everything: no setting that was tried is worth having."
     elif tables.fallen([chosen]):
-        found.append(f"It is {tables.fallen([chosen])}, within chance.")
+        said += f" It is {tables.fallen([chosen])}, within chance."
+    found = [said]
     equal = tables.as_good(chosen, outcomes)
     finished = sum(o.results is not None for o in outcomes)
     if equal and finished > 1:

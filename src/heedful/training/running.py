@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,8 +62,14 @@ def settle_machine(options: LoopOptions) -> Machine:
     device = here().device(find_device(options.device))
     precision, notice = choose(options.precision, device)
     if notice is not None:
-        print(f"heedful: {notice}", file=sys.stderr)
+        say_once(notice)
     return Machine(device, precision, threads)
+
+
+@cache
+def say_once(notice: str) -> None:
+    """Tell the person something that holds for all runs of this process."""
+    print(f"heedful: {notice}", file=sys.stderr)
 
 
 def keep_memory() -> None:
