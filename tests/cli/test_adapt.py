@@ -104,6 +104,26 @@ def test_without_out_runs_have_names_of_their_own(
     ]
 
 
+def test_the_same_command_with_resume_goes_on_with_the_last_run(
+    heedful: Callable[..., Any],
+    tiny_bert: Path,
+    tiny_task: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ("adapt", tiny_bert, tiny_task, "--epochs", 2, *FAST)
+    first = heedful(*command, "--lr", "1e-3")
+    last = heedful(*command)
+    again = heedful(*command, "--resume")
+    assert (again.status, again.out) == (0, last.out)
+    assert last.out != first.out
+    assert len(list(Path("runs").iterdir())) == 2
+    other = heedful(*command, "--lr", "1e-3", "--resume")
+    assert other.status == 2
+    assert "runs/reviews-tiny-bert-full-s0-2" in other.err
+
+
 def test_a_relative_path_in_a_configuration_is_written_whole(
     heedful: Callable[..., Any],
     tiny_bert: Path,
@@ -141,7 +161,7 @@ def test_a_model_from_nothing_is_kept_whole_whatever_the_method(
     (["--lr", "0"], "--lr 0.0: must be above 0"),
     (["--method", "lora", "--method-options", "rnk=2"], 'method lora has no option "rnk"'),
     (["--method", "lora", "--method-options", "rank=two"], "--method-options rank=two: takes int"),
-    (["--resume"], "--resume needs --out"),
+    (["--resume"], "--resume: there is no runs/reviews-tiny-bert-full-s0 to go on with; --out names the run"),
     (["--unlabeled", "none.txt"], "belong to --objective joint"),
     (["--device", "tpu"], "is one of auto, cpu, cuda"),
     (["--optimizer", "adam"], 'did you mean "adamw"'),

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from heedful.runs import Run
+
 ADAPT = ["adapt", "minilm", "world/reviews", "--on", "slurm"]
 
 
@@ -53,6 +55,14 @@ def test_a_dry_run_needs_no_slurm_and_writes_nothing(heedful: Callable[..., Any]
 def test_the_next_free_name_is_taken(heedful: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "runs" / "reviews-minilm-full-s0").mkdir(parents=True)
     assert "runs/reviews-minilm-full-s0-2 --resume" in heedful(*ADAPT, "--dry-run").out
+
+
+def test_a_job_goes_on_with_the_last_run_of_its_name(heedful: Callable[..., Any], tmp_path: Path) -> None:
+    told = heedful(*ADAPT, "--dry-run", "--resume")
+    assert told.status == 2
+    assert "there is no runs/reviews-minilm-full-s0 to go on with" in told.err
+    Run.create(tmp_path / "runs" / "reviews-minilm-full-s0").write_config({"command": "adapt"})
+    assert "runs/reviews-minilm-full-s0 --resume" in heedful(*ADAPT, "--dry-run", "--resume").out
 
 
 def test_site_settings_come_from_the_files(heedful: Callable[..., Any], tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from heedful.runs import (
     environment,
     new_run_path,
 )
+from heedful.runs.directory import last_run_path
 
 RESULTS = Results(
     task="boolq",
@@ -202,6 +203,11 @@ def test_a_file_or_nothing_is_no_run(tmp_path: Path) -> None:
 def test_runs_get_names_that_are_free_and_harmless(tmp_path: Path) -> None:
     names = [new_run_path(tmp_path, "sst2", "google/bert_u L-2", "full", 0).name for _ in range(3)]
     assert names == ["sst2-bert_u-L-2-full-s0", "sst2-bert_u-L-2-full-s0-2", "sst2-bert_u-L-2-full-s0-3"]
+    assert last_run_path(tmp_path, "sst2", "google/bert_u L-2", "full", 0) == tmp_path / names[2]
+    (tmp_path / names[0]).rmdir()
+    (tmp_path / f"{names[0]}-old").mkdir()
+    assert last_run_path(tmp_path, "sst2", "google/bert_u L-2", "full", 0) == tmp_path / names[2]
+    assert last_run_path(tmp_path, "sst2", "google/bert_u L-2", "full", 1) is None
     hostile = new_run_path(tmp_path, "../../etc/..", "\x1b[31m$(rm -rf ~)", "…", 1)
     assert hostile.parent == tmp_path
     assert hostile.name == "etc-31m-rm-rf-unnamed-s1"

@@ -62,10 +62,12 @@ def send_run(
     from heedful.launch.site import settled
     from heedful.launch.words import command_words
     from heedful.runs.directory import Run
+    from heedful.training.resuming import begun
 
     site = settled(launch)
     refuse_impossible(site)
     number = tasks(site, options.processes)
+    options = begun(options)
     if options.out is not None and options.out.exists() and not options.overwrite:
         Run.create(options.out, resume=options.resume)  # refuses what is not empty, or holds no run
     out = place_of(options).expanduser().absolute()

@@ -23,7 +23,7 @@ from heedful.errors import UserError
 from heedful.launch.places import given
 from heedful.launch.worker import OPTIONS, STOP
 from heedful.runs.directory import RESULTS, Run, run_paths
-from heedful.training.options import AdaptOptions, PretrainOptions
+from heedful.training.options import AdaptOptions, PretrainOptions, named_after
 from heedful.training.stopping import StoppedError, say
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ HINT = {signal.SIGKILL: " (which is how a system that is short of memory ends on
 def carry_out(options: Options) -> Finished:
     """Adapt or pretrain, in as many processes as the options or the machine ask for."""
     from heedful.training.ranks import LostError, joined
+    from heedful.training.resuming import begun
 
     place = given()
     if place is not None:
@@ -47,7 +48,8 @@ def carry_out(options: Options) -> Finished:
         except LostError as lost:
             if place.launched or options.out is None:
                 raise
-            raise LostError(f"{lost}; {kept(options.out, options.out)}") from lost
+            raise LostError(f"{lost}; {kept(options.out)}") from lost
+    options = begun(options)
     number = count(options)
     over = options.resume and options.out is not None and (options.out / RESULTS).is_file()
     if number == 1 or over:
@@ -96,11 +98,7 @@ def place_of(options: Options) -> Path:
     """The run's folder: the one that was named, or a new one named after what is trained on what."""
     if options.out is not None:
         return options.out
-    source = options.task if isinstance(options, AdaptOptions) else options.corpus
-    how = options.method if isinstance(options, AdaptOptions) else options.objective
-    stem = Path(source).stem if Path(source).exists() else source
-    names = run_paths("runs", stem, options.model, how, options.seed)
-    return next(path for path in names if not path.exists())
+    return next(path for path in run_paths("runs", *named_after(options)) if not path.exists())
 
 
 def launch(options: Options, number: int) -> Finished:
@@ -115,7 +113,7 @@ def launch(options: Options, number: int) -> Finished:
         with forwarding(folder) as asked:
             codes = run(folder, number)
         reports = {rank: read(folder / f"{rank}.json") for rank in range(number)}
-    judge(reports, codes, asked, number, lambda: kept(told.out, options.out))
+    judge(reports, codes, asked, number, lambda: kept(told.out))
     from heedful.training.running import finished
 
     assert told.out is not None
@@ -130,8 +128,6 @@ def refuse(options: Options) -> None:
         adapt.refuse_impossible(options)
     else:
         pretrain.refuse_impossible(options)
-    if options.resume and options.out is None:
-        raise UserError("--resume needs --out, the run to continue")
     if options.out is not None and options.out.exists() and not (options.resume or options.overwrite):
         Run.create(options.out)  # refuses a folder that is not empty
 
@@ -256,12 +252,11 @@ def judge(
     raise LostError(f"{lost or f'process {rank + 1} of {number} {ended}'}; {kept()}")
 
 
-def kept(out: Path | None, named: Path | None) -> str:
+def kept(out: Path | None) -> str:
     """Where the last checkpoint is, and how to go on."""
     from heedful.training import saving
 
     steps = saving.steps(Run(out)) if out is not None else []
     if not steps:
         return "there is no checkpoint yet"
-    how = "--resume" if named is not None else f"--out {out} --resume"
-    return f"the last checkpoint is step {steps[-1]} in {out}; the same command with {how} continues"
+    return f"the last checkpoint is step {steps[-1]} in {out}; the same command with --resume continues"

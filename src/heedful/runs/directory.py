@@ -218,6 +218,17 @@ def new_run_path(root: str | Path, task: str, model: str, method: str, seed: int
     return path
 
 
+def last_run_path(root: str | Path, task: str, model: str, method: str, seed: int) -> Path | None:
+    """The last folder that `new_run_path` made for this name, if there is one."""
+    plain = next(run_paths(root, task, model, method, seed))
+    found = {1: plain} if plain.is_dir() else {}
+    for path in plain.parent.glob(f"{plain.name}-*"):
+        count = path.name.removeprefix(f"{plain.name}-")
+        if path.is_dir() and count.isdecimal():
+            found[int(count)] = path
+    return found[max(found)] if found else None
+
+
 def run_paths(root: str | Path, task: str, model: str, method: str, seed: int) -> Iterator[Path]:
     """The names a run's folder may have, the plainest first."""
     name = f"{slug(task)}-{slug(model)}-{slug(method)}-s{seed}"

@@ -43,7 +43,7 @@ from heedful.training.configuration import task_of
 from heedful.training.hooks import Hook, TensorBoard
 from heedful.training.loading import writing_head
 from heedful.training.loop import Loop
-from heedful.training.options import DEFAULT_LR, AdaptOptions
+from heedful.training.options import DEFAULT_LR, AdaptOptions, named_after
 from heedful.training.ranks import here
 from heedful.training.running import (
     Finished,
@@ -66,6 +66,7 @@ from heedful.training.stopping import Stopping
 def adapt(options: AdaptOptions, hooks: Sequence[Hook] = ()) -> Finished:
     """Adapt a model to a task and leave a run directory. Resuming a finished run gives its results again."""
     refuse_impossible(options)
+    options = resuming.begun(options)
 
     def work(settled: AdaptOptions, stopping: Stopping) -> Finished:
         with here().first_ahead():
@@ -304,7 +305,7 @@ class Job:
     def work(self, stopping: Stopping | None = None, hooks: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
-        out = here().same(o.out or new_run_path("runs", self.task.name, o.model, o.method, o.seed))
+        out = here().same(o.out or new_run_path("runs", *named_after(o)))
         with resuming.opened(out, o) as (run, lease):
             describe(run, self.machine, "adapt", resolved(o, learning_rate(o)), {"max_len": self.max_len})
             return self.train(run, lease, stopping or Stopping(), hooks)

@@ -219,6 +219,14 @@ class PretrainOptions(LoopOptions):
     """Score test with the best model at the end; studies do it themselves."""
 
 
+def named_after(options: LoopOptions) -> tuple[str, str, str, int]:
+    """What a run's folder is named after: the data, the model, what is done with it, and the seed."""
+    if isinstance(options, AdaptOptions):
+        return Path(options.task).stem, options.model, options.method, options.seed
+    assert isinstance(options, PretrainOptions)
+    return Path(options.corpus).stem, options.model, options.objective, options.seed
+
+
 DEFAULT_LR = {"full": 5e-5, "bitfit": 1e-3, "lora": 5e-4, "head": 1e-3, "prompt": 1e-2, "prefix": 1e-2}
 PRETRAIN_LR = {"nothing": 1e-3, "checkpoint": 1e-4}
 """Of a model from nothing, and of one that goes on."""

@@ -31,7 +31,7 @@ from heedful.training.language import (
 )
 from heedful.training.lengths import begin_branch, branched, fitted
 from heedful.training.loop import Loop
-from heedful.training.options import BLOCK, PRETRAIN_LR, PretrainOptions
+from heedful.training.options import BLOCK, PRETRAIN_LR, PretrainOptions, named_after
 from heedful.training.precision import autocast
 from heedful.training.ranks import here
 from heedful.training.running import (
@@ -55,6 +55,7 @@ from heedful.training.text_objectives import make_text
 def pretrain(options: PretrainOptions, hooks: Sequence[Hook] = ()) -> Finished:
     """Train a language model and leave a run directory. Resuming a finished run gives its results again."""
     refuse_impossible(options)
+    options = resuming.begun(options)
 
     def work(settled: PretrainOptions, stopping: Stopping) -> Finished:
         with here().first_ahead():
@@ -191,7 +192,7 @@ class Job:
     def work(self, stopping: Stopping | None = None, hooks: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
-        out = here().same(o.out or new_run_path("runs", self.texts.name, o.model, o.objective, o.seed))
+        out = here().same(o.out or new_run_path("runs", *named_after(o)))
         with resuming.opened(out, o) as (run, lease):
             if here().same(not (o.resume and (run.path / CONFIG).is_file())):
                 self.settle_length(run)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heedful.errors import UserError, shorten
-from heedful.runs.directory import CONFIG, Run
+from heedful.runs.directory import CONFIG, Run, last_run_path, run_paths
 from heedful.runs.files import write_json
 from heedful.runs.leases import Holder, Lease, holder_of, newest_number, numbered
 from heedful.runs.schemas import Environment
 from heedful.runs.toml import to_toml
-from heedful.training.options import NOT_IN_CONFIG, LoopOptions
+from heedful.training.options import NOT_IN_CONFIG, LoopOptions, named_after
 from heedful.training.ranks import here
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
@@ -25,6 +25,18 @@ LEASE = ".lease"
 TTL_SECONDS = 60.0
 SETTLED_LATER = ("threads", "precision", "processes", "max_len", "block")
 """What config.toml has as it was resolved, not as it was asked for."""
+
+
+def begun(options: O) -> O:
+    """With --resume and no --out, the folder is that of the last run of the same name."""
+    if not options.resume or options.out is not None:
+        return options
+    name = named_after(options)
+    last = last_run_path("runs", *name)
+    if last is None:
+        plain = next(run_paths("runs", *name))
+        raise UserError(f"--resume: there is no {plain} to go on with; --out names the run")
+    return replace(options, out=last)
 
 
 def continued(options: O, resolved: Mapping[str, Any], command: str = "adapt") -> O:

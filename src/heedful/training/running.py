@@ -115,8 +115,6 @@ def conduct(
     if options.processes not in (None, ranks.size):
         raise UserError(f"--processes {options.processes}: here it is {ranks.size}")
     options = replace(options, processes=ranks.size)
-    if options.resume and options.out is None:
-        raise UserError("--resume needs --out, the run to continue")
     if options.resume and options.out is not None:
         out = options.out
         options = resuming.continued(options, stored(options), command)
