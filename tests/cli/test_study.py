@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,32 @@ def test_a_model_that_cannot_learn_fails_with_the_likely_cause(
     assert "FAIL: " in done.out
     assert cause in done.out
     assert "fewer than 3 of a label make a weak test; --examples 6 or more may have them" in done.out
+
+
+def test_a_loss_that_overflows_is_a_fail_with_its_cause(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, tmp_path: Path
+) -> None:
+    done = heedful(
+        "study", "overfit", tiny_bert, tiny_task, "--lr", "1e30", "--epochs", 3, *FAST, "--jobs", 0,
+        "--out", tmp_path / "s", "--json",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    assert not found["facts"]["passed"]
+    assert re.match(r"FAIL: the .* is no longer a number at step \d+\.$", found["summary"][0])
+    assert found["summary"][1] == "The learning rate is too high: the loss overflowed."
+
+
+def test_a_mistake_removes_no_folder_that_was_there(
+    heedful: Callable[..., Any], tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine" / "inner").mkdir(parents=True)
+    for here, out in (("mine", "s"), ("mine/inner", "."), (".", "mine/inner/s")):
+        monkeypatch.chdir(tmp_path / here)
+        done = heedful("study", "search", tiny_bert, "bolq", "--jobs", 0, "--out", out)
+        assert (done.status, len(done.err.splitlines())) == (2, 1)
+        assert 'unknown task "bolq"; did you mean "boolq"' in done.err
+        assert [p.name for p in tmp_path.rglob("*")] == ["mine", "inner"]
 
 
 def test_contradicting_labels_are_found(heedful: Callable[..., Any], tiny_bert: Path, tmp_path: Path) -> None:

@@ -137,6 +137,29 @@ def test_the_verdict_names_the_best_and_what_cannot_be_told_apart() -> None:
     assert alone == "full is best: its accuracy is higher than that of head, beyond chance."
 
 
+def test_what_would_tell_is_said_of_one_pair_and_reckons_with_all_tests() -> None:
+    rng = np.random.default_rng(7)
+    right = rng.random(400) < 0.7
+    few = {"best": right, "near": right.copy(), "far": right.copy()}
+    lost = np.flatnonzero(right)
+    few["near"][lost[:2]] = False
+    few["far"][lost[:5]] = False
+    found = paired.compare_all(few)
+    assert {c.tests for c in found} == {3}
+    text = paired.verdict(found)
+    assert (
+        "cannot be told apart from near and far. The furthest of these is far; closer ones take more." in text
+    )
+    single = paired.compare(few["best"], few["far"])
+    (pair,) = (c for c in found if (c.a, c.b) == ("best", "far"))
+    assert paired.detectable(pair) > paired.detectable(single)
+    more, fewer = paired.examples_needed(pair), paired.examples_needed(single)
+    assert more is not None
+    assert fewer is not None
+    assert more == pytest.approx(fewer * (paired.reach(3) / paired.reach()) ** 2, abs=1)
+    assert "furthest" not in paired.verdict(paired.compare_all({"best": few["best"], "near": few["near"]}))
+
+
 def test_identical_arms_are_told_apart_by_nothing() -> None:
     same = np.asarray([1, 0, 1, 1])
     found = paired.compare(same, same)

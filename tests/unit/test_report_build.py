@@ -57,6 +57,8 @@ def test_a_run_says_its_score_first_with_interval_and_baselines(tmp_path: Path) 
     assert page.summary[0].startswith(f"On test the accuracy is {split['value']:.3f} (95 % interval ")
     assert page.summary[0].endswith("chance 0.500, most frequent label 0.520, bag of words 0.610.")
     assert "Dev selected the model of epoch 3" in page.summary[2]
+    last = page_of(write_run(tmp_path / "last", select="last"))
+    assert "The last model is kept, that of epoch" in last.summary[2]
     assert "770 of 22,713,986 parameters were trained in 75 s" in page.summary[2]
     assert page.sections == ["Scores", "Curves", "Labels", "Answers", "Checks", "How it was made"]
     assert list(page.charts) == ["scores", "accuracy", "loss", "confusion", "confidence"]

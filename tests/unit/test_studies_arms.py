@@ -112,6 +112,73 @@ def test_each_arm_is_repeated_at_the_rate_that_dev_chose_and_tested_there_alone(
     assert [row[:3] for row in answer.tables[0].rows] == [("full", 5e-5, 3), ("head", 3e-3, 3)]
 
 
+def test_models_whose_names_are_alike_have_runs_of_their_own(lab: Laboratory, tmp_path: Path) -> None:
+    long = "minilm-pretrained-on-hotel-reviews-wordpiece-30k-vocab/best"
+    for i, models in enumerate(("exp/1/best,exp-1/best", f"2024/{long},2025/{long}", "a b,a-b")):
+        one, two = models.split(",")
+        lab.score = lambda o, one=one: 0.8 if o.model == one else 0.6  # type: ignore[misc]
+        lab.made.clear()
+        options = CompareOptions(out=tmp_path / str(i), jobs=0, models=models, methods="full", seeds=1)
+        if i == 2:
+            with pytest.raises(UserError, match="2 runs of this study would be called a-b-full"):
+                compare(CompareRun(task="t"), options)
+            continue
+        _, answer = compare(CompareRun(task="t"), options)
+        assert [o.model for o in lab.made] == [one, two]
+        assert [row[0] for row in answer.tables[0].rows] == [f"{one} full", f"{two} full"]
+        assert "is best" in answer.summary[0]
+
+
+def test_one_rate_written_in_two_ways_is_one_rate(lab: Laboratory, tmp_path: Path) -> None:
+    folder, _ = run_compare(tmp_path / "s", methods="full", search=True, rates="1e-4,0.0001", seeds=1)
+    assert [o.name for o in folder.outcomes()] == ["full,lr=0.0001,seed=0"]
+
+
+def test_the_command_of_a_comparison_can_be_typed_anywhere(
+    lab: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "reviews.csv").write_text("text,label\n")
+    options = CompareOptions(out=Path("s"), jobs=0, models="mine,minilm", methods="full", epochs="7", seeds=1)
+    folder, _ = compare(CompareRun(task="reviews.csv", lr=1e-4), options)
+    words = folder.read().command
+    assert words[:3] == ("study", "compare", str(tmp_path / "reviews.csv"))
+    assert dict(zip(words[3::2], words[4::2], strict=True)) == {
+        "--out": str(tmp_path / "s"),
+        "--jobs": "0",
+        "--models": f"{tmp_path / 'mine'},minilm",
+        "--methods": "full",
+        "--epochs": "7",
+        "--seeds": "1",
+        "--lr": "0.0001",
+    }
+    assert words.count("--epochs") == 1
+
+
+def test_other_options_of_a_method_are_another_study(lab: Laboratory, tmp_path: Path) -> None:
+    options = CompareOptions(out=tmp_path / "s", jobs=0, models="m", methods="lora,full", seeds=1)
+    compare(CompareRun(task="t", method_options=("lora:rank=8",)), options)
+    with pytest.raises(
+        UserError, match=r"was begun with method-options \['rank=8'\], now it is \['rank=16'\]"
+    ):
+        compare(CompareRun(task="t", method_options=("lora:rank=16",)), options)
+
+
+def test_one_example_compares_nothing_and_is_no_error(
+    lab: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{__name__}.N", 1)
+    lab.score = lambda o: 1.0 if o.method == "full" else 0.0
+    _, answer = run_compare(tmp_path / "s", methods="full,head", seeds=2)
+    assert answer.summary == ("On test there is one example: nothing can be compared.",)
+    _, answer = labels(
+        LabelsRun(model="m", task="t"),
+        LabelsOptions(out=tmp_path / "l", jobs=0, sizes="50", rates="1e-4", mlm_weights="0.1", seeds=2),
+    )
+    assert not any("told apart" in said for said in answer.summary)
+
+
 def test_the_best_of_arms_that_learnt_nothing_is_not_praised(lab: Laboratory, tmp_path: Path) -> None:
     level = {"full": 0.63, "head": 0.53}
     lab.score = lambda o: level[o.method]

@@ -20,6 +20,7 @@ from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecor
 from heedful.studies import workers
 from heedful.studies.base import Study, best, failures
 from heedful.studies.live import headline, lines
+from heedful.training import resuming
 from heedful.training.loading import load_run
 from heedful.training.stopping import StoppedError
 
@@ -213,6 +214,47 @@ def test_runs_that_others_ask_for_come_after_them(
     assert study.outcomes()[3].configuration.settings == {"value": 20}
 
 
+@pytest.mark.parametrize("planned", [THREE, ()])
+def test_nobody_concludes_while_another_plans(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch, planned: tuple[Configuration, ...]
+) -> None:
+    monkeypatch.setattr(Fake, "more", 1)
+    study.write(replace(study.read(), configurations=planned))
+    other = Lease.claim(study.lease(workers.PLAN), resuming.process_name(os.getpid()), 1000)
+    assert other is not None
+    waited = []
+
+    def sleep(seconds: float) -> None:
+        assert not study.concluded
+        waited.append(seconds)
+        if len(waited) == 3:
+            study.add([Configuration("planned", {"value": 5})])
+            other.release()
+
+    monkeypatch.setattr(workers.time, "sleep", sleep)
+    workers.work(study.path)
+    assert "planned" in Fake.made
+    assert study.concluded
+    assert len(waited) == 3
+
+
+def test_what_was_added_after_the_last_look_is_made_before_the_end(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = studies.make(study)
+    while workers.work_one(fake, None):
+        pass
+    monkeypatch.setattr(Fake, "more", 1)
+    workers.conclude(fake)  # as by a worker that had seen all over, and nothing more to come
+    assert not study.concluded
+    assert states(study)["after"] == "waiting"
+    workers.conclude(fake)
+    assert not study.concluded
+    workers.work(study.path)
+    assert study.concluded
+    assert Fake.made[-1] == "after"
+
+
 def test_the_same_study_is_continued_and_another_is_refused(study: StudyFolder) -> None:
     assert begin(record(), study.path, ["a"]).path == study.path
     with pytest.raises(UserError, match=r"was begun with lr not given, now it is 0\.1"):
@@ -225,6 +267,46 @@ def test_the_same_study_is_continued_and_another_is_refused(study: StudyFolder) 
     with pytest.raises(UserError, match="holds files but no study"):
         begin(record(), study.path.parent / "mine", ["a"], overwrite=True)
     assert (study.path.parent / "mine" / "notes.txt").is_file()
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ((replace(THREE[0], settings={"value": 7}), *THREE[1:]), "was begun with value 0, now it is 7"),
+        (THREE[:2], "was begun with value 2, now it is not given"),
+        ((*THREE, Configuration("more", {"value": 3})), "was begun with value not given, now it is 3"),
+        ((Configuration("other", {"value": 0}), *THREE[1:]), "was begun with run run-0, now it is other"),
+    ],
+)
+def test_what_stands_in_the_configurations_alone_must_be_the_same_too(
+    study: StudyFolder, plan: tuple[Configuration, ...], said: str
+) -> None:
+    study.add([Configuration("grown", {"value": 9})])
+    begin(record(), study.path, ["a"])
+    with pytest.raises(UserError, match=said):
+        begin(replace(record(), configurations=plan), study.path, ["a"])
+
+
+def test_weights_that_may_be_gone_are_not_promised(study: StudyFolder) -> None:
+    study.write(replace(study.read(), keep="best"))
+    begin(replace(record(), keep="none"), study.path, ["a"])
+    assert study.read().keep == "best"
+    with pytest.raises(UserError, match="was begun with keep best, now it is all"):
+        begin(replace(record(), keep="all"), study.path, ["a"])
+
+
+def test_overwriting_leaves_a_persons_files_and_nothing_else(study: StudyFolder) -> None:
+    workers.work(study.path)
+    (study.path / "report.html").write_text("mine")
+    (study.path / "untrained").mkdir()
+    begin(record(lr=0.1), study.path, ["a"], overwrite=True)
+    assert sorted(p.name for p in study.path.iterdir()) == ["report.html", "runs", "study.json"]
+    begin(record(lr=0.1), study.path, ["a"])
+
+
+def test_two_runs_of_one_name_are_refused(study: StudyFolder) -> None:
+    with pytest.raises(UserError, match="2 runs of this study would be called run-1"):
+        begin(replace(record(), configurations=(*THREE, THREE[1])), study.path.parent / "other", ["a"])
 
 
 def test_without_a_folder_the_same_options_find_the_same_study(

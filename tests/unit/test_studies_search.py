@@ -93,6 +93,15 @@ def test_the_same_search_again_trains_nothing(
     assert search(base, options)[1].summary == grid[1].summary
 
 
+def test_heads_that_had_to_be_trained_alone_are_not_told_to_be_together(
+    base: SearchRun, tmp_path: Path
+) -> None:
+    options = SearchOptions(lr="1e-2,1e-1", epochs="1", method="head", out=tmp_path / "s", jobs=0)
+    _, answer = search(replace(base, head="family"), options)
+    assert answer.facts["epochs"]["heads"] == 0
+    assert not any("heads were trained" in said for said in answer.summary)
+
+
 def test_heads_trained_at_once_are_those_of_separate_runs(base: SearchRun, tmp_path: Path) -> None:
     options = SearchOptions(
         lr="1e-2,1e-1,1e30", epochs="1,3", batch_size="16", method="head", out=tmp_path / "s", jobs=0

@@ -40,6 +40,8 @@ class Comparison:
     """The part of the difference's variance that more examples make smaller."""
     seed_variance: float
     """The part that more seeds make smaller."""
+    tests: int = 1
+    """How many tests p is corrected for."""
 
     @property
     def differs(self) -> bool:
@@ -154,17 +156,17 @@ def compare_all(
         for a, b in combinations(order, 2)
     ]
     corrected = holm([comparison.p for comparison in found])
-    return [replace(comparison, p=p) for comparison, p in zip(found, corrected, strict=True)]
+    return [replace(c, p=p, tests=len(found)) for c, p in zip(found, corrected, strict=True)]
 
 
 def detectable(comparison: Comparison) -> float:
     """Give the smallest true difference that data like these would show four times in five."""
-    return reach() * math.sqrt(comparison.example_variance + comparison.seed_variance)
+    return reach(comparison.tests) * math.sqrt(comparison.example_variance + comparison.seed_variance)
 
 
-def reach() -> float:
-    """Give how many standard errors a difference needs to be found with the power wanted."""
-    return float(special.ndtri(1 - ALPHA / 2) + special.ndtri(POWER))
+def reach(tests: int = 1) -> float:
+    """Give how many standard errors a difference needs to be found with the power wanted, among `tests`."""
+    return float(special.ndtri(1 - ALPHA / tests / 2) + special.ndtri(POWER))
 
 
 def examples_needed(comparison: Comparison, difference: float | None = None) -> int | None:
@@ -174,7 +176,7 @@ def examples_needed(comparison: Comparison, difference: float | None = None) -> 
     show.
     """
     wanted = abs(comparison.difference if difference is None else difference)
-    left = (wanted / reach()) ** 2 - comparison.seed_variance
+    left = (wanted / reach(comparison.tests)) ** 2 - comparison.seed_variance
     if left <= 0 or wanted == 0:
         return None
     return max(2, math.ceil(comparison.example_variance * comparison.n / left))
@@ -187,7 +189,7 @@ def seeds_needed(comparison: Comparison, difference: float | None = None) -> int
     how much seeds vary.
     """
     wanted = abs(comparison.difference if difference is None else difference)
-    left = (wanted / reach()) ** 2 - comparison.example_variance
+    left = (wanted / reach(comparison.tests)) ** 2 - comparison.example_variance
     if left <= 0 or wanted == 0 or comparison.seeds < 2:
         return None
     return max(2, math.ceil(comparison.seed_variance * comparison.seeds / left))
@@ -277,7 +279,10 @@ def verdict(comparisons: Sequence[Comparison], metric: str = "accuracy") -> str:
     else:
         start = f"{best} has the highest {metric} and beats {listed(beaten)}, but"
     told = f"{start} cannot be told apart from {listed([c.b for c in equal])}."
-    return f"{told} {what_would_tell(equal[-1])}{caution(equal[-1])}"
+    furthest = equal[-1]
+    if len(equal) > 1:
+        told += f" The furthest of these is {furthest.b}; closer ones take more."
+    return f"{told} {what_would_tell(furthest)}{caution(furthest)}"
 
 
 def listed(names: Sequence[str]) -> str:

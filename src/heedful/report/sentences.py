@@ -30,7 +30,10 @@ def run_summary(run: RunFacts) -> list[str]:
     chosen = []
     if "dev" in splits and run.results.best_epoch is not None:
         epoch, step = f"epoch {run.results.best_epoch:.3g}", f"step {run.results.best_step or 0:,}"
-        chosen.append(f"Dev selected the model of {step if run.metric == 'perplexity' else epoch}.")
+        which = step if run.metric == "perplexity" else epoch
+        kept_last = run.options.get("select") == "last"
+        how = "The last model is kept, that of" if kept_last else "Dev selected the model of"
+        chosen.append(f"{how} {which}.")
     if "test" not in splits:
         chosen.append("Test was not scored.")
     return [*told, " ".join([*chosen, cost(run)]), findings(run.checks)]

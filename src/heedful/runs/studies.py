@@ -6,13 +6,16 @@ answer.json  what the study found (`heedful.runs.answers`)
 leases/      which process works on what
 logs/        what the workers said
 jobs/        workers on a cluster: their batch script, and what they said
+untrained/   of a study of knowledge: the model that has read nothing
 """
 
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,8 +28,11 @@ from heedful.runs.schemas import Metrics, Results
 
 STUDY, RUNS, LEASES, LOGS, JOBS = "study.json", "runs", "leases", "logs", "jobs"
 FAILED, PRUNED = "failed.json", "pruned.json"
+UNTRAINED = "untrained"
 
 Keep = Literal["best", "all", "none"]
+KEEPS: tuple[Keep, ...] = ("none", "best", "all")
+"""From the fewest weights to the most."""
 State = Literal["waiting", "begun", "finished", "failed", "pruned"]
 
 
@@ -66,6 +72,8 @@ class StudyRecord:
     keep: Keep = "all"
     """Whose weights stay when the study is over."""
     version: str = ""
+    planned: int = 0
+    """How many of the configurations there were at the beginning; the others followed from their results."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +199,7 @@ class StudyFolder:
 
     def clear(self) -> None:
         """Remove the study's own files; study.json last, so that a half-cleared one is still known."""
-        for name in (ANSWER, RUNS, LEASES, LOGS, JOBS, STUDY):
+        for name in (ANSWER, RUNS, LEASES, LOGS, JOBS, UNTRAINED, STUDY):
             entry = self.path / name
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
 
@@ -203,18 +211,18 @@ def begin(
 
     Without `out` it is `studies/KIND-PARTS[-N]`: the first that is this study, or is not there yet.
     """
+    refuse_same_names(record.configurations)
     folder = place_of(record, out, parts)
     if overwrite and (folder.path / STUDY).is_file():
-        folder.clear()
-    difference = compare(folder, record)
-    if difference is not None:
+        folder.clear()  # what is left are a person's own files
+    elif (difference := compare(folder, record)) is not None:
         raise UserError(difference)
     if not (folder.path / STUDY).is_file():
         try:
             (folder.path / RUNS).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(folder.path, error) from None
-        folder.write(record)
+        folder.write(replace(record, planned=len(record.configurations)))
     return folder
 
 
@@ -241,16 +249,46 @@ def compare(folder: StudyFolder, record: StudyRecord) -> str | None:
     begun = folder.read()
     if begun.kind != record.kind:
         return f"{folder.path}: is a study of another kind ({shorten(begun.kind)}); --out names another"
-    was, now = flat({"seed": begun.seed, **begun.options}), flat({"seed": record.seed, **record.options})
-    for key in sorted(was.keys() | now.keys()):
+    was, now = (flat({"seed": r.seed, **r.options}) for r in (begun, record))
+    found = differing(was, now)
+    if KEEPS.index(record.keep) > KEEPS.index(begun.keep):  # weights may be gone already
+        found = found or ("keep", begun.keep, record.keep)
+    if found is None:  # some options stand in the configurations alone; further ones may have joined them
+        planned = begun.planned or len(record.configurations)
+        plans = zip_longest(begun.configurations[:planned], record.configurations)
+        for before, after in plans:
+            found = found or differing(flat(told(before)), flat(told(after)))
+    if found is None:
+        return None
+    option, had, has = found
+    return (
+        f"{folder.path}: was begun with {option} {had}, now it is {has}; "
+        "the same options continue it, --overwrite starts anew, another --out is another study"
+    )
+
+
+def told(configuration: Configuration | None) -> Mapping[str, Any]:
+    """What a configuration was given; its name where that is all that differs."""
+    return {} if configuration is None else {**configuration.settings, "run": configuration.name}
+
+
+def differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """The first option that is another one, what it was and what it is."""
+    for key in sorted(was.keys() | now.keys(), key=lambda key: (key == "run", key)):
         if was.get(key) != now.get(key):
-            option = key.rpartition(".")[2].replace("_", "-")
             had, has = (shorten(str(x.get(key, "not given"))) for x in (was, now))
-            return (
-                f"{folder.path}: was begun with {option} {had}, now it is {has}; "
-                "the same options continue it, --overwrite starts anew, another --out is another study"
-            )
+            return key.rpartition(".")[2].replace("_", "-"), had, has
     return None
+
+
+def refuse_same_names(configurations: Sequence[Configuration]) -> None:
+    """Two runs in one folder would be taken for one another."""
+    names = Counter(configuration.name for configuration in configurations)
+    for name, count in names.items():
+        if count > 1:
+            raise UserError(
+                f"{count} runs of this study would be called {shorten(name)}; give each thing once"
+            )
 
 
 def flat(options: Mapping[str, Any], above: str = "") -> dict[str, Any]:

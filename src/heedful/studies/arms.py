@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -31,7 +32,7 @@ def read_list(option: str, text: str) -> list[str]:
 
 def read_rates(option: str, text: str) -> list[float]:
     """Numbers above zero, divided by commas."""
-    return [float(number(option, float, word)) for word in read_list(option, text)]
+    return list(dict.fromkeys(float(number(option, float, word)) for word in read_list(option, text)))
 
 
 def check_seeds(seeds: int) -> None:
@@ -40,6 +41,8 @@ def check_seeds(seeds: int) -> None:
         raise UserError(f"--seeds {seeds}: must be at least 1")
 
 
+LONGEST = 60
+"""Letters of a part of a folder's name."""
 SHOWN = ("lr", "mlm_weight")
 """Settings that tell an arm's candidates apart."""
 
@@ -54,8 +57,11 @@ def candidate(
 
 
 def folder_word(text: str) -> str:
-    """A part of a folder's name."""
-    return "".join(c if c.isalnum() or c in "=.+-_" else "-" for c in text)[-60:]
+    """A part of a folder's name; where it does not say all, a few digits set it apart from others."""
+    word = "".join(c if c.isalnum() or c in "=.+-_" else "-" for c in text)
+    if len(word) <= LONGEST and word == text.replace(" ", "-"):
+        return word
+    return f"{word[-LONGEST:]}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
 class Arms(Study):
@@ -135,8 +141,8 @@ def answers(runs: Sequence[Outcome], split: str) -> npt.NDArray[np.float64]:
 def mean(runs: Sequence[Outcome], split: str) -> tuple[float, float, float]:
     """The mean score over seeds with its 95 % interval, over examples and seeds."""
     right = answers(runs, split)
-    if len(right) == 1:
-        low, high = wilson(int(right.sum()), right.shape[1])
+    if len(right) == 1 or right.shape[1] < 2:
+        low, high = wilson(round(float(right.mean()) * right.shape[1]), right.shape[1])
         return float(right.mean()), low, high
     c = compare(right, np.zeros((1, right.shape[1])))
     # Seeds that err on other examples each, or on none, would make the bootstrap too sure.
@@ -154,6 +160,8 @@ def best_first(chosen: Chosen) -> tuple[str, ...]:
 def compared(chosen: Chosen, split: str, *, paired_seeds: bool = False) -> list[Comparison]:
     """Every two arms that have runs; corrected for the number of tests."""
     scores = {arm: answers(runs, split) for arm, runs in chosen.items() if runs}
+    if any(right.shape[1] < 2 for right in scores.values()):
+        return []
     return compare_all(scores, paired_seeds=paired_seeds and same_seeds(chosen)) if len(scores) > 1 else []
 
 
@@ -174,6 +182,8 @@ def sentences(chosen: Chosen, comparisons: Sequence[Comparison], split: str, met
             said += " But none is shown to be better than always giving the most frequent label."
         return [said]
     alone = [arm for arm, runs in chosen.items() if runs]
+    if len(alone) > 1:
+        return [f"On {split} there is one example: nothing can be compared."]
     return [f"Only {alone[0]} has a finished run: there is nothing to compare."] if alone else []
 
 

@@ -59,6 +59,10 @@ class Study(ABC):
         """Whether there may be more configurations than study.json has at the beginning."""
         return cls.grow is not Study.grow
 
+    def answers_failure(self, outcomes: Sequence[Outcome]) -> bool:
+        """Whether runs that all failed answer the question; else there is nothing to conclude."""
+        return False
+
     def finish(self, outcomes: Sequence[Outcome]) -> None:  # noqa: B027
         """Do what comes after the last run, such as to score test with the selected one."""
 

@@ -32,6 +32,7 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
     lengths = sorted(int(number("--epochs", int, word)) for word in arms.read_list("--epochs", study.epochs))
     if len(lengths) > 1 and not study.search:
         raise UserError(f"--epochs {study.epochs}: several belong to --search; without it one is the number")
+    command = words("compare", (options.task,), study, options)
     # Of a grid over epochs a cell is its last one; the best of nine epochs would hide that of five.
     options = replace(options, epochs=lengths[0], select="last" if len(lengths) > 1 else options.select)
     if options.lr is not None and study.search:
@@ -73,7 +74,7 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
             "run": common,
         },
         configurations=tuple(plan),
-        command=words("compare", (options.task,), study, options),
+        command=command,
     )
     return run(record, study, (options.task, "-".join(names.values())), options.threads)
 

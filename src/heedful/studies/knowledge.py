@@ -17,7 +17,7 @@ from heedful.errors import UserError
 from heedful.runs.answers import Answer, Note
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.schemas import Prediction
-from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
+from heedful.runs.studies import UNTRAINED, Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies.base import Study
 from heedful.studies.knowledge_answer import tell
 from heedful.studies.knowledge_shown import Asked
@@ -232,7 +232,7 @@ class Knowledge(Study):
     @property
     def untrained(self) -> Path:
         """Where the model is kept that has read nothing."""
-        return self.folder.path / "untrained"
+        return self.folder.path / UNTRAINED
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         """Make one run in its folder, or continue it."""

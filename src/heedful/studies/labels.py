@@ -134,7 +134,7 @@ class Labels(Arms):
         found: dict[str, Comparison] = {}
         for size in dict.fromkeys(size_of(arm) for arm in chosen):
             own = {arm: runs for arm, runs in chosen.items() if size_of(arm) == size and runs}
-            if len(own) == 2:
+            if len(own) == 2 and all(arms.answers(runs, split).shape[1] > 1 for runs in own.values()):
                 a, b = sorted(own, key=lambda arm: arms.mean(own[arm], split)[0], reverse=True)
                 found[size] = compare(
                     arms.answers(own[a], split),
@@ -143,7 +143,10 @@ class Labels(Arms):
                     paired_seeds=arms.same_seeds(own),
                 )
         corrected = holm([c.p for c in found.values()])
-        return {size: replace(c, p=p) for (size, c), p in zip(found.items(), corrected, strict=True)}
+        tests = len(found)
+        return {
+            size: replace(c, p=p, tests=tests) for (size, c), p in zip(found.items(), corrected, strict=True)
+        }
 
     def sentences(
         self, chosen: arms.Chosen, comparisons: Mapping[str, Comparison], split: str, metric: str

@@ -309,8 +309,8 @@ def shared(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[str, Any]
 
 
 def words(kind: str, arguments: Iterable[str], *options: Any) -> tuple[str, ...]:
-    """The command that makes a study, from its options; those that have their default are left out."""
-    found = ["study", kind, *arguments]
+    """The command that makes a study from any folder; options that have their default are left out."""
+    found = ["study", kind, *(whole_path("task", word) for word in arguments)]
     named = ("data",) if kind == "knowledge" else ("corpus",) if kind == "attention" else ("model", "task")
     for group in options:
         for f in fields(group):
@@ -318,6 +318,9 @@ def words(kind: str, arguments: Iterable[str], *options: Any) -> tuple[str, ...]
             if f.name in (*named, "overwrite", "retry", "launch") or value == f.default:
                 continue
             flag = "--" + f.name.replace("_", "-")
+            if f.name == "models":
+                value = ",".join(whole_path("model", model) for model in value.split(","))
+            value = whole_path(f.name, value)
             if isinstance(value, bool):
                 found.append(flag if value else f"--no-{flag[2:]}")
             else:

@@ -17,6 +17,8 @@ from heedful.studies.running import run
 ENOUGH = 3
 """Examples of each label, so that no simple rule that leaves a label out can be right on all."""
 FROZEN = ("head", "prompt", "prefix")
+OVERFLOWED = "no longer a number"
+"""What the reason of a run says whose loss overflowed."""
 ROSE, FELL = 1.2, 0.98
 """Shares of the lowest and of the first loss: above the one it rose again, below the other it still falls."""
 
@@ -48,12 +50,16 @@ class Overfit(Study):
 
     kind = "overfit"
 
+    def answers_failure(self, outcomes: Sequence[Outcome]) -> bool:
+        """A loss that overflowed is a FAIL with its cause."""
+        return all(o.ended is not None and OVERFLOWED in o.ended.reason for o in outcomes)
+
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """The verdict, and for a FAIL its likely cause."""
         (outcome,) = outcomes
         curve = [row for row in outcome.metrics() if row.split == "train_eval" and row.value is not None]
         n = int(self.record.options["examples"])
-        passed = bool(curve) and curve[-1].value == 1.0
+        passed = outcome.ended is None and bool(curve) and curve[-1].value == 1.0
         right = round((curve[-1].value or 0.0) * n) if curve else 0
         epochs = outcome.configuration.settings["epochs"]
         first = next((row.epoch for row in curve if row.value == 1.0), None)
@@ -61,6 +67,8 @@ class Overfit(Study):
             said = f"PASS: all {n} examples are right, from epoch {first:g} of {epochs} on."
             if any(row.value != 1.0 for row in curve if row.epoch > (first or 0)):
                 said = f"PASS: all {n} examples are right after epoch {epochs} (first after epoch {first:g})."
+        elif outcome.ended is not None:
+            said = f"FAIL: {outcome.ended.reason.partition(';')[0]}."
         else:
             said = f"FAIL: {right} of {n} examples are right after {epochs} epochs."
         causes = [] if passed else self.causes(outcome, curve)
@@ -125,7 +133,7 @@ class Overfit(Study):
 
         options = self.options(outcome.configuration)
         if outcome.ended is not None:
-            too_high = "no longer a number" in outcome.ended.reason
+            too_high = OVERFLOWED in outcome.ended.reason
             return ["The learning rate is too high: the loss overflowed."] if too_high else []
         found = []
         warmup = {c.name: c for c in Run(outcome.folder).checks().checks}.get("warmup")

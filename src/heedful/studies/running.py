@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,9 +34,11 @@ def run(
         raise UserError(f"--jobs {options.jobs}: is 0 (in this process) or more")
     if options.launch.elsewhere and options.jobs != 1:
         raise UserError("--jobs is for workers here; --max-parallel says how many a cluster gives")
+    record = replace(record, keep=options.keep)
     if options.launch.elsewhere and options.launch.dry_run:
         elsewhere.show(record, options.launch, place_of(record, options.out, parts), threads)
-    record = replace(record, keep=options.keep)
+    place = place_of(record, options.out, parts).path
+    new = [path for path in (place, place.parent) if not path.exists()]
     folder = begin(record, options.out, parts, overwrite=options.overwrite)
     if options.retry:
         folder.retry()
@@ -49,8 +52,10 @@ def run(
             supervise(folder, options.jobs, max(1, whole // options.jobs))
     except StoppedError as error:
         raise stopped(folder, error) from None
+    except LostWorkersError:
+        raise  # the logs say why
     except UserError:
-        forget_unbegun(folder)
+        forget_unbegun(folder, new)
         raise
     answer = folder.answer()
     assert answer is not None
@@ -67,14 +72,17 @@ def stopped(folder: StudyFolder, error: StoppedError) -> StoppedError:
     )
 
 
-def forget_unbegun(folder: StudyFolder) -> None:
-    """A mistake found before the first run leaves no study behind."""
+class LostWorkersError(UserError):
+    """Workers ended without a word about why, other than in their logs."""
+
+
+def forget_unbegun(folder: StudyFolder, new: Sequence[Path]) -> None:
+    """A mistake found before the first run leaves no study behind, and of the folders none that is new."""
     if all(not outcome.folder.exists() for outcome in folder.outcomes()):
-        parents = [folder.path, folder.path.parent]
         folder.clear()
-        for parent in parents:
-            if not any(parent.iterdir()):
-                parent.rmdir()
+        for path in new:
+            with suppress(OSError):  # not empty
+                path.rmdir()
 
 
 def supervise(folder: StudyFolder, jobs: int, threads: int) -> None:
@@ -108,7 +116,8 @@ class Crew:
         """Start one more."""
         self.started += 1
         if self.started > jobs + 2 * len(self.folder.outcomes()) + 2:
-            raise UserError(f"{self.folder.path}: workers die again and again; {LOGS}/ has what they said")
+            said = f"{self.folder.path}: workers die again and again; {LOGS}/ has what they said"
+            raise LostWorkersError(said)
         log = self.folder.path / LOGS / f"worker-{self.started}.txt"
         log.parent.mkdir(exist_ok=True)
         command = [sys.executable, "-m", "heedful", "study", "worker", str(self.folder.path)]
@@ -132,7 +141,7 @@ class Crew:
             if status == UserError.status:
                 raise UserError(last_words(log))
             if status > 0 and status != StoppedError.status:
-                raise UserError(f"a worker ended with status {status}: {last_words(log)}; see {log}")
+                raise LostWorkersError(f"a worker ended with status {status}: {last_words(log)}; see {log}")
 
     def dismiss(self) -> None:
         """Ask all to stop, and wait until they have: each writes a checkpoint first."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.runs.answers import Answer, Figure, Note, Table
+from heedful.runs.directory import CONFIG, Run
 from heedful.runs.studies import Outcome, StudyRecord
 from heedful.studies import spaces, tables
 from heedful.studies.base import best, failures
@@ -79,7 +80,7 @@ def sentences(outcomes: Sequence[Outcome], chosen: Outcome | None, names: Sequen
         none = len(equal) == finished - 1
         of = "None of the others can" if none else f"{len(equal)} of the other {finished - 1} cannot"
         found.append(f"{of} be told apart from it on dev.")
-    elif finished > 1:
+    elif finished > 1 and len(tables.right(chosen)) > 1:
         found.append("It beats each of the others on dev, beyond chance.")
     test = chosen.results.splits.get("test")
     if test is not None:
@@ -140,9 +141,20 @@ def saved(outcomes: Sequence[Outcome]) -> dict[str, int]:
     heads = {
         (o.configuration.settings["lr"], o.configuration.settings["batch_size"])
         for o in outcomes
-        if o.configuration.job == "heads"
+        if o.configuration.job == "heads" and together(o)
     }
     return {"asked": asked, "trained": sum(chains.values()), "heads": len(heads)}
+
+
+def together(outcome: Outcome) -> bool:
+    """Whether a head was trained with others, as `heads.work_heads` decides it."""
+    from heedful.training.starting import from_nothing
+
+    if not (outcome.folder / CONFIG).is_file():
+        return False
+    told = Run(outcome.folder).config().get("adapt", {})
+    linear = told.get("head", "auto") in ("auto", "linear")
+    return linear and told.get("precision") == "float32" and not from_nothing(str(told.get("model", "")))
 
 
 def figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Figure]:

@@ -39,12 +39,15 @@ def work(path: str | Path, threads: int | None = None) -> None:
     with Stopping().listening():
         study.check()
         while not folder.concluded:
-            if work_one(study, threads) or grow(study):
+            if work_one(study, threads):
                 continue
-            if all(outcome.over for outcome in folder.outcomes()):
-                conclude(study)
-            else:
+            grown = grow(study)
+            if grown:
+                continue
+            if grown is None or not all(outcome.over for outcome in folder.outcomes()):
                 time.sleep(POLL_SECONDS)
+            else:
+                conclude(study)
 
 
 def work_one(study: Study, threads: int | None) -> bool:
@@ -107,11 +110,11 @@ def bury(folder: StudyFolder, configuration: Configuration) -> None:
         )
 
 
-def grow(study: Study) -> bool:
-    """Add the configurations that the runs so far ask for; False when there are none, or another does it."""
+def grow(study: Study) -> bool | None:
+    """Add the configurations that the runs so far ask for, if there are any; None while another plans."""
     with claimed(study.folder, PLAN) as died:
         if died is None:
-            return False
+            return None
         study.record = study.folder.read()
         new = study.grow(study.folder.outcomes())
         if new:
@@ -126,10 +129,13 @@ def conclude(study: Study) -> None:
         if died is None:
             time.sleep(POLL_SECONDS)
             return
-        if study.folder.concluded:
+        # Another may have concluded, or added runs, since this process last looked.
+        if study.folder.concluded or grow(study) is not False:
             return
-        study.record = study.folder.read()
-        refuse_all_failed(study.folder, study.folder.outcomes())
+        if not all(outcome.over for outcome in study.folder.outcomes()):
+            return
+        if not study.answers_failure(study.folder.outcomes()):
+            refuse_all_failed(study.folder, study.folder.outcomes())
         study.finish(study.folder.outcomes())
         drop_weights(study.record.keep, study.folder.outcomes())
         answer = study.answer(study.folder.outcomes())
