@@ -9,9 +9,15 @@ from heedful.cli.output import Json, print_json, print_table
 app = App(name="list", help="What there is: attention mechanisms, models, families.")
 
 
+COMMON = ("dropout", "scale")
+"""Options of every mechanism."""
+
+
 @app.command
 def attentions(*, json: Json = False) -> None:
     """List the attention mechanisms: what each can do, its cost, its options and its paper.
+
+    All have the options dropout and scale too.
 
     Example: heedful list attentions
 
@@ -42,11 +48,12 @@ def attentions(*, json: Json = False) -> None:
             f["name"] + (" (unsafe)" if f["unsafe"] else ""),
             ", ".join(c.replace("explicit_", "") for c in CAPABILITIES if f[c]),
             f["cost"],
+            ", ".join(o for o in f["options"] if o not in COMMON),
             f["paper"],
         )
         for f in facts
     ]
-    print_table("attention mechanisms", ("name", "can do", "cost", "paper"), rows)
+    print_table("attention mechanisms", ("name", "can do", "cost", "options", "paper"), rows)
 
 
 @app.command
