@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import heedful as package
 from heedful.runs.directory import Run
 from heedful.runs.toml import read_toml
 
@@ -155,6 +156,44 @@ def test_a_model_from_nothing_is_kept_whole_whatever_the_method(
     assert found["reload"] == "passed"
 
 
+@pytest.mark.parametrize("options", [
+    ["--objective", "joint", "--method", "lora"],
+    ["--objective", "joint", "--method", "bitfit"],
+    ["--attention", "performer:features=16", "--method", "lora"],
+    ["--attention", "performer:features=16", "--method", "head"],
+], ids=" ".join)  # fmt: skip
+def test_the_best_model_is_the_one_that_was_scored(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, tmp_path: Path, options: list[str]
+) -> None:
+    done = heedful("adapt", tiny_bert, tiny_task, *options, "--epochs", 1, *FAST, "--out", tmp_path / "r")
+    assert done.status == 0, done.err
+    run = Run.open(tmp_path / "r")
+    assert {c.name: c.status for c in run.checks().checks}["reload"] == "passed"
+    found = [(p.text, p.predicted, p.probabilities) for p in run.predictions("dev")]
+    answers = package.load(tmp_path / "r").predict([str(text) for text, _, _ in found])
+    for answer, (_, label, probabilities) in zip(answers, found, strict=True):
+        assert answer.label == label
+        assert answer.probabilities == pytest.approx(probabilities, abs=1e-5)
+
+
+def test_a_bert_without_a_pooler_is_kept_without_one(
+    heedful: Callable[..., Any], tiny_task: Path, tmp_path: Path
+) -> None:
+    done = heedful(
+        "pretrain", "bert-tiny", tiny_task, "--objective", "masked", "--tokenizer", "wordpiece", "--vocab-size",
+        200, "--steps", 2, "--block", 32, "--threads", 1, "--precision", "float32", "--out", tmp_path / "e",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    done = heedful(
+        "adapt", tmp_path / "e", tiny_task, "--head", "linear", "--epochs", 1, *FAST, "--out", tmp_path / "r"
+    )
+    assert done.status == 0, done.err
+    found = {check.name: check.status for check in Run.open(tmp_path / "r").checks().checks}
+    assert found["reload"] == "passed"
+    refused = heedful("export", tmp_path / "r", tmp_path / "x")
+    assert "has a pooler, and would draw one at random" in refused.err + refused.out
+
+
 @pytest.mark.parametrize(("options", "line"), [
     (["--method", "lorra"], 'unknown method "lorra"; did you mean "lora"?'),
     (["--epochs", "0"], "--epochs 0: must be at least 1"),
@@ -162,7 +201,18 @@ def test_a_model_from_nothing_is_kept_whole_whatever_the_method(
     (["--method", "lora", "--method-options", "rnk=2"], 'method lora has no option "rnk"'),
     (["--method", "lora", "--method-options", "rank=two"], "--method-options rank=two: takes int"),
     (["--resume"], "--resume: there is no runs/reviews-tiny-bert-full-s0 to go on with; --out names the run"),
-    (["--unlabeled", "none.txt"], "belong to --objective joint"),
+    (["--unlabeled", "none.txt"], "--unlabeled belongs to --objective joint"),
+    (["--mlm-weight", "1"], "--mlm-weight belongs to --objective joint"),
+    (["--objective", "joint", "--mlm-first", "-3"], "--mlm-first -3: must be at least 0"),
+    (["--objective", "joint", "--mlm-rate", "1"], "--mlm-rate 1: is a share between 0 and 1"),
+    (["--answer-loss", "all"], "--answer-loss all: this task has labels, and no answers"),
+    (["--clip", "-1"], "--clip -1.0: must be at least 0"),
+    (["--weight-decay", "-0.1"], "--weight-decay -0.1: must be at least 0"),
+    (["--train-eval-rows", "-1"], "--train-eval-rows -1: must be at least 0"),
+    (["--eval-every", "0"], "--eval-every 0: must be at least 1"),
+    (["--token-budget", "0"], "--token-budget 0: must be at least 1"),
+    (["--label-smoothing", "1.5"], "--label-smoothing 1.5: is a share from 0 to below 1"),
+    (["--tokenizer", "minilm"], "tokens and the model embeddings of"),
     (["--device", "tpu"], "is one of auto, cpu, cuda"),
     (["--optimizer", "adam"], 'did you mean "adamw"'),
     (["--schedule", "liner"], 'did you mean "linear"'),

@@ -107,6 +107,66 @@ def test_hostile_cells_are_data(
     assert [row["label"] for row in rows] == [a.label for a in answers]
 
 
+def test_numbers_and_late_keys_come_out_as_they_went_in(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    source, out = tmp_path / "in.jsonl", tmp_path / "out.csv"
+    rows = [{"id": 123456789.0, "when": 1700000000.123, "text": "lovely warm staff"} for _ in range(250)]
+    rows.append({**rows[0], "reply": "thanks", "label": "mine"})
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert heedful("predict", run_of("full"), "--in", source, "--out", out).status == 0
+    found = read(out)
+    assert {(row["id"], row["when"]) for row in found} == {("123456789.0", "1700000000.123")}
+    assert list(found[0]) == [
+        "id",
+        "when",
+        "text",
+        "reply",
+        "label",
+        "predicted_label",
+        "predicted_confidence",
+    ]
+    assert (found[-1]["reply"], found[-1]["label"], found[0]["reply"]) == ("thanks", "mine", "")
+
+
+def test_the_first_line_of_a_text_is_a_text_and_a_trained_column_a_header(
+    heedful: Callable[..., Any], tiny_bert: Path, tmp_path: Path
+) -> None:
+    lines = tmp_path / "answers.txt"
+    lines.write_text("\n".join(["maybe", *["yes", "no"] * 10]) + "\n")
+    task = tmp_path / "task.csv"
+    rows = [f"{'warm' if i % 2 else 'cold'} room {i},{'gut' if i % 2 else 'schlecht'}" for i in range(80)]
+    task.write_text("\n".join(["Rezension,Urteil", *rows]) + "\n")
+    run = package.adapt(
+        tiny_bert,
+        task,
+        method="head",
+        epochs=1,
+        threads=1,
+        precision="float32",
+        max_len=32,
+        out=tmp_path / "r",
+    ).folder
+    assert heedful("predict", run, "--in", lines, "--out", tmp_path / "a.csv").status == 0
+    assert len(read(tmp_path / "a.csv")) == 21
+    (tmp_path / "new.csv").write_text("Nummer,Rezension\n1,warm room\n2,cold room\n")
+    assert heedful("predict", run, "--in", tmp_path / "new.csv", "--out", tmp_path / "b.csv").status == 0
+    assert [row["Rezension"] for row in read(tmp_path / "b.csv")] == ["warm room", "cold room"]
+
+
+def test_a_text_without_tokens_gets_one_line(
+    heedful: Callable[..., Any], tiny_task: Path, tmp_path: Path
+) -> None:
+    done = heedful(
+        "adapt", "char-gpt", tiny_task, "--tokenizer", "char", "--model-options", "n_layers=1", "d_model=16",
+        "n_heads=2", "d_ff=16", "--epochs", 1, "--train-rows", 32, "--threads", 1, "--precision", "float32",
+        "--max-len", 32, "--out", tmp_path / "r",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    empty = heedful("predict", tmp_path / "r", "")
+    assert (empty.status, empty.err) == (2, 'heedful: the text "" has no tokens: there is nothing to label\n')
+
+
 def test_columns_that_are_there_keep_their_names(
     heedful: Callable[..., Any], run_of: Callable[[str], Path], tiny_task: Path, tmp_path: Path
 ) -> None:

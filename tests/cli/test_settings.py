@@ -35,6 +35,17 @@ def test_a_fraction_is_no_whole_number_on_the_command_line(heedful: Callable[...
     )
 
 
+def test_a_table_of_several_commands_has_tables_of_its_own(heedful: Callable[..., Any]) -> None:
+    Path("heedful.toml").write_text("[study]\njobs = 4\n")
+    done = heedful("study", "search", "no-model", "no-task")
+    assert (done.status, done.err) == (
+        2,
+        "heedful: heedful.toml: [study] jobs: study is several commands; write it below [study.COMMAND]\n",
+    )
+    Path("heedful.toml").write_text("[study.search]\njobs = -4\n")
+    assert "--jobs -4" in heedful("study", "search", "no-model", "no-task").err
+
+
 def test_commands_below_a_command_refuse_fractions_too(heedful: Callable[..., Any]) -> None:
     done = heedful("tokenizer", "train", "no-corpus", "--vocab-size", "99.5")
     assert (done.status, done.err.count("\n")) == (2, 1)

@@ -194,3 +194,20 @@ def test_help_has_examples(heedful: Run) -> None:
     for command in ("train", "compare", "show"):
         done = heedful("tokenizer", command, "--help")
         assert f"heedful tokenizer {command} " in done.out.split("Examples:")[1]
+
+
+def test_what_cannot_be_written_is_found_before_the_training(
+    heedful: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from heedful import text
+
+    (tmp_path / "notes.txt").write_text("one two three\n" * 20)
+    (tmp_path / "afile").write_text("")
+    monkeypatch.setattr(text, "train", lambda *_, **__: pytest.fail("it was trained"))
+    done = heedful("tokenizer", "train", tmp_path / "notes.txt", "--out", tmp_path / "afile" / "tok")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert "cannot be written" in done.err
+    monkeypatch.undo()
+    missing = heedful("tokenizer", "train", tmp_path / "none.txt", "--out", tmp_path / "new")
+    assert missing.status == 2
+    assert not (tmp_path / "new").exists()

@@ -417,4 +417,8 @@ def test_adapt_makes_a_whole_run(folders, family, name, tmp_path) -> None:
     answers = load_run(tmp_path / "run").predict([row["text"] for row in stored])
     assert [a.label for a in answers] == [row["predicted"] for row in stored]
     if name == "full":
-        hf.AutoModelForSequenceClassification.from_pretrained(tmp_path / "run" / "best")
+        after = hf.AutoModelForSequenceClassification.from_pretrained(tmp_path / "run" / "best")
+        before = hf.AutoModel.from_pretrained(folders[family])
+        rows = [m.get_input_embeddings().weight.detach() for m in (before, after)]
+        moved = (rows[0] != rows[1]).any(1)
+        assert 0 < moved.sum() < len(moved)  # the tokens of the texts, and no others

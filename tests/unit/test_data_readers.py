@@ -122,6 +122,14 @@ def test_quotes_in_tsv_are_text_unless_the_file_quotes_throughout(tmp_path: Path
     assert [text for text, _, _ in examples(plain)] == ['"great" she said', '"bad"', 'a 5" pipe']
     quoted = write(tmp_path / "b.tsv", [['"a ""great"" meal\nand wine"', "1"], ["bad", "0"], ['"x\ty"', "1"]])
     assert is_quoted_tsv(quoted)
+    rows = [f"line {i}\t{i % 2}" for i in range(100)]
+    rows[10], rows[60] = '"i loved it and so\t1', 'so did she"\t0'
+    stray = tmp_path / "stray.tsv"
+    stray.write_text("\n".join(rows) + "\n")
+    assert not is_quoted_tsv(stray)
+    assert len(list(examples(stray))) == 100
+    middle = write(tmp_path / "c.tsv", [["1", '"two\nlines"', "a"], ["2", "one", "b"]])
+    assert is_quoted_tsv(middle)
     assert [text for text, _, _ in examples(quoted)] == ['a "great" meal\nand wine', "bad", "x\ty"]
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from heedful.data import Task, corpus_texts, load_task, read_manifest
+from heedful.data import Task, cache, corpus_texts, load_task, read_manifest
 from heedful.data.named import Rules
 from heedful.data.splits import content_key
 from heedful.data.world import make_world
@@ -29,6 +30,24 @@ def write_csv(path: Path, count: int, start: int = 0, classes: int = 2) -> Path:
 
 def sides(task: Task) -> dict[str, str]:
     return {text: name for name, split in task.splits.items() for text in split.texts}
+
+
+def test_a_header_is_found_above_many_labels(tmp_path: Path) -> None:
+    rows = "".join(f"Satz Nummer {n} hier,Klasse {n % 77}\n" for n in range(1000))
+    (tmp_path / "many.csv").write_text("Satz,Absicht\n" + rows)
+    task = load_task(str(tmp_path / "many.csv"))
+    assert len(task.label_names) == 77
+    assert sum(len(split) for split in task.splits.values()) == 1000
+
+
+def test_a_cache_can_be_shared(tmp_path: Path) -> None:
+    old = os.umask(0o002)
+    try:
+        folder = cache.entry("kind", "key", lambda made: (made / "a").write_text("a") and None)
+    finally:
+        os.umask(old)
+    assert folder.stat().st_mode & 0o777 == 0o775
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o664}
 
 
 def test_one_file_is_split_80_10_10_by_content(tmp_path: Path) -> None:

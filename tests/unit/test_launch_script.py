@@ -208,3 +208,11 @@ def test_a_wrong_table_is_told(table: dict[str, object], words: str) -> None:
 def test_requeues_are_the_options_own_number(tmp_path: Path) -> None:
     prepared = prepare(("true",), replace(RunLaunchOptions(), max_requeues=7), tmp_path)
     assert "HEEDFUL_MAX_REQUEUES=7\n" in prepared.script
+    usual = prepare(("true",), RunLaunchOptions(), tmp_path / "usual")
+    assert "HEEDFUL_MAX_REQUEUES=10\n" in usual.script
+
+
+def test_a_flag_beats_the_site_even_where_it_says_the_usual() -> None:
+    given = with_site(replace(RunLaunchOptions(), max_requeues=10), {"max-requeues": 0}, "heedful.toml")
+    assert given.max_requeues == 10
+    assert with_site(RunLaunchOptions(), {"max-requeues": 0}, "heedful.toml").max_requeues == 0

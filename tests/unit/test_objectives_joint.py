@@ -187,5 +187,5 @@ def test_a_negative_weight_and_a_frozen_body_are_refused(options: AdaptOptions, 
     ):
         with pytest.raises(UserError, match=words):
             adapt(replace(options, objective="joint", out=tmp_path / "x", **more))  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="belong to --objective joint"):
+    with pytest.raises(UserError, match="belongs to --objective joint"):
         adapt(replace(options, mlm_first=3, out=tmp_path / "x"))

@@ -103,6 +103,10 @@ def test_only_an_older_world_is_ever_replaced(tmp_path):
     assert digest(empty) == before
     make_world(empty, people=50, seed=2, overwrite=True)
     assert json.loads((empty / "world.json").read_text())["seed"] == 2
+    (empty / "runs").mkdir()
+    with pytest.raises(UserError, match="holds runs beside a world"):
+        make_world(empty, people=50, seed=3, overwrite=True)
+    assert (empty / "runs").is_dir()
     assert (full / "thesis.txt").read_text() == "dear"
 
 

@@ -80,6 +80,7 @@ def finetune(given: argparse.Namespace) -> None:
     if dev.is_file():
         shutil.copy(dev, task / "dev.tsv")
     else:
+        (task / "dev.tsv").unlink(missing_ok=True)
         print(f"no {dev}: a tenth of the questions is dev, a tenth test")
     if given.reading_params_path is None:
         model, epochs = ["char-gpt", "birthplaces", *model_of(given.variant)], 75

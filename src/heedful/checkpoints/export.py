@@ -28,6 +28,8 @@ def why_not(model: Model) -> str | None:
         return f"transformers' {family.name} has no {head} head"
     if isinstance(model, Classifier) and model.form == "linear" and config.family not in ("bert",):
         return f"transformers' {family.classes[head]} has another head than one linear layer"
+    if isinstance(model, Classifier) and head in family.pooled and not config.pooler:
+        return f"transformers' {family.classes[head]} has a pooler, and would draw one at random"
     return family.why_not(config)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful.errors import UserError, shorten
+from heedful.runs.files import umask
 from heedful.text.places import TOKENIZER_FILES
 
 WEIGHTS = (
@@ -140,10 +140,3 @@ def write_folder(
             new.rename(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
-
-
-def umask() -> int:
-    """The process's umask, which can only be read by setting it."""
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from cyclopts import App, ArgumentCollection
 
 
+GROUPS = ("data", "list", "study", "tokenizer")
+"""Commands that are nothing without a second word."""
 Source = Callable[..., None]
 """Adds to what a person gave, or looks at it; called by the parser."""
 
@@ -42,6 +44,11 @@ def tables(path: Path, read: dict[str, Any], commands: list[str]) -> dict[str, A
             raise UserError(f"{path}: {unknown('table', name, [*commands, SLURM])}")
         if not isinstance(table, dict):
             raise UserError(f"{path}: {name} is no table; a command's defaults stand below [{name}]")
+        for key, value in table.items():
+            if name in GROUPS and not isinstance(value, dict):
+                raise UserError(
+                    f"{path}: [{name}] {key}: {name} is several commands; write it below [{name}.COMMAND]"
+                )
     return {
         name: {k.replace("_", "-"): v for k, v in table.items()}
         for name, table in read.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -64,17 +65,29 @@ def train(
     if out.is_dir() and any(out.iterdir()) and not overwrite:
         raise UserError(f"--out {out}: is not empty; choose another folder, or --overwrite")
     from heedful import text
+    from heedful.runs.files import write_error
 
-    made = text.train(
-        read(corpus),
-        kind=kind,
-        vocab_size=vocab_size,
-        min_count=min_count,
-        lowercase=lowercase,
-        punctuation=punctuation,
-        sentinels=sentinels,
-    )
-    made.save(out)
+    fresh = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)  # what cannot be written is found before the training
+    except OSError as error:
+        raise write_error(out, error) from None
+    try:
+        made = text.train(
+            read(corpus),
+            kind=kind,
+            vocab_size=vocab_size,
+            min_count=min_count,
+            lowercase=lowercase,
+            punctuation=punctuation,
+            sentinels=sentinels,
+        )
+        made.save(out)
+    except BaseException:
+        if fresh:
+            with suppress(OSError):
+                out.rmdir()
+        raise
     ids = sorted(made.special_ids - set(made.sentinel_ids))
     specials = dict(zip(made.pieces(ids), ids, strict=True))
     facts = {

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.runs.files import umask
 
 MEMO_FROM_BYTES = 64 * 2**20
 SETTLED_NS = 3 * 10**9
@@ -104,6 +105,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 file.writelines(line + "\n" for line in lines)
+            Path(name).chmod(0o666 & ~umask())  # a temporary file is private, a shared cache is not
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
@@ -128,6 +130,7 @@ def entry(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     try:
         build(made)
         seal(made)
+        made.chmod(0o777 & ~umask())
         put(made, folder)
     except OSError as error:
         if error.filename and not str(error.filename).startswith(str(made)):
@@ -154,6 +157,11 @@ def put(made: Path, folder: Path) -> None:
                 folder.rename(damaged / "damaged")
             except FileNotFoundError:
                 continue  # another process has just moved it away
+            except OSError as error:
+                raise UserError(
+                    f"{folder}: is damaged or another user's, and cannot be replaced ({reason(error)}); "
+                    "set HEEDFUL_CACHE to a folder of your own"
+                ) from None
             finally:
                 shutil.rmtree(damaged, ignore_errors=True)
     raise UserError(f"{folder}: cannot be replaced; remove it")

@@ -47,6 +47,8 @@ KNOWN = {*TEXTS, *LABELS, *OTHERS, *(name for pair in PAIRS for name in pair)}
 NAME = re.compile(r"[^\W\d][\w .:-]{0,40}")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 FEW_ROWS = 8
+HEADER_ROWS = 2000
+"""So many rows are looked at to tell a header: of many labels few come again in a short sample."""
 
 
 @dataclass(frozen=True)
@@ -140,20 +142,23 @@ def open_sheet(path: Path, names: Sequence[str] = ()) -> Sheet:
         )
     quoted = kind == "csv" or (kind == "tsv" and readers.is_quoted_tsv(path))
     delimiter = readers.csv_delimiter(path) if kind == "csv" else "\t"
-    rows = [cells for _, cells in islice(raw_rows(path, delimiter, quoted), readers.SAMPLE_ROWS)]
+    rows = [cells for _, cells in islice(raw_rows(path, delimiter, quoted), HEADER_ROWS)]
     if not rows:
         raise UserError(f"{path} line 1: the file is empty; a text and a label a line are wanted")
-    header = has_header(rows, names)
+    header = has_header(rows, names, guess=kind != "text" or len(rows[0]) > 1)
     found = (
         tuple(cell.strip() for cell in rows[0]) if header else tuple(str(n + 1) for n in range(len(rows[0])))
     )
     refuse_twins(path, "line", found)
-    below = tuple(row for row in rows[header:] if len(row) == len(found))
+    below = tuple(row for row in rows[header : readers.SAMPLE_ROWS] if len(row) == len(found))
     return Sheet(path, kind, found, header, delimiter, quoted, below)
 
 
-def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
-    """Tell whether the first row names the columns: its cells do not look like the data below them."""
+def has_header(rows: Sequence[Sequence[str]], names: Sequence[str], guess: bool = True) -> bool:
+    """Tell whether the first row names the columns: its cells do not look like the data below them.
+
+    Without `guess` only names that are known count: a text of one column has lines, and the first is one.
+    """
     first, below = [cell.strip() for cell in rows[0]], [row for row in rows[1:] if len(row) == len(rows[0])]
     if any(name in first for name in names if not name.isdigit()):
         return True
@@ -165,7 +170,8 @@ def has_header(rows: Sequence[Sequence[str]], names: Sequence[str]) -> bool:
     if any(cell.lower() in KNOWN for cell in first):
         return all(fresh for cell, fresh in zip(first, new, strict=True) if cell.lower() in KNOWN)
     if (
-        len(set(named)) < len(named)
+        not guess
+        or len(set(named)) < len(named)
         or len(below) < FEW_ROWS
         or not all(NAME.fullmatch(cell) for cell in named)
     ):

@@ -36,6 +36,7 @@ FORMATS = {
 }
 KINDS = "CSV (.csv), TSV (.tsv), JSON lines (.jsonl), Parquet (.parquet) or text (.txt)"
 
+QUOTED_CELL = re.compile(r'"(?:[^"]|"")*"')
 QUOTED_LINE = re.compile(
     r'(?:"(?:[^"]++|"")*+"|[^"\t\r\n]*+)(?:\t(?:"(?:[^"]++|"")*+"|[^"\t\r\n]*+))*+\r?\n?'
 )
@@ -155,7 +156,8 @@ def csv_error(path: Path, number: int, message: str) -> UserError:
 def is_quoted_tsv(path: Path) -> bool:
     """Tell whether a TSV file uses quotes as CSV does: everywhere it has a quote, and at least once.
 
-    One quote that stands elsewhere, such as in `he said "no"`, means that quotes are only text.
+    One quote that stands elsewhere, such as in `he said "no"`, means that quotes are only text; so do two
+    that would make a cell of lines which are whole rows by themselves.
     """
     parts: list[str] = []
     seen, quotes, size = False, 0, 0
@@ -168,7 +170,11 @@ def is_quoted_tsv(path: Path) -> bool:
             return False
         if quotes % 2:
             continue
-        if not QUOTED_LINE.fullmatch("".join(parts)):
+        joined = "".join(parts)
+        if not QUOTED_LINE.fullmatch(joined):
+            return False
+        outside = QUOTED_CELL.sub("", joined).count("\t")
+        if len(parts) > 1 and outside and all(part.count("\t") == outside for part in parts):
             return False
         seen, parts, quotes, size = True, [], 0, 0
     return seen and not parts

@@ -18,7 +18,7 @@ L = TypeVar("L", bound="LaunchOptions")
 OWN = ("array", "chdir", "error", "open-mode", "output", "parsable", "test-only", "wait", "wrap")
 """Options of sbatch that the batch script depends on."""
 KEY = re.compile(r"[a-z][a-z0-9-]*")
-MAX_REQUEUES = 10
+MAX_REQUEUES, MAX_PARALLEL = 10, 4
 GPUS = re.compile(r"(?:[A-Za-z0-9_.-]+:)?[1-9][0-9]*")
 
 
@@ -68,8 +68,8 @@ class LaunchOptions:
 class RunLaunchOptions(LaunchOptions):
     """For a command that continues after a stop."""
 
-    max_requeues: int = MAX_REQUEUES
-    """Times that the job may go on after its time limit."""
+    max_requeues: int | None = None
+    """Times that the job may go on after its time limit; by default 10."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +84,8 @@ class TrainLaunchOptions(RunLaunchOptions):
 class StudyLaunchOptions(RunLaunchOptions):
     """For a command that many workers share."""
 
-    max_parallel: int = 4
-    """Workers, which are the tasks of a job array, at a time."""
+    max_parallel: int | None = None
+    """Workers, which are the tasks of a job array, at a time; by default 4."""
 
 
 GROUP = Parameter(name="*", group=Group("On a cluster", sort_key=50))

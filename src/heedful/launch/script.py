@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import UserError, one_line
-from heedful.launch.options import LaunchOptions, RunLaunchOptions, TrainLaunchOptions
+from heedful.launch.options import MAX_REQUEUES, LaunchOptions, RunLaunchOptions, TrainLaunchOptions
 from heedful.runs.directory import slug
 
 SCRIPT = "submit.sh"
@@ -41,7 +41,8 @@ def batch_script(batch: Batch, options: LaunchOptions) -> str:
     and its output goes there. Everything after them is read by bash alone.
     """
     told = directives(batch, options)
-    requeues = options.max_requeues if isinstance(options, RunLaunchOptions) else 0
+    given = options.max_requeues if isinstance(options, RunLaunchOptions) else 0
+    requeues = MAX_REQUEUES if given is None else given
     lines = [
         "#!/bin/bash",
         f"# By hand: cd {shown(str(batch.folder))} && sbatch {SCRIPT}",

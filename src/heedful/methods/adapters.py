@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from torch import Tensor
 
 from heedful import __version__
 from heedful.checkpoints.files import read_file, read_json
@@ -48,7 +49,7 @@ def write_adapter(model: Trainee, method: Method, folder: str | Path, base_name:
     if reason is None:
         theirs, tensors = to_peft(model, method, base_name)
     else:
-        theirs, tensors = {}, method.state(model)
+        theirs, tensors = {}, method.state(model) | drawn(model)
     with new_folder(target) as new:
         write_json(new / FACTS, facts)
         if reason is None:
@@ -85,11 +86,20 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
     expected = facts.get("base_fingerprint")
     if expected is not None and expected != fingerprint(model, method):
         raise UserError(f"{source}: was learnt on {facts.get('base')}, whose weights are not this model's")
+    for name, buffer in drawn(model).items():
+        if name in state:
+            buffer.copy_(state.pop(name))
     method.load_state(model, state)
     labels = facts.get("labels")
     if isinstance(labels, list) and len(labels) == getattr(model, "n_classes", None):
         model.labels = [str(label) for label in labels]
     return method
+
+
+def drawn(model: Trainee) -> dict[str, Tensor]:
+    """What the attention drew at random and did not learn, such as a Performer's directions."""
+    kept = model.state_dict().keys()
+    return {name: b for name, b in model.named_buffers() if ".mechanism." in name and name in kept}
 
 
 def fingerprint(model: Trainee, method: Method) -> str:

@@ -199,8 +199,8 @@ class Answer(Objective):
             for batch in in_length_order(lengths, evaluation_tokens(device), f"scoring {split}"):
                 inputs = self.inputs(split, rows[batch]).to(device)
                 losses, best, wanted = self.each(model, inputs)
-                each = torch.zeros(wanted.shape, dtype=torch.float64, device=device)
-                sums[batch] = each.masked_scatter(wanted, losses.double()).sum(1).cpu().numpy()
+                each = torch.zeros(wanted.shape, dtype=torch.float64)  # not every device has these
+                sums[batch] = each.masked_scatter(wanted.cpu(), losses.cpu().double()).sum(1).numpy()
                 counts[batch] = wanted.sum(1).cpu().numpy()
                 missed = torch.zeros_like(wanted).masked_scatter(wanted, ~best)
                 right[batch] = (~missed.any(1)).cpu().numpy()

@@ -160,7 +160,7 @@ class Classify(Objective):
                 self.lengths[split][rows], evaluation_tokens(device), f"scoring {split}"
             ):
                 logits = self.logits(model, self.inputs(split, rows[batch]).to(device))
-                found[batch] = logits.double().softmax(1).cpu().numpy()
+                found[batch] = logits.cpu().double().softmax(1).numpy()
         model.train(was_training)
         return found
 
@@ -252,7 +252,7 @@ class ClassifyFeatures(Classify):
         with torch.inference_mode():
             logits = self.logits(model, self.inputs(split, rows).to(device))
         model.train(was_training)
-        found: Floats = logits.double().softmax(1).cpu().numpy()
+        found: Floats = logits.cpu().double().softmax(1).numpy()
         return found
 
     def train_ids(self) -> Ints:

@@ -162,7 +162,7 @@ class PackedText(Objective):
                 states = self.states(model, inputs)
                 each = token_losses(model.head, *labelled(states, inputs.tensors["labels"]))  # type: ignore[arg-type]
                 documents = packing.documents[arrays["pieces"][arrays["labels"] != IGNORED]]
-                sums += np.bincount(documents, each.double().cpu().numpy(), len(sums))
+                sums += np.bincount(documents, each.cpu().double().numpy(), len(sums))
                 counts += np.bincount(documents, minlength=len(sums))
         model.train(was_training)
         return language_score(sums, counts)

@@ -233,7 +233,7 @@ class Span(Objective):
                     targets = inputs.tensors["targets"]
                     each = token_losses(model.head, *labelled(self.states(model, inputs), targets))
                     row = (targets != IGNORED).nonzero()[:, 0].cpu().numpy()
-                    sums += np.bincount(documents[part][row], each.double().cpu().numpy(), len(sums))
+                    sums += np.bincount(documents[part][row], each.cpu().double().numpy(), len(sums))
                     counts += np.bincount(documents[part][row], minlength=len(sums))
         model.train(was_training)
         return language_score(sums, counts)

@@ -257,3 +257,10 @@ def remove_temporary(folder: str | Path) -> None:
             shutil.rmtree(leftover, ignore_errors=True)
         else:
             leftover.unlink(missing_ok=True)
+
+
+def umask() -> int:
+    """The process's umask, which can only be read by setting it."""
+    current = os.umask(0)
+    os.umask(current)
+    return current

@@ -301,15 +301,17 @@ def begin(out: Path, plan: Plan) -> None:
         raise UserError(f"--out {out}: is a file; a demo needs a folder")
     if "," in str(out):
         raise UserError(f"--out {out}: a comma divides the models that are compared; another name will do")
-    if not record.is_file() and out.is_dir() and any(out.iterdir()):
-        raise UserError(f"--out {out}: holds files but no demo ({RECORD} is missing); name another folder")
-    if record.is_file():
-        before = read_json(record)
-        if before.get("finished") is False and before.get("plan") == told(out, plan):
-            return
-    for path in (path for pattern in PARTS for path in out.glob(pattern)):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
     try:
+        if not record.is_file() and out.is_dir() and any(out.iterdir()):
+            raise UserError(
+                f"--out {out}: holds files but no demo ({RECORD} is missing); name another folder"
+            )
+        if record.is_file():
+            before = read_json(record)
+            if before.get("finished") is False and before.get("plan") == told(out, plan):
+                return
+        for path in (path for pattern in PARTS for path in out.glob(pattern)):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(out, error) from None

@@ -10,7 +10,7 @@ from heedful import studies
 from heedful.errors import Elsewhere, UserError
 from heedful.launch import following
 from heedful.launch.jobs import Job
-from heedful.launch.options import StudyLaunchOptions
+from heedful.launch.options import MAX_PARALLEL, StudyLaunchOptions
 from heedful.launch.records import Submitted
 from heedful.launch.site import settled
 from heedful.launch.submitting import Prepared, prepare, submit, told
@@ -47,7 +47,8 @@ def ready(
 ) -> Prepared:
     """The job array, with no more workers than there can be work for."""
     launch = settled(launch)
-    workers, place = launch.max_parallel, folder.path.expanduser().absolute()
+    workers = MAX_PARALLEL if launch.max_parallel is None else launch.max_parallel
+    place = folder.path.expanduser().absolute()
     if not studies.kind(record.kind).grows(record):
         workers = min(workers, len({configuration.claim for configuration in record.configurations}))
     words = command_words(["study", "worker"], [place])

@@ -15,6 +15,7 @@ import tokenizers
 from tokenizers import processors
 
 from heedful.errors import UserError, shorten
+from heedful.runs.files import write_error
 
 if TYPE_CHECKING:
     from heedful.text.bulk import Bulk
@@ -187,7 +188,6 @@ class Tokenizer:
         The class is written as PreTrainedTokenizerFast, so that transformers uses tokenizer.json as it is.
         """
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
         named = {f"{role}_token": token for role, token in self.roles.items()}
         added = self.backend.get_added_tokens_decoder()
         extra = [str(token.content) for _, token in sorted(added.items()) if token.special]
@@ -200,9 +200,17 @@ class Tokenizer:
             **self.settings,
             **named,
         }
-        write(folder / "tokenizer.json", self.backend.to_str(pretty=True))
-        write(folder / "tokenizer_config.json", json.dumps(config, indent=2, ensure_ascii=False))
-        write(folder / "special_tokens_map.json", json.dumps(named, indent=2, ensure_ascii=False))
+        files = {
+            "tokenizer.json": self.backend.to_str(pretty=True),
+            "tokenizer_config.json": json.dumps(config, indent=2, ensure_ascii=False),
+            "special_tokens_map.json": json.dumps(named, indent=2, ensure_ascii=False),
+        }
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, text in files.items():
+                write(folder / name, text)
+        except OSError as error:
+            raise write_error(folder, error) from None
 
 
 def refuse_no_room(max_len: int | None, added: int) -> None:

@@ -59,8 +59,10 @@ from heedful.training.running import (
 )
 from heedful.training.scoring import AnswerScores, LabelScores, Scoring
 from heedful.training.selfcheck import examine
-from heedful.training.starting import from_nothing, read_model_options, settled_changes
+from heedful.training.starting import from_nothing, read_model_options, refuse_more_tokens, settled_changes
 from heedful.training.stopping import Stopping
+
+DEFAULTS = AdaptOptions()
 
 
 def adapt(options: AdaptOptions, hooks: Sequence[Hook] = ()) -> Finished:
@@ -94,6 +96,8 @@ def settled_objective(options: AdaptOptions) -> AdaptOptions:
     if options.objective == "auto":
         _, rules = find_task(options.task, options.data_dir)
         options = replace(options, objective="answer" if rules.kind == "text2text" else "classify")
+    if options.objective != "answer" and options.answer_loss != DEFAULTS.answer_loss:
+        raise UserError(f"--answer-loss {options.answer_loss}: this task has labels, and no answers")
     if options.objective == "answer" and options.class_weights != "none":
         raise UserError(f"--class-weights {options.class_weights}: answers are free text and have no classes")
     if options.objective == "answer" and options.head != "auto":
@@ -107,9 +111,15 @@ def refuse_impossible(options: AdaptOptions) -> None:
     """Find mistakes before anything is loaded."""
     if options.method not in methods.METHODS:
         raise unknown("method", options.method, methods.METHODS)
-    refuse_small(options, {"max_len": 4})
-    if options.objective != "joint" and (options.unlabeled is not None or options.mlm_first):
-        raise UserError("--unlabeled and --mlm-first belong to --objective joint")
+    refuse_small(options, {"max_len": 4, "train_rows": 1, "dev_rows": 1, "mlm_first": 0, "mlm_weight": 0})
+    if not 0 <= options.label_smoothing < 1:
+        raise UserError(f"--label-smoothing {options.label_smoothing:g}: is a share from 0 to below 1")
+    if not 0 < options.mlm_rate < 1:
+        raise UserError(f"--mlm-rate {options.mlm_rate:g}: is a share between 0 and 1")
+    if options.objective != "joint":
+        for name in ("unlabeled", "mlm_first", "mlm_weight", "mlm_rate"):
+            if getattr(options, name) != getattr(DEFAULTS, name):
+                raise UserError(f"--{name.replace('_', '-')} belongs to --objective joint")
     if options.objective != "text2text" and options.label_words:
         raise UserError("--label-words belongs to --objective text2text")
     if options.objective == "text2text" and options.head != "auto":
@@ -217,6 +227,7 @@ class Job:
         )
         assert isinstance(model, Classifier | LanguageModel)
         self.model, self.form = model, form if self.head == "classify" else self.head
+        refuse_more_tokens(self.tokenizer, model)
         model.labels = list(task.label_names)
         self.method.attach(model)
         model.to(self.device)
@@ -298,7 +309,7 @@ class Job:
         """A second head on the same body, from the checkpoint where it has one."""
         other = checkpoints.load(self.options.model, head="masked", **self.changes)
         assert isinstance(other, LanguageModel)
-        self.model.masked_head = other.head
+        self.model.masked_head = other.head.to(self.device)
         if other.config.tie_output:
             other.head.out.weight = self.model.body.embed.tokens.weight
 
@@ -356,6 +367,8 @@ class Job:
 
     def save_best(self, run: Run) -> None:
         """Write best/: the whole model for `full`, adapter and head with the base's name for the others."""
+        if hasattr(self.model, "masked_head"):
+            del self.model.masked_head  # it helped to train, and answers nothing
         if self.from_nothing:
             self.method.merge(self.model)  # no base to name: what was learnt goes into the whole
         if self.options.method == "full" or self.from_nothing:

@@ -56,11 +56,12 @@ def without(n: int, used: Tensor) -> Tensor:
 def compact(model: nn.Module, parameters: dict[str, nn.Parameter], ids: Ints | None) -> OccurringRows | None:
     """Replace the token table by its occurring rows, in the model and among the parameters, where it pays.
 
-    Not where the table is frozen, or also the output layer: then every row moves.
+    Not where the table is frozen, or also the output layer: then every row moves. Nor in a model of
+    transformers, whose table we can see but not replace.
     """
     embed = getattr(getattr(model, "body", None), "embed", None)
     table = getattr(embed, "tokens", None)
-    if ids is None or embed is None or type(table) is not nn.Embedding:
+    if ids is None or not isinstance(embed, nn.Module) or type(table) is not nn.Embedding:
         return None
     names = [name for name, p in parameters.items() if p is table.weight]
     holders = [m for m in model.modules() for p in m.parameters(recurse=False) if p is table.weight]

@@ -24,6 +24,7 @@ from heedful.text import load as load_tokenizer
 from heedful.training.adapt import Job, prepare
 from heedful.training.configuration import read_adapt
 from heedful.training.loading import load_best, load_run, shipped_tokenizer
+from heedful.training.options import AdaptOptions
 from heedful.training.precision import autocast
 from heedful.training.rescoring import check_language
 
@@ -68,6 +69,8 @@ def score(run: Run, split: str) -> tuple[Job, Evaluation]:
             objective="classify" if options.objective == "joint" else options.objective,
             unlabeled=None,
             mlm_first=0,
+            mlm_weight=AdaptOptions.mlm_weight,
+            mlm_rate=AdaptOptions.mlm_rate,
             score_dev=True,
             score_test=True,
         )

@@ -159,5 +159,5 @@ def hidden_losses(
                     rows = ids.expand(len(at), -1).clone()
                     rows[torch.arange(len(at)), at] = tokenizer.mask_id
                     states = model.body(rows)[torch.arange(len(at)), at]  # [n, d]
-                    sums[i] += float(token_losses(model.head, states, ids[at]).double().sum())
+                    sums[i] += float(token_losses(model.head, states, ids[at]).cpu().double().sum())
     return sums, counts

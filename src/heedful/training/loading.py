@@ -11,7 +11,7 @@ import torch
 
 from heedful import checkpoints, methods
 from heedful.data.batches import collate
-from heedful.errors import UserError
+from heedful.errors import UserError, shorten
 from heedful.evaluation.generation import generate
 from heedful.evaluation.writing import Writer
 from heedful.models import PRESETS, Classifier, LanguageModel, Model
@@ -75,6 +75,9 @@ class Adapted:
         encoded = self.tokenizer.encode_batch(
             list(texts), None if pairs is None else list(pairs), max_len=self.max_len
         )
+        for text, one in zip(texts, encoded, strict=True):
+            if not one.ids:
+                raise UserError(f'the text "{shorten(text)}" has no tokens: there is nothing to label')
         rows = np.empty((len(texts), len(self.labels)))
         typed = self.model.config.n_types > 1
         with torch.inference_mode():
@@ -90,7 +93,7 @@ class Adapted:
                     logits = self.words.scores(self.model, t["ids"], t["mask"])
                 else:
                     logits = self.model(t["ids"], t["mask"], t.get("types"))
-                rows[batch] = logits.double().softmax(1).cpu().numpy()
+                rows[batch] = logits.cpu().double().softmax(1).numpy()
         for row in rows:
             best = int(row.argmax())
             yield Answer(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
 from heedful.data.columns import Layout, Sheet, Wanted, find_layout, open_sheet
-from heedful.data.named import NAMED, WORLD, Rules
+from heedful.data.named import NAMED, WORLD, rules_of
+from heedful.data.readers import read_json
 from heedful.data.store import read_text
+from heedful.data.tasks import split_files
 from heedful.errors import UserError
 from heedful.progress import progress
 from heedful.runs.directory import Run
@@ -45,11 +47,13 @@ class Labeller:
     def __init__(self, run: str | Path, adapted: Adapted) -> None:
         config = Run.open(run).config()["adapt"]
         self.run, self.adapted, self.pairs = Path(run), adapted, reads_pairs(run)
-        rules = NAMED.get(config["task"]) or WORLD.get(config["task"]) or Rules()
+        named = NAMED.get(config["task"]) or WORLD.get(config["task"])
+        rules = named or rules_of(Path(config["task"]))
         self.change: Callable[[str], str] = rules.change or str
         stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))
         known = (rules.columns.text, rules.columns.pair, rules.columns.label)
-        self.columns = tuple(mine or theirs for mine, theirs in zip(stated, known, strict=True))
+        wanted = Wanted(*(mine or theirs for mine, theirs in zip(stated, known, strict=True)))
+        self.columns = (wanted.text, wanted.pair, wanted.label) if named else trained_columns(config, wanted)
         """The names that the task's columns had."""
 
     def one(self, text: str, pair: str | None) -> Answer:
@@ -73,7 +77,8 @@ class Labeller:
             raise UserError(f"--out {out}: is one of {', '.join((*DELIMITERS, *LINES))}")
         if out.exists() and not overwrite:
             raise UserError(f"--out {out}: is there already; --overwrite replaces it")
-        sheet = open_sheet(source, [name for name in (text_column, pair_column) if name])
+        known = [name for name in (text_column, pair_column, *self.columns) if name]
+        sheet = every_key(open_sheet(source, known))
         layout = self.layout(sheet, text_column, pair_column)
         total = sum(1 for _ in self.rows(sheet, layout))  # a row that is wrong is found before the first hour
         columns = new_columns(sheet.names)
@@ -89,7 +94,7 @@ class Labeller:
                 for chunk in chunks(self.rows(sheet, layout)):
                     answers = self.answers(chunk, layout)
                     for (cells, _, _), answer in zip(chunk, answers, strict=True):
-                        write([*cells, answer.label, answer.confidence])
+                        write([*cells, answer.label, float(f"{answer.confidence:.6g}")])
                     counts.update(answer.label for answer in answers)
                     shown.advance(len(chunk))
             temporary.replace(out)
@@ -124,6 +129,27 @@ class Labeller:
         texts = [self.change(text) for _, text, _ in chunk]
         pairs = None if layout.pair is None else [self.change(str(pair)) for _, _, pair in chunk]
         return self.adapted.predict(texts, pairs)
+
+
+def trained_columns(config: Mapping[str, Any], wanted: Wanted) -> tuple[str | None, str | None, str | None]:
+    """The columns that were trained on: as the task's files have them, where these are still there."""
+    try:
+        place = Path(config["task"])
+        files = {"train": place} if place.is_file() else split_files(place)
+        sheet = open_sheet(files["train"], wanted.names())
+        found = find_layout(sheet, wanted)
+    except (UserError, OSError, KeyError):
+        return wanted.text, wanted.pair, wanted.label
+    return (found.text, found.pair, found.label) if sheet.header else (wanted.text, wanted.pair, wanted.label)
+
+
+def every_key(sheet: Sheet) -> Sheet:
+    """A sheet with the keys of all objects of a JSON lines file, also of those behind its beginning."""
+    if sheet.format != "jsonl":
+        return sheet
+    names = tuple(dict.fromkeys([*sheet.names, *(key for _, row in read_json(sheet.path) for key in row)]))
+    more = [None] * (len(names) - len(sheet.names))
+    return replace(sheet, names=names, sample=tuple([*row, *more] for row in sheet.sample))
 
 
 def chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
@@ -171,9 +197,9 @@ def quote(cell: str, special: set[str]) -> str:
 
 
 def plain(cell: Any) -> str:
-    """A cell as text."""
+    """A cell as text; a number keeps all its digits."""
     if isinstance(cell, float):
-        return f"{cell:.6g}"
+        return repr(cell)
     if cell is None or isinstance(cell, str):
         return cell or ""
     return json.dumps(cell, ensure_ascii=False, default=str)

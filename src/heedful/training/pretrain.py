@@ -47,7 +47,7 @@ from heedful.training.running import (
     save_whole,
     settle_machine,
 )
-from heedful.training.starting import family_of, from_nothing, make_model, model_changes
+from heedful.training.starting import family_of, from_nothing, make_model, model_changes, refuse_more_tokens
 from heedful.training.stopping import Stopping
 from heedful.training.text_objectives import make_text
 
@@ -132,6 +132,7 @@ class Job:
         self.tokenizer = find_tokenizer(options, self.texts.splits["train"], family_of(options.model))
         torch.manual_seed(options.seed)
         self.model = make_model(options, self.tokenizer)
+        refuse_more_tokens(self.tokenizer, self.model)
         self.method = methods.make("full")
         self.method.attach(self.model)
         self.model.to(self.device)

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from heedful import checkpoints
-from heedful.errors import UserError
+from heedful.errors import UserError, unknown
 from heedful.models import Model
 from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run
 from heedful.runs.environment import environment, peak_memory_gb
@@ -26,13 +26,28 @@ from heedful.text import Tokenizer
 from heedful.training import resuming
 from heedful.training.configuration import whole_path
 from heedful.training.devices import find_device
+from heedful.training.optimisers import OPTIMISERS
 from heedful.training.options import NOT_IN_CONFIG, LoopOptions
 from heedful.training.precision import choose
 from heedful.training.ranks import here
 from heedful.training.saving import Progress
+from heedful.training.schedules import SCHEDULES
 from heedful.training.stopping import Stopping
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
+LEAST = {
+    "epochs": 1,
+    "steps": 1,
+    "batch_size": 1,
+    "token_budget": 1,
+    "accumulate": 1,
+    "eval_every": 1,
+    "patience": 1,
+    "train_eval_rows": 0,
+    "weight_decay": 0,
+    "clip": 0,
+    "threads": 1,
+}
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Of glibc's malloc.h: how much freed memory is kept, and from which size on a piece is mapped by itself."""
 
@@ -85,13 +100,17 @@ def keep_memory() -> None:
 
 
 def refuse_small(options: LoopOptions, least: Mapping[str, int]) -> None:
-    """Refuse numbers below their least."""
-    for name, smallest in {"epochs": 1, "steps": 1, "batch_size": 1, "accumulate": 1, **least}.items():
+    """Refuse numbers below their least, and names that nothing has, before a run is begun."""
+    for name, smallest in {**LEAST, **least}.items():
         value = getattr(options, name)
         if value is not None and value < smallest:
             raise UserError(f"--{name.replace('_', '-')} {value}: must be at least {smallest}")
     if options.lr is not None and not options.lr > 0:
         raise UserError(f"--lr {options.lr}: must be above 0")
+    if options.optimizer not in OPTIMISERS:
+        raise unknown("optimizer", options.optimizer, OPTIMISERS)
+    if options.schedule not in SCHEDULES:
+        raise unknown("schedule", options.schedule, SCHEDULES)
 
 
 def resolved(options: LoopOptions, lr: float) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 
 from heedful import checkpoints
 from heedful.errors import UserError, unknown
-from heedful.models import PRESETS, LanguageModel, TransformerConfig
+from heedful.models import PRESETS, LanguageModel, Model, TransformerConfig
 from heedful.models.heads import with_article
 from heedful.text import Tokenizer
 from heedful.training.options import PretrainOptions
@@ -21,6 +21,16 @@ HEADS = {
 """The head that an objective needs on each kind of model."""
 IDS = ("vocab_size", "pad_id", "bos_id", "eos_id")
 """What a model from nothing takes from its tokenizer."""
+
+
+def refuse_more_tokens(tokenizer: Tokenizer, model: Model) -> None:
+    """Refuse a tokenizer some of whose tokens the model has no embedding for."""
+    rows = model.config.vocab_size
+    if tokenizer.vocab_size > rows:
+        raise UserError(
+            f"the tokenizer has {tokenizer.vocab_size:,} tokens and the model embeddings of {rows:,}: "
+            "they do not belong together"
+        )
 
 
 def from_nothing(model: str) -> bool:

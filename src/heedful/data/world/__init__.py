@@ -23,7 +23,7 @@ from heedful.data.world.files import (
     write_sentiment,
 )
 from heedful.data.world.people import STRANGERS, World
-from heedful.errors import UserError, unknown
+from heedful.errors import UserError, shorten, unknown
 
 VERSION = 1
 PEOPLE = 2000
@@ -65,8 +65,8 @@ def make_world(
             facts["tasks"][task] = write(made / task, world, seed)
         write_facts(made / FACTS, facts)
         check_place(folder, overwrite)
-        if overwrite and folder.is_dir():
-            shutil.rmtree(folder)
+        if folder.is_dir() and any(folder.iterdir()):
+            folder.rename(beside / "former")
         made.rename(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
@@ -86,6 +86,11 @@ def check_place(folder: Path, overwrite: bool) -> None:
         raise UserError(f"{folder}: is not empty and holds no world; give a new folder")
     if not overwrite:
         raise UserError(f"{folder}: holds a world already; --overwrite makes it anew")
+    others = sorted(path.name for path in folder.iterdir() if path.name not in (FACTS, "birthplaces", *TASKS))
+    if others:
+        raise UserError(
+            f"{folder}: holds {shorten(others[0], 40)} beside a world; move it, or give a new folder"
+        )
 
 
 def task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_signal: float = 0.0) -> Path:
