@@ -29,6 +29,7 @@ def test_a_person_sees_what_the_data_is_like(heedful: Callable[..., Any], task: 
     assert (done.status, done.err) == (0, "")
     for part in (
         "60 rows (train.csv)",
+        "text = text, label = label (by name)",
         "labels",
         "good",
         "30 (50.0%)",
@@ -49,6 +50,7 @@ def test_a_program_gets_the_same_as_json(heedful: Callable[..., Any], task: Path
     assert facts["splits"]["dev"]["truncated"] == 1.0
     assert 0 <= facts["padding_waste"]["length-grouped"] < 1
     assert facts["shared"]["train and dev"] == {"rows": 0}
+    assert facts["columns"] == {"text": "text", "label": "label", "found": "by name"}
 
 
 def test_without_minilm_words_are_counted_and_it_is_said(

@@ -147,6 +147,7 @@ def print_all(facts: dict[str, Any]) -> None:
         facts["task"],
         {
             "kind": "classification" if kind == "classify" else "text to text",
+            "columns": told_columns(facts["columns"]),
             "tokens": facts["tokenizer"],
             **{name: f"{part['rows']:,} rows ({part['how']})" for name, part in splits.items()},
         },
@@ -160,6 +161,12 @@ def print_all(facts: dict[str, Any]) -> None:
         print()
         print_table("padding, share of train's positions", ["batches", "padding"], rows, right=["padding"])
     print_examples(facts)
+
+
+def told_columns(columns: dict[str, str]) -> str:
+    """Which column is what."""
+    roles = [f"{role} = {shorten(name, 30)}" for role, name in columns.items() if role != "found"]
+    return f"{', '.join(roles)} ({columns['found']})"
 
 
 def print_sizes(facts: dict[str, Any]) -> None:

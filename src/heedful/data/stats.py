@@ -70,6 +70,7 @@ def describe(
         "task": task.name,
         "kind": task.kind,
         "labels": task.label_names,
+        "columns": task.columns,
         "fingerprint": task.fingerprint,
         "max_len": max_len,
         "splits": {

@@ -39,6 +39,8 @@ class Task:
     seed: int = 0
     corpus: Path | None = None
     rules: Rules = field(default_factory=Rules, repr=False)
+    columns: dict[str, str] = field(default_factory=dict, repr=False)
+    """By what they are read for, the columns of train's file; of one without a header they are numbers."""
 
     @property
     def fingerprint(self) -> str:
@@ -100,6 +102,7 @@ def load_task(
         seed=seed,
         corpus=place / rules.corpus if rules.corpus and (place / rules.corpus).is_file() else None,
         rules=rules,
+        columns=named_columns(*sheets["train"]),
     )
     if any(part.index is not None for part in task.splits.values()):
         manifest = cache.cache_home() / "manifests" / f"{task.fingerprint}.tsv"
@@ -175,6 +178,13 @@ def read_files(
         rows[name] = load_rows(sheet, layout, rules.kind == "text2text", rules.change)
         sheets[name] = sheet, layout
     return rows, sheets
+
+
+def named_columns(sheet: Sheet, layout: Layout) -> dict[str, str]:
+    """The columns that are read, and whether the file names them."""
+    roles = {"text": layout.text, "pair": layout.pair, "label": layout.label}
+    header = "by name" if sheet.header else "by number: the file has no header"
+    return {role: name for role, name in roles.items() if name is not None} | {"found": header}
 
 
 Parts = dict[str, tuple[str, Index | None, str]]
