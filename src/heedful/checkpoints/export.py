@@ -28,9 +28,10 @@ def why_not(model: Model) -> str | None:
         return f"transformers' {family.name} has no {head} head"
     if isinstance(model, Classifier) and model.form == "linear" and config.family not in ("bert",):
         return f"transformers' {family.classes[head]} has another head than one linear layer"
-    if isinstance(model, Classifier) and head in family.pooled and not config.pooler:
+    unlike = family.why_not(config)
+    if unlike is None and isinstance(model, Classifier) and head in family.pooled and not config.pooler:
         return f"transformers' {family.classes[head]} has a pooler, and would draw one at random"
-    return family.why_not(config)
+    return unlike
 
 
 def export(model: Model, folder: str | Path, *, tokenizer: str | Path | None = None) -> Path:

@@ -111,7 +111,7 @@ def refuse_impossible(options: AdaptOptions) -> None:
     """Find mistakes before anything is loaded."""
     if options.method not in methods.METHODS:
         raise unknown("method", options.method, methods.METHODS)
-    refuse_small(options, {"max_len": 4, "train_rows": 1, "dev_rows": 1, "mlm_first": 0, "mlm_weight": 0})
+    refuse_small(options, {"max_len": 4, "train_rows": 1, "mlm_first": 0, "mlm_weight": 0})
     if not 0 <= options.label_smoothing < 1:
         raise UserError(f"--label-smoothing {options.label_smoothing:g}: is a share from 0 to below 1")
     if not 0 < options.mlm_rate < 1:
