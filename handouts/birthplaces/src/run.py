@@ -82,10 +82,9 @@ def finetune(given: argparse.Namespace) -> None:
     else:
         (task / "dev.tsv").unlink(missing_ok=True)
         print(f"no {dev}: a tenth of the questions is dev, a tenth test")
+    model, epochs = [given.reading_params_path, "birthplaces"], 10
     if given.reading_params_path is None:
         model, epochs = ["char-gpt", "birthplaces", *model_of(given.variant)], 75
-    else:
-        model, epochs = [given.reading_params_path, "birthplaces"], 10
     words = ["--data-dir", task, "--max-len", 128, "--batch-size", 256, "--lr", given.finetune_lr]
     words += ["--epochs", given.epochs or epochs, "--weight-decay", 0.1, "--warmup", 10, "--select", "last"]
     heedful("adapt", *map(str, [*model, *words, "--out", given.writing_params_path, "--overwrite"]))
