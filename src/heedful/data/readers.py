@@ -36,7 +36,7 @@ FORMATS = {
 }
 KINDS = "CSV (.csv), TSV (.tsv), JSON lines (.jsonl), Parquet (.parquet) or text (.txt)"
 
-QUOTED_CELL = re.compile(r'"(?:[^"]|"")*"')
+QUOTED_CELL = re.compile(r'"(?:[^"]++|"")*+"')
 QUOTED_LINE = re.compile(
     r'(?:"(?:[^"]++|"")*+"|[^"\t\r\n]*+)(?:\t(?:"(?:[^"]++|"")*+"|[^"\t\r\n]*+))*+\r?\n?'
 )
@@ -173,9 +173,10 @@ def is_quoted_tsv(path: Path) -> bool:
         joined = "".join(parts)
         if not QUOTED_LINE.fullmatch(joined):
             return False
-        outside = QUOTED_CELL.sub("", joined).count("\t")
-        if len(parts) > 1 and outside and all(part.count("\t") == outside for part in parts):
-            return False
+        if len(parts) > 1:
+            outside = QUOTED_CELL.sub("", joined).count("\t")
+            if outside and all(part.count("\t") == outside for part in parts):
+                return False
         seen, parts, quotes, size = True, [], 0, 0
     return seen and not parts
 

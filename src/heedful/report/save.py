@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,9 @@ from heedful.runs.files import write_bytes
 EXTENSIONS = (".png", ".svg", ".pdf", ".html")
 PNG_SCALE = 2.0
 VEGA_LITE = "6.4"
+PATH = re.compile(r' (?:d|transform)="[-+a-zA-Z0-9., ()]*"')
+DIGITS = re.compile(r"(?<=\.\d{3})\d+")
+"""Behind a thousandth of a pixel."""
 
 
 def save(chart: Chart, path: str | Path, *, look: Literal["light", "dark"] = "light") -> Path:
@@ -39,11 +43,13 @@ def render(chart: Chart, ending: str, look: Literal["light", "dark"] = "light") 
         return page.html().encode()
     import vl_convert
 
-    specification = json.dumps({**chart, "config": configuration(LOOKS[look])}, allow_nan=False)
+    # A page reads its marks out; in a file their names would be half of it.
+    config = {**configuration(LOOKS[look]), "aria": False}
+    specification = json.dumps({**chart, "config": config}, allow_nan=False)
     version, nothing_outside = VEGA_LITE, list[str]()
     if ending == ".svg":
         svg: str = vl_convert.vegalite_to_svg(specification, version, allowed_base_urls=nothing_outside)
-        return svg.encode()
+        return PATH.sub(lambda path: DIGITS.sub("", path[0]), svg).encode()
     if ending == ".pdf":
         pdf: bytes = vl_convert.vegalite_to_pdf(specification, version, allowed_base_urls=nothing_outside)
         return pdf

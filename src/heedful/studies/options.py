@@ -318,8 +318,6 @@ def words(kind: str, arguments: Iterable[str], *options: Any) -> tuple[str, ...]
             if f.name in (*named, "overwrite", "retry", "launch") or value == f.default:
                 continue
             flag = "--" + f.name.replace("_", "-")
-            if f.name == "models":
-                value = ",".join(whole_path("model", model) for model in value.split(","))
             value = whole_path(f.name, value)
             if isinstance(value, bool):
                 found.append(flag if value else f"--no-{flag[2:]}")

@@ -35,11 +35,11 @@ def run(
     if options.launch.elsewhere and options.jobs != 1:
         raise UserError("--jobs is for workers here; --max-parallel says how many a cluster gives")
     record = replace(record, keep=options.keep)
+    place = place_of(record, options.out, parts)
     if options.launch.elsewhere and options.launch.dry_run:
-        elsewhere.show(record, options.launch, place_of(record, options.out, parts), threads)
-    place = place_of(record, options.out, parts).path
-    new = [path for path in (place, place.parent) if not path.exists()]
-    folder = begin(record, options.out, parts, overwrite=options.overwrite)
+        elsewhere.show(record, options.launch, place, threads)
+    new = [path for path in (place.path, place.path.parent) if not path.exists()]
+    folder = begin(record, place.path, parts, overwrite=options.overwrite)
     if options.retry:
         folder.retry()
     whole = threads or usable_cores()

@@ -53,6 +53,7 @@ from heedful.training.running import (
     followed,
     measures,
     refuse_small,
+    refuse_unread,
     resolved,
     save_whole,
     settle_machine,
@@ -116,17 +117,17 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"--label-smoothing {options.label_smoothing:g}: is a share from 0 to below 1")
     if not 0 < options.mlm_rate < 1:
         raise UserError(f"--mlm-rate {options.mlm_rate:g}: is a share between 0 and 1")
-    if options.objective != "joint":
-        for name in ("unlabeled", "mlm_first", "mlm_weight", "mlm_rate"):
-            if getattr(options, name) != getattr(DEFAULTS, name):
-                raise UserError(f"--{name.replace('_', '-')} belongs to --objective joint")
-    if options.objective != "text2text" and options.label_words:
-        raise UserError("--label-words belongs to --objective text2text")
-    if options.objective == "text2text" and options.head != "auto":
+    joint, text2text = options.objective == "joint", options.objective == "text2text"
+    owners = {
+        "--objective joint": (joint, ("unlabeled", "mlm_first", "mlm_weight", "mlm_rate")),
+        "--objective text2text": (text2text, ("label_words",)),
+    }
+    refuse_unread(options, owners)
+    if text2text and options.head != "auto":
         raise UserError(f"--objective text2text writes label words and has no --head {options.head}")
     if options.unlabeled is not None and not options.unlabeled.is_file():
         raise UserError(f"{options.unlabeled}: there is no such file")
-    if options.objective == "joint" and options.method in ("head", "prompt", "prefix"):
+    if joint and options.method in ("head", "prompt", "prefix"):
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
     if options.pool is not None and options.objective in ("answer", "text2text"):
         raise UserError(f"--pool is for classifying; --objective {options.objective} writes text")

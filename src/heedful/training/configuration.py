@@ -133,6 +133,8 @@ def whole_path(name: str, value: Any) -> Any:
     """A path as it reads from every folder; a name stays one."""
     if isinstance(value, Path):
         return str(value.expanduser().absolute())
+    if name == "models":
+        return ",".join(whole_path("model", model) for model in value.split(","))
     named = name in ("task", "corpus") and (value in NAMED or value in WORLD)
     paths = ("model", "task", "corpus", "tokenizer", "dev", "test", "questions")
     if name in paths and not named and Path(value).expanduser().exists():

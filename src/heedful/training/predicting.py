@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
@@ -52,9 +52,9 @@ class Labeller:
         self.change: Callable[[str], str] = rules.change or str
         stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))
         known = (rules.columns.text, rules.columns.pair, rules.columns.label)
-        wanted = Wanted(*(mine or theirs for mine, theirs in zip(stated, known, strict=True)))
-        self.columns = (wanted.text, wanted.pair, wanted.label) if named else trained_columns(config, wanted)
-        """The names that the task's columns had."""
+        self.wanted = Wanted(*(mine or theirs for mine, theirs in zip(stated, known, strict=True)))
+        self.place = None if named else Path(config["task"])
+        """Where the task's files are, if they are a person's own."""
 
     def one(self, text: str, pair: str | None) -> Answer:
         """Label one text, or a pair."""
@@ -77,9 +77,10 @@ class Labeller:
             raise UserError(f"--out {out}: is one of {', '.join((*DELIMITERS, *LINES))}")
         if out.exists() and not overwrite:
             raise UserError(f"--out {out}: is there already; --overwrite replaces it")
-        known = [name for name in (text_column, pair_column, *self.columns) if name]
-        sheet = every_key(open_sheet(source, known))
-        layout = self.layout(sheet, text_column, pair_column)
+        trained = self.wanted if self.place is None else trained_columns(self.place, self.wanted)
+        stated = [name for name in (text_column, pair_column) if name]
+        sheet = every_key(open_sheet(source, [*stated, *trained.names()]))
+        layout = self.layout(sheet, trained, text_column, pair_column)
         total = sum(1 for _ in self.rows(sheet, layout))  # a row that is wrong is found before the first hour
         columns = new_columns(sheet.names)
         temporary = beside(out)
@@ -104,9 +105,10 @@ class Labeller:
             temporary.unlink(missing_ok=True)
         return Labelled(counts.total(), dict(counts), columns)
 
-    def layout(self, sheet: Sheet, text: str | None, pair: str | None) -> Layout:
+    def layout(self, sheet: Sheet, trained: Wanted, text: str | None, pair: str | None) -> Layout:
         """The columns to read: those named, those the task had, or those found as for a task."""
-        known = [name if name in sheet.names else None for name in self.columns]
+        names = (trained.text, trained.pair, trained.label)
+        known = [name if name in sheet.names else None for name in names]
         wanted = Wanted(text or known[0], pair or (None if text else known[1]), known[2])
         found = find_layout(sheet, wanted, labelled=False)
         if self.pairs is False and pair is None:
@@ -131,16 +133,15 @@ class Labeller:
         return self.adapted.predict(texts, pairs)
 
 
-def trained_columns(config: Mapping[str, Any], wanted: Wanted) -> tuple[str | None, str | None, str | None]:
+def trained_columns(place: Path, wanted: Wanted) -> Wanted:
     """The columns that were trained on: as the task's files have them, where these are still there."""
     try:
-        place = Path(config["task"])
         files = {"train": place} if place.is_file() else split_files(place)
         sheet = open_sheet(files["train"], wanted.names())
         found = find_layout(sheet, wanted)
     except (UserError, OSError, KeyError):
-        return wanted.text, wanted.pair, wanted.label
-    return (found.text, found.pair, found.label) if sheet.header else (wanted.text, wanted.pair, wanted.label)
+        return wanted
+    return Wanted(found.text, found.pair, found.label) if sheet.header else wanted
 
 
 def every_key(sheet: Sheet) -> Sheet:

@@ -43,6 +43,7 @@ from heedful.training.running import (
     keep_memory,
     measures,
     refuse_small,
+    refuse_unread,
     resolved,
     save_whole,
     settle_machine,
@@ -82,24 +83,14 @@ def refuse_impossible(options: PretrainOptions) -> None:
         raise UserError(f"--questions-share {o.questions_share:g}: must be above 0 and below 1")
     if o.questions is not None and o.objective == "masked":
         raise UserError("--questions are answered by writing; --objective masked does not learn to write")
-    refuse_unread(o)
-    model_changes(o)
-
-
-def refuse_unread(options: PretrainOptions) -> None:
-    """Refuse options that belong to another objective, and would change nothing here."""
-    o = options
     owners = {
         "--objective masked": (o.objective == "masked", ("mask_rate", "whole_words")),
         "--objective span": (o.objective == "span", ("span_form", "span_loss", "salient")),
         "--span-form window": (o.span_form == "window", ("window_left", "window_right")),
         "--questions": (o.questions is not None, ("questions_share",)),
     }
-    defaults = PretrainOptions()
-    for owner, (present, names) in owners.items():
-        for name in names:
-            if not present and getattr(o, name) != getattr(defaults, name):
-                raise UserError(f"--{name.replace('_', '-')} belongs to {owner}")
+    refuse_unread(o, owners)
+    model_changes(o)
 
 
 def learning_rate(options: PretrainOptions) -> float:

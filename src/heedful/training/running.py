@@ -6,7 +6,7 @@ import ctypes
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -44,6 +44,7 @@ LEAST = {
     "eval_every": 1,
     "patience": 1,
     "train_eval_rows": 0,
+    "warmup": 0,
     "weight_decay": 0,
     "clip": 0,
     "threads": 1,
@@ -111,6 +112,15 @@ def refuse_small(options: LoopOptions, least: Mapping[str, int]) -> None:
         raise unknown("optimizer", options.optimizer, OPTIMISERS)
     if options.schedule not in SCHEDULES:
         raise unknown("schedule", options.schedule, SCHEDULES)
+
+
+def refuse_unread(options: LoopOptions, owners: Mapping[str, tuple[bool, Sequence[str]]]) -> None:
+    """Refuse options that change nothing: those of a choice (its words) that was not made."""
+    defaults = type(options)()
+    for owner, (made, names) in owners.items():
+        for name in names:
+            if not made and getattr(options, name) != getattr(defaults, name):
+                raise UserError(f"--{name.replace('_', '-')} belongs to {owner}")
 
 
 def resolved(options: LoopOptions, lr: float) -> dict[str, Any]:
