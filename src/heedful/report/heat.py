@@ -145,7 +145,7 @@ def cells(
 def starred(subtitle: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Say what the stars at numbers mean."""
     told = dict.fromkeys(row["note"] for row in rows if "note" in row and row["value"] is not None)
-    return "; ".join([*([subtitle] if subtitle else []), *([f"* {', '.join(told)}"] if told else [])])
+    return "; ".join([*([subtitle] if subtitle else []), *([f"* {' or '.join(told)}"] if told else [])])
 
 
 def value_domain(
