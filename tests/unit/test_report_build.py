@@ -227,6 +227,101 @@ def test_overlaid_runs_share_one_axis_of_epochs(tmp_path: Path) -> None:
     places = {row["series"]: row["x"] for row in values(chart) if "series" in row and row.get("best")}
     assert places["short"] == 1.0
     assert places["long"] <= 6
+    many = write_run(tmp_path / "many", epochs=40)
+    assert page_of(short, many).charts["dev"]["layer"][-1]["encoding"]["x"]["axis"]["title"] == "step"
+
+
+def test_a_baseline_is_drawn_only_where_all_runs_have_the_same(tmp_path: Path) -> None:
+    few, all_rows = write_run(tmp_path / "few"), write_run(tmp_path / "all", seed=1)
+    found = json.loads((few / "results.json").read_text())
+    for split in found["splits"].values():
+        split["baselines"]["bag_of_words"] = 0.31
+    found["splits"]["test"]["baselines"]["majority"] = 0.55
+    (few / "results.json").write_text(json.dumps(found))
+    other = json.loads((all_rows / "results.json").read_text())
+    other["splits"]["test"]["baselines"]["majority"] = 0.55
+    (all_rows / "results.json").write_text(json.dumps(other))
+    for folders in ((few, all_rows), (all_rows, few)):
+        page = page_of(*folders)
+        drawn = {
+            row["label"]: row["value"]
+            for row in values(page.charts["scores"])
+            if "reason" not in row and "label" in row
+        }
+        assert set(drawn) == {"chance, test", "most frequent label, test"}
+        curves = " ".join(str(row.get("label", "")) for row in values(page.charts["dev"]))
+        assert "most frequent label" in curves
+        assert "bag of words" not in curves
+        rows = {row["run"]: row for row in table(page, "test accuracy")}
+        assert {name: row["test, bag of words"] for name, row in rows.items()} == {
+            "few": "0.31",
+            "all": "0.61",
+        }
+
+
+def test_a_failed_run_is_reported_with_its_reason(tmp_path: Path) -> None:
+    lost = write_run(tmp_path / "lost", finished=False)
+    (lost / "failed.json").write_text(json.dumps({"reason": "the loss became NaN"}))
+    page = page_of(lost)
+    assert page.summary[0] == "This run has failed: the loss became NaN."
+    assert "--resume" not in " ".join(page.summary)
+    both = page_of(lost, write_run(tmp_path / "well", seed=1))
+    assert any("lost has no result (failed: the loss became NaN)" in line for line in both.summary)
+    assert "the loss became NaN" in json.dumps(both.charts["scores"])
+
+
+def test_unfinished_and_finished_runs_on_own_data_are_compared(tmp_path: Path) -> None:
+    done, going = write_run(tmp_path / "done"), write_run(tmp_path / "going", seed=1, finished=False)
+    elsewhere = write_run(tmp_path / "elsewhere", seed=2)
+    for run, place in ((done, "/data/mine"), (going, "/data/mine"), (elsewhere, "/other/mine")):
+        told = (run / "config.toml").read_text()
+        (run / "config.toml").write_text(told.replace('task = "sentences"', f'task = "{place}"'))
+    assert [row["run"] for row in table(page_of(done, going), "dev accuracy")] == ["done", "going"]
+    assert "Comparison" not in " ".join(page_of(done, elsewhere).sections)
+
+
+def test_an_unfinished_run_that_writes_is_scored_by_exact_match(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "run", finished=False, objective="text2text"))
+    assert "Exact match by epoch" in json.dumps(page.charts["exact-match"]["title"])
+
+
+def test_a_confusion_matrix_has_counts_in_its_hovers_and_no_stars(tmp_path: Path) -> None:
+    chart = page_of(write_run(tmp_path / "run")).charts["confusion"]
+    assert chart["title"]["subtitle"] == ["share of each true label; a row adds up to 100 %"]
+    assert all(row["told"].endswith(" of 40") and "note" not in row for row in chart["data"]["values"])
+    many = page_of(write_run(tmp_path / "many", words=[f"label {i}" for i in range(70)], n=700))
+    assert "confusion" not in many.charts
+    assert table(many, "predicted label")[0]["true label"].startswith("label")
+
+
+def test_what_a_study_was_told_keeps_its_parts_apart(tmp_path: Path) -> None:
+    folder = StudyFolder(tmp_path / "study")
+    (folder.path / "runs").mkdir(parents=True)
+    options = {"run": {"lr": 1e-4, "max_len": 64}, "pretrain": {"lr": 0.03}, "seeds": 2}
+    folder.write(StudyRecord("knowledge", "what is known?", 0, options, command=("study", "knowledge")))
+    write_answer(folder.path, answer("word"))
+    facts = dict(blocks(page_of(folder.path), "facts")[-1]["facts"])
+    assert facts["lr"] == "0.0001"
+    assert facts["pretrain: lr"] == "0.03"
+    assert facts["max len"] == "64"
+
+
+def test_paper_shows_what_a_reader_would_open(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "run"))
+    assert page.html({}).count("<details") == page.html({}).count(" open>")
+
+
+def test_shares_that_differ_by_chance_do_not_fill_an_axis(tmp_path: Path) -> None:
+    folders = [write_run(tmp_path / name, seed=i, right=0.6 + i / 1000) for i, name in enumerate("ab")]
+    for folder in folders:
+        found = json.loads((folder / "results.json").read_text())
+        for split in found["splits"].values():
+            split["baselines"] = None
+        (folder / "results.json").write_text(json.dumps(found))
+    chart = page_of(*folders).charts["dev"]
+    low, high = next(layer["encoding"]["y"]["scale"]["domain"] for layer in chart["layer"])
+    assert high - low >= 0.2
+    assert 0 <= low < high <= 1
 
 
 def test_runs_of_different_tasks_are_not_drawn_on_one_axis(tmp_path: Path) -> None:

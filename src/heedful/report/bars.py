@@ -21,6 +21,7 @@ from heedful.report.parts import (
     toggle,
     tooltip,
     words,
+    written,
 )
 
 LABELLED_BARS = 24
@@ -105,10 +106,14 @@ def bars(
         whisker = {"type": "rule", "strokeWidth": 1.5}
         layers.append({"data": {"values": spans}, "mark": whisker, "encoding": span})
     if len(data) <= LABELLED_BARS:
-        above = {**place, "y": {**y, "field": "top"}, "text": {"field": "value", "format": form}}
+        for row in drawn:
+            row["written"] = written(row["value"], form)
+        exact = all(row["written"] is not None for row in drawn)
+        text = {"field": "written", "type": "nominal"} if exact else {"field": "value", "format": form}
+        above = {**place, "y": {**y, "field": "top"}, "text": text}
         layers += [{"data": {"values": drawn}, **text} for text in haloed(above, baseline="bottom", dy=-4)]
     if failed:
-        text = {
+        reason = {
             "type": "text",
             "style": "reason",
             "angle": 270,
@@ -121,7 +126,7 @@ def bars(
         for some, where in ((whole, {"x": x}), (single, place)):
             if some:
                 stands = {**where, "y": y, "text": {"field": "reason"}, "tooltip": tips}
-                layers.append({"data": {"values": some}, "mark": text, "encoding": stands})
+                layers.append({"data": {"values": some}, "mark": reason, "encoding": stands})
     shown = [0.0, *(y_domain or (row["top"] for row in data))]
     layers += level_rules(rules, y, shown, stacked=True)
     body = {"width": width, "height": HEIGHT, "layer": layers}

@@ -85,7 +85,8 @@ def alike(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:
     """Group the runs whose scores can be compared: the same task and metric."""
     groups: dict[tuple[str, str], list[RunFacts]] = {}
     for run in runs:
-        task = run.results.task if run.results else str(run.options.get("task") or run.options.get("corpus"))
+        named = run.options.get("task") or run.options.get("corpus")
+        task = str(named or (run.results.task if run.results else ""))
         groups.setdefault((task, run.metric), []).append(run)
     return list(groups.values())
 
@@ -251,10 +252,13 @@ def add_study(page: Page, study: StudyFacts, head: Callable[[str], None], prefix
 
 
 def told(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a study's options and those that its runs share, in one level."""
+    """Give a study's options and those that its runs share, in one level; those of a part begin with it."""
     found: dict[str, Any] = {}
     for name, value in options.items():
-        found |= told(value) if isinstance(value, Mapping) else {name.replace("_", " "): value}
+        part = "" if name == "run" else f"{name}: "
+        inside = told(value) if isinstance(value, Mapping) else None
+        found |= {name: value} if inside is None else {f"{part}{key}": own for key, own in inside.items()}
+    found = {name.replace("_", " "): value for name, value in found.items()}
     return {name: value for name, value in found.items() if value is not None}
 
 

@@ -10,8 +10,8 @@ from heedful.errors import shorten
 from heedful.report.charts import bars, heat_map, lines, scatter
 from heedful.report.parts import Chart
 from heedful.report.reading import SHARES, RunFacts
-from heedful.runs.schemas import Metrics, Prediction
-from heedful.runs.shares import wilson
+from heedful.runs.schemas import Metrics, Prediction, SplitResult
+from heedful.runs.shares import widest, wilson
 
 Points = list[tuple[float | None, ...]]
 CURVES = {"train": "train, while training", "train_eval": "train", "dev": "dev", "test": "test"}
@@ -118,6 +118,16 @@ def baseline_levels(baselines: Mapping[str, float] | None) -> dict[str, float]:
     return {BASELINES.get(name, name.replace("_", " ")): value for name, value in (baselines or {}).items()}
 
 
+def agreed(found: Sequence[SplitResult | None]) -> dict[str, float]:
+    """The baselines that all scored runs have alike; one of a run alone would be read as everybody's."""
+    each = [baseline_levels(split.baselines) for split in found if split is not None]
+    return (
+        {name: value for name, value in each[0].items() if all(e.get(name) == value for e in each)}
+        if each
+        else {}
+    )
+
+
 def score_bars(run: RunFacts) -> Chart | None:
     """Draw a run's scores beside what simple classifiers have on the same examples."""
     rows: list[dict[str, Any]] = []
@@ -155,11 +165,8 @@ def confusion_map(run: RunFacts) -> Chart | None:
         return None
     totals = [sum(row) for row in found.confusion]
     shares = [[c / n if n else None for c in row] for row, n in zip(found.confusion, totals, strict=True)]
-    notes = {
-        (i, j): f"{count:,} of {totals[i]:,}" if totals[i] else "this label does not occur"
-        for i, row in enumerate(found.confusion)
-        for j, count in enumerate(row)
-    }
+    cells = [(i, j) for i in range(len(labels)) for j in range(len(labels))]
+    counts = {(i, j): f"{found.confusion[i][j]:,} of {totals[i]:,}" for i, j in cells if totals[i]}
     names = [shorten(label, 24) for label in labels]
     return heat_map(
         shares,
@@ -172,7 +179,8 @@ def confusion_map(run: RunFacts) -> Chart | None:
         value_title="share",
         domain=(0, 1),
         form=".0%",
-        notes=notes,
+        notes={cell: "this label does not occur" for cell in cells if cell not in counts},
+        hover=counts,
     )
 
 
@@ -221,14 +229,16 @@ def overlaid(runs: Sequence[RunFacts], split: str) -> Chart | None:
     """Draw one curve a run on the same axes."""
     first = runs[0]
     share = first.metric in SHARES
-    steps = all(by_step(run) for run in runs)
+    short = [by_step(run) for run in runs]
+    epochs = [max((row.epoch for row in run.metrics), default=0.0) for run in runs]
+    steps = all(short) or (any(short) and wide(epochs))
     series = {run.name: points(run, split, lambda row: row.value, steps=steps) for run in runs}
     series = {name: curve for name, curve in series.items() if curve}
     if not series:
         return None
     known = [p[1] for curve in series.values() for p in curve if p[1] is not None]
     name = metric_name(first.metric)
-    dev = first.split("dev")
+    drawn = [row for run in runs for row in run.metrics if row.split == split]
     return lines(
         series,
         title=f"{name.capitalize()} on {'train' if split.startswith('train') else split}, all runs",
@@ -236,8 +246,9 @@ def overlaid(runs: Sequence[RunFacts], split: str) -> Chart | None:
         x_title="step" if steps else "epoch",
         y_title=name,
         log_y=not share and wide(known),
+        y_least=widest((row.value, row.n) for row in drawn) if share else None,
         mark_best=first.better,
-        levels=baseline_levels(dev.baselines if dev else None) if split == "dev" else None,
+        levels=agreed([run.split("dev") for run in runs]) if split == "dev" else None,
     )
 
 
@@ -255,7 +266,7 @@ def compared_bars(runs: Sequence[RunFacts]) -> Chart | None:
     unfinished = [run for run in runs if run.results is None]
     groups = list(dict.fromkeys(row["group"] for row in rows))
     rows += [
-        {"label": run.name, "group": group, "value": None, "note": "not finished"}
+        {"label": run.name, "group": group, "value": None, "note": run.lacking}
         for run in unfinished
         for group in groups
     ]
@@ -263,7 +274,9 @@ def compared_bars(runs: Sequence[RunFacts]) -> Chart | None:
         return None
     first = next(run for run in runs if run.results)
     name = metric_name(first.metric)
-    scored = first.split(groups[-1])
+    per_split = {split: agreed([run.split(split) for run in runs]) for split in groups}
+    own = per_split[groups[-1]]
+    same = all(found == own for found in per_split.values())
     return bars(
         rows,
         title=f"{name.capitalize()} of each run",
@@ -271,7 +284,7 @@ def compared_bars(runs: Sequence[RunFacts]) -> Chart | None:
         y_title=name,
         y_domain=(0, 1) if first.metric in SHARES else None,
         form=bar_form(first.metric),
-        rules=baseline_levels(scored.baselines if scored else None),
+        rules=own if same else {f"{known}, {groups[-1]}": value for known, value in own.items()},
     )
 
 

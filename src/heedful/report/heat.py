@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.report.parts import Chart, axis, chart, number, tooltip, words
+from heedful.report.parts import Chart, axis, chart, number, tooltip, widened, words, written
 from heedful.report.theme import CELL_DARK_INK, CELL_EMPTY, CELL_LIGHT_INK
 
 Matrix = Sequence[Sequence[float | None]]
@@ -25,20 +25,25 @@ def heat_map(
     value_title: str = "value",
     subtitle: str = "",
     domain: Sequence[float] | None = None,
+    least: float | None = None,
     form: str | None = None,
     numbers: bool | None = None,
     diverging: bool = False,
     notes: Mapping[tuple[int, int], str] | None = None,
+    hover: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
     """Draw a matrix, rows from above. A cell without a value is grey; its note, by (row, column), says why.
-    A value with a note gets a star, which is explained below the title.
+    A value with a note gets a star, which is explained below the title; `hover` adds to what a hover tells.
 
     Labels may repeat, as the tokens of a sentence do. `domain` fixes the ends of the colour scale (otherwise
-    those of the data; with `diverging` they lie symmetric around zero). `numbers` are written into the cells
-    unless there are too many of them.
+    those of the data, of shares at least `least` apart; with `diverging` they lie symmetric around zero).
+    `numbers` are written into the cells unless there are too many of them.
     """
     rows = cells(values, x_labels, y_labels, notes or {})
-    ends = value_domain([row["value"] for row in rows], domain, diverging)
+    for row in rows:
+        if (told := (hover or {}).get((row["i"], row["j"]))) is not None:
+            row["told"] = words(told)
+    ends = value_domain([row["value"] for row in rows], domain, diverging, least)
     if numbers is None:
         numbers = max(len(x_labels), len(y_labels)) <= NUMBERS_UP_TO
     step = cell_step(len(x_labels), len(y_labels), written=numbers)
@@ -74,6 +79,7 @@ def small_multiples(
     value_title: str = "value",
     subtitle: str = "",
     domain: Sequence[float] | None = None,
+    least: float | None = None,
     form: str | None = None,
     numbers: bool = False,
     diverging: bool = False,
@@ -88,7 +94,7 @@ def small_multiples(
     for name, values in panels.items():
         own = (notes or {}).get(name, {})
         rows += [{"panel": words(name), **row} for row in cells(values, x_labels, y_labels, own)]
-    ends = value_domain([row["value"] for row in rows], domain, diverging)
+    ends = value_domain([row["value"] for row in rows], domain, diverging, least)
     width = max(90, min(220, 22 * len(x_labels)))
     height = max(60.0, width * len(y_labels) / max(1, len(x_labels)))
     layers = cell_layers(
@@ -149,7 +155,10 @@ def starred(subtitle: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def value_domain(
-    values: Sequence[float | None], domain: Sequence[float] | None, diverging: bool
+    values: Sequence[float | None],
+    domain: Sequence[float] | None,
+    diverging: bool,
+    least: float | None = None,
 ) -> tuple[float, float]:
     """Choose the two ends of the colour scale."""
     if domain is not None:
@@ -159,6 +168,8 @@ def value_domain(
         far = max(abs(v) for v in known) or 1.0
         return -far, far
     low, high = min(known), max(known)
+    if (wider := widened(low, high, least)) is not None:
+        return wider
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
@@ -190,7 +201,7 @@ def position_axis(labels: Sequence[object], title: str, **more: Any) -> dict[str
 
 
 def cell_layers(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[dict[str, Any]],
     ends: tuple[float, float],
     *,
     x: tuple[Sequence[object], str],
@@ -240,6 +251,7 @@ def cell_layers(
         ("line", y_title or "row"),
         ("column", x_title or "column"),
         ("value", value_title),
+        *([("told", "that is")] if any("told" in row for row in rows) else []),
         *([("note", "note")] if any("note" in row for row in rows) else []),
     )
     layers: list[Chart] = [
@@ -255,12 +267,16 @@ def cell_layers(
             test = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
         ink = {"condition": {"test": test, "value": CELL_LIGHT_INK}, "value": CELL_DARK_INK}
         text = {"field": "written", "type": "nominal"}
-        written = f"format(datum.value, {json.dumps(form)}) + (isValid(datum.note) ? '*' : '')"
+        for row in rows:
+            if (exact := written(row["value"], form)) is not None:
+                row["exact"] = exact
+        plain = f"isValid(datum.exact) ? datum.exact : format(datum.value, {json.dumps(form)})"
+        starred_number = f"({plain}) + (isValid(datum.note) ? '*' : '')"
         layers.append(
             {
                 "transform": [
                     {"filter": "isValid(datum.value)"},
-                    {"calculate": written, "as": "written"},
+                    {"calculate": starred_number, "as": "written"},
                 ],
                 "mark": {"type": "text", "fontSize": 11.5},
                 "encoding": {**place, "text": text, "color": ink},

@@ -136,10 +136,10 @@ class Page:
         """Give the whole page; with `pictures` (SVG, by the figures' names) for paper, without scripts."""
         from markupsafe import Markup
 
-        drawn = {name: base64.b64encode(svg).decode() for name, svg in (pictures or {}).items()}
         scripts = [bundle(), source("page.js")] if self.figures else [source("page.js")]
+        drawn = None
         if pictures is not None:
-            scripts = []
+            scripts, drawn = [], {name: base64.b64encode(svg).decode() for name, svg in pictures.items()}
         hashes = " ".join(f"'sha256-{fingerprint(script)}'" for script in scripts)
         policy = (
             f"default-src 'none'; script-src {hashes or NOTHING}; style-src 'unsafe-inline'; img-src data:; "

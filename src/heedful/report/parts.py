@@ -28,6 +28,16 @@ def number(value: Any) -> float | None:
     return plain if math.isfinite(plain) else None
 
 
+def written(value: float | None, form: str) -> str | None:
+    """A number as the tables beside a figure have it; None where the figure's own format must do.
+
+    Of 0.3125 Python makes 0.312 and a browser 0.313.
+    """
+    if value is None or not form.endswith(("f", "%")):
+        return None
+    return format(value, form).replace("-", "\N{MINUS SIGN}")
+
+
 def words(text: object) -> str:
     """Text from anywhere, for a label: control characters become visible, so that SVG stays valid."""
     return one_line(str(text))
@@ -80,9 +90,20 @@ def scale(
     return kind | ({"nice": True} if padding is None else {"nice": False, "padding": padding})
 
 
-def room(values: Iterable[float | None]) -> tuple[float, float] | None:
-    """Ends for an axis whose numbers are all the same: drawn as it is, it would have no length."""
+def widened(low: float, high: float, least: float | None) -> tuple[float, float] | None:
+    """Round ends for an axis of shares that would be shorter than `least`, and would show chance as much."""
+    if least is None or high - low >= least:
+        return None
+    more = (least - (high - low)) / 2
+    first, last = max(0.0, low - more), min(1.0, high + more)
+    return math.floor(100 * first) / 100, math.ceil(100 * last) / 100
+
+
+def room(values: Iterable[float | None], least: float | None = None) -> tuple[float, float] | None:
+    """Ends for an axis whose numbers are all the same, or are shares that differ by less than `least`."""
     known = {v for v in values if v is not None}
+    if known and (ends := widened(min(known), max(known), least)) is not None:
+        return ends
     if len(known) != 1:
         return None
     (value,) = known
@@ -216,7 +237,7 @@ def haloed(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
 
 def tooltip(*fields: tuple[str, str], form: str = ".4~g") -> list[dict[str, Any]]:
     """List what a hover tells: (field, title) pairs; numbers are formatted, words are not."""
-    wordy = {"series", "label", "note", "column", "line", "panel", "shown"}
+    wordy = {"series", "label", "note", "column", "line", "panel", "shown", "told"}
     return [
         {"field": name, "title": literal(title), "type": "nominal"}
         if name in wordy

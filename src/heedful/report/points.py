@@ -46,6 +46,7 @@ def lines(
     log_y: bool = False,
     x_domain: Sequence[float] | None = None,
     y_domain: Sequence[float] | None = None,
+    y_least: float | None = None,
     mark_best: Literal["max", "min"] | None = None,
     rules: Mapping[str, float] | None = None,
     levels: Mapping[str, float] | None = None,
@@ -55,9 +56,9 @@ def lines(
 
     `mark_best` puts a dot on each curve's largest or smallest value. `rules` are labelled vertical lines,
     `levels` horizontal ones, such as baselines; `guide` is a line through points that is no curve, such as a
-    diagonal. What cannot be drawn (a loss that became infinite, a value
-    below zero on a logarithmic axis) leaves a gap. Of a very long curve as many points are kept as can be
-    seen, peaks and gaps among them.
+    diagonal. Of shares the y axis is at least `y_least` long. What cannot be drawn (a loss that became
+    infinite, a value below zero on a logarithmic axis) leaves a gap. Of a very long curve as many points are
+    kept as can be seen, peaks and gaps among them.
     """
     rows: list[dict[str, Any]] = []
     for name, points in series.items():
@@ -81,7 +82,7 @@ def lines(
         "axis": axis(y_title),
         "scale": scale(
             log=log_y,
-            domain=y_domain or room([*known_y, *(levels or {}).values()]),
+            domain=y_domain or room([*known_y, *(levels or {}).values()], y_least),
             padding=10 if log_y else None,
         )
         | INSET,
@@ -126,7 +127,7 @@ def x_axis(title: str, values: Sequence[float | None], log: bool) -> dict[str, A
         return axis(title, tickCount=TICKS)
     first, last = int(min(known)), int(max(known))
     each = list(range(first, last + 1)) if last - first < TICKS else None
-    return axis(title, known) | ({"tickCount": TICKS} if each is None else {"values": each})
+    return axis(title, known) | ({"tickCount": TICKS} if each is None else {"values": each, "format": ",d"})
 
 
 def thinned(curve: list[dict[str, Any]]) -> list[dict[str, Any]]:

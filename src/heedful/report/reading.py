@@ -13,7 +13,7 @@ from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
 from heedful.runs.files import read_text
 from heedful.runs.schemas import Check, Environment, Metrics, Prediction, Results, SplitResult
-from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord
+from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord, ending
 
 LOWER_IS_BETTER = ("perplexity",)
 SHARES = ("accuracy", "exact_match")
@@ -33,6 +33,8 @@ class RunFacts:
     metrics: list[Metrics]
     checks: tuple[Check, ...] = ()
     environment: Environment | None = None
+    ended: tuple[str, str] | None = None
+    """Of a study's run without results, that it failed or was pruned, and why."""
 
     @property
     def title(self) -> str:
@@ -61,7 +63,16 @@ class RunFacts:
         """The name of the score."""
         if self.results and self.results.splits:
             return next(iter(self.results.splits.values())).metric
-        return "perplexity" if self.command == "pretrain" else "accuracy"
+        if self.command == "pretrain":
+            return "perplexity"
+        return "exact_match" if self.options.get("objective") in ("text2text", "answer") else "accuracy"
+
+    @property
+    def lacking(self) -> str | None:
+        """Why it has no results."""
+        if self.results is not None:
+            return None
+        return "not finished" if self.ended is None else ": ".join(self.ended)
 
     @property
     def better(self) -> Literal["min", "max"]:
@@ -150,6 +161,7 @@ def read_run(path: str | Path) -> RunFacts:
     config = run.config()
     command = str(config.get("command", "adapt"))
     options = config.get(command)
+    ended = None if run.finished else ending(run.path)
     return RunFacts(
         path=run.path,
         name=run.path.resolve().name,
@@ -159,6 +171,7 @@ def read_run(path: str | Path) -> RunFacts:
         metrics=run.metrics() if (run.path / METRICS).is_file() else [],
         checks=run.checks().checks if (run.path / CHECKS).is_file() else (),
         environment=run.environment() if (run.path / ENVIRONMENT).is_file() else None,
+        ended=None if ended is None else (ended[0], ended[1].reason),
     )
 
 

@@ -17,6 +17,7 @@ from heedful.runs.schemas import Check, Prediction, SplitResult
 
 WRONG_SHOWN, RIGHT_SHOWN = 25, 15
 TEXT_SHOWN = 400
+CONFUSIONS_SHOWN = 20
 STATUS = ("failed", "warning", "passed", "skipped")
 KIND: dict[str, Any] = {"failed": "bad", "warning": "warning"}
 SPLIT_COLUMNS = ("metric", "value", "n", "ci95", "confusion", "predicted_counts", "baselines")
@@ -50,7 +51,10 @@ def add_run(page: Page, run: RunFacts, head: Callable[[str], None], prefix: str 
         draw(figures.loss_curves(run), "loss")
     if run.results is not None and run.results.labels and class_rows(run):
         head("Labels")
-        draw(figures.confusion_map(run), "confusion", "A hover tells the counts.")
+        draw(figures.confusion_map(run), "confusion")
+        if len(run.results.labels) > figures.LABELS_DRAWN:
+            many = f"Labels taken for others on {run.scored}, the {CONFUSIONS_SHOWN} most frequent pairs"
+            page.table(("true label", "predicted label", "examples"), confusions(run), many)
         columns = ("label", "precision", "recall", "F1", "examples", "predicted")
         page.table(columns, class_rows(run), f"Each label on {run.scored}")
     if run.metric == "perplexity":
@@ -124,6 +128,22 @@ def class_rows(run: RunFacts) -> list[list[Any]]:
         f1 = 2 * hit / (occurs + guessed) if occurs + guessed else None
         rows.append([label, precision, recall, f1, occurs, guessed])
     return rows
+
+
+def confusions(run: RunFacts) -> list[list[Any]]:
+    """Give the most frequent confusions, where there are too many labels for a map."""
+    found = run.split(run.scored) if run.scored else None
+    labels = run.results.labels if run.results else None
+    if found is None or found.confusion is None or not labels:
+        return []
+    counts = [
+        (count, i, j)
+        for i, row in enumerate(found.confusion)
+        for j, count in enumerate(row)
+        if count and i != j
+    ]
+    most = sorted(counts, key=lambda c: (-c[0], c[1], c[2]))[:CONFUSIONS_SHOWN]
+    return [[labels[i], labels[j], count] for count, i, j in most]
 
 
 def add_answers(
@@ -219,18 +239,21 @@ def comparison_table(runs: Sequence[RunFacts]) -> tuple[list[str], list[list[Any
     metric = figures.metric_name(runs[0].metric)
     splits = [s for s in ("dev", "test") if any(run.split(s) is not None for run in runs)]
     columns = ["run", *(name.replace("_", " ") for name in settings)]
+    simple = {split: apart(runs, split) for split in splits}
     for split in splits:
-        columns += [f"{split} {metric}", "95 % interval"]
+        columns += [f"{split} {metric}", "95 % interval", *(f"{split}, {name}" for name in simple[split])]
     columns += ["best epoch", "parameters trained", "time", "memory, GB", "checks"]
     rows: list[list[Any]] = []
     for run in runs:
         r = run.results
         row: list[Any] = [run.name, *(setting(run.options.get(name)) for name in settings)]
         for split in splits:
-            row += [value_cell(run.split(split)), interval_cell(run.split(split))]
+            found = run.split(split)
+            levels = figures.baseline_levels(found.baselines if found else None)
+            row += [value_cell(found), interval_cell(found), *(levels.get(name) for name in simple[split])]
         worst = min((c.status for c in run.checks), key=STATUS.index, default=None)
         if r is None:
-            rows.append([*row, None, None, Cell("not finished", ""), None, worst])
+            rows.append([*row, None, None, Cell(run.lacking or "", ""), None, worst])
             continue
         epoch = None if r.best_epoch is None else round(r.best_epoch, 2)
         memory = None if r.memory_gb is None else round(r.memory_gb, 1)
@@ -238,6 +261,15 @@ def comparison_table(runs: Sequence[RunFacts]) -> tuple[list[str], list[list[Any
             [*row, epoch, r.trainable_parameters, Cell(duration(r.seconds), r.seconds), memory, worst]
         )
     return columns, rows
+
+
+def apart(runs: Sequence[RunFacts], split: str) -> list[str]:
+    """Name the baselines that are not the same for all runs: no figure can draw them as one line."""
+    found = [run.split(split) for run in runs]
+    known = dict.fromkeys(
+        name for f in found if f is not None for name in figures.baseline_levels(f.baselines)
+    )
+    return [name for name in known if name not in figures.agreed(found)]
 
 
 def setting(value: Any) -> Any:

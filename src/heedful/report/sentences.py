@@ -20,6 +20,10 @@ def run_summary(run: RunFacts) -> list[str]:
             if last
             else "it has scored nothing yet"
         )
+        if run.ended is not None:
+            state, reason = run.ended
+            how = "has failed" if state == "failed" else "was stopped before its end"
+            return [f"This run {how}: {reason.rstrip('.')}.", f"{reached[0].upper()}{reached[1:]}."]
         return [f"This run has not finished: {reached}. The same command with --resume continues it."]
     splits = run.results.splits
     told = [
@@ -128,7 +132,10 @@ def several_summary(runs: Sequence[RunFacts], verdict: str | None) -> list[str]:
         told.append(line + (f"; on test it has {score(test)}." if test else "."))
     if verdict:
         told.append(verdict)
-    unfinished = [shorten(run.name) for run in runs if run.results is None]
+    for run in runs:
+        if run.ended is not None:
+            told.append(f"{shorten(run.name)} has no result ({run.lacking}).")
+    unfinished = [shorten(run.name) for run in runs if run.lacking == "not finished"]
     if unfinished:
         told.append(f"Not finished: {', '.join(unfinished)}.")
     serious = [

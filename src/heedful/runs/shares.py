@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -25,6 +26,12 @@ def check_counts(successes: float, n: int) -> None:
     """Refuse counts that are none."""
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(f"{successes:g} of {n} is not a proportion")
+
+
+def widest(scores: Iterable[tuple[float | None, int | None]]) -> float | None:
+    """The width of the widest interval of shares, each with its count: smaller differences say little."""
+    found = (wilson(value * n, n) for value, n in scores if value is not None and n and 0 <= value <= 1)
+    return max((high - low for low, high in found), default=None)
 
 
 def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:

@@ -173,11 +173,8 @@ class StudyFolder:
         run = self.run(configuration.name)
         if (run / RESULTS).is_file():
             return Outcome(configuration, run, "finished", Run(run).results())
-        endings: tuple[tuple[str, State], ...] = ((FAILED, "failed"), (PRUNED, "pruned"))
-        for name, state in endings:
-            if (run / name).is_file():
-                said = decode(Ended, read_json(run / name), str(run / name))
-                return Outcome(configuration, run, state, ended=said)
+        if (ended := ending(run)) is not None:
+            return Outcome(configuration, run, ended[0], ended=ended[1])
         return Outcome(configuration, run, "begun" if (run / CONFIG).is_file() else "waiting")
 
     def fail(self, name: str, reason: str) -> None:
@@ -202,6 +199,15 @@ class StudyFolder:
         for name in (ANSWER, RUNS, LEASES, LOGS, JOBS, UNTRAINED, STUDY):
             entry = self.path / name
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
+
+
+def ending(run: Path) -> tuple[State, Ended] | None:
+    """Why a run will have no results, if it ended without them."""
+    endings: tuple[tuple[str, State], ...] = ((FAILED, "failed"), (PRUNED, "pruned"))
+    for name, state in endings:
+        if (run / name).is_file():
+            return state, decode(Ended, read_json(run / name), str(run / name))
+    return None
 
 
 def begin(

@@ -7,6 +7,7 @@ from typing import Any
 
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import CONFIG, Run
+from heedful.runs.shares import widest
 from heedful.runs.studies import Outcome, StudyRecord
 from heedful.studies import spaces, tables
 from heedful.studies.base import best, failures
@@ -171,6 +172,7 @@ def figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[st
             {
                 "x": o.configuration.settings["lr"],
                 "y": o.dev,
+                **tables.ends(o),
                 "label": o.name,
                 "group": tables.settings(
                     o.configuration.settings, [name for name in names if name not in ("lr",)]
@@ -180,8 +182,12 @@ def figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[st
             if o.dev is not None
         ]
         options = {
-            "title": "All draws", "x_title": "learning rate", "y_title": f"dev {metric}", "log_x": True
-        }  # fmt: skip
+            "title": "All draws",
+            "subtitle": "with 95 % intervals",
+            "x_title": "learning rate",
+            "y_title": f"dev {metric}",
+            "log_x": True,
+        }
         found.append(Figure("draws", "scatter", points, options))
     return [*found, tables.curves(longest(outcomes), "All runs", metric)]
 
@@ -230,6 +236,7 @@ def heat(outcomes: Sequence[Outcome], names: Sequence[str], metric: str) -> Figu
         "x_title": tables.named(x),
         "y_title": tables.named(y),
         "value_title": f"dev {metric}",
+        "least": widest((o.dev, o.results.splits["dev"].n) for o in outcomes if o.results and o.dev),
     }
     if len(panels) == 1:
         (name,) = panels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from heedful.evaluation.paired import compare, holm, listed
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
 from heedful.runs.files import read_jsonl
-from heedful.runs.schemas import SplitResult
+from heedful.runs.schemas import Metrics, SplitResult
+from heedful.runs.shares import widest
 from heedful.runs.studies import Outcome
 
 ALPHA = 0.05
@@ -44,6 +45,13 @@ def interval(split: SplitResult | None) -> str:
     if split is None or split.ci95 is None or None in split.ci95:
         return ""
     return f"{split.ci95[0]:.3f} to {split.ci95[1]:.3f}"
+
+
+def ends(outcome: Outcome) -> dict[str, float | None]:
+    """The interval on dev, for a figure."""
+    dev = outcome.results.splits.get("dev") if outcome.results is not None else None
+    low, high = (dev.ci95 if dev is not None else None) or (None, None)
+    return {"low": low, "high": high}
 
 
 def scored(split: SplitResult) -> str:
@@ -132,5 +140,12 @@ def curves(outcomes: Mapping[str, Outcome], title: str, metric: str, split: str 
             "x_title": "epoch",
             "y_title": f"{metric} on {split.replace('_eval', '')}",
             "mark_best": "max",
+            **least_axis(row for o in outcomes.values() for row in o.metrics() if row.split == split),
         },
     )
+
+
+def least_axis(rows: Iterable[Metrics]) -> dict[str, float]:
+    """How long an axis of shares is at least: as one interval, so that chance does not look like much."""
+    found = widest((row.value, row.n) for row in rows)
+    return {} if found is None else {"y_least": found}
