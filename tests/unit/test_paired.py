@@ -87,6 +87,57 @@ def test_the_power_is_what_was_promised() -> None:
     assert 0.72 <= found / 300 <= 0.88
 
 
+@pytest.mark.parametrize(("seeds", "linked"), [(3, False), (5, False), (4, True)])
+def test_what_is_said_to_be_detectable_with_seeds_is_found(
+    seeds: int, linked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paired, "DRAWS", 2000)
+    rng = np.random.default_rng(8)
+    told = [
+        paired.detectable(paired.compare(*arms(rng, 1000, seeds, (0.7, 0.7), 0.01), paired_seeds=linked))
+        for _ in range(60)
+    ]
+    difference = float(np.mean(told))
+    found = 0
+    for trial in range(200):
+        a, b = arms(rng, 1000, seeds, (0.7 + difference, 0.7), 0.01)
+        found += paired.compare(a, b, paired_seeds=linked, seed=trial).differs
+    assert 0.68 <= found / 200 <= 0.97
+
+
+def test_one_run_beside_several_is_not_taken_for_all_that_seeds_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paired, "DRAWS", 2000)
+    rng = np.random.default_rng(9)
+    wrong = 0
+    for trial in range(300):
+        a, b = arms(rng, 1000, 5, (0.7, 0.7), 0.015)
+        wrong += paired.compare(a, b[:1], seed=trial).differs
+    assert wrong / 300 <= 0.07
+
+
+@pytest.mark.parametrize(("differing", "expected"), [(1, 1.0), (4, 0.125), (5, 0.0625), (9, 2 / 2**9)])
+def test_seeds_that_agree_are_no_surer_than_one_run(differing: int, expected: float) -> None:
+    a, b = np.ones((2, 1000)), np.ones((2, 1000))
+    b[:, :differing] = 0
+    assert paired.mcnemar(a[0], b[0]) == pytest.approx(expected)
+    assert paired.compare(a, b).p == pytest.approx(expected, rel=0.15)
+
+
+def test_few_examples_are_not_said_to_show_what_they_cannot() -> None:
+    found = paired.compare(np.ones(4), np.zeros(4))
+    assert not found.differs
+    assert found.low < found.high
+    assert "These 4 examples are too few to show any difference." in paired.sentence(found)
+    # A difference that was not found is never above what is said to be found.
+    a, b = np.zeros((2, 2000)), np.zeros((2, 2000))
+    for run, (own, other) in enumerate(((1720, 1600), (1680, 1600))):
+        a[run, :own], b[run, :other] = 1, 1
+    spread = paired.compare(a, b)
+    assert not spread.differs
+    assert paired.detectable(spread) > spread.difference
+    assert "more seed" in paired.sentence(spread)
+
+
 def test_pairing_the_seeds_finds_what_their_luck_hides() -> None:
     rng = np.random.default_rng(1)
     luck = rng.normal(0, 0.08, size=(5, 1))

@@ -259,6 +259,13 @@ def test_arms_that_all_collapsed_are_not_compared(lab: Laboratory, tmp_path: Pat
     assert answer.summary[0].startswith("Every arm collapsed")
 
 
+def test_seeds_that_collapsed_are_counted(lab: Laboratory, tmp_path: Path) -> None:
+    lab.score = lambda o: 0.5 if o.method == "full" and o.seed else 0.8
+    _, answer = run_compare(tmp_path / "s", methods="full,head", seeds=3)
+    assert [row[-1] for row in answer.tables[0].rows] == ["2 of 3 seeds collapsed", ""]
+    assert any("Of full 2 of 3 seeds collapsed" in note.text for note in answer.notes)
+
+
 def test_each_method_has_its_own_options(lab: Laboratory, tmp_path: Path) -> None:
     run = CompareRun(task="t", method_options=("lora:rank=8", "prompt:length=20"))
     compare(run, CompareOptions(out=tmp_path / "s", jobs=0, models="m", methods="full,lora,prompt", seeds=1))
@@ -370,6 +377,15 @@ def test_each_number_of_labels_and_arm_has_its_own_settings_and_enough_steps(
     assert difference > 0
     assert answer.summary[1] == "With all labels the arms cannot be told apart."
     assert [point[0] for point in answer.figures[0].data["joint"]] == [50, 1000]
+
+
+def test_one_seed_or_a_poor_score_is_not_called_truly_better(lab: Laboratory, tmp_path: Path) -> None:
+    lab.score = lambda o: 0.8 if o.objective == "joint" else 0.6
+    _, once = run_labels(tmp_path / "once", seeds=1, sizes="50")
+    assert once.summary[0].startswith("joint is better with 50 labels on these examples; one run of an arm")
+    lab.baselines = {"majority": 0.85}
+    _, poor = run_labels(tmp_path / "poor", sizes="50")
+    assert poor.summary[0].startswith("joint is better with 50 labels, but there not shown to be better than")
 
 
 def test_one_arm_with_one_number_of_labels_has_an_answer_too(lab: Laboratory, tmp_path: Path) -> None:

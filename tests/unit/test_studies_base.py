@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -17,7 +18,7 @@ from heedful.runs.directory import Run
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results, SplitResult
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord, begin
-from heedful.studies import workers
+from heedful.studies import base, workers
 from heedful.studies.base import Study, best, failures
 from heedful.studies.live import headline, lines
 from heedful.training import resuming
@@ -326,3 +327,21 @@ def test_the_headline_tells_runs_failures_and_the_best(study: StudyFolder) -> No
     assert headline(study.outcomes(), 200.0) == (
         "3 of 3 runs done (1 failed), best so far run-1 with 0.100 on dev, about 3 min left"
     )
+
+
+@pytest.mark.parametrize(
+    ("labels", "answers", "scored"), [([0], None, 1), (None, ["Rome"], 1), (None, None, 0)]
+)
+def test_a_test_split_is_scored_where_it_can_be(
+    study: StudyFolder, monkeypatch: pytest.MonkeyPatch, labels: object, answers: object, scored: int
+) -> None:
+    from heedful.training import evaluating
+
+    asked: list[str] = []
+    test = SimpleNamespace(labels=labels, answers=answers)
+    monkeypatch.setattr(base, "task_of", lambda options: SimpleNamespace(splits={"test": test}))
+    monkeypatch.setattr(evaluating, "add_split", lambda folder, split: asked.append(split))
+    own = Fake(study)
+    monkeypatch.setattr(own, "options", lambda configuration: None)
+    own.score_test(study.outcomes()[0])
+    assert asked == ["test"] * scored

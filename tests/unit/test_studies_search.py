@@ -18,7 +18,7 @@ from heedful.runs.directory import Run
 from heedful.runs.files import write_json
 from heedful.runs.schemas import Metrics, Results, SplitResult
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
-from heedful.studies import search_answer, spaces
+from heedful.studies import search_answer, spaces, tables
 from heedful.studies.options import SearchOptions, SearchRun
 from heedful.studies.search import plan_grid, search
 from heedful.studies.spaces import Range
@@ -325,6 +325,38 @@ def test_a_best_that_is_not_above_the_majority_says_so(cells: Callable[..., Any]
     better = replace(dev, baselines={"majority": 0.4})
     scored = replace(outcome, results=replace(outcome.results, splits={"dev": better}))
     assert "most frequent label" not in " ".join(search_answer.answer(RECORD, [scored]).summary)
+
+
+def test_the_edge_is_that_of_the_best_method_alone(cells: Callable[..., Any]) -> None:
+    outcomes = cells({(1.0, 5): 0.5, (2.0, 5): 0.6, (3.0, 5): 0.5, (4.0, 5): 0.9, (5.0, 5): 0.5})
+    for outcome in outcomes[3:]:
+        outcome.configuration.settings["method"] = "head"
+    answer = search_answer.answer(replace(RECORD, options={"lr": "1,2,3", "method": "full,head"}), outcomes)
+    assert any("learning rate 4 is the lowest that was tried" in note.text for note in answer.notes)
+
+
+def test_answers_that_are_no_better_than_one_for_all_are_told(cells: Callable[..., Any]) -> None:
+    (outcome,) = cells({(1.0, 5): 0.1})
+    assert outcome.results is not None
+    dev = replace(outcome.results.splits["dev"], baselines={"constant_answer": 0.1})
+    scored = replace(outcome, results=replace(outcome.results, splits={"dev": dev}))
+    assert (
+        "It is no better than one answer to everything" in search_answer.answer(RECORD, [scored]).summary[0]
+    )
+
+
+def test_equal_cells_are_seldom_called_worse_however_many_there_are(
+    cells: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes = cells({(float(i), 5): 0.5 for i in range(20)})
+    rng = np.random.default_rng(0)
+    wrong = 0
+    for _ in range(40):
+        right = {o.name: (rng.random(500) < 0.7).astype(float) for o in outcomes}
+        monkeypatch.setattr(tables, "right", lambda o, split="dev", right=right: right[o.name])
+        best = max(outcomes, key=lambda o: float(right[o.name].mean()))
+        wrong += len(tables.as_good(best, outcomes)) < len(outcomes) - 1
+    assert wrong / 40 <= 0.1
 
 
 def test_cells_that_chance_explains_are_not_called_worse(cells: Callable[..., Any]) -> None:

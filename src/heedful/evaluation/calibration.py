@@ -16,6 +16,8 @@ from scipy import special
 from heedful.evaluation.intervals import LEVEL, Interval, normal_quantile, wilson
 
 Floats = npt.NDArray[np.float64]
+FEW = 10
+"""Examples of a class below which their spread alone is not trusted."""
 BINS = 15
 
 
@@ -112,9 +114,22 @@ def auroc_interval(scores: npt.ArrayLike, positive: npt.ArrayLike, level: float 
     variance = sum(part.var(ddof=1) / len(part) for part in (below, above) if len(part) > 1)
     if area in (0.0, 1.0) or fewest < 2:
         return wilson(round(area * fewest), fewest, level)
-    half = normal_quantile(level) * math.sqrt(variance) / (area * (1 - area))
+    # Of few examples the variance is uncertain too: Student's t, by Welch and Satterthwaite.
+    doubt = sum((part.var(ddof=1) / len(part)) ** 2 / (len(part) - 1) for part in (below, above))
+    freedom = variance**2 / doubt if doubt else math.inf
+    far = special.stdtrit(freedom, (1 + level) / 2) if math.isfinite(freedom) else normal_quantile(level)
+    if fewest < FEW:  # chance alone may put a handful side by side; what the area itself implies is the least
+        variance = max(variance, implied_variance(area, len(below), len(above)))
+    half = far * math.sqrt(variance) / (area * (1 - area))
     centre = special.logit(area)
     return Interval(float(special.expit(centre - half)), float(special.expit(centre + half)))
+
+
+def implied_variance(area: float, positives: int, negatives: int) -> float:
+    """Give the variance that an area has by itself, with exponential scores (Hanley and McNeil 1982)."""
+    two_up, two_down = area / (2 - area), 2 * area**2 / (1 + area)
+    apart = (positives - 1) * (two_up - area**2) + (negatives - 1) * (two_down - area**2)
+    return (area * (1 - area) + apart) / (positives * negatives)
 
 
 @dataclass(frozen=True)

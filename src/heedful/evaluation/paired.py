@@ -6,8 +6,10 @@ Scores are arrays of right (1) and wrong (0), `[examples]` for one run or `[seed
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -18,6 +20,9 @@ Floats = npt.NDArray[np.float64]
 ALPHA = 0.05
 POWER = 0.8
 DRAWS = 20_000
+MANY = 1000.0
+"""From so many degrees of freedom on Student's t is taken for the normal distribution."""
+MOST_EXAMPLES, MOST_SEEDS = 10**9, 10**4
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Comparison:
     """The part of the difference's variance that more examples make smaller."""
     seed_variance: float
     """The part that more seeds make smaller."""
+    freedom: float = 0.0
+    """The degrees of freedom of that part; 0 where nothing is known of seeds."""
     tests: int = 1
     """How many tests p is corrected for."""
 
@@ -72,7 +79,9 @@ def compare(
 
     The bootstrap draws examples with replacement, the same for both arms. Seeds are too few to be drawn so:
     their part is added as Student's t around the observed means. `paired_seeds` says that equal positions
-    share what a seed decides (such as which examples were labelled), and compares seed by seed.
+    share what a seed decides (such as which examples were labelled), and compares seed by seed. Where few
+    examples differ a bootstrap is too sure: p is at least that of exchanging the arms example by example,
+    which for single runs is McNemar's.
     """
     runs_a, runs_b = (np.atleast_2d(np.asarray(x, dtype=np.float64)) for x in (a, b))
     n = runs_a.shape[1]
@@ -90,27 +99,38 @@ def compare(
     low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
     difference = float(each.mean())
     beyond = min(np.sum(draws <= 0), np.sum(draws >= 0))
-    p = mcnemar(runs_a[0], runs_b[0]) if single else float(min(1.0, 2 * (beyond + 1) / (DRAWS + 1)))
+    if single:
+        p = mcnemar(runs_a[0], runs_b[0])
+    else:
+        p = max(float(min(1.0, 2 * (beyond + 1) / (DRAWS + 1))), exchanged(each, rng))
     return Comparison(
         *names,
         float(runs_a.mean()),
         float(runs_b.mean()),
         difference,
-        float(low),
-        float(high),
+        max(-1.0, float(low)),
+        min(1.0, float(high)),
         p,
         n,
         min(len(runs_a), len(runs_b)),
         "McNemar" if single else "bootstrap over examples and seeds",
-        float(each.var(ddof=1) / n),
+        example_variance(each),
         seed_variance,
+        freedom,
     )
 
 
 def seed_part(a: Floats, b: Floats, paired: bool) -> tuple[float, float]:
-    """Estimate the variance of the difference over seeds, and its degrees of freedom (0: unknown)."""
+    """Estimate the variance of the difference over seeds, and its degrees of freedom (0: unknown).
+
+    An arm of one run is taken to vary as the other does: one run does not mean that seeds change nothing.
+    """
     if paired:
         return spread(a.mean(1) - b.mean(1))
+    if (len(a) == 1) != (len(b) == 1):
+        many = a if len(b) == 1 else b
+        variance, freedom = spread(many.mean(1))
+        return variance * (len(many) + 1), freedom
     (in_a, free_a), (in_b, free_b) = spread(a.mean(1)), spread(b.mean(1))
     total = in_a + in_b
     if not total:
@@ -128,11 +148,43 @@ def spread(means: Floats) -> tuple[float, float]:
 def example_draws(each: Floats, rng: np.random.Generator) -> Floats:
     """Draw the mean difference over examples taken with replacement.
 
-    Few different values occur, so that it is enough to draw how often each of them does.
+    Few different values occur, so that it is enough to draw how often each of them does. The spread is that
+    of `smoothed` examples, around the mean of the true ones.
     """
-    values, counts = np.unique(each.round(12), return_counts=True)
-    drawn = rng.multinomial(len(each), counts / len(each), size=DRAWS)
-    return np.asarray(drawn @ values / len(each))
+    values, weights = smoothed(each)
+    drawn = rng.multinomial(len(each), weights / weights.sum(), size=DRAWS)
+    centre = float(values @ weights / weights.sum())
+    return np.asarray(drawn @ values / len(each) - centre + each.mean())
+
+
+def smoothed(each: Floats) -> tuple[Floats, Floats]:
+    """Give the values that occur and how often, with two examples more in all (Agresti and Min 2005).
+
+    Half an example of each sign and one of neither: among few examples that differ none would otherwise
+    ever go the other way. Arms that are alike everywhere stay so.
+    """
+    found = np.unique(each.round(12), return_counts=True)
+    values, counts = found[0].astype(np.float64), found[1].astype(np.float64)
+    if not values.any():
+        return values, counts
+    more = np.concatenate([values, [-1.0, 0.0, 1.0]])
+    weights = np.concatenate([counts, [0.5, 1.0, 0.5]])
+    merged, places = np.unique(more, return_inverse=True)
+    return np.asarray(merged, np.float64), np.asarray(np.bincount(places, weights=weights), np.float64)
+
+
+def example_variance(each: Floats) -> float:
+    """Estimate the variance of the mean difference over examples."""
+    values, weights = smoothed(each)
+    share = weights / weights.sum()
+    return float((share @ values**2 - (share @ values) ** 2) / (len(each) - 1))
+
+
+def exchanged(each: Floats, rng: np.random.Generator) -> float:
+    """Give the two-sided p of exchanging the arms at random, example by example."""
+    sizes, counts = np.unique(np.abs(each).round(12), return_counts=True)
+    sums = (2 * rng.binomial(counts, 0.5, size=(DRAWS, len(counts))) - counts) @ sizes
+    return float((np.sum(np.abs(sums) >= abs(each.sum()) - 1e-9) + 1) / (DRAWS + 1))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -161,12 +213,32 @@ def compare_all(
 
 def detectable(comparison: Comparison) -> float:
     """Give the smallest true difference that data like these would show four times in five."""
-    return reach(comparison.tests) * math.sqrt(comparison.example_variance + comparison.seed_variance)
+    return shown(comparison, comparison.n, comparison.seeds)
 
 
-def reach(tests: int = 1) -> float:
-    """Give how many standard errors a difference needs to be found with the power wanted, among `tests`."""
-    return float(special.ndtri(1 - ALPHA / tests / 2) + special.ndtri(POWER))
+def shown(comparison: Comparison, n: int, seeds: int) -> float:
+    """Give the smallest true difference that so many examples and seeds would show four times in five."""
+    c = comparison
+    by_examples = c.example_variance * c.n / n
+    by_seeds = c.seed_variance * c.seeds / max(1, seeds)
+    total = by_examples + by_seeds
+    if not by_seeds or not c.freedom:
+        return reach(c.tests) * math.sqrt(total)
+    freedom = c.freedom * (seeds - 1) / (c.seeds - 1) if c.seeds > 1 else c.freedom
+    # Welch and Satterthwaite again: of the examples' part there is no doubt to speak of.
+    return reach(c.tests, freedom * (total / by_seeds) ** 2) * math.sqrt(total)
+
+
+@lru_cache(maxsize=4096)
+def reach(tests: int = 1, freedom: float = math.inf) -> float:
+    """Give how many standard errors a difference needs to be found with the power wanted, among `tests`.
+
+    `freedom` are the degrees of freedom that the standard error is known with.
+    """
+    level = 1 - ALPHA / tests / 2
+    if freedom > MANY:
+        return float(special.ndtri(level) + special.ndtri(POWER))
+    return float(special.nctdtrinc(freedom, 1 - POWER, special.stdtrit(freedom, level)))
 
 
 def examples_needed(comparison: Comparison, difference: float | None = None) -> int | None:
@@ -176,10 +248,9 @@ def examples_needed(comparison: Comparison, difference: float | None = None) -> 
     show.
     """
     wanted = abs(comparison.difference if difference is None else difference)
-    left = (wanted / reach(comparison.tests)) ** 2 - comparison.seed_variance
-    if left <= 0 or wanted == 0:
+    if not wanted:
         return None
-    return max(2, math.ceil(comparison.example_variance * comparison.n / left))
+    return fewest(2, MOST_EXAMPLES, lambda n: shown(comparison, n, comparison.seeds) <= wanted)
 
 
 def seeds_needed(comparison: Comparison, difference: float | None = None) -> int | None:
@@ -189,10 +260,17 @@ def seeds_needed(comparison: Comparison, difference: float | None = None) -> int
     how much seeds vary.
     """
     wanted = abs(comparison.difference if difference is None else difference)
-    left = (wanted / reach(comparison.tests)) ** 2 - comparison.example_variance
-    if left <= 0 or wanted == 0 or comparison.seeds < 2:
+    if comparison.seeds < 2 or not wanted:
         return None
-    return max(2, math.ceil(comparison.seed_variance * comparison.seeds / left))
+    return fewest(2, MOST_SEEDS, lambda seeds: shown(comparison, comparison.n, seeds) <= wanted)
+
+
+def fewest(least: int, most: int, enough: Callable[[int], bool]) -> int | None:
+    """Find the smallest number from which on there is enough, if any up to `most` is."""
+    if not enough(most):
+        return None
+    found = bisect_left(range(least, most + 1), True, key=enough)
+    return least + found
 
 
 def sentence(comparison: Comparison, metric: str = "accuracy") -> str:
@@ -237,15 +315,17 @@ def what_would_tell(comparison: Comparison) -> str:
     c = comparison
     if not (c.difference or c.example_variance or c.seed_variance):
         return f"On each of these {c.n:,} examples both are equally right: there is nothing to tell apart."
-    found = (
-        f"With these {c.n:,} examples only a difference of about {detectable(c):.3f} or more would be found."
-    )
+    least = detectable(c)
+    found = f"With these {c.n:,} examples only a difference of about {least:.3f} or more would be found."
+    if least >= 1:
+        found = f"These {c.n:,} examples are too few to show any difference."
     if abs(c.difference) < 0.5 / c.n:
         return found
     examples, seeds = examples_needed(c), seeds_needed(c)
     ways = []
     if examples is not None and examples > c.n:
-        ways.append(f"{rounded(examples - c.n)} more examples")
+        more = examples - c.n
+        ways.append(f"{rounded(more)} more example{'s' if more > 1 else ''}")
     if seeds is not None and seeds > c.seeds:
         more = seeds - c.seeds
         ways.append(f"{rounded(more)} more seed{'s' if more > 1 else ''} an arm")
@@ -253,7 +333,7 @@ def what_would_tell(comparison: Comparison) -> str:
         return f"{found} If the difference is what it seems, about {' or '.join(ways)} would tell."
     if examples is None and seeds is None:
         return f"{found} If the difference is what it seems, it takes more examples and more seeds to tell."
-    return f"{found} The difference is close to that: a few more examples or seeds would tell."
+    return f"{found} The difference seems to be as large: a little more of both would tell."
 
 
 def rounded(count: int) -> str:
@@ -272,8 +352,10 @@ def verdict(comparisons: Sequence[Comparison], metric: str = "accuracy") -> str:
     beaten = [c.b for c in against if c.differs]
     equal = [c for c in against if not c.differs]
     if not equal:
+        once = any(c.seeds < 2 for c in against)
+        where = " on these examples" if once else ""
         higher = f"its {metric} is higher than that of {listed(beaten)}, beyond chance"
-        return f"{best} is best: {higher}.{caution(against[0])}"
+        return f"{best} is best{where}: {higher}.{caution(against[0])}"
     if len(equal) == len(against):
         start = f"No arm is shown to be best: {best} has the highest {metric}, but"
     else:

@@ -144,7 +144,7 @@ def mean(runs: Sequence[Outcome], split: str) -> tuple[float, float, float]:
     if len(right) == 1 or right.shape[1] < 2:
         low, high = wilson(round(float(right.mean()) * right.shape[1]), right.shape[1])
         return float(right.mean()), low, high
-    c = compare(right, np.zeros((1, right.shape[1])))
+    c = compare(right, np.zeros_like(right))
     # Seeds that err on other examples each, or on none, would make the bootstrap too sure.
     alone = wilson(round(c.value_a * right.shape[1]), right.shape[1])
     return c.value_a, max(0.0, min(c.low, alone.low)), min(1.0, max(c.high, alone.high))
@@ -229,7 +229,7 @@ def arm_table(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: s
         results = [o.results for o in runs if o.results is not None]
         memory = [r.memory_gb for r in results if r.memory_gb is not None]
         lost = sum(o.state == "failed" for o in own)
-        note = tables.fallen(runs) or (f"{lost} failed" if lost else "")
+        note = tables.partly_fallen(runs) or (f"{lost} failed" if lost else "")
         rows.append(
             (
                 arm,
@@ -284,4 +284,6 @@ def lost_runs(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen) -> list[
             found.append(Note(f"{arm} collapsed: it gives nearly one answer to everything.", "warning"))
         elif tables.fallen(chosen[arm]):
             found.append(Note(f"{arm} is on dev {tables.fallen(chosen[arm])}, within chance.", "warning"))
+        elif said := tables.partly_fallen(chosen[arm]):
+            found.append(Note(f"Of {arm} {said}: they give nearly one answer to everything.", "warning"))
     return found

@@ -113,11 +113,11 @@ class Study(ABC):
         adapt(self.options(configuration, threads))
 
     def score_test(self, outcome: Outcome) -> None:
-        """Score a selected run on test, where the task has one with labels; once, whoever asks how often."""
+        """Score a selected run on test, where the task has one with labels or answers; once for all."""
         from heedful.training.evaluating import add_split
 
         test = task_of(self.options(outcome.configuration)).splits.get("test")
-        if test is not None and test.labels is not None:
+        if test is not None and (test.labels is not None or test.answers is not None):
             add_split(outcome.folder, "test")
 
     def options(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:

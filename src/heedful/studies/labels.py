@@ -155,8 +155,16 @@ class Labels(Arms):
         found = []
         for wins in OBJECTIVES:
             sizes = [s for s, c in comparisons.items() if c.differs and objective_of(c.a) == wins]
-            if sizes:
-                found.append(f"{wins} is truly better with {listed(sizes)} labels.")
+            once = [s for s in sizes if comparisons[s].seeds < 2]
+            poor = [s for s in sizes if s not in once and tables.fallen(chosen[comparisons[s].a])]
+            if truly := [s for s in sizes if s not in (*once, *poor)]:
+                found.append(f"{wins} is truly better with {listed(truly)} labels.")
+            if poor:
+                worth = "but there not shown to be better than always giving the most frequent label"
+                found.append(f"{wins} is better with {listed(poor)} labels, {worth}.")
+            if once:
+                alone = "one run of an arm does not show what another seed would change"
+                found.append(f"{wins} is better with {listed(once)} labels on these examples; {alone}.")
         equal = [size for size, c in comparisons.items() if not c.differs]
         if equal:
             found.append(f"With {listed(equal)} labels the arms cannot be told apart.")
@@ -208,7 +216,7 @@ class Labels(Arms):
                     arms.mean(runs, "dev")[0],
                     value,
                     f"{low:.3f} to {high:.3f}",
-                    tables.fallen(runs),
+                    tables.partly_fallen(runs),
                 )
             )
         columns = (

@@ -125,9 +125,11 @@ class Optimizers(Arms):
     def same(self, outcomes: Sequence[Outcome], chosen: arms.Chosen) -> list[str]:
         """What one rate for all can say."""
         rate = outcomes[0].configuration.settings["lr"]
-        lost, low = (self.fallen(chosen, how) for how in (tables.COLLAPSED, tables.NOT_ABOVE))
+        lost = self.fallen(chosen, tables.COLLAPSED)
         said = f"{listed(lost)} collapsed at it. " if lost else ""
-        said += f"{listed(low)} learnt nothing that shows: {tables.NOT_ABOVE}. " if low else ""
+        for how in (tables.NOT_ABOVE, tables.NO_ANSWER):
+            low = self.fallen(chosen, how)
+            said += f"{listed(low)} learnt nothing that shows: {how}. " if low else ""
         return [
             f"All have the learning rate {rate:g}. {said}This compares how well one rate suits each of them, "
             "not the optimizers; without --same-settings each is searched for its own."

@@ -114,7 +114,8 @@ def edges(record: StudyRecord, outcomes: Sequence[Outcome], chosen: Outcome | No
     for name in EDGES:
         text = record.options.get(name)
         axis = spaces.read_axis(name, text) if text else ()
-        tried = sorted({float(o.configuration.settings[name]) for o in outcomes})
+        alike = [o for o in outcomes if name != "lr" or method_of(o) == method_of(chosen)]
+        tried = sorted({float(o.configuration.settings[name]) for o in alike})
         if isinstance(axis, Range) or len(tried) < 2:
             continue
         value = chosen.configuration.settings[name]
@@ -126,6 +127,11 @@ def edges(record: StudyRecord, outcomes: Sequence[Outcome], chosen: Outcome | No
                 Note(f"The best lies on the edge of the grid: {what} {end} may be better.", "warning")
             )
     return found
+
+
+def method_of(outcome: Outcome) -> Any:
+    """The method where several are searched; each has learning rates of its own."""
+    return outcome.configuration.settings.get("method")
 
 
 def saved(outcomes: Sequence[Outcome]) -> dict[str, int]:

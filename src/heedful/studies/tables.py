@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.evaluation.paired import compare, holm, listed
+from heedful.evaluation.paired import holm, listed, mcnemar
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
 from heedful.runs.files import read_jsonl
@@ -20,6 +21,8 @@ from heedful.runs.studies import Outcome
 
 ALPHA = 0.05
 COLLAPSED, NOT_ABOVE = "collapsed", "no better than the most frequent label"
+CONSTANT = "constant_answer"
+NO_ANSWER = "no better than one answer to everything"
 WORDS = {"lr": "learning rate", "epochs": "epochs", "batch_size": "batch size"}
 
 
@@ -72,13 +75,28 @@ def fallen(runs: Sequence[Outcome]) -> str:
         return ""
     if all(collapsed(o) for o in runs):
         return COLLAPSED
-    return "" if any(above_majority(o) for o in runs) else NOT_ABOVE
+    if any(above_majority(o) for o in runs):
+        return ""
+    return NO_ANSWER if all(CONSTANT in simple_of(o) for o in runs) else NOT_ABOVE
+
+
+def partly_fallen(runs: Sequence[Outcome]) -> str:
+    """What `fallen` says, or that some of these seeds collapsed."""
+    lost = sum(collapsed(o) for o in runs)
+    return fallen(runs) or (f"{lost} of {len(runs)} seeds collapsed" if lost else "")
+
+
+def simple_of(outcome: Outcome) -> dict[str, float]:
+    """What simple baselines have on dev."""
+    dev = outcome.results.splits.get("dev") if outcome.results is not None else None
+    return dict((dev.baselines if dev is not None else None) or {})
 
 
 def above_majority(outcome: Outcome) -> bool:
-    """Whether dev's whole interval lies above what the most frequent label reaches, where that is known."""
+    """Whether dev's whole interval lies above what one label or answer to all reaches, where it is known."""
     dev = outcome.results.splits.get("dev") if outcome.results is not None else None
-    simple = (dev.baselines or {}).get("majority") if dev is not None else None
+    known = simple_of(outcome)
+    simple = known.get("majority", known.get(CONSTANT))
     low = dev.ci95[0] if dev is not None and dev.ci95 is not None else None
     return low is None or simple is None or low > simple
 
@@ -118,12 +136,13 @@ def read_right(path: Path, written: int) -> npt.NDArray[np.float64]:
 
 def as_good(chosen: Outcome, outcomes: Sequence[Outcome], split: str = "dev") -> list[Outcome]:
     """The finished runs that cannot be told apart from the chosen one, all tests taken together."""
-    others = [o for o in outcomes if o.results is not None and o.name != chosen.name]
-    if not others or len(right(chosen, split)) < 2:
+    finished = [chosen, *(o for o in outcomes if o.results is not None and o.name != chosen.name)]
+    if len(right(chosen, split)) < 2:
         return []
-    best = right(chosen, split)
-    corrected = holm([compare(best, right(o, split)).p for o in others])
-    return [o for o, p in zip(others, corrected, strict=True) if p >= ALPHA]
+    # Any of them could have been chosen: every pair counts as a test.
+    pairs = list(combinations(finished, 2))
+    corrected = holm([mcnemar(right(a, split), right(b, split)) for a, b in pairs])
+    return [b for (a, b), p in zip(pairs, corrected, strict=True) if a is chosen and p >= ALPHA]
 
 
 def curves(outcomes: Mapping[str, Outcome], title: str, metric: str, split: str = "dev") -> Figure:
