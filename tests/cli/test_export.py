@@ -86,6 +86,13 @@ def test_what_peft_cannot_hold_is_written_in_our_form_with_the_reason(
     assert done.out.splitlines()[-1].startswith(f"loads with heedful; {reason}")
     assert (tmp_path / "out/heedful.json").is_file()
     assert (tmp_path / "out/tokenizer.json").is_file()
+    # And heedful does load it, from wherever it lies.
+    told = [
+        json.loads(heedful("predict", place, "a fine day", "--json").out)
+        for place in (run_of(method), tmp_path / "out")
+    ]
+    assert told[0] == told[1]
+    assert "heedful predict" in (tmp_path / "out/README.md").read_text()
 
 
 @pytest.mark.parametrize("method", ["prompt", "prefix"])

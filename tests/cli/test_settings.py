@@ -42,6 +42,9 @@ def test_a_table_of_several_commands_has_tables_of_its_own(heedful: Callable[...
         2,
         "heedful: heedful.toml: [study] jobs: study is several commands; write it below [study.COMMAND]\n",
     )
+    Path("heedful.toml").write_text("[study.serach]\njobs = 4\n")
+    refused = heedful("study", "search", "no-model", "no-task").err
+    assert refused == 'heedful: heedful.toml: unknown table of study "serach"; did you mean "search"?\n'
     Path("heedful.toml").write_text("[study.search]\njobs = -4\n")
     assert "--jobs -4" in heedful("study", "search", "no-model", "no-task").err
 

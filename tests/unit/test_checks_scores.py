@@ -147,7 +147,7 @@ def test_the_last_line_tells_the_gravest_finding_and_names_the_others() -> None:
         Check("warmup", "passed", "There is no warm-up."),
     ]
     assert checks.summary(found) == (
-        'collapsed: every prediction is "a; b" (also: beats bag of words, truncation)'
+        'collapsed: every prediction is "a; b" (also: not shown to beat a bag of words, texts cut off)'
     )
     assert checks.summary(found[:1]) == "50 % of rows are cut"
     assert checks.summary(found[3:]) == "1 check passed"
@@ -156,7 +156,7 @@ def test_the_last_line_tells_the_gravest_finding_and_names_the_others() -> None:
 
 def test_a_warning_never_hides_a_failure() -> None:
     found = [Check("collapse", "warning", "Nearly."), Check("shared_parts", "failed", "Shared.")]
-    assert checks.summary(found) == "shared (also: collapse)"
+    assert checks.summary(found) == "shared (also: one answer to nearly everything)"
 
 
 @given(st.text(), st.text(min_size=1))

@@ -196,7 +196,7 @@ DIFFERENT: list[tuple[dict[str, Any], str]] = [
     ({"seed": 3}, "--seed 0, now it is 3"),
     ({"method": "lora"}, "--method full, now it is lora"),
     ({"max_len": 16}, "--max-len 32, now it is 16"),
-    ({"train_rows": 20}, "--train-rows is not given, now it is 20"),
+    ({"train_rows": 20}, "was begun without --train-rows, now it is 20"),
     ({"precision": "bfloat16"}, "--precision float32, now it is bfloat16"),
 ]
 

@@ -161,6 +161,7 @@ def test_a_formula_counts_sides_that_are_multiples_of_d() -> None:
     assert polynomial([(384, 1536), (1536,), (384, 384)], 384) == "5 d^2 + 4 d"
     assert polynomial([(7,)], 384) == "7"
     assert polynomial([(384, 384)], 384) == "d^2"
+    assert polynomial([(2, 384), (2,)], 384, [(384, 384), (768, 384)]) == "1,154 d + 2"
     assert polynomial([(30522, 384)], 384) == "30,522 d"
     assert polynomial([(6, 2, 12, 16, 32)], 384) == "192 d"
 

@@ -211,6 +211,14 @@ def test_what_would_tell_is_said_of_one_pair_and_reckons_with_all_tests() -> Non
     assert "furthest" not in paired.verdict(paired.compare_all({"best": few["best"], "near": few["near"]}))
 
 
+def test_arms_with_the_same_score_are_not_called_higher_and_lower() -> None:
+    same = np.asarray([1, 0, 1, 1] * 30)
+    equal = paired.verdict(paired.compare_all({"lora": same, "full": same}))
+    assert equal.startswith("No arm is shown to be best: lora and full have the same accuracy. On each of")
+    three = paired.verdict(paired.compare_all({"lora": same, "full": same, "none": np.zeros(120)}))
+    assert three.startswith("lora has the highest accuracy, the same as full, and beats none.")
+
+
 def test_identical_arms_are_told_apart_by_nothing() -> None:
     same = np.asarray([1, 0, 1, 1])
     found = paired.compare(same, same)

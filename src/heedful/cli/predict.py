@@ -35,7 +35,8 @@ def predict(
     """Label a text, a pair of texts, or every row of a file, with a run's best model; answer a question.
 
     The new file has all columns of the old one, and label and confidence (predicted_label and
-    predicted_confidence where these names are taken). Files of any size are read row by row.
+    predicted_confidence where these names are taken). A label that is a whole number is written without a
+    fraction, 1 for 1.0. Files of any size are read row by row.
 
     Examples:
 
@@ -50,7 +51,7 @@ def predict(
     Parameters
     ----------
     run
-        A run's folder.
+        A run's folder, or an adapter that heedful export wrote.
     text
         The text.
     pair

@@ -6,7 +6,8 @@ Flags beat both files; a recipe (`heedful run`) reads neither, nor does anything
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -23,8 +24,11 @@ Source = Callable[..., None]
 """Adds to what a person gave, or looks at it; called by the parser."""
 
 
-def settings(commands: Iterable[str]) -> list[Source]:
-    """The files' tables, as the command line's parser takes them; then a look at what was given."""
+def settings(commands: Mapping[str, tuple[str, str]]) -> list[Source]:
+    """The files' tables, as the command line's parser takes them; then a look at what was given.
+
+    `commands` are all of them, with the place of each.
+    """
     found = [path for path in places() if path.is_file()]
     if not found:
         return [whole_numbers]
@@ -32,12 +36,11 @@ def settings(commands: Iterable[str]) -> list[Source]:
 
     from heedful.runs.toml import read_toml
 
-    names = list(commands)
-    files = [Dict(tables(path, read_toml(path), names), source=str(path)) for path in found]
+    files = [Dict(tables(path, read_toml(path), commands), source=str(path)) for path in found]
     return [*files, whole_numbers]
 
 
-def tables(path: Path, read: dict[str, Any], commands: list[str]) -> dict[str, Any]:
+def tables(path: Path, read: dict[str, Any], commands: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """Refuse what is no command's table; keys may be written with underscores."""
     for name, table in read.items():
         if name not in (*commands, SLURM):
@@ -49,11 +52,19 @@ def tables(path: Path, read: dict[str, Any], commands: list[str]) -> dict[str, A
                 raise UserError(
                     f"{path}: [{name}] {key}: {name} is several commands; write it below [{name}.COMMAND]"
                 )
+            if name in GROUPS and key.replace("_", "-") not in (known := parts(commands[name][0])):
+                raise UserError(f"{path}: {unknown(f'table of {name}', key, known)}")
     return {
         name: {k.replace("_", "-"): v for k, v in table.items()}
         for name, table in read.items()
         if name != SLURM
     }
+
+
+def parts(place: str) -> list[str]:
+    """The second words of a command."""
+    module, _, attribute = place.partition(":")
+    return [name for name in getattr(import_module(module), attribute) if not name.startswith("-")]
 
 
 def whole_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentCollection) -> None:

@@ -22,6 +22,8 @@ POWER = 0.8
 DRAWS = 20_000
 MANY = 1000.0
 """From so many degrees of freedom on Student's t is taken for the normal distribution."""
+NOTHING = 1e-9
+"""Below this a difference is what rounding makes of none."""
 MOST_EXAMPLES, MOST_SEEDS = 10**9, 10**4
 
 
@@ -356,13 +358,19 @@ def verdict(comparisons: Sequence[Comparison], metric: str = "accuracy") -> str:
         where = " on these examples" if once else ""
         higher = f"its {metric} is higher than that of {listed(beaten)}, beyond chance"
         return f"{best} is best{where}: {higher}.{caution(against[0])}"
-    if len(equal) == len(against):
-        start = f"No arm is shown to be best: {best} has the highest {metric}, but"
+    tied = [c.b for c in equal if abs(c.difference) < NOTHING]
+    lower = [c.b for c in equal if c.b not in tied]
+    if len(tied) == len(against):
+        told = f"{listed([best, *tied])} have the same {metric}."
     else:
-        start = f"{best} has the highest {metric} and beats {listed(beaten)}, but"
-    told = f"{start} cannot be told apart from {listed([c.b for c in equal])}."
+        same = f", the same as {listed(tied)}," if tied else ""
+        beats = f" and beats {listed(beaten)}" if beaten else ""
+        but = f", but cannot be told apart from {listed(lower)}" if lower else ""
+        told = f"{best} has the highest {metric}{same}{beats}{but}.".replace(",,", ",").replace(",.", ".")
+    if not beaten:
+        told = f"No arm is shown to be best: {told}"
     furthest = equal[-1]
-    if len(equal) > 1:
+    if len(equal) > 1 and lower:
         told += f" The furthest of these is {furthest.b}; closer ones take more."
     return f"{told} {what_would_tell(furthest)}{caution(furthest)}"
 

@@ -118,6 +118,8 @@ def card(facts: dict[str, Any], formula: str) -> str:
     peft = facts["why_not_peft"] is None
     library = ["library_name: peft"] if peft else []
     form = "In peft's format." if peft else f"In heedful's own form: {facts['why_not_peft']}."
+    how = "`heedful.load(FOLDER)` in Python and `heedful predict FOLDER TEXT` load it"
+    how += ", and so does peft's `PeftModel.from_pretrained(base, FOLDER)`." if peft else "."
     return "\n".join(
         [
             "---",
@@ -127,6 +129,8 @@ def card(facts: dict[str, Any], formula: str) -> str:
             f"# {facts['method']} adapter",
             "",
             f"{formula} parameters, learnt with heedful {facts['heedful_version']}. {form}",
+            "",
+            how,
             "",
         ]
     )

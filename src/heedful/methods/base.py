@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from heedful.errors import UserError, shorten
 from heedful.methods.counts import polynomial
+from heedful.models.embeddings import PromptVectors
 from heedful.models.heads import HeadForm
 
 Trainee = Any
@@ -128,8 +129,12 @@ class Method:
 
     def formula(self, model: Trainee) -> str:
         """The count as a function of d = d_model, from the live parameters: `130 d + 2 = 49,922`."""
-        shapes = [tuple(p.shape) for p in self.trainable(model).values()]
-        return f"{polynomial(shapes, model.config.d_model)} = {self.count(model):,}"
+        rows = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
+        rows |= {id(m.vectors) for m in model.modules() if isinstance(m, PromptVectors)}
+        trained = self.trainable(model).values()
+        tables = [tuple(p.shape) for p in trained if id(p) in rows]
+        others = [tuple(p.shape) for p in trained if id(p) not in rows]
+        return f"{polynomial(others, model.config.d_model, tables)} = {self.count(model):,}"
 
     def options(self) -> dict[str, Any]:
         """The options as plain values, for `make(name, **options)`."""

@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Iterable
 
 
-def polynomial(shapes: Iterable[tuple[int, ...]], d: int) -> str:
+def polynomial(shapes: Iterable[tuple[int, ...]], d: int, tables: Iterable[tuple[int, ...]] = ()) -> str:
     """The sum of the sizes of tensors: a side that is k times d counts as k d, any other as a number.
 
-    Where only several sides together are, as heads and their width, these count as k d.
+    Where only several sides together are, as heads and their width, these count as k d. The rows of `tables`,
+    as of embeddings or of a prompt, are a number, though it may happen to be a multiple of d.
     """
     coefficients: Counter[int] = Counter()
-    for shape in shapes:
-        power = sum(side % d == 0 for side in shape)
+    for shape, widths in [*((s, s) for s in shapes), *((s, s[1:]) for s in tables)]:
+        power = sum(side % d == 0 for side in widths)
         if power == 0 and len(shape) > 1 and math.prod(shape) % d == 0:
             power = 1
         coefficients[power] += math.prod(shape) // d**power

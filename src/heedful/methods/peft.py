@@ -33,7 +33,7 @@ ALWAYS = {"SEQ_CLS": ["classifier", "score"]}
 def why_not_peft(model: Trainee, method: Method) -> str | None:
     """Why peft cannot hold this adapter, in one line; None when it can."""
     if not isinstance(method, Lora | Prefix | Prompt):
-        return f"peft has no {method.name}; the whole model can be exported"
+        return f"peft has no {method.name}; the whole model can be exported (--merge)"
     if model.config.family not in checkpoints.FAMILIES:
         return (
             f"peft's format is written for {', '.join(checkpoints.FAMILIES)}, not for {model.config.family}"

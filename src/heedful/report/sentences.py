@@ -127,9 +127,12 @@ def several_summary(runs: Sequence[RunFacts], verdict: str | None) -> list[str]:
     if scored:
         choose = max if scored[0][0].better == "max" else min
         best, dev = choose(scored, key=lambda pair: pair[1].value or 0.0)
-        line = f"{shorten(best.name)} has the best {metric_name(dev.metric)} on dev, {score(dev)}"
+        tied = [shorten(run.name) for run, found in scored if found.value == dev.value]
+        line = f"{tied[0]} has the best {metric_name(dev.metric)} on dev, {score(dev)}"
         test = best.split("test")
         told.append(line + (f"; on test it has {score(test)}." if test else "."))
+        if len(tied) > 1:
+            told[-1] = f"{', '.join(tied)}: the same {metric_name(dev.metric)} on dev, {score(dev)}."
     if verdict:
         told.append(verdict)
     for run in runs:

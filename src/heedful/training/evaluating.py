@@ -78,7 +78,7 @@ def score(run: Run, split: str) -> tuple[Job, Evaluation]:
     objective = job.objective
     if split not in objective.splits:
         raise UserError(f"{job.task.name}: {unknown('split with labels', split, objective.splits)}")
-    model = load_best(run, options.model, options.attention).to(job.device)
+    model = load_best(run.best, run.config()["adapt"]).to(job.device)
     if options.method == "head" and options.cache_features:
         objective = ClassifyFeatures(job.plain, model, split)
     with autocast(job.precision, job.device):

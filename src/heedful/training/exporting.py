@@ -13,8 +13,14 @@ from heedful.methods.adapters import PEFT_FACTS
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, write_json
 from heedful.text.places import find_folder
-from heedful.training.loading import ADAPTER, load_run
+from heedful.training.evaluating import reads_pairs
+from heedful.training.loading import ADAPTER, EXPORTED, load_run, told
 from heedful.training.rescoring import load_language
+
+KEPT = (
+    "task", "objective", "max_len", "attention", "label_words", "labels", "text_column", "pair_column",
+    "label_column",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,11 +52,22 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
             facts = read_json(new / PEFT_FACTS)
             facts["base_model_name_or_path"] = base_for_peft(str(facts["base_model_name_or_path"]))
             write_json(new / PEFT_FACTS, facts)
+        if adapter:
+            tell_of_run(run, new / ADAPTER)
     if not adapter:
         reason = checkpoints.why_not(model)
         return Exported("transformers" if reason is None else "heedful", reason)
     reason = read_json(run.best / ADAPTER).get("why_not_peft")
     return Exported("peft" if reason is None else "heedful", reason)
+
+
+def tell_of_run(run: Run, file: Path) -> None:
+    """Add what `heedful predict` needs besides the weights, and where the base is, from any folder."""
+    _, config = told(run.path)
+    kept = {name: config.get(name) for name in KEPT}
+    base = base_for_peft(str(config["model"]))
+    about = {**kept, "model": base, "pairs": reads_pairs(run.path)}
+    write_json(file, {**read_json(file), "base": base, EXPORTED: about})
 
 
 def base_for_peft(name: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +27,8 @@ from heedful.text.places import best_of_run
 from heedful.training.devices import find_device
 
 ADAPTER = "heedful.json"
+EXPORTED = "run"
+"""What an exported adapter tells of its run."""
 CHUNK = 1024
 """Texts that are encoded and sorted by length together."""
 
@@ -104,23 +107,36 @@ class Adapted:
 def load_run(path: str | Path, *, device: str = "auto") -> Adapted:
     """Load the best model of a finished run, ready to `predict`; `device` is auto, cpu, cuda, cuda:1 or mps.
 
-    It computes in float32, whatever it was trained in: that works on every machine.
+    So is an adapter that `heedful export` wrote, as long as its base is there. It computes in float32,
+    whatever it was trained in: that works on every machine.
     """
-    run = Run.open(path)
-    best_of_run(run.path)  # says why there is none
-    config = run.config().get("adapt")
-    if not isinstance(config, dict):
-        raise UserError(f"{run.path}: is not a run of adapt")
-    model = load_best(run, str(config["model"]), config.get("attention")).to(find_device(device))
-    tokenizer, max_len = load_tokenizer(run.best), int(config["max_len"])
+    folder, config = told(path)
+    model = load_best(folder, config).to(find_device(device))
+    tokenizer, max_len = load_tokenizer(folder), int(config["max_len"])
     if isinstance(model, Classifier):
         return Adapted(model, tokenizer, max_len, model.labels)
     if config["objective"] == "answer":
         whole = model.config.kind == "encoder_decoder"
         return Adapted(model, tokenizer, max_len, [], form=Form(tokenizer, max_len, whole))
-    labels = list(run.results().labels or ())
+    labels = list(config["labels"])
     words = parse_words(config.get("label_words", ()), labels)
     return Adapted(model, tokenizer, max_len, labels, LabelWords(labels, tokenizer, words))
+
+
+def told(path: str | Path) -> tuple[Path, dict[str, Any]]:
+    """Where a run's or an exported adapter's weights are, and what it was told, with its `labels`."""
+    place = Path(path).expanduser()
+    if (place / ADAPTER).is_file() and not (place / CONFIG).is_file():
+        facts = read_json(place / ADAPTER)
+        if not isinstance(facts.get(EXPORTED), dict):
+            raise UserError(f"{place}: does not say what it was trained for; heedful export writes that")
+        return place, facts[EXPORTED]
+    run = Run.open(path)
+    best_of_run(run.path)  # says why there is none
+    config = run.config().get("adapt")
+    if not isinstance(config, dict):
+        raise UserError(f"{run.path}: is not a run of adapt")
+    return run.best, {**config, "labels": list(run.results().labels or ())}
 
 
 def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
@@ -168,22 +184,22 @@ def writing_head(model: str | Path) -> str:
     return "causal" if kind == "decoder" else "text2text"
 
 
-def load_best(run: Run, base: str, attention: str | None = None) -> Classifier | LanguageModel:
+def load_best(folder: Path, config: Mapping[str, Any]) -> Classifier | LanguageModel:
     """The model in best/: whole, or its base with the adapter."""
-    if (run.best / ADAPTER).is_file():
-        facts = read_json(run.best / ADAPTER)
+    if (folder / ADAPTER).is_file():
+        facts = read_json(folder / ADAPTER)
         head = str(facts["head"])
         model = checkpoints.load(
-            base,
+            str(config["model"]),
             head=head,
             n_classes=len(facts["labels"] or ()) or None,
-            attention=attention,
+            attention=config.get("attention"),
             head_form=facts["head_form"] or "family",
             **({"pool": facts["pool"]} if facts.get("pool", "first") != "first" else {}),
         )
-        methods.read_adapter(run.best, model)
+        methods.read_adapter(folder, model)
     else:
-        writes = run.config()["adapt"]["objective"] in ("answer", "text2text")
-        model = checkpoints.load(run.best, head=writing_head(run.best) if writes else "classify")
+        writes = config["objective"] in ("answer", "text2text")
+        model = checkpoints.load(folder, head=writing_head(folder) if writes else "classify")
     assert isinstance(model, Classifier | LanguageModel)
     return model.eval()

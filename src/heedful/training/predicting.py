@@ -16,10 +16,9 @@ from heedful.data.store import read_text
 from heedful.data.tasks import split_files
 from heedful.errors import UserError
 from heedful.progress import progress
-from heedful.runs.directory import Run
 from heedful.runs.files import beside, write_error
 from heedful.training.evaluating import reads_pairs
-from heedful.training.loading import Adapted, Answer
+from heedful.training.loading import Adapted, Answer, told
 
 CHUNK_ROWS, CHUNK_CHARS = 1024, 2**23
 """Rows that are held at a time, by number and by length."""
@@ -45,8 +44,9 @@ class Labeller:
     """A run's model and what its task knows of texts."""
 
     def __init__(self, run: str | Path, adapted: Adapted) -> None:
-        config = Run.open(run).config()["adapt"]
-        self.run, self.adapted, self.pairs = Path(run), adapted, reads_pairs(run)
+        folder, config = told(run)
+        self.run, self.adapted = Path(run), adapted
+        self.pairs: bool | None = config["pairs"] if folder == self.run else reads_pairs(run)
         named = NAMED.get(config["task"]) or WORLD.get(config["task"])
         rules = named or rules_of(Path(config["task"]))
         self.change: Callable[[str], str] = rules.change or str

@@ -103,8 +103,9 @@ def different(out: Path, name: str, was: Any, now: Any, asked: str = "--resume")
         for value in (was, now)
     )
     instead = ", --overwrite starts anew" if asked == "--resume" else ""
+    before = f"without {option}" if was is None else f"with {option} {had}"
     return UserError(
-        f"{out}: was begun with {option} {had}, now it {'is ' if now is not None else ''}{has}; "
+        f"{out}: was begun {before}, now it {'is ' if now is not None else ''}{has}; "
         f"{asked} takes the same options{instead}"
     )
 
@@ -147,6 +148,8 @@ def opened(out: Path, options: LoopOptions) -> Iterator[tuple[Run, Lease]]:
     else:
         if place.parent.is_dir():
             refuse_held(place)
+        if options.resume:
+            print(f"heedful: {out}: there is no run yet; it begins", file=sys.stderr)
         run = Run.create(out, overwrite=options.overwrite, resume=options.resume)
         place.parent.mkdir(exist_ok=True)
         lease = claim(place)

@@ -49,6 +49,6 @@ def tokenizer_check(job: Job) -> Check:
 
 def reload_check(job: Job, run: Run) -> Check:
     """Saved and loaded again, the model gives the same logits."""
-    again = load_best(run, job.options.model, job.options.attention).to(job.device)
+    again = load_best(run.best, run.config()["adapt"]).to(job.device)
     with torch.inference_mode():
         return reload(job.scoring.probe(job.model.eval()), job.scoring.probe(again.eval()))
