@@ -132,7 +132,7 @@ def several_summary(runs: Sequence[RunFacts], verdict: str | None) -> list[str]:
         test = best.split("test")
         told.append(line + (f"; on test it has {score(test)}." if test else "."))
         if len(tied) > 1:
-            told[-1] = f"{', '.join(tied)}: the same {metric_name(dev.metric)} on dev, {score(dev)}."
+            told[-1] = f"{', '.join(tied)} share the best {metric_name(dev.metric)} on dev, {score(dev)}."
     if verdict:
         told.append(verdict)
     for run in runs:

@@ -242,7 +242,7 @@ def heat(outcomes: Sequence[Outcome], names: Sequence[str], metric: str) -> Figu
         "x_title": tables.named(x),
         "y_title": tables.named(y),
         "value_title": f"dev {metric}",
-        "least": widest((o.dev, o.results.splits["dev"].n) for o in outcomes if o.results and o.dev),
+        "least": widest((o.dev, tables.size_of(o)) for o in outcomes),
     }
     if len(panels) == 1:
         (name,) = panels

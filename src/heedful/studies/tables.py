@@ -57,6 +57,12 @@ def ends(outcome: Outcome) -> dict[str, float | None]:
     return {"low": low, "high": high}
 
 
+def size_of(outcome: Outcome) -> int | None:
+    """How many examples dev has."""
+    dev = outcome.results.splits.get("dev") if outcome.results is not None else None
+    return dev.n if dev is not None else None
+
+
 def scored(split: SplitResult) -> str:
     """A score with its interval, in a sentence."""
     return f"{split.value:.3f} (95 % interval {interval(split)})"

@@ -64,7 +64,7 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
 def tell_of_run(run: Run, file: Path) -> None:
     """Add what `heedful predict` needs besides the weights, and where the base is, from any folder."""
     _, config = told(run.path)
-    kept = {name: config.get(name) for name in KEPT}
+    kept = {name: config[name] for name in KEPT if config.get(name) is not None}
     base = base_for_peft(str(config["model"]))
     about = {**kept, "model": base, "pairs": reads_pairs(run.path)}
     write_json(file, {**read_json(file), "base": base, EXPORTED: about})

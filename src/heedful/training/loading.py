@@ -136,7 +136,8 @@ def told(path: str | Path) -> tuple[Path, dict[str, Any]]:
     config = run.config().get("adapt")
     if not isinstance(config, dict):
         raise UserError(f"{run.path}: is not a run of adapt")
-    return run.best, {**config, "labels": list(run.results().labels or ())}
+    labels = run.results().labels if run.finished else None
+    return run.best, {**config, "labels": list(labels or ())}
 
 
 def load_writer(name: str | Path, *, device: str = "auto") -> Writer:

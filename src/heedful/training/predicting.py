@@ -44,9 +44,9 @@ class Labeller:
     """A run's model and what its task knows of texts."""
 
     def __init__(self, run: str | Path, adapted: Adapted) -> None:
-        folder, config = told(run)
+        _, config = told(run)
         self.run, self.adapted = Path(run), adapted
-        self.pairs: bool | None = config["pairs"] if folder == self.run else reads_pairs(run)
+        self.pairs: bool | None = config["pairs"] if "pairs" in config else reads_pairs(run)
         named = NAMED.get(config["task"]) or WORLD.get(config["task"])
         rules = named or rules_of(Path(config["task"]))
         self.change: Callable[[str], str] = rules.change or str
