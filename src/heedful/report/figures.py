@@ -133,12 +133,12 @@ def score_bars(run: RunFacts) -> Chart | None:
     rows: list[dict[str, Any]] = []
     splits = run.results.splits if run.results else {}
     for split, found in splits.items():
-        for name, value in baseline_levels(found.baselines).items():
-            rows.append({"label": name, "group": split, "value": value})
-    for split, found in splits.items():
         low, high = found.ci95 or (None, None)
         row = {"label": "this model", "group": split, "value": found.value, "low": low, "high": high}
         rows.append(row if found.value is not None else {**row, "note": "not a number"})
+    for split, found in splits.items():
+        for name, value in baseline_levels(found.baselines).items():
+            rows.append({"label": name, "group": split, "value": value})
     if len(rows) == len(splits):
         return None
     name = metric_name(run.metric)
