@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from heedful.evaluation.checks.words import FINDINGS
 from heedful.report.markdown import inline
 
 ROOT = Path(__file__).parents[1]
@@ -147,7 +148,7 @@ def classification(rows: list[dict[str, Any]]) -> str:
         "majority",
         "bag of words",
         "minutes",
-        "checks of its own that warned",
+        "found by checks of its own",
         "published, of others",
     ]
     return table(head, [classification_row(row) for row in rows])
@@ -280,9 +281,9 @@ def value(runs: list[dict[str, Any]], split: str, form: str = ".3f") -> str:
 
 
 def findings(names: list[str]) -> str:
-    """The names of the checks that warned or failed."""
+    """What the checks that warned or failed found, in short."""
     found = {
-        check["name"].replace("_", " ")
+        FINDINGS.get(check["name"], check["name"].replace("_", " "))
         for name in names
         if (HERE / name / "checks.json").is_file()
         for check in read(name, "checks.json")["checks"]
