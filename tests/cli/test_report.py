@@ -33,7 +33,7 @@ def test_two_runs_are_told_apart_by_a_paired_test(heedful: Command, tmp_path: Pa
     found = json.loads(done.out)
     assert found["title"] == "2 runs on sentences"
     assert any(
-        line.startswith("On test: good is best: its accuracy is higher than that of bad")
+        line.startswith("On test: good is best on these examples: its accuracy is higher than that of bad")
         for line in found["summary"]
     )
     assert found["html"] == str(tmp_path / "r.html")
