@@ -33,8 +33,10 @@ NAME = WORD.map(lambda text: text.replace("/", "_")).filter(
 )
 
 
-def bash(script: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(["bash", "--norc"], input=os.fsencode(script), capture_output=True, check=False)
+def bash(script: str, cwd: str | None = None) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["bash", "--norc"], input=os.fsencode(script), capture_output=True, check=False, cwd=cwd
+    )
 
 
 @settings(max_examples=80, deadline=None)
@@ -77,11 +79,14 @@ def test_slurm_reads_only_lines_that_no_name_or_setup_can_change(
 @settings(max_examples=50, deadline=None)
 @given(line=HOSTILE)
 def test_a_setup_line_that_bash_cannot_read_never_reaches_the_command(line: str) -> None:
-    script = batch_script(
-        Batch(("echo", "reached"), Path("/f"), Path("/"), "x"), LaunchOptions(setup=(f"x='{line}",))
-    )
-    alone = subprocess.run(["bash", "--norc", "-c", f"x='{line}"], capture_output=True, check=False)
-    assert (b"reached" in bash(script).stdout) <= (alone.returncode == 0)
+    with tempfile.TemporaryDirectory() as place:  # such a line may write files where it runs
+        script = batch_script(
+            Batch(("echo", "reached"), Path("/f"), Path(place), "x"), LaunchOptions(setup=(f"x='{line}",))
+        )
+        alone = subprocess.run(
+            ["bash", "--norc", "-c", f"x='{line}"], capture_output=True, check=False, cwd=place
+        )
+        assert (b"reached" in bash(script, place).stdout) <= (alone.returncode == 0)
 
 
 def test_a_setup_line_runs_in_the_shell_of_the_command(tmp_path: Path) -> None:
