@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -37,6 +38,21 @@ def test_every_command_has_help_without_torch(command: str) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Usage: heedful" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["adapt", "study search", "study compare", "lab average", "run"])
+def test_help_says_only_defaults_that_say_something_and_no_line_of_the_source(
+    heedful: Callable[..., object], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")  # nothing need be broken
+    shown = heedful(*command.split(), "--help").out
+    options = [line for line in shown.splitlines() if line.startswith("│")]
+    assert len(options) > 3
+    assert all(re.match("│ [ *] *[A-Z]|│ --", line) for line in options)
+    assert "--empty" not in shown
+    defaults = re.findall(r"\[default: (.*?)\]", shown)
+    assert not {"False", "None", '""', "()"} & set(defaults)
+    assert {"adapt": "3", "lab average": "1 2"}.get(command, "") in ["", *defaults]
 
 
 def test_importing_heedful_is_quick_and_without_torch() -> None:

@@ -58,7 +58,9 @@ COMMANDS = {
 
 def build(chosen: str | None = None) -> App:
     """Assemble the command tree. Only the chosen command is imported, and shows its own help."""
-    from cyclopts import App
+    from cyclopts import App, Parameter
+
+    from heedful.cli.helping import Flowing, usual
 
     app = App(
         name="heedful",
@@ -67,6 +69,8 @@ def build(chosen: str | None = None) -> App:
         version=__version__,
         error_formatter=error_line,
         help_format="plaintext",
+        help_formatter=Flowing(),
+        default_parameter=Parameter(negative_iterable=(), show_default=usual),
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
