@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from heedful.evaluation.checks.words import FINDINGS
 from heedful.report.markdown import inline
+from heedful.runs.schemas import in_short
 
 ROOT = Path(__file__).parents[1]
 HERE = ROOT / "docs" / "results"
@@ -283,7 +283,7 @@ def value(runs: list[dict[str, Any]], split: str, form: str = ".3f") -> str:
 def findings(names: list[str]) -> str:
     """What the checks that warned or failed found, in short."""
     found = {
-        FINDINGS.get(check["name"], check["name"].replace("_", " "))
+        in_short(check["name"])
         for name in names
         if (HERE / name / "checks.json").is_file()
         for check in read(name, "checks.json")["checks"]

@@ -53,6 +53,20 @@ def test_mistakes_are_one_line(heedful: Command, tmp_path: Path) -> None:
         assert done.err.count("\n") == 1
 
 
+def test_markdown_without_a_name_stands_beside_the_page(heedful: Command, tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / "a"), write_run(tmp_path / "b", seed=1)]
+    page = tmp_path / "both.html"
+    for words in ((*runs, "--out", page, "--markdown"), ("--out", page, "--markdown", *runs)):
+        done = heedful("report", *words)
+        assert done.status == 0, done.err
+        assert f"wrote {tmp_path / 'both.md'}" in done.out.replace("\n", "")
+        assert "# " in (tmp_path / "both.md").read_text()
+        (tmp_path / "both.md").unlink()
+    done = heedful("report", *runs, "--out", page, "--markdown", tmp_path / "x.md", tmp_path / "y.md")
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert "names one file" in done.err
+
+
 def test_a_damaged_run_names_the_file(heedful: Command, tmp_path: Path) -> None:
     run = write_run(tmp_path / "run")
     (run / "results.json").write_text('{"task": 3}')

@@ -12,8 +12,10 @@ from heedful.errors import UserError
 from heedful.report.build import build, read_all
 from heedful.report.page import Page
 from heedful.report.save import render
+from heedful.report.sentences import findings
 from heedful.runs import Figure, Table
 from heedful.runs.answers import write_answer
+from heedful.runs.schemas import Check
 from heedful.runs.studies import Configuration, StudyFolder, StudyRecord
 from made_runs import HOSTILE, answer, write_answering_run, write_language_run, write_run, write_study
 
@@ -331,6 +333,19 @@ def test_runs_of_different_tasks_are_not_drawn_on_one_axis(tmp_path: Path) -> No
     assert page.sections == ["Comparison: sentences", "Each run"]
     assert {row["series"] for row in values(page.charts["sentences-dev"]) if "series" in row} == {"a", "b"}
     assert any(line.startswith("c: On dev the perplexity") for line in page.summary)
+
+
+def test_a_page_of_studies_and_runs_says_in_words_what_each_found(tmp_path: Path) -> None:
+    page = page_of(write_study(tmp_path / "study"), write_run(tmp_path / "a"))
+    assert any(line.endswith("The best is word.") for line in page.summary)
+    assert any(line.startswith("a: On test the accuracy is ") for line in page.summary)
+    assert not any("?:" in line for line in page.summary)
+
+
+def test_a_check_that_found_something_is_not_told_by_the_name_of_what_it_hoped_for() -> None:
+    lost = Check("beats_bag_of_words", "warning", "No better than a bag of words.")
+    said = findings([lost, Check("collapse", "passed", "Both labels are predicted.")])
+    assert said.endswith("1 of 2 checks found something: not shown to beat a bag of words.")
 
 
 def test_runs_with_the_same_folder_name_are_told_apart(tmp_path: Path) -> None:

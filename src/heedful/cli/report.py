@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json
-from heedful.errors import one_line
+from heedful.errors import UserError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+Beside = Annotated[tuple[Path, ...] | None, Parameter(consume_multiple=True)]
+"""A file that may go without a name: it then stands beside --out."""
 
 
 def report(
     *folders: Path,
     out: Path = Path("report.html"),
     figures: Path | None = None,
-    pdf: Path | None = None,
-    markdown: Path | None = None,
+    pdf: Beside = None,
+    markdown: Beside = None,
     bundle: Path | None = None,
     json: Json = False,
 ) -> None:
@@ -32,7 +37,7 @@ def report(
     Examples:
       heedful report runs/sst2
       heedful report runs/head runs/full --out compared.html --figures figures
-      heedful report studies/search --pdf search.pdf --bundle search.zip
+      heedful report studies/search --out search.html --pdf --bundle search.zip
 
     Parameters
     ----------
@@ -43,9 +48,9 @@ def report(
     figures
         Folder for each figure as PNG, SVG and PDF.
     pdf
-        Also as PDF; needs chromium or a browser of its family.
+        Also as PDF, beside --out or in a file that is named; needs chromium or a browser of its family.
     markdown
-        Also as Markdown; its pictures stand in --figures, or in a folder beside it.
+        Also as Markdown, beside --out or in a file that is named; pictures in --figures or a folder there.
     bundle
         Also a zip of report, figures, predictions, configurations and a reproduce.sh that reruns all.
     json
@@ -53,7 +58,17 @@ def report(
     """
     from heedful.report.writing import report as work
 
-    written = work(folders, out, figures=figures, pdf=pdf, markdown=markdown, bundle=bundle, judge=judge)
+    pdf_file, after_pdf = beside("--pdf", pdf, out.with_suffix(".pdf"))
+    markdown_file, after_markdown = beside("--markdown", markdown, out.with_suffix(".md"))
+    written = work(
+        [*folders, *after_pdf, *after_markdown],
+        out,
+        figures=figures,
+        pdf=pdf_file,
+        markdown=markdown_file,
+        bundle=bundle,
+        judge=judge,
+    )
     files = {
         "html": written.html, "pdf": written.pdf, "markdown": written.markdown, "bundle": written.bundle,
     }  # fmt: skip
@@ -70,6 +85,17 @@ def report(
         show.print(f"wrote {one_line(path)}", markup=False)
     if written.figures:
         show.print(f"wrote {len(written.figures)} figures to {one_line(str(figures))}", markup=False)
+
+
+def beside(option: str, given: Sequence[Path] | None, usual: Path) -> tuple[Path | None, list[Path]]:
+    """Tell the file of an option that may go without a name from folders that follow the option."""
+    if given is None:
+        return None, []
+    folders = [path for path in given if path.is_dir()]
+    named = [path for path in given if path not in folders]
+    if len(named) > 1:
+        raise UserError(f"{option} {named[0]} {named[1]}: names one file; folders come before it")
+    return (named[0] if named else usual), folders
 
 
 def judge(right: Mapping[str, Sequence[Sequence[bool]]], metric: str) -> str:

@@ -38,10 +38,12 @@ def build(items: Sequence[RunFacts | StudyFacts], judge: Judge | None = None) ->
     ]
     page = Page(" and ".join(counted))
     for study in studies:
-        page.summary += [f"{study.title}: {line}" for line in study.answer.summary[:1]]
+        asked = study.title if study.title.endswith("?") else f"{study.title}:"
+        page.summary += [f"{asked} {line}" for line in study.answer.summary[:1]]
         page.section(study.title)
         add_study(page, study, page.part, study.name)
     if runs:
+        page.summary += told_of(runs, judge)
         page.section("Runs")
         add_runs(page, runs, judge, page.part)
     return page
@@ -75,10 +77,14 @@ def runs_page(runs: Sequence[RunFacts], judge: Judge | None) -> Page:
     titles = {kind[0].title.partition(" on ")[2].partition(",")[0] for kind in kinds}
     on = f" on {next(iter(titles))}" if len(titles) == 1 else ""
     page = Page(f"{len(runs)} runs{on}")
-    for kind in kinds:
-        page.summary += several_summary(kind, verdict(kind, judge))
+    page.summary += told_of(runs, judge)
     add_runs(page, runs, judge, page.section)
     return page
+
+
+def told_of(runs: Sequence[RunFacts], judge: Judge | None) -> list[str]:
+    """Say of each task's runs which is best."""
+    return [line for kind in alike(runs) for line in several_summary(kind, verdict(kind, judge))]
 
 
 def alike(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:

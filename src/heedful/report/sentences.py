@@ -8,7 +8,7 @@ from heedful.errors import shorten
 from heedful.report.figures import baseline_levels, metric_name
 from heedful.report.numbers import show
 from heedful.report.reading import SHARES, RunFacts
-from heedful.runs.schemas import Check, SplitResult
+from heedful.runs.schemas import Check, SplitResult, in_short
 
 
 def run_summary(run: RunFacts) -> list[str]:
@@ -112,8 +112,8 @@ def findings(checks: Sequence[Check]) -> str:
         return "Nothing was checked."
     if not serious:
         return f"It examined itself: all {made} checks passed."
-    names = ", ".join(f"{check.name.replace('_', ' ')} ({check.status})" for check in serious)
-    return f"It examined itself: {len(serious)} of {made} checks found something: {names}."
+    told = ", ".join(in_short(check.name) for check in serious)
+    return f"It examined itself: {len(serious)} of {made} checks found something: {told}."
 
 
 def several_summary(runs: Sequence[RunFacts], verdict: str | None) -> list[str]:

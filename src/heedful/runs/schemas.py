@@ -96,6 +96,28 @@ class Check:
     limit: float | None = None
 
 
+FINDINGS = {
+    "collapse": "one answer to nearly everything",
+    "causality": "sees what comes later",
+    "reload": "other answers when loaded again",
+    "tokenizer_fits": "tokenizer does not fit",
+    "labels_everywhere": "labels missing in a split",
+    "shared_texts": "texts in several splits",
+    "warmup": "long warm-up",
+    "beats_bag_of_words": "not shown to beat a bag of words",
+    "beats_constant_answer": "not shown to beat one answer to everything",
+    "evaluation_size": "few examples to score on",
+    "truncation": "texts cut off",
+    "shared_parts": "parts of pairs in several splits",
+}
+"""What a check that found something means, in short; its own name may say the opposite."""
+
+
+def in_short(check: str) -> str:
+    """Say what a check of this name found, where it found something."""
+    return FINDINGS.get(check, check.replace("_", " "))
+
+
 @dataclass(frozen=True)
 class Checks:
     """checks.json."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from heedful.errors import shorten
-from heedful.runs.schemas import Check
+from heedful.runs.schemas import Check, in_short
 
 GRAVITY = (
     "collapse",
@@ -25,21 +25,6 @@ GRAVITY = (
     "shared_parts",
 )
 """Among findings of equal status the first here is told: what makes the result void before what dims it."""
-FINDINGS = {
-    "collapse": "one answer to nearly everything",
-    "causality": "sees what comes later",
-    "reload": "other answers when loaded again",
-    "tokenizer_fits": "tokenizer does not fit",
-    "labels_everywhere": "labels missing in a split",
-    "shared_texts": "texts in several splits",
-    "warmup": "long warm-up",
-    "beats_bag_of_words": "not shown to beat a bag of words",
-    "beats_constant_answer": "not shown to beat one answer to everything",
-    "evaluation_size": "few examples to score on",
-    "truncation": "texts cut off",
-    "shared_parts": "parts of pairs in several splits",
-}
-"""What a check that found something means, in short; its own name may say the opposite."""
 FIRST_PART = re.compile(r'(?:"[^"]*"|(?!; ).)+')
 """What was found, without why it matters; a semicolon inside a quoted label or text does not end it."""
 
@@ -73,7 +58,7 @@ def summary(checks: Iterable[Check]) -> str:
     first = FIRST_PART.match(worst.found)
     told = first[0].rstrip(".") if first else worst.name
     told = told if told[1:2].isupper() else told[:1].lower() + told[1:]
-    more = ", ".join(FINDINGS.get(check.name, check.name.replace("_", " ")) for check in others)
+    more = ", ".join(in_short(check.name) for check in others)
     return f"{told} (also: {more})" if more else told
 
 
