@@ -382,3 +382,30 @@ def test_bars_without_intervals_have_no_empty_whiskers() -> None:
     plain = charts.bars([{"label": "a", "value": 1}], title="t", y_title="y")
     spans = charts.bars([{"label": "a", "value": 1, "low": 0.5, "high": 2}], title="t", y_title="y")
     assert [sum(layer["mark"]["type"] == "rule" for layer in c["layer"]) for c in (plain, spans)] == [0, 1]
+
+
+def test_shares_above_bars_have_three_digits_each_and_other_numbers_what_they_need() -> None:
+    def written(*values: float) -> list[Any]:
+        chart = charts.bars(
+            [{"label": str(i), "value": v} for i, v in enumerate(values)], title="t", y_title="y"
+        )
+        layer = next(x for x in chart["layer"] if x.get("encoding", {}).get("text", {}).get("field"))
+        text = layer["encoding"]["text"]
+        return [row[text["field"]] for row in layer["data"]["values"]]
+
+    assert written(0.5, 0.617) == ["0.500", "0.617"]
+    assert written(0.5, 61.7) == [0.5, 61.7]
+
+
+def test_a_logarithmic_axis_over_many_powers_of_ten_has_ticks_at_them_alone() -> None:
+    def ticks(*values: float) -> Any:
+        rows = [{"x": v, "y": 1.0, "label": str(v)} for v in values]
+        chart = charts.scatter(rows, title="t", x_title="x", y_title="y", log_x=True)
+        found = [
+            layer["encoding"]["x"]["axis"] for layer in chart["layer"] if "x" in layer.get("encoding", {})
+        ]
+        return next(axis for axis in found if axis).get("values")
+
+    assert ticks(770, 22_713_986) == [1e3, 1e4, 1e5, 1e6, 1e7]
+    assert ticks(5.4, 644.0) is None
+    assert len(ticks(1e-30, 1.0)) <= 11

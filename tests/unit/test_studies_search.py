@@ -338,11 +338,13 @@ def test_the_edge_is_that_of_the_best_method_alone(cells: Callable[..., Any]) ->
 def test_answers_that_are_no_better_than_one_for_all_are_told(cells: Callable[..., Any]) -> None:
     (outcome,) = cells({(1.0, 5): 0.1})
     assert outcome.results is not None
-    dev = replace(outcome.results.splits["dev"], baselines={"constant_answer": 0.1})
+    found = outcome.results.splits["dev"]
+    dev = replace(found, metric="exact_match", baselines={"constant_answer": 0.1})
     scored = replace(outcome, results=replace(outcome.results, splits={"dev": dev}))
-    assert (
-        "It is no better than one answer to everything" in search_answer.answer(RECORD, [scored]).summary[0]
-    )
+    answer = search_answer.answer(RECORD, [scored])
+    assert "It is no better than one answer to everything" in answer.summary[0]
+    assert "with exact match 0.100" in answer.summary[0]
+    assert any("dev exact match" in table.columns for table in answer.tables)
 
 
 def test_equal_cells_are_seldom_called_worse_however_many_there_are(

@@ -38,7 +38,7 @@ def bars(
     subtitle: str = "",
     group_title: str = "",
     y_domain: Sequence[float] | None = None,
-    form: str = ",.3~r",
+    form: str | None = None,
     rules: Mapping[str, float] | None = None,
 ) -> Chart:
     """Draw bars from zero, with intervals.
@@ -47,8 +47,11 @@ def bars(
     A row without a value has failed: it stands at height 0 with its `note`, the reason, written there, once
     for a label all of whose bars failed of the same.
     `rules` are labelled horizontal lines, such as a baseline; their labels stand right of the bars.
+    `form` is that of the numbers above the bars; by default shares have three digits.
     """
     data = [bar_row(row) for row in rows]
+    if form is None:
+        form = ".3f" if all(0 <= row["value"] <= 1 for row in data) else ",.3~r"
     labels = list(dict.fromkeys(row["label"] for row in data))
     groups = list(dict.fromkeys(row["series"] for row in data))
     beside = 12 + int(6.2 * max((len(words(name)) for name in rules), default=0)) if rules else 0

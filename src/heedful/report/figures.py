@@ -148,13 +148,7 @@ def score_bars(run: RunFacts) -> Chart | None:
         subtitle="with 95 % intervals" if any(found.ci95 for found in splits.values()) else "",
         y_title=name,
         y_domain=(0, 1) if run.metric in SHARES else None,
-        form=bar_form(run.metric),
     )
-
-
-def bar_form(metric: str) -> str:
-    """Give the format of the numbers above bars: shares with three digits."""
-    return ".3f" if metric in SHARES else ",.3~r"
 
 
 def confusion_map(run: RunFacts) -> Chart | None:
@@ -283,7 +277,6 @@ def compared_bars(runs: Sequence[RunFacts]) -> Chart | None:
         subtitle="with 95 % intervals" if any(row.get("low") is not None for row in rows) else "",
         y_title=name,
         y_domain=(0, 1) if first.metric in SHARES else None,
-        form=bar_form(first.metric),
         rules=own if same else {f"{known}, {groups[-1]}": value for known, value in own.items()},
     )
 

@@ -121,13 +121,27 @@ def lines(
 
 
 def x_axis(title: str, values: Sequence[float | None], log: bool) -> dict[str, Any]:
-    """Label the x axis; between whole numbers there are no ticks, and never too many."""
+    """Label the x axis; between whole numbers there are no ticks, and never too many.
+
+    A logarithmic axis over several powers of ten has ticks at these alone.
+    """
     known = [v for v in values if v is not None]
+    if log and (powers := powers_between([v for v in known if v > 0])):
+        return axis(title) | {"values": powers, "format": "~g" if min(powers) < 1 else ",d"}
     if log or not known or any(v != int(v) for v in known):
         return axis(title, tickCount=TICKS)
     first, last = int(min(known)), int(max(known))
     each = list(range(first, last + 1)) if last - first < TICKS else None
     return axis(title, known) | ({"tickCount": TICKS} if each is None else {"values": each, "format": ",d"})
+
+
+def powers_between(values: Sequence[float]) -> list[float]:
+    """The powers of ten in a range that has at least three of them; not more than there is room for."""
+    if not values:
+        return []
+    first, last = math.ceil(math.log10(min(values))), math.floor(math.log10(max(values)))
+    every = 1 + (last - first) // TICKS
+    return [10.0**k for k in range(first, last + 1, every)] if last - first >= 2 else []
 
 
 def thinned(curve: list[dict[str, Any]]) -> list[dict[str, Any]]:

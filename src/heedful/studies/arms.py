@@ -187,13 +187,6 @@ def sentences(chosen: Chosen, comparisons: Sequence[Comparison], split: str, met
     return [f"Only {alone[0]} has a finished run: there is nothing to compare."] if alone else []
 
 
-def metric_of(outcomes: Sequence[Outcome]) -> str:
-    """What is scored."""
-    return next(
-        (o.results.splits["dev"].metric for o in outcomes if o.dev is not None and o.results), "score"
-    )
-
-
 def reason_of(own: Sequence[Outcome]) -> str:
     """Why an arm has no run."""
     reasons = [o.ended.reason for o in own if o.ended is not None]
@@ -202,7 +195,7 @@ def reason_of(own: Sequence[Outcome]) -> str:
 
 def bars(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: str, title: str) -> Figure:
     """Dev and test of each arm with intervals; 0 with its reason for what failed."""
-    metric = metric_of(outcomes)
+    metric = tables.metric_of(outcomes)
     groups = dict.fromkeys(("dev", split))
     rows: list[dict[str, Any]] = []
     for arm, own in study.of_arm(outcomes).items():
@@ -218,7 +211,7 @@ def bars(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: str, t
 
 def arm_table(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: str, title: str = "") -> Table:
     """A line an arm: settings, scores, cost."""
-    metric = metric_of(outcomes)
+    metric = tables.metric_of(outcomes)
     rows: list[tuple[Any, ...]] = []
     for arm, own in study.of_arm(outcomes).items():
         runs = chosen[arm]

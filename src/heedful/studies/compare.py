@@ -9,7 +9,7 @@ from heedful.errors import UserError, shorten, unknown
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
-from heedful.studies import arms
+from heedful.studies import arms, tables
 from heedful.studies.arms import Arms, candidate, folder_word
 from heedful.studies.options import CompareOptions, CompareRun, shared, words
 from heedful.studies.prefixes import Lengths, can_share
@@ -107,7 +107,7 @@ class Compare(Lengths, Arms):
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """Scores, costs, and which differences are real."""
         chosen = self.chosen(outcomes)
-        split, metric = arms.scored_split(chosen), arms.metric_of(outcomes)
+        split, metric = arms.scored_split(chosen), tables.metric_of(outcomes)
         fewer = self.record.options["run"].get("train_rows") is not None
         comparisons = arms.compared(chosen, split, paired_seeds=fewer)
         summary = arms.sentences(chosen, comparisons, split, metric)
@@ -144,6 +144,9 @@ def cost(chosen: arms.Chosen, split: str, metric: str, what: str, title: str) ->
             spent = getattr(outcome.results, what)
             points.append({"x": spent, "y": value, "low": low, "high": high, "label": arm, "group": arm})
     options = {
-        "title": f"{metric} against {title}", "x_title": title, "y_title": f"{split} {metric}", "log_x": True
-    }  # fmt: skip
+        "title": f"{metric.capitalize()} against {title}",
+        "x_title": title,
+        "y_title": f"{split} {metric}",
+        "log_x": True,
+    }
     return Figure(f"against-{what.replace('_', '-')}", "scatter", points, options)

@@ -95,7 +95,7 @@ class Labels(Arms):
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """The curves, what was chosen, and where the objectives truly differ."""
         chosen = self.chosen(outcomes)
-        split, metric = arms.scored_split(chosen), arms.metric_of(outcomes)
+        split, metric = arms.scored_split(chosen), tables.metric_of(outcomes)
         comparisons = self.compared(chosen, split)
         return Answer(
             study=self.kind,
@@ -108,7 +108,7 @@ class Labels(Arms):
                     "lines",
                     self.bands(chosen, split),
                     {
-                        "title": f"{metric} against labels",
+                        "title": f"{metric.capitalize()} against labels",
                         "x_title": "labelled examples",
                         "y_title": f"{split} {metric}",
                         "log_x": True,

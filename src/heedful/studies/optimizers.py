@@ -81,7 +81,7 @@ class Optimizers(Arms):
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """The optimisers at their best, and how much of a difference there is."""
         chosen = self.chosen(outcomes)
-        split, metric = arms.scored_split(chosen), arms.metric_of(outcomes)
+        split, metric = arms.scored_split(chosen), tables.metric_of(outcomes)
         comparisons = arms.compared(chosen, split)
         notes = [*arms.lost_runs(self, outcomes, chosen), *self.edges(outcomes)]
         summary = arms.sentences(chosen, comparisons, split, metric)

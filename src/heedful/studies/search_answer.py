@@ -67,7 +67,7 @@ def sentences(outcomes: Sequence[Outcome], chosen: Outcome | None, names: Sequen
     """The best, whether it stands out, and its score on test."""
     if chosen is None or chosen.results is None:
         return ["No run has finished yet."]
-    metric = chosen.results.splits["dev"].metric
+    metric = tables.metric_of([chosen])
     what = tables.settings(chosen.configuration.settings, names)
     said = f"Best on dev: {what}, with {metric} {tables.scored(chosen.results.splits['dev'])}."
     if tables.collapsed(chosen):
@@ -93,9 +93,7 @@ def sentences(outcomes: Sequence[Outcome], chosen: Outcome | None, names: Sequen
 
 def table(outcomes: Sequence[Outcome], names: Sequence[str]) -> Table:
     """A line a run."""
-    metric = next(
-        (o.results.splits["dev"].metric for o in outcomes if o.dev is not None and o.results), "score"
-    )
+    metric = tables.metric_of(outcomes)
     rows = []
     for o in outcomes:
         dev = o.results.splits.get("dev") if o.results is not None else None
@@ -166,9 +164,7 @@ def together(outcome: Outcome) -> bool:
 
 def figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Figure]:
     """A heat map of a grid, or the draws as points; and the curves of all runs."""
-    metric = next(
-        (o.results.splits["dev"].metric for o in outcomes if o.dev is not None and o.results), "score"
-    )
+    metric = tables.metric_of(outcomes)
     found = []
     drawn = record.options.get("random") is not None or record.options.get("tpe") is not None
     if not drawn and len(names) > 1:
@@ -238,7 +234,7 @@ def heat(outcomes: Sequence[Outcome], names: Sequence[str], metric: str) -> Figu
     options = {
         "x_labels": [str(v) for v in columns],
         "y_labels": [f"{v:g}" if isinstance(v, float) else str(v) for v in lines],
-        "title": f"{metric} on dev after the last epoch",
+        "title": f"{metric.capitalize()} on dev after the last epoch",
         "x_title": tables.named(x),
         "y_title": tables.named(y),
         "value_title": f"dev {metric}",

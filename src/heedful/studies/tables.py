@@ -43,6 +43,12 @@ def settings(chosen: Mapping[str, Any], names: Sequence[str]) -> str:
     return listed([setting(name, chosen[name]) for name in names]) if names else "these settings"
 
 
+def metric_of(outcomes: Iterable[Outcome]) -> str:
+    """What is scored, in words."""
+    scored = (o.results.splits["dev"].metric for o in outcomes if o.dev is not None and o.results)
+    return next(scored, "score").replace("_", " ")
+
+
 def interval(split: SplitResult | None) -> str:
     """A 95 % interval as text."""
     if split is None or split.ci95 is None or None in split.ci95:
