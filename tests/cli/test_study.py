@@ -71,7 +71,22 @@ def test_a_model_that_cannot_learn_fails_with_the_likely_cause(
     assert done.status == 0, done.err
     assert "FAIL: " in done.out
     assert cause in done.out
-    assert "fewer than 3 of a label make a weak test; --examples 6 or more may have them" in done.out
+    assert "a PASS needs 3 of each; --examples 6 or more may have them" in done.out
+
+
+def test_two_examples_of_a_label_are_too_few_for_a_pass(
+    heedful: Callable[..., Any], tiny_bert: Path, tiny_task: Path, tmp_path: Path
+) -> None:
+    done = heedful(
+        "study", "overfit", tiny_bert, tiny_task, "--examples", 4, "--lr", 0.01, "--dropout", 0, *FAST,
+        "--jobs", 0, "--json", "--out", tmp_path / "s",
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    found = json.loads(done.out)
+    facts = found["facts"]
+    assert (facts["right"], facts["verdict"], facts["passed"]) == (4, "none", False)
+    assert found["summary"][0].startswith("NO VERDICT: all 4 examples are right")
+    assert "--examples 6 or more may have them" in found["summary"][1]
 
 
 def test_a_loss_that_overflows_is_a_fail_with_its_cause(

@@ -20,7 +20,7 @@ from heedful.runs.schemas import Results, SplitResult
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord, begin
 from heedful.studies import base, workers
 from heedful.studies.base import Study, best, failures
-from heedful.studies.live import headline, lines
+from heedful.studies.live import amounts, headline, lines
 from heedful.training import resuming
 from heedful.training.loading import load_run
 from heedful.training.stopping import StoppedError
@@ -327,6 +327,29 @@ def test_the_headline_tells_runs_failures_and_the_best(study: StudyFolder) -> No
     assert headline(study.outcomes(), 200.0) == (
         "3 of 3 runs done (1 failed), best so far run-1 with 0.100 on dev, about 3 min left"
     )
+
+
+def at(epoch: float | None, job: str = "", **settings: Any) -> Any:
+    """A run after so many epochs, or at its end."""
+    name = f"{job}-{settings}"
+    rows = [SimpleNamespace(epoch=epoch)] if epoch else []
+    return SimpleNamespace(
+        name=name,
+        configuration=Configuration(name, settings, job),
+        over=epoch is None,
+        state="finished" if epoch is None else "begun" if epoch else "waiting",
+        metrics=lambda: rows,
+    )
+
+
+def test_the_time_left_counts_epochs_that_runs_share_once() -> None:
+    shared = [at(None, "a", lr=1, epochs=5), at(6.0, "a", lr=1, epochs=7), at(0, "a", lr=1, epochs=9)]
+    assert amounts(shared) == (6.0, 9.0)
+    assert amounts([*shared, at(2.0, "a", lr=2, epochs=5)]) == (8.0, 14.0)
+    assert amounts([at(None, epochs=10), at(5.0, epochs=20)]) == (15.0, 30.0)
+    few_and_all = [at(100.0, epochs=200, train_rows=50), at(0, epochs=1)]
+    assert amounts(few_and_all) == (0.5, 2.0)
+    assert amounts([at(None, value=1), at(0, value=2)]) == (1.0, 2.0)
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,10 @@ def overfit(
 ) -> None:
     """Can this model learn at all? Trains on a few examples until they are known by heart.
 
-    PASS: every example is right in evaluation mode after the last epoch.
-    FAIL names the likely cause. Accuracy on trained examples is never a test
-    score; dev and test are not looked at.
+    PASS: every example is right in evaluation mode after the last epoch, at
+    least three of each label among them. FAIL names the likely cause.
+    Accuracy on trained examples is never a test score; dev and test are not
+    looked at.
 
     Examples:
       heedful study overfit minilm boolq --examples 10 --epochs 20

@@ -102,11 +102,11 @@ class Live:
     def update(self) -> None:
         """Look again."""
         outcomes = self.folder.outcomes()
-        done = sum(share(o) for o in outcomes)
+        done, whole = amounts(outcomes)
         if self.before < 0:
             self.before = done
         made, elapsed = done - self.before, time.monotonic() - self.began
-        left = elapsed * (len(outcomes) - done) / made if made > 0 and done < len(outcomes) else None
+        left = elapsed * (whole - done) / made if made > 0 and done < whole else None
         if self.screen is not None:
             self.screen.update(table(headline(outcomes, left), lines(self.folder, outcomes)))
             return
@@ -116,13 +116,39 @@ class Live:
             print(f"{self.folder.path}: {headline(outcomes, left)}", file=sys.stderr, flush=True)
 
 
-def share(o: Outcome) -> float:
-    """How much of a run is made."""
+def amounts(outcomes: Sequence[Outcome]) -> tuple[float, float]:
+    """How much of a study is made, and how much it is in all.
+
+    In epochs, each of which is counted once where a longer run goes on from a shorter one; in runs where
+    their epochs cannot be compared, because each has a number of rows of its own.
+    """
+    lengths: dict[str, list[float]] = {}
+    for o in outcomes:
+        lengths.setdefault(chain(o), []).append(o.configuration.settings.get("epochs") or 0)
+    in_runs = any("train_rows" in o.configuration.settings for o in outcomes)
+    done = whole = 0.0
+    for o in outcomes:
+        epochs = o.configuration.settings.get("epochs") or 0
+        before = max((n for n in lengths[chain(o)] if n < epochs), default=0)
+        size = 1.0 if in_runs or not epochs else epochs - before
+        whole += size
+        done += size * share(o, before)
+    return done, whole
+
+
+def chain(o: Outcome) -> str:
+    """What runs have in common that go on from one another."""
+    own = {name: value for name, value in o.configuration.settings.items() if name != "epochs"}
+    return f"{o.configuration.job} {own}" if o.configuration.job else f"alone {o.name}"
+
+
+def share(o: Outcome, before: float) -> float:
+    """How much of a run is made, beyond the epochs `before` that it took over."""
     if o.over:
         return 1.0
     epochs = o.configuration.settings.get("epochs")
     rows = o.metrics() if o.state == "begun" else []
-    return min(0.99, rows[-1].epoch / epochs) if rows and epochs else 0.0
+    return min(0.99, max(0.0, rows[-1].epoch - before) / (epochs - before)) if rows and epochs else 0.0
 
 
 def table(title: str, found: Sequence[Line]) -> Any:

@@ -15,7 +15,7 @@ from heedful.studies.options import OverfitOptions, OverfitRun, shared, words
 from heedful.studies.running import run
 
 ENOUGH = 3
-"""Examples of each label, so that no simple rule that leaves a label out can be right on all."""
+"""Examples of each label that a PASS needs: no rule that leaves a label out may be right on all."""
 FROZEN = ("head", "prompt", "prefix")
 OVERFLOWED = "no longer a number"
 """What the reason of a run says whose loss overflowed."""
@@ -46,7 +46,7 @@ def overfit(options: OverfitRun, study: OverfitOptions) -> tuple[StudyFolder, An
 
 
 class Overfit(Study):
-    """PASS when every example is right in evaluation mode after the last epoch."""
+    """PASS when every example is right in evaluation mode at the end, with three or more of each label."""
 
     kind = "overfit"
 
@@ -59,22 +59,26 @@ class Overfit(Study):
         (outcome,) = outcomes
         curve = [row for row in outcome.metrics() if row.split == "train_eval" and row.value is not None]
         n = int(self.record.options["examples"])
-        passed = outcome.ended is None and bool(curve) and curve[-1].value == 1.0
+        learnt = outcome.ended is None and bool(curve) and curve[-1].value == 1.0
         right = round((curve[-1].value or 0.0) * n) if curve else 0
         epochs = outcome.configuration.settings["epochs"]
         first = next((row.epoch for row in curve if row.value == 1.0), None)
-        if passed:
-            said = f"PASS: all {n} examples are right, from epoch {first:g} of {epochs} on."
+        few = few_labels(Counter(label for _, _, label in self.examples(outcome)), n)
+        passed = learnt and not few
+        if learnt:
+            said = f"{'NO VERDICT' if few else 'PASS'}: all {n} examples are right"
             if any(row.value != 1.0 for row in curve if row.epoch > (first or 0)):
-                said = f"PASS: all {n} examples are right after epoch {epochs} (first after epoch {first:g})."
+                said += f" after epoch {epochs} (first after epoch {first:g})"
+            else:
+                said += f", from epoch {first:g} of {epochs} on"
+            said += ", but they are too few of a label for a PASS." if few else "."
         elif outcome.ended is not None:
             said = f"FAIL: {outcome.ended.reason.partition(';')[0]}."
         else:
             said = f"FAIL: {right} of {n} examples are right after {epochs} epochs."
-        causes = [] if passed else self.causes(outcome, curve)
-        counts = Counter(label for _, _, label in self.examples(outcome))
-        few = few_labels(counts, n)
-        notes = [Note(said, "good" if passed else "bad"), *(Note(text, "warning") for text in causes)]
+        causes = [] if learnt else self.causes(outcome, curve)
+        told = Note(said, "good" if passed else "warning" if learnt else "bad")
+        notes = [told, *(Note(text, "warning") for text in causes)]
         notes += [Note(few, "warning")] if few else []
         plain = "This is accuracy on the examples that were trained on; it says nothing about new texts."
         return Answer(
@@ -105,6 +109,7 @@ class Overfit(Study):
             ),
             runs=(f"runs/{outcome.name}",),
             facts={
+                "verdict": "pass" if passed else "none" if learnt else "fail",
                 "passed": passed,
                 "right": right,
                 "examples": n,
@@ -167,11 +172,11 @@ class Overfit(Study):
 
 
 def few_labels(counts: Counter[str], n: int) -> str:
-    """Say so when a label has too few examples for the verdict to mean much."""
+    """Say so when a label has too few examples for a PASS to mean much."""
     if not counts or min(counts.values()) >= ENOUGH:
         return ""
     rare = min(counts, key=lambda label: counts[label])
     return (
-        f'Only {counts[rare]} of the {n} examples have the label "{shorten(rare, 30)}", and fewer than '
-        f"{ENOUGH} of a label make a weak test; --examples {ENOUGH * len(counts)} or more may have them."
+        f'Only {counts[rare]} of the {n} examples have the label "{shorten(rare, 30)}", and a PASS needs '
+        f"{ENOUGH} of each; --examples {ENOUGH * len(counts)} or more may have them."
     )
