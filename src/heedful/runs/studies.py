@@ -54,6 +54,12 @@ class Configuration:
         """The name of the lease."""
         return self.job or self.name
 
+    @property
+    def chain(self) -> str:
+        """The same for runs that go on from one another: those of one job that differ in epochs alone."""
+        own = {name: value for name, value in self.settings.items() if name != "epochs"}
+        return f"{self.job} {own}" if self.job else self.name
+
 
 @dataclass(frozen=True)
 class StudyRecord:

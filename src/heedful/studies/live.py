@@ -124,22 +124,16 @@ def amounts(outcomes: Sequence[Outcome]) -> tuple[float, float]:
     """
     lengths: dict[str, list[float]] = {}
     for o in outcomes:
-        lengths.setdefault(chain(o), []).append(o.configuration.settings.get("epochs") or 0)
+        lengths.setdefault(o.configuration.chain, []).append(o.configuration.settings.get("epochs") or 0)
     in_runs = any("train_rows" in o.configuration.settings for o in outcomes)
     done = whole = 0.0
     for o in outcomes:
         epochs = o.configuration.settings.get("epochs") or 0
-        before = max((n for n in lengths[chain(o)] if n < epochs), default=0)
+        before = max((n for n in lengths[o.configuration.chain] if n < epochs), default=0)
         size = 1.0 if in_runs or not epochs else epochs - before
         whole += size
         done += size * share(o, before)
     return done, whole
-
-
-def chain(o: Outcome) -> str:
-    """What runs have in common that go on from one another."""
-    own = {name: value for name, value in o.configuration.settings.items() if name != "epochs"}
-    return f"{o.configuration.job} {own}" if o.configuration.job else f"alone {o.name}"
 
 
 def share(o: Outcome, before: float) -> float:

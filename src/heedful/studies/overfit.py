@@ -71,7 +71,7 @@ class Overfit(Study):
                 said += f" after epoch {epochs} (first after epoch {first:g})"
             else:
                 said += f", from epoch {first:g} of {epochs} on"
-            said += ", but they are too few of a label for a PASS." if few else "."
+            said += ", but a label has too few of them for a PASS." if few else "."
         elif outcome.ended is not None:
             said = f"FAIL: {outcome.ended.reason.partition(';')[0]}."
         else:

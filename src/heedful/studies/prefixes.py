@@ -69,11 +69,9 @@ class Lengths(Study):
         """The longest of the shorter runs that this one can go on from."""
         if not configuration.job or not can_share(self.record.options["run"]):
             return None
-        own = {k: v for k, v in configuration.settings.items() if k != "epochs"}
         found = [
             other
             for other in self.record.configurations
-            if {k: v for k, v in other.settings.items() if k != "epochs"} == own
-            and self.epochs(other) < self.epochs(configuration)
+            if other.chain == configuration.chain and self.epochs(other) < self.epochs(configuration)
         ]
         return self.folder.outcome(max(found, key=self.epochs)) if found else None

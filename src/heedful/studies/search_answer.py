@@ -134,15 +134,12 @@ def method_of(outcome: Outcome) -> Any:
 
 def saved(outcomes: Sequence[Outcome]) -> dict[str, int]:
     """How many epochs were asked for, how many were trained, and how many heads at once."""
-    chains: dict[Any, int] = {}
+    chains: dict[str, int] = {}
     asked = 0
     for o in outcomes:
-        settings = o.configuration.settings
-        epochs = int(settings["epochs"])
+        chain, epochs = o.configuration.chain, int(o.configuration.settings["epochs"])
         asked += epochs
-        job = o.configuration.job
-        key = tuple(v for k, v in settings.items() if k != "epochs") if job else o.name
-        chains[key] = max(chains.get(key, 0), epochs)
+        chains[chain] = max(chains.get(chain, 0), epochs)
     heads = {
         (o.configuration.settings["lr"], o.configuration.settings["batch_size"])
         for o in outcomes
@@ -196,23 +193,10 @@ def figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[st
 
 def longest(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
     """Of runs that share their beginning the longest, whose curve has all of theirs."""
-    found: dict[str, Outcome] = {}
-    for o in outcomes:
-        if o.state == "waiting":
-            continue
-        s = o.configuration.settings
-        same = [
-            p.name
-            for p in outcomes
-            if o.configuration.job
-            and p.configuration.job == o.configuration.job
-            and p.state != "waiting"
-            and {**p.configuration.settings, "epochs": 0} == {**s, "epochs": 0}
-            and int(p.configuration.settings["epochs"]) > int(s["epochs"])
-        ]
-        if not same:
-            found[o.name] = o
-    return found
+    begun = [o for o in outcomes if o.state != "waiting"]
+    in_order = sorted(begun, key=lambda o: int(o.configuration.settings["epochs"]))
+    last = {o.configuration.chain: o.name for o in in_order}.values()
+    return {o.name: o for o in begun if o.name in last}
 
 
 def heat(outcomes: Sequence[Outcome], names: Sequence[str], metric: str) -> Figure:
