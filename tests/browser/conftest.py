@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-
 from tab import Tab
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tab import Tab
 
 from heedful.report.links import links
 from heedful.report.page import Page
-from tab import Tab
 
 pytestmark = pytest.mark.needs("chromium")
 

@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from tab import Tab
 
 from heedful.report import charts
 from heedful.report.page import Cell, Page
-from tab import Tab
 
 pytestmark = pytest.mark.needs("chromium")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tab import Tab
 
 from heedful.report.writing import report
 from made_runs import HOSTILE, write_answering_run, write_language_run, write_run, write_study
-from tab import Tab
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -61,9 +61,7 @@ def test_the_figures_of_a_run_draw_what_the_run_holds(browser: Tab, tmp_path: Pa
     assert (sure["line"], sure["symbol"], sure["area"]) == (2, 4, 1)
 
 
-def test_data_that_attack_the_page_stay_text_in_every_kind_of_report(
-    browser: Tab, tmp_path: Path
-) -> None:
+def test_data_that_attack_the_page_stay_text_in_every_kind_of_report(browser: Tab, tmp_path: Path) -> None:
     folders = [
         write_run(
             tmp_path / "a", words=HOSTILE, texts=HOSTILE, task=HOSTILE[0], falls=True, method=HOSTILE[1]
