@@ -167,7 +167,7 @@ def run_transformers(case: Case, grouped: bool) -> dict[str, float]:
         TrainingArguments,
     )
 
-    from heedful.text.places import minilm_folder
+    from heedful.text.model_folders import minilm_folder
 
     task, train, dev = load_rows(case)
     tokenizer = AutoTokenizer.from_pretrained(minilm_folder())

@@ -37,7 +37,7 @@ def make_files(folder: Path, mb: int, seed: int = 0) -> None:
 
     Most words are English, whole words of MiniLM's vocabulary; every tenth is made up and falls into pieces.
     """
-    from heedful.text.places import minilm_folder
+    from heedful.text.model_folders import minilm_folder
 
     random = np.random.default_rng(seed)
     pieces = (minilm_folder() / "vocab.txt").read_text("utf-8").split()

@@ -50,7 +50,7 @@ def find_model(name: str) -> tuple[str, str | None]:
 def look_for(name: str) -> Path | None:
     """The folder of a model that can be reached; None for one from nothing."""
     from heedful.models import PRESETS
-    from heedful.text.places import TOKENIZER_FILES, find_folder
+    from heedful.text.model_folders import TOKENIZER_FILES, find_folder
 
     if name in PRESETS and not Path(name).is_dir():
         return None

@@ -1,7 +1,8 @@
 """Extension points: names that map to objects of this package and of packages that others install.
 
-A registry lists its names without importing anything, so that `--help` and `heedful list` stay quick. An object is
-imported when it is first used. Another package adds an object through an entry point in its `pyproject.toml`:
+A registry lists its names without importing anything, so that `--help` and `heedful list` stay quick. An
+object is imported when it is first used. Another package adds an object through an entry point in its
+`pyproject.toml`:
 
     [project.entry-points."heedful.optimizers"]
     lion = "my_package:Lion"

@@ -14,7 +14,7 @@ from heedful.attention import MECHANISMS
 from heedful.runs import Run, read_answer
 from heedful.runs.files import plain
 from heedful.studies import demo
-from heedful.training.stopping import StoppedError
+from heedful.training.signals import StoppedError
 
 Command = Callable[..., Any]
 SMALL = demo.Plan(
@@ -200,7 +200,7 @@ def test_a_folder_with_other_files_is_left_alone(name: str, heedful: Command, tm
 def test_without_minilm_the_command_says_how_to_get_it(
     heedful: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heedful.text.places.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("heedful.text.model_folders.importlib.util.find_spec", lambda name: None)
     done = heedful("demo", "--minilm", "--out", tmp_path / "demo")
     assert done.status == 2
     assert done.err.count("\n") == 1

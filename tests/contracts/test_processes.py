@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from heedful.runs.directory import Run
-from heedful.training import saving
+from heedful.training import checkpoint
 from tiny import make_model, make_task
 
 TEXT = "the cat sat on the mat and saw the old dog run past a red house while it rained all day long"
@@ -55,10 +55,10 @@ def two(one: Path, places: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.mark.parametrize("name", [*pair.ADAPT, *pair.PRETRAIN])
 def test_two_processes_end_with_the_weights_and_scores_of_one(name: str, one: Path, two: Path) -> None:
     alone, together = Run(one / name), Run(two / name)
-    assert saving.steps(together) == saving.steps(alone)
-    last = saving.steps(alone)[-1]
-    before, weights, moments = saving.read(saving.folder_of(alone, last))
-    after, weights2, moments2 = saving.read(saving.folder_of(together, last))
+    assert checkpoint.steps(together) == checkpoint.steps(alone)
+    last = checkpoint.steps(alone)[-1]
+    before, weights, moments = checkpoint.read(checkpoint.folder_of(alone, last))
+    after, weights2, moments2 = checkpoint.read(checkpoint.folder_of(together, last))
     assert (after.processes, before.processes) == (2, 1)
     assert (after.examples, after.tokens, after.best_step) == (
         before.examples,

@@ -16,7 +16,7 @@ import pytest
 
 from heedful.runs.checksums import damage, file_checksum
 from heedful.runs.directory import Run
-from heedful.training import saving
+from heedful.training import checkpoint
 from tiny import make_model, make_task
 
 SLOW = """
@@ -86,7 +86,7 @@ def command(whole: Command, tmp_path: Path) -> Command:
 
 def traces(folder: Path) -> dict[str, str]:
     """What has to be the same: weights, metrics, predictions."""
-    last = saving.folder_of(Run(folder), max(saving.steps(Run(folder))))
+    last = checkpoint.folder_of(Run(folder), max(checkpoint.steps(Run(folder))))
     names = ("metrics.jsonl", "predictions_dev.jsonl", "predictions_test.jsonl", "best/model.safetensors")
     files = [*(folder / name for name in names), last / "weights.pt", last / "optimiser.pt"]
     return {path.name: file_checksum(path) for path in files}
@@ -124,7 +124,7 @@ def gone(number: int) -> bool:
 def started(command: Command, beyond: int = 2, **more: str) -> tuple[subprocess.Popen[str], dict[int, int]]:
     """A command that has made some steps, and its processes."""
     child = command.start(seconds=0.2, **more)
-    wait_until(lambda: max(saving.steps(Run(command.out)), default=0) > beyond, child)
+    wait_until(lambda: max(checkpoint.steps(Run(command.out)), default=0) > beyond, child)
     return child, workers(child)
 
 
@@ -139,14 +139,14 @@ def test_a_killed_process_ends_the_run_at_once_and_loses_only_its_step(
     _, said = child.communicate(timeout=60)
     assert time.monotonic() - began < 25
     assert child.returncode == 70, said
-    last = saving.steps(Run(command.out))[-1]
+    last = checkpoint.steps(Run(command.out))[-1]
     assert said.splitlines()[-1] == (
         f"heedful: process {rank + 1} of 2 was ended by SIGKILL (which is how a system that is short of memory "
         f"ends one); the last checkpoint is step {last} in {command.out}; the same command with --resume continues"
     )
     assert "Traceback" not in said
     assert all(map(gone, ranks.values()))
-    assert damage(saving.folder_of(Run(command.out), last)) is None
+    assert damage(checkpoint.folder_of(Run(command.out), last)) is None
     command.finish("--resume")
     assert traces(command.out) == traces(whole.out)
 
@@ -174,7 +174,7 @@ def test_a_signal_stops_all_after_one_checkpoint(
     assert said.count("writing a checkpoint, then stopping") == 1
     told = re.search(rf"heedful: stopped by {sent.name} after step (\d+) of 32; the same command with", said)
     assert told is not None
-    assert saving.steps(Run(command.out))[-1] == int(told[1])
+    assert checkpoint.steps(Run(command.out))[-1] == int(told[1])
     if sent is signal.SIGTERM:
         command.finish("--resume")
         assert traces(command.out) == traces(whole.out)
@@ -196,6 +196,6 @@ def test_processes_whose_command_is_gone_save_and_stop(command: Command) -> None
     while not all(map(gone, ranks.values())):
         assert time.monotonic() < give_up
         time.sleep(0.1)
-    steps = saving.steps(Run(command.out))
+    steps = checkpoint.steps(Run(command.out))
     assert steps[-1] < 32
-    assert damage(saving.folder_of(Run(command.out), steps[-1])) is None
+    assert damage(checkpoint.folder_of(Run(command.out), steps[-1])) is None

@@ -16,7 +16,7 @@ import pytest
 
 from heedful.runs.checksums import damage, file_checksum
 from heedful.runs.directory import Run
-from heedful.training import saving
+from heedful.training import checkpoint
 from tiny import make_model, make_task
 
 CHILD = """
@@ -71,7 +71,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Command:
 
 def traces(folder: Path) -> dict[str, str]:
     """What has to be the same: weights, metrics, predictions."""
-    last = max(saving.steps(Run(folder)))
+    last = max(checkpoint.steps(Run(folder)))
     files = [
         folder / "metrics.jsonl",
         folder / "predictions_dev.jsonl",
@@ -90,7 +90,7 @@ def wait_for_steps(out: Path, child: subprocess.Popen[str], beyond: int) -> None
         written = set(out.glob(f"checkpoints/.step-*.{child.pid}-*.tmp"))  # not what a former child left
         if any(int(m[1]) > beyond for p in written if (m := re.match(r"\.step-(\d+)", p.name))):
             return
-        if max(saving.steps(Run(out)), default=0) > beyond:
+        if max(checkpoint.steps(Run(out)), default=0) > beyond:
             return
         time.sleep(0.002)
 
@@ -109,10 +109,10 @@ def test_kills_at_random_moments_change_no_bit(command: Command, tmp_path: Path)
         killed_in_writing += any(stopped.out.glob("checkpoints/.step-*.tmp"))
         whole = [
             s
-            for s in saving.steps(Run(stopped.out))
+            for s in checkpoint.steps(Run(stopped.out))
             if damage(stopped.out / f"checkpoints/step-{s:08d}") is None
         ]
-        assert whole == saving.steps(Run(stopped.out))  # a name means a whole checkpoint
+        assert whole == checkpoint.steps(Run(stopped.out))  # a name means a whole checkpoint
         reached = max(whole, default=0)
     assert reached > 0
     assert killed_in_writing > 0
@@ -137,7 +137,7 @@ def test_a_signal_leaves_a_checkpoint_and_status_75(
         rf"heedful: stopped by {number.name} after step (\d+) of 32; the same command with --resume", said
     )
     assert step is not None
-    assert saving.steps(Run(asked.out))[-1] == int(step[1])
+    assert checkpoint.steps(Run(asked.out))[-1] == int(step[1])
     if number is signal.SIGTERM:
         asked.finish("--resume")
         assert traces(asked.out) == traces(command.out)
@@ -162,7 +162,7 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_line(command: Command, tmp_p
     wait_for_steps(hurt.out, child, 10)
     child.kill()
     child.communicate()
-    last = hurt.out / f"checkpoints/step-{saving.steps(Run(hurt.out))[-1]:08d}"
+    last = hurt.out / f"checkpoints/step-{checkpoint.steps(Run(hurt.out))[-1]:08d}"
     with (last / "optimiser.pt").open("r+b") as file:
         file.truncate(100)
     said = hurt.finish("--resume")
@@ -187,7 +187,7 @@ def test_a_full_disk_costs_no_checkpoint(command: Command, small_disk: Path, lef
     assert re.search(
         r"heedful: .*cannot be written \(No space left on device\); .* intact", said.splitlines()[-1]
     )
-    steps = saving.steps(Run(full.out))
+    steps = checkpoint.steps(Run(full.out))
     assert steps
     assert all(damage(full.out / f"checkpoints/step-{s:08d}") is None for s in steps)
     (small_disk / "filling").unlink()

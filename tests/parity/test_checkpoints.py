@@ -238,7 +238,7 @@ def test_a_classifier_keeps_its_number_of_classes_unless_told(tmp_path: Path) ->
 
 
 def test_the_real_minilm_agrees_with_transformers() -> None:
-    from heedful.text.places import minilm_folder
+    from heedful.text.model_folders import minilm_folder
 
     reference = hf.AutoModel.from_pretrained(minilm_folder()).eval()
     ours = models.load("minilm")

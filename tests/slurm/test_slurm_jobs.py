@@ -15,7 +15,7 @@ import pytest
 from places import ON, TRAIN, Early, Place, processes, restarts, traces
 
 from heedful.runs.directory import Run
-from heedful.training import saving
+from heedful.training import checkpoint
 
 pytestmark = [pytest.mark.needs("slurm"), pytest.mark.usefixtures("cluster", "early")]
 
@@ -72,7 +72,7 @@ def test_a_cancelled_run_leaves_a_checkpoint_and_goes_on_to_the_same_bits(
     out = tmp_path / "run"
     assert heedful("adapt", "model", "task", *TRAIN, *ON, *place.slow(0.5), "--out", out).status == 0
     give_up = time.monotonic() + 60
-    while not saving.steps(Run(out)) and time.monotonic() < give_up:
+    while not checkpoint.steps(Run(out)) and time.monotonic() < give_up:
         time.sleep(0.1)
     assert heedful("jobs", "cancel", out).status == 0
     job = wait_for(out, "cancelled", seconds=40)
@@ -213,7 +213,7 @@ def test_without_requeues_left_a_run_stops_with_its_checkpoint(
     (task,) = job["tasks"]
     assert task["status"] == 75
     assert "no requeue left of 0; stopped by SIGUSR1 after step" in task["why"]
-    assert saving.steps(Run(early.stopped))
+    assert checkpoint.steps(Run(early.stopped))
     assert restarts(job["job"]) == 0
 
 

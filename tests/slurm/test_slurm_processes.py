@@ -12,7 +12,7 @@ import pytest
 from places import ON, TRAIN, Place, restarts, traces
 
 from heedful.runs.directory import Run
-from heedful.training import saving
+from heedful.training import checkpoint
 
 pytestmark = [pytest.mark.needs("slurm"), pytest.mark.usefixtures("cluster")]
 TWO = [*ON, "--slurm", "ntasks=2"]
@@ -74,7 +74,7 @@ def test_a_cancelled_job_of_two_tasks_leaves_a_checkpoint(
     job = wait_for(out, "cancelled", "stopped", "failed")
     assert job["state"] == "cancelled"
     assert "stopped by SIGTERM after step" in job["tasks"][0]["why"]
-    assert saving.steps(Run(out))
+    assert checkpoint.steps(Run(out))
     again = heedful("adapt", "model", "task", *TRAIN, *TWO, "--wait", "--resume", "--out", out)
     assert again.status == 0, again.err
     assert traces(out) == traces(two)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from heedful.errors import UserError
-from heedful.launch import inside, slurm
+from heedful.launch.slurm import batch_job, client
 from heedful.runs.environment import usable_cores
-from heedful.training.stopping import StoppedError
+from heedful.training.signals import StoppedError
 
 JOB = {"SLURM_JOB_ID": "41", "HEEDFUL_MAX_REQUEUES": "2"}
 
@@ -22,13 +22,13 @@ JOB = {"SLURM_JOB_ID": "41", "HEEDFUL_MAX_REQUEUES": "2"}
 def requeued(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The jobs that Slurm was asked to requeue."""
     asked: list[str] = []
-    monkeypatch.setattr(slurm, "requeue", asked.append)
+    monkeypatch.setattr(client, "requeue", asked.append)
     return asked
 
 
 def leave(folder: Path, error: BaseException | None, status: int = 75, **more: str) -> dict[str, Any]:
     """Do work that ends so, as a job; what it left behind."""
-    job = inside.Inside(str(folder), JOB | more)
+    job = batch_job.Inside(str(folder), JOB | more)
     assert job.watch(lambda: (status, error)) == status
     name = "ended.json" if job.task is None else f"ended-{job.task}.json"
     return dict(json.loads((folder / name).read_text()))
@@ -49,7 +49,7 @@ def test_the_signal_counts_from_the_first_moment_on(tmp_path: Path, requeued: li
             return 75, error
         return 0, None
 
-    assert inside.Inside(str(tmp_path), JOB).watch(load) == 75
+    assert batch_job.Inside(str(tmp_path), JOB).watch(load) == 75
     assert requeued == ["41"]
 
 
@@ -79,9 +79,9 @@ def test_a_requeue_that_slurm_refuses_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(job: str) -> None:
-        raise slurm.SlurmError("scontrol: Requested operation is presently disabled")
+        raise client.SlurmError("scontrol: Requested operation is presently disabled")
 
-    monkeypatch.setattr(slurm, "requeue", refuse)
+    monkeypatch.setattr(client, "requeue", refuse)
     left = leave(tmp_path, StoppedError("stopped", signal.SIGUSR1))
     assert not left["requeued"]
     assert "presently disabled; stopped" in left["message"]
@@ -93,7 +93,7 @@ def test_a_crash_leaves_its_reason_and_its_traceback(tmp_path: Path) -> None:
         raise ZeroDivisionError("one\ntwo")
 
     with pytest.raises(ZeroDivisionError):
-        inside.Inside(str(tmp_path), JOB).watch(crash)
+        batch_job.Inside(str(tmp_path), JOB).watch(crash)
     assert json.loads((tmp_path / "ended.json").read_text())["message"] == r"ZeroDivisionError: one\ntwo"
 
 

@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 
 from heedful.errors import UserError
-from heedful.launch import inside, processes
+from heedful.launch import processes
 from heedful.launch.options import TrainLaunchOptions
-from heedful.launch.places import given, tasks_by_node
-from heedful.launch.script import Batch, batch_script, tasks
+from heedful.launch.rank_environment import given, tasks_by_node
+from heedful.launch.slurm import batch_job
+from heedful.launch.slurm.script import Batch, batch_script, tasks
 from heedful.training.adapt import adapt
 from heedful.training.options import AdaptOptions
 from heedful.training.ranks import LostError, Ranks
-from heedful.training.stopping import StoppedError
+from heedful.training.signals import StoppedError
 
 TASK = {
     "SLURM_JOB_ID": "70123", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "5", "SLURM_PROCID": "4",
@@ -30,7 +31,9 @@ TASK = {
 
 def test_slurm_tells_each_task_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr("heedful.launch.slurm.call", lambda words: (asked.append(words), "n1\nn2\nn3\n")[1])
+    monkeypatch.setattr(
+        "heedful.launch.slurm.client.call", lambda words: (asked.append(words), "n1\nn2\nn3\n")[1]
+    )
     known = dict(TASK)
     assert given(known) == Ranks(rank=4, size=5, local_rank=0, local_size=1)
     assert asked == [["scontrol", "show", "hostnames", "n[1-3]"]]
@@ -101,14 +104,14 @@ def test_of_several_tasks_the_first_alone_speaks_for_the_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requeued: list[str] = []
-    monkeypatch.setattr("heedful.launch.slurm.requeue", requeued.append)
+    monkeypatch.setattr("heedful.launch.slurm.client.requeue", requeued.append)
     job = {"SLURM_JOB_ID": "41", "HEEDFUL_MAX_REQUEUES": "2", "SLURM_STEP_NUM_TASKS": "2"}
     stop = StoppedError("stopped", signal.SIGUSR1)
-    second = inside.Inside(str(tmp_path), {**job, "SLURM_PROCID": "1"})
+    second = batch_job.Inside(str(tmp_path), {**job, "SLURM_PROCID": "1"})
     assert second.watch(lambda: (75, stop)) == 0  # else srun would end the first
     assert second.watch(lambda: (2, UserError("no"))) == 2
     assert not (tmp_path / "ended.json").exists()
-    first = inside.Inside(str(tmp_path), {**job, "SLURM_PROCID": "0"})
+    first = batch_job.Inside(str(tmp_path), {**job, "SLURM_PROCID": "0"})
     assert first.watch(lambda: (75, stop)) == 75
     assert requeued == ["41"]
     assert json.loads((tmp_path / "ended.json").read_text())["requeued"]

@@ -21,8 +21,8 @@ from heedful.launch.options import (
     refuse_impossible,
     with_site,
 )
-from heedful.launch.script import Batch, batch_script, signal_seconds
-from heedful.launch.submitting import prepare
+from heedful.launch.slurm.script import Batch, batch_script, signal_seconds
+from heedful.launch.slurm.submission import prepare
 
 HOSTILE = st.text(st.sampled_from(list(" \t\n'\"$`;&|<>(){}[]*?!#~\\%=-abé\udcff\x1b")), max_size=30)
 WORD = st.one_of(

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import UserError
-from heedful.launch import jobs, slurm
-from heedful.launch.following import Display, Tail, copy_output, status, summary
-from heedful.launch.records import Ended, Submitted, write_submitted
-from heedful.launch.slurm import FIELD, RECORD, Known
+from heedful.launch.slurm import client, jobs
+from heedful.launch.slurm.client import FIELD, RECORD, Known
+from heedful.launch.slurm.monitor import Display, Tail, copy_output, status, summary
+from heedful.launch.slurm.records import Ended, Submitted, write_submitted
 from heedful.runs.files import write_json
 
 
@@ -22,7 +22,7 @@ def queued(*records: tuple[str, ...]) -> str:
 
 def test_squeue_is_read_whatever_a_path_holds() -> None:
     command = "/a b|\n\t;'/submit.sh"
-    found = slurm.parse_queue(
+    found = client.parse_queue(
         queued(
             ("12", "N/A", "PENDING", "Resources", "0:00", "1:00:00", "main", "", command),
             ("13", "2", "RUNNING", "None", "1-02:03:04", "UNLIMITED", "main", "n1", "/x/submit.sh"),
@@ -30,14 +30,14 @@ def test_squeue_is_read_whatever_a_path_holds() -> None:
     )
     assert found[0] == Known("12", None, "PENDING", "Resources", "0:00", "1:00:00", "main", "", command)
     assert (found[1].job, found[1].task, found[1].reason) == ("13", 2, "")
-    assert slurm.parse_queue("") == []
+    assert client.parse_queue("") == []
     with pytest.raises(UserError, match="not what was asked for"):
-        slurm.parse_queue(RECORD + "12\n")
+        client.parse_queue(RECORD + "12\n")
 
 
 def test_sacct_is_read_with_its_statuses() -> None:
     text = "12|COMPLETED|0:0|00:01:00\n13_4|CANCELLED by 1000|0:15|00:00:09\n14|OUT_OF_MEMORY|0:125|00:00:01\n13_[5-9]|PENDING|0:0|0\n"
-    found = slurm.parse_accounting(text + "12.batch\n\n")
+    found = client.parse_accounting(text + "12.batch\n\n")
     assert [(k.job, k.task, k.state, k.exit_status) for k in found] == [
         ("12", None, "COMPLETED", 0),
         ("13", 4, "CANCELLED", 128 + 15),
@@ -57,7 +57,7 @@ def test_nodes_are_read_with_what_is_free() -> None:
     line = (
         NODE.replace("State=FAKE ", "") + "State=MIXED ThreadsPerCore=1 Partitions=gpu,long  AllocTRES=cpu=24"
     )
-    (node,) = slurm.parse_nodes(line + "\n")
+    (node,) = client.parse_nodes(line + "\n")
     assert (node.name, node.state, node.partitions) == ("n1", "mixed", "gpu,long")
     assert (node.cpus, node.cpus_free) == (64, 40)
     assert (node.memory_gb, node.memory_free_gb) == (500.0, 250.0)
@@ -70,7 +70,7 @@ def test_nothing_is_free_on_a_node_that_takes_no_jobs(state: str) -> None:
         NODE.replace("State=FAKE ", f"State={state} ")
         + "Partitions=gpu Reason=bad disk, ask Ada [root@2026-01-01T00:00:00]"
     )
-    (node,) = slurm.parse_nodes(line)
+    (node,) = client.parse_nodes(line)
     assert (node.cpus_free, node.memory_free_gb, node.gpus_free) == (0, 0.0, 0)
     assert node.reason == "bad disk, ask Ada"
 
@@ -80,7 +80,7 @@ def test_nothing_is_free_on_a_node_that_takes_no_jobs(state: str) -> None:
     ("gpu:1g.5gb:7", (7, "1g.5gb")),
 ])  # fmt: skip
 def test_gpus_are_counted(gres: str, count: tuple[int, str]) -> None:
-    assert slurm.gpu_count(gres) == count
+    assert client.gpu_count(gres) == count
 
 
 def known(state: str, **more: object) -> Known:
@@ -206,10 +206,10 @@ def test_an_array_is_as_its_tasks_are() -> None:
 
 def test_a_machine_without_slurm_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    for ask in (slurm.queue, slurm.nodes, lambda: slurm.sbatch("submit.sh", tmp_path)):
-        with pytest.raises(slurm.NoSlurmError, match="Slurm is not installed here"):
+    for ask in (client.queue, client.nodes, lambda: client.sbatch("submit.sh", tmp_path)):
+        with pytest.raises(client.NoSlurmError, match="Slurm is not installed here"):
             ask()
-    assert slurm.accounting(["12"]) == []
+    assert client.accounting(["12"]) == []
 
 
 @pytest.fixture
@@ -227,13 +227,13 @@ def pretend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, s
 
 def test_slurms_errors_are_one_line(pretend: Callable[[str, str], None]) -> None:
     pretend("squeue", "echo 'squeue: error: one' >&2; echo 'squeue: fatal: two' >&2; exit 1")
-    with pytest.raises(slurm.SlurmError, match=r"^squeue: one; two$"):
-        slurm.queue()
+    with pytest.raises(client.SlurmError, match=r"^squeue: one; two$"):
+        client.queue()
     pretend("sbatch", "echo '77;cluster'")
-    assert slurm.sbatch("submit.sh", Path("/")) == "77"
+    assert client.sbatch("submit.sh", Path("/")) == "77"
     pretend("sbatch", "echo 'welcome!'")
-    with pytest.raises(slurm.SlurmError, match='printed "welcome!", not a job number'):
-        slurm.sbatch("submit.sh", Path("/"))
+    with pytest.raises(client.SlurmError, match='printed "welcome!", not a job number'):
+        client.sbatch("submit.sh", Path("/"))
 
 
 def test_the_accounting_adds_to_what_the_queue_forgot(

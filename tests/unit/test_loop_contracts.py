@@ -21,13 +21,13 @@ from heedful.objectives import Classify, ClassifyFeatures, Evaluation, Inputs, L
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Metrics
 from heedful.text import load as load_tokenizer
+from heedful.training import checkpoint, optimizers
 from heedful.training import loop as module
-from heedful.training import optimisers, saving
 from heedful.training.adapt import adapt
-from heedful.training.compact import OccurringRows
 from heedful.training.devices import clip, seed_generators
 from heedful.training.loop import Loop
 from heedful.training.options import AdaptOptions
+from heedful.training.sparse_embeddings import OccurringRows
 from tiny import make_model, make_task
 
 
@@ -149,7 +149,7 @@ def test_muon_leaves_heads_and_embeddings_to_adamw(places: tuple[Path, Path]) ->
     model = checkpoints.load(places[0], head="classify", n_classes=2, head_dropout=0.0)
     other = checkpoints.load(places[0], head="masked")
     model.masked_head = other.head
-    found = optimisers.groups(model, dict(model.named_parameters()), 0.1)
+    found = optimizers.groups(model, dict(model.named_parameters()), 0.1)
     matrices = {id(p) for g in found if g["kind"] == "matrix" for p in g["params"]}
     names = {name for name, p in model.named_parameters() if id(p) in matrices}
     assert names
@@ -311,7 +311,7 @@ def test_evaluating_never_changes_training(tmp_path: Path, more: Mapping[str, An
     def last(part: Scripted, name: str, **more: Any) -> Tensor:
         part.noisy = True
         loop, _ = run_script(tmp_path / name, part, epochs=2, **more)
-        return saving.load_step(loop.run, 10)["weight"]
+        return checkpoint.load_step(loop.run, 10)["weight"]
 
     assert torch.equal(last(Scripted([(0.5, 1.0)] * 2), "a"), last(Scripted([(0.5, 1.0)] * 10), "b", **more))
 
@@ -320,7 +320,7 @@ def test_a_loss_that_is_no_number_ends_with_one_line_and_keeps_the_last_checkpoi
     part = Scripted([(0.5, 1.0)] * 4, nan_at=7)
     with pytest.raises(UserError, match=r"loss is no longer a number at step 8; .*last checkpoint is intact"):
         run_script(tmp_path, part, epochs=3)
-    found = saving.load_latest(Run(tmp_path))
+    found = checkpoint.load_latest(Run(tmp_path))
     assert found is not None
     assert found[0].step == 5
     assert found[1]["weight"].isfinite().all()
@@ -343,7 +343,7 @@ def test_test_is_scored_once_for_the_best(
                            precision="float32", threads=1)  # fmt: skip
     done = adapt(replace(options, out=tmp_path / "a"))
     assert [split for split, _ in calls].count("test") == 1
-    best = saving.load_step(Run(tmp_path / "a"), done.results.best_step or 0)["head.out.weight"]
+    best = checkpoint.load_step(Run(tmp_path / "a"), done.results.best_step or 0)["head.out.weight"]
     assert torch.equal(next(w for split, w in calls if split == "test"), best)
     calls.clear()
     done = adapt(replace(options, epochs=1, score_test=False, out=tmp_path / "b"))

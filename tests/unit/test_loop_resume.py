@@ -20,11 +20,11 @@ from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.runs.environment import environment
 from heedful.runs.leases import Lease
-from heedful.training import loop, resuming, saving
+from heedful.training import checkpoint, loop, resume
 from heedful.training.adapt import Finished, adapt
 from heedful.training.loop import Loop
 from heedful.training.options import AdaptOptions
-from heedful.training.stopping import StoppedError
+from heedful.training.signals import StoppedError
 from tiny import make_model, make_task
 
 
@@ -66,7 +66,7 @@ def arrange(
 
 def traces(folder: Path) -> dict[str, str]:
     """Everything that has to be the same, file by file."""
-    last = max(saving.steps(Run(folder)))
+    last = max(checkpoint.steps(Run(folder)))
     files = [
         folder / "metrics.jsonl",
         folder / "predictions_dev.jsonl",
@@ -107,7 +107,7 @@ def test_a_resumed_run_has_the_same_bits(
     with pytest.raises(StoppedError, match=r"stopped by SIGUSR1 after step 7 of \d+; .*--resume") as caught:
         adapt(stopped)
     assert caught.value.status == 75
-    assert saving.steps(Run(tmp_path / "stopped"))[-1] == 7
+    assert checkpoint.steps(Run(tmp_path / "stopped"))[-1] == 7
     if name != "muon":  # which stops early
         die_at(13, every=False)
         with pytest.raises(DiedError):
@@ -228,13 +228,13 @@ def test_what_changes_bits_is_said(
 
 
 def test_threads_and_precision_are_those_of_the_beginning(begun: AdaptOptions) -> None:
-    found = resuming.continued(replace(begun, threads=None, precision="auto"), {**stored(begun)})
+    found = resume.continued(replace(begun, threads=None, precision="auto"), {**stored(begun)})
     assert (found.threads, found.precision) == (1, "float32")
 
 
 def stored(options: AdaptOptions) -> dict[str, Any]:
     assert options.out is not None
-    return resuming.stored_options(options.out)
+    return resume.stored_options(options.out)
 
 
 def test_other_data_is_refused(begun: AdaptOptions, tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_two_processes_never_work_on_one_run(begun: AdaptOptions) -> None:
     for options in (begun, replace(begun, resume=False, overwrite=True)):
         with pytest.raises(UserError, match=r"run: another process \(elsewhere process 7\) is working on"):
             adapt(options)
-    assert len(saving.steps(Run(begun.out))) >= 2
+    assert len(checkpoint.steps(Run(begun.out))) >= 2
     lease.release()
     adapt(begun)
 
@@ -265,7 +265,7 @@ def test_two_processes_never_work_on_one_run(begun: AdaptOptions) -> None:
 def test_a_dead_process_on_this_machine_blocks_nobody(begun: AdaptOptions) -> None:
     assert begun.out is not None
     place = begun.out / "checkpoints" / ".lease"
-    assert Lease.claim(place, resuming.process_name(os.getpid()).replace("begun ", "begun 1"), 600)
+    assert Lease.claim(place, resume.process_name(os.getpid()).replace("begun ", "begun 1"), 600)
     adapt(begun)
 
 
@@ -287,7 +287,7 @@ def test_damaged_checkpoints_cost_time_but_no_bits(
 ) -> None:
     assert begun.out is not None
     run = Run(begun.out)
-    steps = saving.steps(run)
+    steps = checkpoint.steps(run)
     last = run.checkpoints / f"step-{steps[-1]:08d}"
     best = json.loads((last / "progress.json").read_text("utf-8"))["best_step"]
     assert best == 8
@@ -304,12 +304,14 @@ def test_damaged_checkpoints_cost_time_but_no_bits(
 def test_the_best_of_each_kept_checkpoint_is_kept_too(tmp_path: Path) -> None:
     run = Run.create(tmp_path)
     for step, best in ((1, 1), (2, 1), (3, 1), (4, 4)):
-        saving.save(run, saving.Progress(step=step, best_step=best), {"w": torch.full((3,), float(step))}, {})
-    assert saving.steps(run) == [1, 3, 4]
+        checkpoint.save(
+            run, checkpoint.Progress(step=step, best_step=best), {"w": torch.full((3,), float(step))}, {}
+        )
+    assert checkpoint.steps(run) == [1, 3, 4]
     shutil.rmtree(run.checkpoints / "step-00000004")
-    found = saving.load_latest(run)
+    found = checkpoint.load_latest(run)
     assert found is not None
-    assert saving.load_step(run, found[0].best_step)["w"][0] == 1
+    assert checkpoint.load_step(run, found[0].best_step)["w"][0] == 1
 
 
 def test_the_configuration_makes_the_run_again(

@@ -18,7 +18,7 @@ from heedful.objectives import Classify, Inputs, Joint, Losses, MaskedText
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.text import load as load_tokenizer
-from heedful.training import saving
+from heedful.training import checkpoint
 from heedful.training.adapt import adapt
 from heedful.training.loop import Loop
 from heedful.training.options import AdaptOptions
@@ -108,7 +108,7 @@ def options(places: tuple[Path, Path, Path]) -> AdaptOptions:
 
 def trained(folder: Path) -> dict[str, Tensor]:
     run = Run(folder)
-    return saving.load_step(run, saving.steps(run)[-1])
+    return checkpoint.load_step(run, checkpoint.steps(run)[-1])
 
 
 def test_weight_0_is_classification_bit_for_bit(

@@ -15,8 +15,8 @@ from heedful.data.corpus import Corpus, open_corpus
 from heedful.errors import UserError
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
+from heedful.training import checkpoint
 from heedful.training import loop as loop_module
-from heedful.training import saving
 from heedful.training.corpora import open_texts
 from heedful.training.loop import Loop
 from heedful.training.options import PretrainOptions
@@ -68,7 +68,7 @@ def die_at(patch: pytest.MonkeyPatch, number: int | None) -> None:
 
 def traces(folder: Path) -> dict[str, str]:
     """Everything that has to be the same, file by file."""
-    last = max(saving.steps(Run(folder)))
+    last = max(checkpoint.steps(Run(folder)))
     files = [folder / "metrics.jsonl", folder / "checks.json", *folder.glob("predictions_*.jsonl")]
     files += [path for path in (folder / "best").rglob("*") if path.is_file()]
     files += [folder / f"checkpoints/step-{last:08d}/{name}.pt" for name in ("weights", "optimiser")]
@@ -145,7 +145,7 @@ def test_a_budget_fixes_the_steps_once_and_for_all(
 ) -> None:
     options = replace(base, epochs=1, eval_every=10**6, train_eval_rows=0, out=tmp_path / "run", resume=True)
     options = replace(options, budget_min=0.05)
-    monkeypatch.setattr("heedful.training.lengths.TRIAL_SHARE", 0.0)  # five steps, so that it dies later
+    monkeypatch.setattr("heedful.training.budget.TRIAL_SHARE", 0.0)  # five steps, so that it dies later
     die_at(monkeypatch, 6)
     with pytest.raises(DiedError):
         pretrain(options)
@@ -173,7 +173,7 @@ def test_a_branch_has_the_bits_of_a_run_that_began_anew(
     wsd = replace(base, schedule="wsd", warmup=3.0, eval_every=10)
     pretrain(replace(wsd, steps=40, out=tmp_path / "short"))
     pinned = 3 + int(0.8 * 37)
-    assert pinned in saving.steps(Run(tmp_path / "short"))
+    assert pinned in checkpoint.steps(Run(tmp_path / "short"))
     done = pretrain(replace(wsd, steps=steps, branch=tmp_path / "short", out=tmp_path / "branch"))
     pretrain(replace(wsd, steps=steps, out=tmp_path / "long"))
     assert done.results.steps == steps

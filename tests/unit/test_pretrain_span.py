@@ -12,8 +12,8 @@ import pytest
 from heedful.errors import UserError
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
+from heedful.training import checkpoint
 from heedful.training import loop as loop_module
-from heedful.training import saving
 from heedful.training.loop import Loop
 from heedful.training.options import PretrainOptions
 from heedful.training.pretrain import prepare, pretrain
@@ -77,7 +77,7 @@ def die_at(patch: pytest.MonkeyPatch, number: int | None) -> None:
 
 def traces(folder: Path) -> dict[str, str]:
     """Everything that has to be the same, file by file."""
-    last = max(saving.steps(Run(folder)))
+    last = max(checkpoint.steps(Run(folder)))
     files = [folder / "metrics.jsonl", folder / "checks.json", *folder.glob("predictions_*.jsonl")]
     files += [path for path in (folder / "best").rglob("*") if path.is_file()]
     files += [folder / f"checkpoints/step-{last:08d}/{name}.pt" for name in ("weights", "optimiser")]

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from heedful.training.stopping import StoppedError, Stopping
+from heedful.training.signals import StoppedError, Stopping
 
 
 def send(number: signal.Signals) -> None:

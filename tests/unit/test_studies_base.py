@@ -21,9 +21,9 @@ from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecor
 from heedful.studies import base, workers
 from heedful.studies.base import Study, best, failures
 from heedful.studies.live import amounts, headline, lines
-from heedful.training import resuming
+from heedful.training import resume
 from heedful.training.loading import load_run
-from heedful.training.stopping import StoppedError
+from heedful.training.signals import StoppedError
 
 THREE = tuple(Configuration(f"run-{i}", {"value": i}) for i in range(3))
 
@@ -221,7 +221,7 @@ def test_nobody_concludes_while_another_plans(
 ) -> None:
     monkeypatch.setattr(Fake, "more", 1)
     study.write(replace(study.read(), configurations=planned))
-    other = Lease.claim(study.lease(workers.PLAN), resuming.process_name(os.getpid()), 1000)
+    other = Lease.claim(study.lease(workers.PLAN), resume.process_name(os.getpid()), 1000)
     assert other is not None
     waited = []
 

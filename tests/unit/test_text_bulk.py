@@ -16,10 +16,10 @@ from tokenizers import AddedToken, Regex, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError
-from heedful.text import Tokenizer, train, words
+from heedful.text import Tokenizer, train, word_level
 from heedful.text.bulk import Bulk, Joined
 from heedful.text.families import BERT_ROLES, ROBERTA_ROLES, bert_frame, roberta_frame
-from heedful.text.words import Words, rule_of
+from heedful.text.word_level import Words, rule_of
 
 RNG = random.Random(3)
 PARTS = ["ba", "Lo", "ri", "én", "st", "um", "7", "'s", ",", "日", "Ж"]
@@ -178,7 +178,7 @@ def test_no_word_is_remembered_where_a_tokenizer_may_look_across_a_space(name: s
 
 @pytest.mark.parametrize("name", ["bpe", "bert", "unigram", "t5"])
 def test_words_that_were_forgotten_come_back_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "MEMORY_CHARS", 200)
+    monkeypatch.setattr(word_level, "MEMORY_CHARS", 200)
     bulk = LOCAL[name].bulk(paired=False, max_len=None, special=False)
     rule = rule_of(bulk.backend)
     assert rule is not None

@@ -14,7 +14,7 @@ from torch import nn
 from heedful import models
 from heedful.errors import UserError
 from heedful.runs.directory import Run
-from heedful.training import optimisers, precision, running, saving, schedules
+from heedful.training import checkpoint, optimizers, precision, running, schedules
 from heedful.training.options import LoopOptions
 
 
@@ -42,7 +42,7 @@ def test_warm_up_is_a_share_or_a_number_of_steps() -> None:
 
 def test_decay_goes_by_what_a_parameter_is_not_by_its_name() -> None:
     model = models.load("bert-tiny", head="classify", vocab_size=50)
-    found = optimisers.groups(model, dict(model.named_parameters()), 0.5)
+    found = optimizers.groups(model, dict(model.named_parameters()), 0.5)
     decayed = {id(p) for group in found if group["weight_decay"] for p in group["params"]}
     everything = [p for group in found for p in group["params"]]
     assert len(everything) == len(list(model.parameters()))
@@ -62,7 +62,7 @@ def problem() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
 def test_every_optimiser_learns_and_continues_from_its_state(name: str, lr: float) -> None:
     def run(steps: int, stop: int | None = None) -> tuple[list[float], list[torch.Tensor]]:
         model, x, y = problem()
-        optimiser = optimisers.make(name, optimisers.groups(model, dict(model.named_parameters()), 0.01), lr)
+        optimiser = optimizers.make(name, optimizers.groups(model, dict(model.named_parameters()), 0.01), lr)
         losses = []
         for step in range(steps):
             if step == stop:
@@ -71,8 +71,8 @@ def test_every_optimiser_learns_and_continues_from_its_state(name: str, lr: floa
                 with torch.no_grad():
                     for p, w in zip(model.parameters(), weights, strict=True):
                         p.copy_(w)
-                optimiser = optimisers.make(
-                    name, optimisers.groups(model, dict(model.named_parameters()), 0.01), lr
+                optimiser = optimizers.make(
+                    name, optimizers.groups(model, dict(model.named_parameters()), 0.01), lr
                 )
                 optimiser.load_state_dict(state)
             loss = nn.functional.cross_entropy(model(x), y)
@@ -92,14 +92,14 @@ def test_every_optimiser_learns_and_continues_from_its_state(name: str, lr: floa
 def test_muon_makes_its_update_orthogonal() -> None:
     torch.manual_seed(0)
     for shape in ((8, 20), (20, 8), (16, 16)):
-        values = torch.linalg.svdvals(optimisers.orthogonal(torch.randn(shape), 5))
+        values = torch.linalg.svdvals(optimizers.orthogonal(torch.randn(shape), 5))
         assert values.min() > 0.4
         assert values.max() < 1.4
 
 
 def test_an_unknown_optimiser_lists_the_nearest() -> None:
     with pytest.raises(UserError, match='did you mean "adamw"'):
-        optimisers.make("adam", [], 1.0)
+        optimizers.make("adam", [], 1.0)
 
 
 @pytest.mark.parametrize(("code", "words"), [
@@ -148,10 +148,10 @@ def test_the_runs_of_one_process_tell_of_their_precision_once(
 def test_checkpoints_keep_the_last_two_and_the_best(tmp_path: Path) -> None:
     run = Run.create(tmp_path)
     for step in range(1, 7):
-        progress = saving.Progress(step=step, best_step=2 if step >= 2 else 1)
-        saving.save(run, progress, {"w": torch.full((3,), float(step))}, {"state": {}})
-    assert saving.steps(run) == [2, 5, 6]
-    found = saving.load_latest(run)
+        progress = checkpoint.Progress(step=step, best_step=2 if step >= 2 else 1)
+        checkpoint.save(run, progress, {"w": torch.full((3,), float(step))}, {"state": {}})
+    assert checkpoint.steps(run) == [2, 5, 6]
+    found = checkpoint.load_latest(run)
     assert found is not None
     assert found[0].step == 6
     assert found[0].best_value == float("-inf")
@@ -162,12 +162,14 @@ def test_a_damaged_checkpoint_is_passed_over_and_said_so(
 ) -> None:
     run = Run.create(tmp_path)
     for step in (1, 2):
-        saving.save(run, saving.Progress(step=step, best_step=1), {"w": torch.full((3,), float(step))}, {})
+        checkpoint.save(
+            run, checkpoint.Progress(step=step, best_step=1), {"w": torch.full((3,), float(step))}, {}
+        )
     path = run.checkpoints / "step-00000002" / "weights.pt"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    found = saving.load_latest(run)
+    found = checkpoint.load_latest(run)
     assert found is not None
     assert found[0].step == 1
     assert "using the checkpoint before it" in capsys.readouterr().err

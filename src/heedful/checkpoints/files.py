@@ -18,7 +18,7 @@ from torch import Tensor
 
 from heedful.errors import UserError, shorten
 from heedful.runs.files import umask
-from heedful.text.places import TOKENIZER_FILES
+from heedful.text.model_folders import TOKENIZER_FILES
 
 WEIGHTS = (
     "model.safetensors",

@@ -22,7 +22,7 @@ from heedful.errors import UserError
 from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig, build
 from heedful.models.config import DROPOUTS
 from heedful.models.heads import HeadForm
-from heedful.text.places import find_folder
+from heedful.text.model_folders import find_folder
 
 FAMILIES: dict[str, Family] = {f.name: f for f in (BERT, DISTILBERT, ROBERTA, GPT2, T5)}
 OWN = "heedful"

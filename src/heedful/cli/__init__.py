@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. Tests call this in-process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if "HEEDFUL_JOB" in os.environ:
-        from heedful.launch.inside import Inside
+        from heedful.launch.slurm.batch_job import Inside
 
         return Inside.enter().watch(lambda: attempt(arguments))
     return attempt(arguments)[0]

@@ -13,7 +13,7 @@ from heedful.cli.output import Json, print_json, print_table
 from heedful.errors import UserError, one_line
 
 if TYPE_CHECKING:
-    from heedful.launch.jobs import Job
+    from heedful.launch.slurm.jobs import Job
 
 NUMBER = re.compile(r"\d+(_\d+)?", re.ASCII)
 app = App(name="jobs")
@@ -40,7 +40,7 @@ def show(*folders: Path, json: Json = False) -> None:
     """
     import sys
 
-    from heedful.launch.jobs import find_jobs
+    from heedful.launch.slurm.jobs import find_jobs
 
     jobs, trouble = find_jobs(folders)
     if trouble is not None and not jobs:
@@ -60,8 +60,8 @@ def show(*folders: Path, json: Json = False) -> None:
 
 def facts(job: Job) -> dict[str, Any]:
     """A job for a program."""
-    from heedful.launch.jobs import study_progress
-    from heedful.launch.records import log_file
+    from heedful.launch.slurm.jobs import study_progress
+    from heedful.launch.slurm.records import log_file
 
     return {
         "job": job.job,
@@ -87,7 +87,7 @@ def facts(job: Job) -> dict[str, Any]:
 
 def rows_of(job: Job) -> list[Sequence[str]]:
     """A line for a job; workers of an array that are alike share one."""
-    from heedful.launch.jobs import study_progress
+    from heedful.launch.slurm.jobs import study_progress
 
     folder = job.folder.relative_to(Path.cwd()) if job.folder.is_relative_to(Path.cwd()) else job.folder
     shown = one_line(str(folder))
@@ -121,12 +121,12 @@ def cancel(*jobs: str, json: Json = False) -> None:
     json
         Print one JSON object.
     """
-    from heedful.launch import slurm
-    from heedful.launch.jobs import active_below
+    from heedful.launch.slurm import client
+    from heedful.launch.slurm.jobs import active_below
 
     if not jobs:
         raise UserError("which jobs? heedful jobs cancel 1234, or a run's folder; heedful jobs lists them")
-    queue = slurm.queue()
+    queue = client.queue()
     numbers = []
     for given in jobs:
         if not NUMBER.fullmatch(given):
@@ -137,7 +137,7 @@ def cancel(*jobs: str, json: Json = False) -> None:
             raise UserError(f"job {given}: is not yours, or is over; heedful jobs lists what there is")
         numbers.append(given)
     for number in numbers:
-        slurm.scancel(number)
+        client.scancel(number)
     if json:
         print_json({"cancelled": numbers})
         return
@@ -155,9 +155,9 @@ def nodes(*, json: Json = False) -> None:
     json
         Print one JSON array.
     """
-    from heedful.launch import slurm
+    from heedful.launch.slurm import client
 
-    found = slurm.nodes()
+    found = client.nodes()
     if json:
         print_json([vars(node) for node in found])
         return

@@ -27,7 +27,7 @@ def send(
     `replacing` removes what the job is to replace.
     """
     from heedful.launch.site import settled
-    from heedful.launch.submitting import prepare, submit, told
+    from heedful.launch.slurm.submission import prepare, submit, told
 
     prepared = prepare(words, settled(launch), folder, name, tasks=tasks)
     if launch.dry_run:
@@ -39,7 +39,7 @@ def send(
         text, facts = told(prepared.folder, submitted)
         print_json(facts) if json else print(text, end="")
         return 0
-    from heedful.launch.following import follow, status
+    from heedful.launch.slurm.monitor import follow, status
 
     return status(follow(prepared.folder, submitted))
 
@@ -58,11 +58,11 @@ def send_run(
     """
     from heedful.launch.options import refuse_impossible
     from heedful.launch.processes import place_of
-    from heedful.launch.script import tasks
     from heedful.launch.site import settled
+    from heedful.launch.slurm.script import tasks
     from heedful.launch.words import command_words
     from heedful.runs.directory import Run
-    from heedful.training.resuming import begun
+    from heedful.training.resume import begun
 
     site = settled(launch)
     refuse_impossible(site)

@@ -71,7 +71,7 @@ def models(*, json: Json = False) -> None:
     """
     from heedful.errors import UserError
     from heedful.models import PRESETS, build
-    from heedful.text.places import minilm_folder
+    from heedful.text.model_folders import minilm_folder
 
     facts = []
     for name, preset in PRESETS.items():

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from heedful.models import TransformerConfig, build
 from heedful.models.heads import Model
 from heedful.progress import track
-from heedful.training import optimisers
+from heedful.training import optimizers
 
 LR = 5e-3
 
@@ -34,8 +34,8 @@ def fit(
     label: str,
 ) -> list[float]:
     """Train with AdamW and no weight decay; `loss` draws a batch from the generator. Gives every loss."""
-    optimiser = optimisers.make(
-        "adamw", optimisers.groups(model, dict(model.named_parameters()), weight_decay=0.0), LR
+    optimiser = optimizers.make(
+        "adamw", optimizers.groups(model, dict(model.named_parameters()), weight_decay=0.0), LR
     )
     random = torch.Generator().manual_seed(seed)
     losses = []

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError
-from heedful.launch.places import given
+from heedful.launch.rank_environment import given
 from heedful.launch.worker import OPTIONS, STOP
 from heedful.runs.directory import RESULTS, Run, run_paths
 from heedful.training.options import AdaptOptions, PretrainOptions, named_after
-from heedful.training.stopping import StoppedError, say
+from heedful.training.signals import StoppedError, say
 
 if TYPE_CHECKING:
     from heedful.training.running import Finished
@@ -38,7 +38,7 @@ HINT = {signal.SIGKILL: " (which is how a system that is short of memory ends on
 def carry_out(options: Options) -> Finished:
     """Adapt or pretrain, in as many processes as the options or the machine ask for."""
     from heedful.training.ranks import LostError, joined
-    from heedful.training.resuming import begun
+    from heedful.training.resume import begun
 
     place = given()
     if place is not None:
@@ -76,7 +76,7 @@ def count(options: Options) -> int:
     import torch
 
     from heedful.training.devices import find_device
-    from heedful.training.resuming import stored_options
+    from heedful.training.resume import stored_options
 
     device = find_device(options.device)
     gpus = torch.cuda.device_count() if device.type == "cuda" and device.index is None else 1
@@ -254,9 +254,9 @@ def judge(
 
 def kept(out: Path | None) -> str:
     """Where the last checkpoint is, and how to go on."""
-    from heedful.training import saving
+    from heedful.training import checkpoint
 
-    steps = saving.steps(Run(out)) if out is not None else []
+    steps = checkpoint.steps(Run(out)) if out is not None else []
     if not steps:
         return "there is no checkpoint yet"
     return f"the last checkpoint is step {steps[-1]} in {out}; the same command with --resume continues"

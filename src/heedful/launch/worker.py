@@ -12,7 +12,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from heedful.launch.places import LAUNCHED
+from heedful.launch.rank_environment import LAUNCHED
 
 OPTIONS, STOP = "options.json", "stop"
 """What the command leaves in the folder: what to do, and that all is to stop before it began."""
@@ -46,7 +46,7 @@ def attempt(folder: Path) -> tuple[int, dict[str, Any]]:
     from heedful.runs.files import read_json
     from heedful.training.configuration import RUNNABLE, checked
     from heedful.training.ranks import LostError
-    from heedful.training.stopping import StoppedError
+    from heedful.training.signals import StoppedError
 
     try:
         told = read_json(folder / OPTIONS)

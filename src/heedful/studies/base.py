@@ -26,8 +26,8 @@ from heedful.runs.schemas import SplitResult
 from heedful.runs.studies import Configuration, Ended, Keep, Outcome, StudyFolder, StudyRecord
 from heedful.training.configuration import checked, task_of
 from heedful.training.options import AdaptOptions
-from heedful.training.resuming import LEASE
-from heedful.training.stopping import StoppedError
+from heedful.training.resume import LEASE
+from heedful.training.signals import StoppedError
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")
 """How torch says it, on a processor and on a device."""

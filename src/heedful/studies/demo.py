@@ -32,9 +32,9 @@ from heedful.studies.compare import Compare, compare
 from heedful.studies.knowledge import knowledge
 from heedful.studies.options import CompareOptions, CompareRun, KnowledgeOptions
 from heedful.studies.untrained import write_untrained
-from heedful.text.places import minilm_folder
+from heedful.text.model_folders import minilm_folder
 from heedful.training.options import PretrainOptions
-from heedful.training.stopping import StoppedError
+from heedful.training.signals import StoppedError
 
 Facts = dict[str, Any]
 RECORD, REPORT, FIGURES = "demo.json", "report.html", "figures"

@@ -8,12 +8,12 @@ from typing import NoReturn
 
 from heedful import studies
 from heedful.errors import Elsewhere, UserError
-from heedful.launch import following
-from heedful.launch.jobs import Job
 from heedful.launch.options import MAX_PARALLEL, StudyLaunchOptions
-from heedful.launch.records import Submitted
 from heedful.launch.site import settled
-from heedful.launch.submitting import Prepared, prepare, submit, told
+from heedful.launch.slurm import monitor
+from heedful.launch.slurm.jobs import Job
+from heedful.launch.slurm.records import Submitted
+from heedful.launch.slurm.submission import Prepared, prepare, submit, told
 from heedful.launch.words import command_words
 from heedful.runs.studies import JOBS, StudyFolder, StudyRecord
 from heedful.studies.live import watched
@@ -63,11 +63,11 @@ def watch(folder: StudyFolder, prepared: Prepared, submitted: Submitted) -> None
     with watched(folder) as live:
         while not folder.concluded:
             live.update()
-            if time.monotonic() - asked > following.ASK_SECONDS:
-                job, asked = following.ask(prepared.folder, submitted, job), time.monotonic()
+            if time.monotonic() - asked > monitor.ASK_SECONDS:
+                job, asked = monitor.ask(prepared.folder, submitted, job), time.monotonic()
                 if job.over and not folder.concluded:
                     raise ended(folder, job)
-            time.sleep(following.LOOK_SECONDS)
+            time.sleep(monitor.LOOK_SECONDS)
         live.update()
 
 

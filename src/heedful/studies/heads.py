@@ -32,13 +32,13 @@ from heedful.runs.files import JsonLines, WriteError
 from heedful.runs.schemas import Timing
 from heedful.runs.studies import Configuration
 from heedful.studies.base import drop_checkpoints
-from heedful.training import saving
+from heedful.training import checkpoint
 from heedful.training.adapt import Job, learning_rate, prepare
 from heedful.training.devices import clip, seed_generators, threads
 from heedful.training.loop import Loop
 from heedful.training.options import AdaptOptions
 from heedful.training.running import describe, resolved
-from heedful.training.stopping import StoppedError, Stopping
+from heedful.training.signals import StoppedError, Stopping
 
 if TYPE_CHECKING:
     from heedful.studies.search import Search
@@ -189,7 +189,7 @@ class Heads:
         if run.path != loop.run.path:
             for name in (METRICS, TIMING):
                 shutil.copyfile(loop.run.path / name, run.path / name)
-        saving.save(run, loop.progress, loop.weights(), loop.optimiser.state_dict())
+        checkpoint.save(run, loop.progress, loop.weights(), loop.optimiser.state_dict())
         self.left.add(options.out)
 
     def step(self, step: int) -> None:

@@ -21,7 +21,7 @@ from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin, place_of
 from heedful.studies import elsewhere, workers
 from heedful.studies.live import watched
 from heedful.studies.options import StudyOptions
-from heedful.training.stopping import StoppedError, Stopping
+from heedful.training.signals import StoppedError, Stopping
 
 LOOK_SECONDS = 0.5
 

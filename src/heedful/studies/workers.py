@@ -18,11 +18,11 @@ from heedful.runs.files import WriteError, read_json, write_json
 from heedful.runs.leases import Lease, newest_number, read_holder
 from heedful.runs.studies import LEASES, Configuration, Outcome, StudyFolder
 from heedful.studies.base import Study, drop_weights
-from heedful.training import resuming
-from heedful.training.stopping import Stopping
+from heedful.training import resume
+from heedful.training.signals import Stopping
 
 POLL_SECONDS = 1.0
-TTL_SECONDS = 1.5 * resuming.TTL_SECONDS
+TTL_SECONDS = 1.5 * resume.TTL_SECONDS
 """Longer than a run's own lease: who takes a job over finds its run free."""
 MOST_DEATHS = 2
 """A run whose process is killed is tried once more; then it failed."""
@@ -89,12 +89,12 @@ def claim(folder: StudyFolder, name: str) -> tuple[Lease, bool] | None:
     newest = newest_number(place)
     try:
         died = newest > 0 and not read_holder(place, newest).released
-        resuming.refuse_held(place)
+        resume.refuse_held(place)
     except WriteError:
         raise
     except UserError:
         return None
-    lease = Lease.claim(place, resuming.process_name(os.getpid()), TTL_SECONDS)
+    lease = Lease.claim(place, resume.process_name(os.getpid()), TTL_SECONDS)
     return None if lease is None else (lease, died)
 
 

@@ -12,7 +12,7 @@ import tokenizers
 from tokenizers import models
 
 from heedful.text.tokenizer import invalid, keep, refuse_no_room
-from heedful.text.words import Words, rule_of
+from heedful.text.word_level import Words, rule_of
 
 A, B = 2**32 - 1, 2**32 - 2
 """Ids that no vocabulary has: they stand for the texts when a tokenizer is asked for its frame."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from heedful.errors import UserError
-from heedful.text.places import TOKENIZER_FILES, find_folder
+from heedful.text.model_folders import TOKENIZER_FILES, find_folder
 from heedful.text.tokenizer import Tokenizer
 from heedful.text.training import ALL_BYTES, train
 

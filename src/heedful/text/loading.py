@@ -12,7 +12,7 @@ from tokenizers import Tokenizer as Backend
 from heedful.errors import UserError, shorten
 from heedful.text import families
 from heedful.text.families import Family, as_added, named, read_json, read_text
-from heedful.text.places import TOKENIZER_FILES, find_folder
+from heedful.text.model_folders import TOKENIZER_FILES, find_folder
 from heedful.text.tokenizer import NO_TYPES, ROLES, WITH_TYPES, Tokenizer
 
 # For a tokenizer.json without a word about roles: the names in use, by role.

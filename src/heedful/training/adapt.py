@@ -38,9 +38,8 @@ from heedful.runs.schemas import Results
 from heedful.text import KINDS, MASK_KINDS, Tokenizer, no_mask
 from heedful.text import load as load_tokenizer
 from heedful.text import train as train_tokenizer
-from heedful.training import resuming
+from heedful.training import resume
 from heedful.training.configuration import task_of
-from heedful.training.hooks import Hook, TensorBoard
 from heedful.training.loading import writing_head
 from heedful.training.loop import Loop
 from heedful.training.options import DEFAULT_LR, AdaptOptions, named_after
@@ -60,8 +59,9 @@ from heedful.training.running import (
 )
 from heedful.training.scoring import AnswerScores, LabelScores, Scoring
 from heedful.training.selfcheck import examine
+from heedful.training.signals import Stopping
 from heedful.training.starting import from_nothing, read_model_options, refuse_more_tokens, settled_changes
-from heedful.training.stopping import Stopping
+from heedful.training.trackers import Hook, TensorBoard
 
 DEFAULTS = AdaptOptions()
 
@@ -69,7 +69,7 @@ DEFAULTS = AdaptOptions()
 def adapt(options: AdaptOptions, hooks: Sequence[Hook] = ()) -> Finished:
     """Adapt a model to a task and leave a run directory. Resuming a finished run gives its results again."""
     refuse_impossible(options)
-    options = resuming.begun(options)
+    options = resume.begun(options)
 
     def work(settled: AdaptOptions, stopping: Stopping) -> Finished:
         with here().first_ahead():
@@ -318,7 +318,7 @@ class Job:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
         out = here().same(o.out or new_run_path("runs", *named_after(o)))
-        with resuming.opened(out, o) as (run, lease):
+        with resume.opened(out, o) as (run, lease):
             describe(run, self.machine, "adapt", resolved(o, learning_rate(o)), {"max_len": self.max_len})
             return self.train(run, lease, stopping or Stopping(), hooks)
 

@@ -12,7 +12,7 @@ from heedful.errors import UserError
 from heedful.methods.adapters import PEFT_FACTS
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, write_json
-from heedful.text.places import find_folder
+from heedful.text.model_folders import find_folder
 from heedful.training.evaluating import reads_pairs
 from heedful.training.loading import ADAPTER, EXPORTED, load_run, told
 from heedful.training.rescoring import load_language

@@ -23,7 +23,7 @@ from heedful.runs.directory import CONFIG, Run
 from heedful.runs.files import read_json
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
-from heedful.text.places import best_of_run
+from heedful.text.model_folders import best_of_run
 from heedful.training.devices import find_device
 
 ADAPTER = "heedful.json"

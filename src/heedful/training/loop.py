@@ -32,16 +32,16 @@ from heedful.progress import progress as show_progress
 from heedful.runs.directory import Run
 from heedful.runs.files import JsonLines
 from heedful.runs.schemas import Metrics, Timing
-from heedful.training import optimisers, saving, schedules
-from heedful.training.compact import compact
+from heedful.training import checkpoint, optimizers, schedules
+from heedful.training.checkpoint import Progress
 from heedful.training.devices import clip, seed_generators, threads
-from heedful.training.hooks import Hook
+from heedful.training.distributed import Together
 from heedful.training.options import LoopOptions
 from heedful.training.precision import autocast
 from heedful.training.ranks import Ranks, here
-from heedful.training.saving import Progress
-from heedful.training.stopping import StoppedError, Stopping
-from heedful.training.together import Together
+from heedful.training.signals import StoppedError, Stopping
+from heedful.training.sparse_embeddings import compact
+from heedful.training.trackers import Hook
 
 CHECKPOINT_SECONDS = 300.0
 LEAST_SECONDS = 1.0
@@ -90,8 +90,8 @@ class Loop:
         """The step after each epoch."""
         self.total = self.plan_epochs(first)
         self.warmup = schedules.warmup_steps(o.warmup, self.total - first)
-        made = optimisers.groups(self.model, self.parameters, o.weight_decay)
-        self.optimiser = optimisers.make(o.optimizer, made, self.lr)
+        made = optimizers.groups(self.model, self.parameters, o.weight_decay)
+        self.optimiser = optimizers.make(o.optimizer, made, self.lr)
         self.progress = Progress(
             data=key(self.batches.fingerprint(), self.objective.content()) % 2**53,
             warmup=self.warmup,
@@ -128,7 +128,7 @@ class Loop:
         try:
             self.work()
             if self.ranks.first:
-                self.load(saving.load_step(self.run, p.best_step))
+                self.load(checkpoint.load_step(self.run, p.best_step))
         finally:
             self.together = None
             if self.rows is not None:
@@ -182,7 +182,7 @@ class Loop:
                 self.settle()
                 if metrics is not None and timing is not None:
                     p.metrics_bytes, p.timing_bytes = metrics.sync(), timing.sync()
-                    saving.save(self.run, p, self.weights(), self.optimiser.state_dict())
+                    checkpoint.save(self.run, p, self.weights(), self.optimiser.state_dict())
                 self.ranks.wait()  # none ends before it is written
                 saved = time.monotonic()
             if asked:
@@ -307,7 +307,7 @@ class Loop:
 
     def no_number(self, what: str) -> UserError:
         """The run cannot go on."""
-        kept = "; the last checkpoint is intact" if saving.steps(self.run) else ""
+        kept = "; the last checkpoint is intact" if checkpoint.steps(self.run) else ""
         step = self.progress.step + 1
         return UserError(f"the {what} is no longer a number at step {step}; a lower --lr may help{kept}")
 
@@ -422,11 +422,11 @@ class Loop:
 
     def restore(self) -> None:
         """Continue from the newest whole checkpoint, if there is one."""
-        found = saving.load_latest(self.run) if self.ranks.first else None
+        found = checkpoint.load_latest(self.run) if self.ranks.first else None
         step = self.ranks.same(None if found is None else found[0].step)
         if step is None:
             return
-        progress, weights, optimiser = found or saving.read(saving.folder_of(self.run, step))
+        progress, weights, optimiser = found or checkpoint.read(checkpoint.folder_of(self.run, step))
         if progress.data != self.progress.data:
             raise UserError(
                 f"{self.run.path}: was made with other data or batch settings; --overwrite starts anew"

@@ -18,10 +18,10 @@ from heedful.objectives.questions import Form
 from heedful.runs.directory import CONFIG, Run, new_run_path
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results, SentenceResult
-from heedful.training import resuming
+from heedful.training import resume
+from heedful.training.budget import begin_branch, branched, fitted
 from heedful.training.corpora import find_tokenizer, open_texts
 from heedful.training.examining import examine
-from heedful.training.hooks import Hook, TensorBoard
 from heedful.training.language import (
     predictions,
     read_sentences,
@@ -29,7 +29,6 @@ from heedful.training.language import (
     score_sentences,
     split_result,
 )
-from heedful.training.lengths import begin_branch, branched, fitted
 from heedful.training.loop import Loop
 from heedful.training.options import BLOCK, PRETRAIN_LR, PretrainOptions, named_after
 from heedful.training.precision import autocast
@@ -48,15 +47,16 @@ from heedful.training.running import (
     save_whole,
     settle_machine,
 )
+from heedful.training.signals import Stopping
 from heedful.training.starting import family_of, from_nothing, make_model, model_changes, refuse_more_tokens
-from heedful.training.stopping import Stopping
 from heedful.training.text_objectives import make_text
+from heedful.training.trackers import Hook, TensorBoard
 
 
 def pretrain(options: PretrainOptions, hooks: Sequence[Hook] = ()) -> Finished:
     """Train a language model and leave a run directory. Resuming a finished run gives its results again."""
     refuse_impossible(options)
-    options = resuming.begun(options)
+    options = resume.begun(options)
 
     def work(settled: PretrainOptions, stopping: Stopping) -> Finished:
         with here().first_ahead():
@@ -105,7 +105,7 @@ def remembered(options: PretrainOptions) -> PretrainOptions:
     o = options
     if not (o.resume and o.out is not None and (o.out / CONFIG).is_file()):
         return o
-    stored = resuming.stored_options(o.out, "pretrain")
+    stored = resume.stored_options(o.out, "pretrain")
     if o.budget_min is not None and o.steps is None:
         o = replace(o, steps=stored.get("steps"))
     return o if o.branch is None else replace(o, warmup=stored.get("warmup", o.warmup))
@@ -185,7 +185,7 @@ class Job:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
         out = here().same(o.out or new_run_path("runs", *named_after(o)))
-        with resuming.opened(out, o) as (run, lease):
+        with resume.opened(out, o) as (run, lease):
             if here().same(not (o.resume and (run.path / CONFIG).is_file())):
                 self.settle_length(run)
             settled: dict[str, Any] = {"block": self.block}

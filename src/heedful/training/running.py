@@ -23,16 +23,16 @@ from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run
 from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
 from heedful.text import Tokenizer
-from heedful.training import resuming
+from heedful.training import resume
+from heedful.training.checkpoint import Progress
 from heedful.training.configuration import whole_path
 from heedful.training.devices import find_device
-from heedful.training.optimisers import OPTIMISERS
+from heedful.training.optimizers import OPTIMISERS
 from heedful.training.options import NOT_IN_CONFIG, LoopOptions
 from heedful.training.precision import choose
 from heedful.training.ranks import here
-from heedful.training.saving import Progress
 from heedful.training.schedules import SCHEDULES
-from heedful.training.stopping import Stopping
+from heedful.training.signals import Stopping
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 LEAST = {
@@ -146,7 +146,7 @@ def conduct(
     options = replace(options, processes=ranks.size)
     if options.resume and options.out is not None:
         out = options.out
-        options = resuming.continued(options, stored(options), command)
+        options = resume.continued(options, stored(options), command)
         if (out / RESULTS).is_file():
             return finished(Run.open(out))
     new = ranks.first and not (options.resume or options.overwrite)
@@ -179,11 +179,11 @@ def describe(
         return
     now = environment(threads=machine.threads, device=str(machine.device), precision=machine.precision)
     if (run.path / CONFIG).is_file() and (run.path / ENVIRONMENT).is_file():
-        begun = resuming.stored_options(run.path, command)
+        begun = resume.stored_options(run.path, command)
         for name, value in settled.items():
             if begun.get(name) != value:
-                raise resuming.different(run.path, name, begun.get(name), value)
-        resuming.compare_environments(run, now)
+                raise resume.different(run.path, name, begun.get(name), value)
+        resume.compare_environments(run, now)
         return
     found = {
         "threads": machine.threads,

@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from heedful.errors import UserError, one_line
-from heedful.launch import slurm
-from heedful.launch.places import is_follower
-from heedful.launch.records import Ended, ended_file
+from heedful.launch.rank_environment import is_follower
+from heedful.launch.slurm import client
+from heedful.launch.slurm.records import Ended, ended_file
 from heedful.runs.files import write_json
-from heedful.training.stopping import StoppedError, Stopping
+from heedful.training.signals import StoppedError, Stopping
 
 
 class Inside:
-    """The batch job that this process is: `exec`ed by the script that `heedful.launch.script` makes."""
+    """The batch job that this process is: `exec`ed by the script that `heedful.launch.slurm.script` makes."""
 
     def __init__(self, folder: str, environment: dict[str, str]) -> None:
         task = environment.get("SLURM_ARRAY_TASK_ID", "")
@@ -77,7 +77,7 @@ class Inside:
         print(f"heedful: job {self.number} goes back into the queue ({count})", file=sys.stderr, flush=True)
         self.leave(status, message, requeued=True)  # before: Slurm ends this process at once
         try:
-            slurm.requeue(self.number)
+            client.requeue(self.number)
         except UserError as error:
             print(f"heedful: {error}", file=sys.stderr)
             self.leave(status, f"{error}; {message}")

@@ -10,11 +10,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from heedful.errors import one_line
-from heedful.launch import slurm
-from heedful.launch.jobs import PROGRESS, Job, look
-from heedful.launch.records import Submitted, log_file, out_file, read_ended
+from heedful.launch.slurm import client
+from heedful.launch.slurm.jobs import PROGRESS, Job, look
+from heedful.launch.slurm.records import Submitted, log_file, out_file, read_ended
 from heedful.progress import Progress, progress
-from heedful.training.stopping import STATUS_STOPPED
+from heedful.training.signals import STATUS_STOPPED
 
 LOOK_SECONDS = 0.5
 ASK_SECONDS = 5.0
@@ -109,12 +109,12 @@ def follow(folder: Path, submitted: Submitted) -> Job:
 def ask(folder: Path, submitted: Submitted, before: Job | None) -> Job:
     """How the job is now; while Slurm does not answer, how it was."""
     try:
-        known = [entry for entry in slurm.queue() if entry.job == submitted.job]
-    except slurm.SlurmError:
+        known = [entry for entry in client.queue() if entry.job == submitted.job]
+    except client.SlurmError:
         if before is None:
             raise
         return look(folder, submitted, []) if all_ended(folder, submitted) else before
-    return look(folder, submitted, known or slurm.accounting([submitted.job]))
+    return look(folder, submitted, known or client.accounting([submitted.job]))
 
 
 def all_ended(folder: Path, submitted: Submitted) -> bool:

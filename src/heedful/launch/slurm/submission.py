@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.launch import slurm
 from heedful.launch.options import LaunchOptions, refuse_impossible
-from heedful.launch.records import (
+from heedful.launch.slurm import client
+from heedful.launch.slurm.records import (
     Submitted,
     ended_file,
     log_file,
@@ -21,7 +21,7 @@ from heedful.launch.records import (
     read_submitted,
     write_submitted,
 )
-from heedful.launch.script import SCRIPT, Batch, batch_script, command_line
+from heedful.launch.slurm.script import SCRIPT, Batch, batch_script, command_line
 from heedful.runs.files import write_bytes, write_error
 
 
@@ -65,7 +65,7 @@ def submit(prepared: Prepared, replacing: Callable[[], object] | None = None) ->
     folder, batch = prepared.folder, prepared.batch
     refuse_busy(folder)
     if replacing is not None:
-        slurm.would_take(prepared.script)
+        client.would_take(prepared.script)
         replacing()
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -78,7 +78,7 @@ def submit(prepared: Prepared, replacing: Callable[[], object] | None = None) ->
         ended_file(folder, task).unlink(missing_ok=True)
     out, log = ([size(path(folder, task)) for task in tasks] for path in (out_file, log_file))
     try:
-        job = slurm.sbatch(SCRIPT, folder)
+        job = client.sbatch(SCRIPT, folder)
     except BaseException:
         script.unlink(missing_ok=True)
         for path in made:
@@ -119,7 +119,7 @@ def refuse_busy(folder: Path) -> None:
     former = read_submitted(folder)
     if former is None:
         return
-    if any(known.job == former.job and known.active for known in slurm.queue()):
+    if any(known.job == former.job and known.active for known in client.queue()):
         raise UserError(
             f"{folder}: job {former.job} is at it; heedful jobs shows it, "
             f"heedful jobs cancel {former.job} ends it"

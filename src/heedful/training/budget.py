@@ -17,7 +17,7 @@ from pathlib import Path
 from heedful.errors import UserError
 from heedful.runs.checksums import damage
 from heedful.runs.directory import METRICS, TIMING, Run
-from heedful.training import resuming, saving, schedules
+from heedful.training import checkpoint, resume, schedules
 from heedful.training.loop import Loop
 from heedful.training.options import PretrainOptions
 from heedful.training.ranks import here
@@ -69,35 +69,35 @@ def fitted(options: PretrainOptions, make: Callable[[PretrainOptions], Loop], sp
     return steps
 
 
-def branched(options: PretrainOptions, lr: float) -> tuple[PretrainOptions, saving.Progress]:
+def branched(options: PretrainOptions, lr: float) -> tuple[PretrainOptions, checkpoint.Progress]:
     """Options and progress of a run that goes on from `--branch`, which must have been made with the same."""
     assert options.branch is not None
     parent = Run.open(options.branch)
-    stored = resuming.stored_options(parent.path, "pretrain")
+    stored = resume.stored_options(parent.path, "pretrain")
     if options.schedule != "wsd":
         raise UserError("--branch needs --schedule wsd: with others the first steps depend on the last")
-    resuming.refuse_different(parent.path, stored, resolved(options, lr), options, MAY_DIFFER, "--branch")
+    resume.refuse_different(parent.path, stored, resolved(options, lr), options, MAY_DIFFER, "--branch")
     if stored.get("block") != options.block:
-        raise resuming.different(parent.path, "block", stored.get("block"), options.block, "--branch")
+        raise resume.different(parent.path, "block", stored.get("block"), options.block, "--branch")
     usable = checkpoints_before_decay(parent)
     if not usable:
         raise UserError(f"{parent.path}: has no checkpoint from before its decay; --branch needs one")
-    progress = saving.read(usable[-1])[0]
+    progress = checkpoint.read(usable[-1])[0]
     return replace(options, warmup=float(progress.warmup)), progress
 
 
 def checkpoints_before_decay(parent: Run) -> list[Path]:
     """The whole checkpoints of a run that a run of any greater length would have too, the newest last."""
-    found = [parent.checkpoints / f"step-{step:08d}" for step in saving.steps(parent)]
+    found = [parent.checkpoints / f"step-{step:08d}" for step in checkpoint.steps(parent)]
     whole = [folder for folder in found if damage(folder) is None]
     if not whole:
         return []
-    pinned = saving.read(whole[-1])[0].pinned
-    last = pinned if pinned >= 0 else saving.steps(parent)[-1]
+    pinned = checkpoint.read(whole[-1])[0].pinned
+    last = pinned if pinned >= 0 else checkpoint.steps(parent)[-1]
     return [folder for folder in whole if int(folder.name.partition("-")[2]) <= last]
 
 
-def begin_branch(run: Run, options: PretrainOptions, loop: Loop, progress: saving.Progress) -> None:
+def begin_branch(run: Run, options: PretrainOptions, loop: Loop, progress: checkpoint.Progress) -> None:
     """Copy the checkpoint that a branch goes on from, with its best weights and what was measured so far."""
     assert options.branch is not None
     if progress.step > loop.pinned:

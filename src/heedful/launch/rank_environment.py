@@ -69,12 +69,12 @@ def of_slurm(known: MutableMapping[str, str]) -> Ranks:
 
 def first_node(known: Mapping[str, str]) -> str:
     """The node of the first task."""
-    from heedful.launch import slurm
+    from heedful.launch.slurm import client
 
     nodes = known.get("SLURM_STEP_NODELIST") or known.get("SLURM_JOB_NODELIST", "")
     if number(known, "SLURM_STEP_NUM_NODES") <= 1 or not nodes:
         return "127.0.0.1"
-    return slurm.call(["scontrol", "show", "hostnames", nodes]).split()[0]
+    return client.call(["scontrol", "show", "hostnames", nodes]).split()[0]
 
 
 def tasks_by_node(text: str) -> list[int]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heedful.errors import UserError, one_line
-from heedful.launch import slurm
-from heedful.launch.records import Ended, Submitted, log_file, read_ended, read_submitted
-from heedful.launch.script import SCRIPT
-from heedful.launch.slurm import Known
+from heedful.launch.slurm import client
+from heedful.launch.slurm.client import Known
+from heedful.launch.slurm.records import Ended, Submitted, log_file, read_ended, read_submitted
+from heedful.launch.slurm.script import SCRIPT
 from heedful.runs.directory import BEST, CHECKPOINTS, JOB, RESULTS, Run
 from heedful.runs.studies import STUDY, StudyFolder
-from heedful.training.stopping import STATUS_STOPPED
+from heedful.training.signals import STATUS_STOPPED
 
 PLACES = ("runs", "studies")
 DEPTH = 5
@@ -87,7 +87,7 @@ def find_jobs(roots: Sequence[Path]) -> tuple[list[Job], str | None]:
     """All jobs below the folders, and without folders those in Slurm's queue too; why Slurm has no say."""
     trouble, known = None, list[Known]()
     try:
-        known = slurm.queue()
+        known = client.queue()
     except UserError as error:
         trouble = str(error)
     folders = find_folders(roots or [path for path in map(Path, PLACES) if path.is_dir()])
@@ -98,7 +98,7 @@ def find_jobs(roots: Sequence[Path]) -> tuple[list[Job], str | None]:
     pairs = [(folder, one) for folder, one in submitted.items() if one is not None]
     queued = {entry.job for entry in known}
     if trouble is None:
-        known += slurm.accounting([one.job for _, one in pairs if one.job not in queued])
+        known += client.accounting([one.job for _, one in pairs if one.job not in queued])
     jobs = [look(folder, one, known) for folder, one in pairs]
     return sorted(jobs, key=lambda job: job.submitted.submitted), trouble
 
@@ -126,7 +126,7 @@ def detailed(entry: Known) -> Known:
     """With the status of a job that failed, which squeue does not tell."""
     if entry.active or entry.exit_status is not None or entry.state == "COMPLETED":
         return entry
-    return replace(entry, exit_status=slurm.exit_status_of(entry))
+    return replace(entry, exit_status=client.exit_status_of(entry))
 
 
 def look_at_task(folder: Path, submitted: Submitted, task: int | None, entry: Known | None) -> TaskState:
