@@ -30,6 +30,7 @@ SUBPACKAGES = (
     "objectives",
     "report",
     "runs",
+    "statistics",
     "studies",
     "text",
     "training",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heedful.evaluation import calibration
+from heedful.statistics import calibration
 
 examples = st.lists(
     st.tuples(st.sampled_from([0.1, 0.5, 0.7, 0.9, 1.0]), st.booleans()), min_size=1, max_size=40

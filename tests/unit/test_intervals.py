@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heedful.evaluation import intervals
 from heedful.evaluation.metrics import macro_f1
+from heedful.statistics import intervals, proportions
 
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
@@ -19,26 +19,26 @@ def test_proportion_intervals_equal_scipys(count: tuple[int, int], level: float)
     k, n = count
     test = stats.binomtest(k, n)
     wilson, exact = test.proportion_ci(level, "wilson"), test.proportion_ci(level, "exact")
-    assert intervals.wilson(k, n, level) == pytest.approx((wilson.low, wilson.high), abs=1e-9)
-    assert intervals.clopper_pearson(k, n, level) == pytest.approx((exact.low, exact.high), abs=1e-9)
+    assert proportions.wilson(k, n, level) == pytest.approx((wilson.low, wilson.high), abs=1e-9)
+    assert proportions.clopper_pearson(k, n, level) == pytest.approx((exact.low, exact.high), abs=1e-9)
 
 
 @given(counts)
 def test_proportion_intervals_hold_the_proportion_and_stay_in_range(count: tuple[int, int]) -> None:
     k, n = count
-    for low, high in (intervals.wilson(k, n), intervals.clopper_pearson(k, n)):
+    for low, high in (proportions.wilson(k, n), proportions.clopper_pearson(k, n)):
         assert 0 <= low <= k / n <= high <= 1
         assert low < high
 
 
 @pytest.mark.parametrize("n", [20, 200])
 def test_wilson_covers_as_often_as_it_says_and_the_exact_one_never_less(n: int) -> None:
-    wilson = [intervals.wilson(k, n) for k in range(n + 1)]
-    exact = [intervals.clopper_pearson(k, n) for k in range(n + 1)]
+    wilson = [proportions.wilson(k, n) for k in range(n + 1)]
+    exact = [proportions.clopper_pearson(k, n) for k in range(n + 1)]
     truths = np.linspace(0.02, 0.98, 193)
     weights = stats.binom.pmf(np.arange(n + 1)[:, None], n, truths)  # exact coverage, no simulation needed
 
-    def coverage(found: list[intervals.Interval]) -> np.ndarray:
+    def coverage(found: list[proportions.Interval]) -> np.ndarray:
         low, high = np.asarray(found).T
         return (weights * ((low[:, None] <= truths) & (truths <= high[:, None]))).sum(0)
 
@@ -49,7 +49,7 @@ def test_wilson_covers_as_often_as_it_says_and_the_exact_one_never_less(n: int) 
 def test_impossible_counts_are_refused() -> None:
     for k, n in ((0, 0), (3, 2), (-1, 5)):
         with pytest.raises(ValueError, match="proportion"):
-            intervals.wilson(k, n)
+            proportions.wilson(k, n)
 
 
 def test_the_interval_of_a_mean_equals_scipys() -> None:

@@ -9,19 +9,22 @@ from typing import Any
 import pytest
 
 from heedful.errors import UserError
+from heedful.report import build as report_build
 from heedful.report.build import build, read_all
 from heedful.report.page import Page
 from heedful.report.save import render
-from heedful.report.sentences import findings
+from heedful.report.sentences.comparisons import describe_comparisons
+from heedful.report.sentences.runs import findings
 from heedful.runs import Figure, Table
 from heedful.runs.answers import write_answer
 from heedful.runs.schemas import Check
 from heedful.runs.studies import Configuration, StudyFolder, StudyRecord
+from heedful.statistics.comparison import Comparison, compare_all
 from made_runs import HOSTILE, answer, write_answering_run, write_language_run, write_run, write_study
 
 
-def page_of(*folders: Path, **options: Any) -> Page:
-    return build(read_all(folders), **options)
+def page_of(*folders: Path) -> Page:
+    return build(read_all(folders))
 
 
 def blocks(page: Page, kind: str) -> list[dict[str, Any]]:
@@ -162,23 +165,31 @@ def test_written_answers_are_shown_right_and_wrong_with_confidence(tmp_path: Pat
     assert table(page, "constant answer")[0]["exact match"] == "0.500"
 
 
-def test_several_runs_are_compared_and_judged_on_the_same_examples(tmp_path: Path) -> None:
-    heard: list[Any] = []
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What was compared: right or wrong of each arm's runs on the same examples."""
+    calls: list[dict[str, Any]] = []
 
-    def judge(right: Any, metric: str) -> str:
-        heard.append((dict(right), metric))
-        return "a is best."
+    def record(right: dict[str, Any]) -> list[Comparison]:
+        calls.append(right)
+        return compare_all(right)
 
+    monkeypatch.setattr(report_build, "compare_all", record)
+    return calls
+
+
+def test_several_runs_are_compared_on_the_same_examples(
+    tmp_path: Path, compared: list[dict[str, Any]]
+) -> None:
     folders = [
         write_run(tmp_path / f"{name}", method=name, seed=s, right=0.6 + 0.2 * s)
         for s, name in enumerate("ab")
     ]
-    page = page_of(*folders, judge=judge)
+    page = page_of(*folders)
     assert page.title == "2 runs on sentences"
     assert page.summary[0].startswith("b has the best accuracy on dev")
-    assert "On test: a is best." in page.summary
-    ((right, metric),) = heard
-    assert metric == "accuracy"
+    (right,) = compared
+    assert f"On test: {describe_comparisons(compare_all(right), 'accuracy')}" in page.summary
     assert (
         sum(right["b"][0]) / 80
         == json.loads((tmp_path / "b/results.json").read_text())["splits"]["test"]["value"]
@@ -190,37 +201,30 @@ def test_several_runs_are_compared_and_judged_on_the_same_examples(tmp_path: Pat
     assert blocks(page, "details")[0]["title"].startswith("a: ")
 
 
-def test_runs_that_differ_only_in_their_seed_are_one_arm(tmp_path: Path) -> None:
-    heard: list[Any] = []
-
-    def judge(right: Any, metric: str) -> str:
-        heard.append(right)
-        return "told."
-
+def test_runs_that_differ_only_in_their_seed_are_one_arm(
+    tmp_path: Path, compared: list[dict[str, Any]]
+) -> None:
     folders = [write_run(tmp_path / f"{method}{i}", method=method, seed=i) for method in "ab" for i in (0, 1)]
     for folder, i in zip(folders, (0, 1, 0, 1), strict=True):
         config = folder / "config.toml"
         config.write_text(config.read_text() + f"seed = {i}\n")
-    page_of(*folders, judge=judge)
-    assert [(name, len(arm), len(arm[0])) for name, arm in heard[0].items()] == [
+    page_of(*folders)
+    assert [(name, len(arm), len(arm[0])) for name, arm in compared[0].items()] == [
         ("method a", 2, 80),
         ("method b", 2, 80),
     ]
-    seeds = page_of(*folders[:2], judge=judge)
-    assert len(heard) == 1
+    seeds = page_of(*folders[:2])
+    assert len(compared) == 1
     assert any(
         line.startswith("These 2 runs differ only in their seed: accuracy on test from")
         for line in seeds.summary
     )
 
 
-def test_runs_on_other_examples_are_not_judged(tmp_path: Path) -> None:
+def test_runs_on_other_examples_are_not_compared(tmp_path: Path, compared: list[dict[str, Any]]) -> None:
     folders = [write_run(tmp_path / "a", n=80), write_run(tmp_path / "b", n=60)]
-
-    def judge(right: Any, metric: str) -> str:
-        raise AssertionError("these cannot be compared")
-
-    assert page_of(*folders, judge=judge).title == "2 runs on sentences"
+    assert page_of(*folders).title == "2 runs on sentences"
+    assert compared == []
 
 
 def test_overlaid_runs_share_one_axis_of_epochs(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.report import charts, numbers
+from heedful.report import charts, formats
 from heedful.report.page import Cell, Page, bundle, embedded_json
 
 
@@ -155,5 +155,5 @@ def test_the_page_is_written_with_its_folders(tmp_path: Path) -> None:
     ],
 )
 def test_the_numbers_of_a_column_are_written_alike(column: list[float], written: list[str]) -> None:
-    form = numbers.column_form(column)
+    form = formats.choose_format(column)
     assert [form(value) for value in column] == written

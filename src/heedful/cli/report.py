@@ -11,7 +11,7 @@ from heedful.cli.output import Json, console, print_json
 from heedful.errors import UserError, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 Beside = Annotated[tuple[Path, ...] | None, Parameter(consume_multiple=True)]
 """A file that may go without a name: it then stands beside --out."""
@@ -67,7 +67,6 @@ def report(
         pdf=pdf_file,
         markdown=markdown_file,
         bundle=bundle,
-        judge=judge,
     )
     files = {
         "html": written.html, "pdf": written.pdf, "markdown": written.markdown, "bundle": written.bundle,
@@ -96,10 +95,3 @@ def beside(option: str, given: Sequence[Path] | None, usual: Path) -> tuple[Path
     if len(named) > 1:
         raise UserError(f"{option} {named[0]} {named[1]}: names one file; folders come before it")
     return (named[0] if named else usual), folders
-
-
-def judge(right: Mapping[str, Sequence[Sequence[bool]]], metric: str) -> str:
-    """Say which of several arms is best, by paired tests corrected for their number."""
-    from heedful.evaluation.paired import compare_all, verdict
-
-    return verdict(compare_all(right), metric)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from heedful.data.random import stream
 from heedful.errors import UserError, shorten
-from heedful.evaluation.calibration import (
+from heedful.statistics.calibration import (
     ReliabilityBin,
     RiskCoverage,
     auroc,
@@ -28,7 +28,7 @@ from heedful.evaluation.calibration import (
     risk_coverage,
     threshold_for_risk,
 )
-from heedful.evaluation.intervals import Interval, wilson
+from heedful.statistics.proportions import Interval, wilson
 
 Floats = npt.NDArray[np.float64]
 BINS = 10

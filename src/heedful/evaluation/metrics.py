@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from heedful.statistics.confusion import macro_f1_batch
+
 Labels = npt.ArrayLike
 Counts = npt.NDArray[np.int64]
 
@@ -46,15 +48,6 @@ def macro_f1(cells: npt.ArrayLike) -> float:
     The last two axes are the matrix; `macro_f1_batch` takes many at once.
     """
     return float(macro_f1_batch(np.asarray(cells)))
-
-
-def macro_f1_batch(cells: npt.NDArray[np.integer]) -> npt.NDArray[np.float64]:
-    """Give the macro F1 of each of many confusion matrices, `[..., classes, classes]`."""
-    found = np.diagonal(cells, axis1=-2, axis2=-1)
-    total = cells.sum(-1) + cells.sum(-2)  # occurrences and predictions of each class
-    present = total > 0
-    scores = np.divide(2.0 * found, total, out=np.zeros(total.shape), where=present)
-    return np.asarray(scores.sum(-1) / np.maximum(1, present.sum(-1)))
 
 
 def exact_match(references: Sequence[str], generated: Sequence[str]) -> float:

@@ -14,24 +14,23 @@ from heedful.report.page import Kind, Page
 from heedful.report.parts import Chart, noted
 from heedful.report.reading import SHARES, RunFacts, StudyFacts, named_apart, read_any
 from heedful.report.sections import add_run, comparison_table, differing
-from heedful.report.sentences import run_summary, several_summary
+from heedful.report.sentences.comparisons import describe_comparisons
+from heedful.report.sentences.runs import run_summary, several_summary
 from heedful.runs.answers import ANSWER, Figure
+from heedful.statistics.comparison import compare_all
 
-Judge = Callable[[Mapping[str, Sequence[Sequence[bool]]], str], str]
-"""Says in a sentence which of several arms is best: right or wrong of each seed on the same examples, and the
-metric."""
 RUNS_IN_FULL = 12
 """Of more runs than this a page holds the comparison, and in full only the best."""
 
 
-def build(items: Sequence[RunFacts | StudyFacts], judge: Judge | None = None) -> Page:
+def build(items: Sequence[RunFacts | StudyFacts]) -> Page:
     """Make the page of runs and studies."""
     runs = named_apart(unique([item for item in items if isinstance(item, RunFacts)]))
     studies = [item for item in items if isinstance(item, StudyFacts)]
     if len(runs) + len(studies) == 1:
         return run_page(runs[0]) if runs else study_page(studies[0])
     if not studies:
-        return runs_page(runs, judge)
+        return runs_page(runs)
     counted = [
         counts("study", "studies", len(studies)),
         *([counts("run", "runs", len(runs))] if runs else []),
@@ -43,9 +42,9 @@ def build(items: Sequence[RunFacts | StudyFacts], judge: Judge | None = None) ->
         page.section(study.title)
         add_study(page, study, page.part, study.name)
     if runs:
-        page.summary += told_of(runs, judge)
+        page.summary += told_of(runs)
         page.section("Runs")
-        add_runs(page, runs, judge, page.part)
+        add_runs(page, runs, page.part)
     return page
 
 
@@ -71,20 +70,20 @@ def run_page(run: RunFacts) -> Page:
     return page
 
 
-def runs_page(runs: Sequence[RunFacts], judge: Judge | None) -> Page:
+def runs_page(runs: Sequence[RunFacts]) -> Page:
     """Make the page of several runs."""
     kinds = alike(runs)
     titles = {kind[0].title.partition(" on ")[2].partition(",")[0] for kind in kinds}
     on = f" on {next(iter(titles))}" if len(titles) == 1 else ""
     page = Page(f"{len(runs)} runs{on}")
-    page.summary += told_of(runs, judge)
-    add_runs(page, runs, judge, page.section)
+    page.summary += told_of(runs)
+    add_runs(page, runs, page.section)
     return page
 
 
-def told_of(runs: Sequence[RunFacts], judge: Judge | None) -> list[str]:
+def told_of(runs: Sequence[RunFacts]) -> list[str]:
     """Say of each task's runs which is best."""
-    return [line for kind in alike(runs) for line in several_summary(kind, verdict(kind, judge))]
+    return [line for kind in alike(runs) for line in several_summary(kind, verdict(kind))]
 
 
 def alike(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:
@@ -97,10 +96,10 @@ def alike(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:
     return list(groups.values())
 
 
-def verdict(runs: Sequence[RunFacts], judge: Judge | None) -> str | None:
-    """Have runs on the same examples judged, where each example is right or wrong."""
+def verdict(runs: Sequence[RunFacts]) -> str | None:
+    """Say which of several runs on the same examples is best, where each example is right or wrong."""
     answered = [run for run in runs if run.predictions and run.metric in SHARES]
-    if judge is None or len(answered) < 2:
+    if len(answered) < 2:
         return None
     asked = {tuple((p.id, p.label, p.text) for p in run.predictions) for run in answered}
     if len(asked) != 1 or len(answered[0].predictions) < 2:
@@ -112,7 +111,7 @@ def verdict(runs: Sequence[RunFacts], judge: Judge | None) -> str | None:
     right = {
         name: [[figures.right(p) for p in run.predictions] for run in arm] for name, arm in grouped.items()
     }
-    return f"On {split}: {judge(right, metric)}"
+    return f"On {split}: {describe_comparisons(compare_all(right), metric)}"
 
 
 def arms(runs: Sequence[RunFacts]) -> dict[str, list[RunFacts]]:
@@ -140,7 +139,7 @@ def seeds_sentence(runs: Sequence[RunFacts], metric: str) -> str:
     )
 
 
-def add_runs(page: Page, runs: Sequence[RunFacts], judge: Judge | None, head: Callable[[str], None]) -> None:
+def add_runs(page: Page, runs: Sequence[RunFacts], head: Callable[[str], None]) -> None:
     """Add several runs: those on the same task compared, then each in full."""
     kinds = alike(runs)
     for kind in (kind for kind in kinds if len(kind) > 1):

@@ -11,7 +11,7 @@ from heedful.report.charts import bars, heat_map, lines, scatter
 from heedful.report.parts import Chart
 from heedful.report.reading import SHARES, RunFacts
 from heedful.runs.schemas import Metrics, Prediction, SplitResult
-from heedful.runs.shares import widest, wilson
+from heedful.statistics.proportions import widest_interval, wilson
 
 Points = list[tuple[float | None, ...]]
 CURVES = {"train": "train, while training", "train_eval": "train", "dev": "dev", "test": "test"}
@@ -240,7 +240,7 @@ def overlaid(runs: Sequence[RunFacts], split: str) -> Chart | None:
         x_title="step" if steps else "epoch",
         y_title=name,
         log_y=not share and wide(known),
-        y_least=widest((row.value, row.n) for row in drawn) if share else None,
+        y_least=widest_interval((row.value, row.n) for row in drawn) if share else None,
         mark_best=first.better,
         levels=agreed([run.split("dev") for run in runs]) if split == "dev" else None,
     )

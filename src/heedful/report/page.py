@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from heedful.errors import one_line
-from heedful.report.numbers import column_form, is_number, show
+from heedful.report.formats import choose_format, format_number, is_number
 from heedful.report.parts import WIDTH, Chart
 from heedful.report.save import VEGA_LITE
 from heedful.report.theme import DARK, LIGHT, configuration, css_variables, page_look
@@ -118,7 +118,9 @@ class Page:
 
     def facts(self, facts: Mapping[str, Any], caption: str = "") -> None:
         """Add names and values."""
-        pairs = [(clean(name), show(v) if is_number(v) else clean(str(v))) for name, v in facts.items()]
+        pairs = [
+            (clean(name), format_number(v) if is_number(v) else clean(str(v))) for name, v in facts.items()
+        ]
         self._into.append({"type": "facts", "facts": pairs, "caption": clean(caption)})
 
     @contextmanager
@@ -183,7 +185,7 @@ def unused(name: str, taken: Container[str]) -> str:
 def column(cells: list[Any]) -> tuple[bool, list[dict[str, str]]]:
     """Prepare a column: whether it holds numbers, and each cell's text and key for sorting."""
     numbers = [cell for cell in cells if is_number(cell)]
-    form = column_form(numbers)
+    form = choose_format(numbers)
     shown = []
     for cell in cells:
         if isinstance(cell, Cell):

@@ -8,11 +8,11 @@ from dataclasses import fields
 from typing import Any
 
 from heedful.report import figures
-from heedful.report.numbers import is_number
+from heedful.report.formats import format_duration, is_number
 from heedful.report.page import Cell, Page
 from heedful.report.parts import Chart, noted
 from heedful.report.reading import RunFacts
-from heedful.report.sentences import duration, number
+from heedful.report.sentences.runs import number
 from heedful.runs.schemas import Check, Prediction, SplitResult
 
 WRONG_SHOWN, RIGHT_SHOWN = 25, 15
@@ -258,7 +258,7 @@ def comparison_table(runs: Sequence[RunFacts]) -> tuple[list[str], list[list[Any
         epoch = None if r.best_epoch is None else round(r.best_epoch, 2)
         memory = None if r.memory_gb is None else round(r.memory_gb, 1)
         rows.append(
-            [*row, epoch, r.trainable_parameters, Cell(duration(r.seconds), r.seconds), memory, worst]
+            [*row, epoch, r.trainable_parameters, Cell(format_duration(r.seconds), r.seconds), memory, worst]
         )
     return columns, rows
 

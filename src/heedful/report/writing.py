@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heedful.errors import UserError
 from heedful.progress import progress
-from heedful.report.build import Judge, build, read_all
+from heedful.report.build import build, read_all
 from heedful.report.bundle import write_bundle
 from heedful.report.markdown import markdown
 from heedful.report.page import Page
@@ -41,7 +41,6 @@ def report(
     pdf: str | Path | None = None,
     markdown: str | Path | None = None,
     bundle: str | Path | None = None,
-    judge: Judge | None = None,
 ) -> Written:
     """Report runs and studies in one self-contained HTML file, and in what else is asked for."""
     if not paths:
@@ -59,7 +58,7 @@ def report(
     if pdf is not None:
         find_browser()
     items = read_all(paths)
-    page = build(items, judge)
+    page = build(items)
     drawn = Drawn(page)
     html = page.write(targets["--out"])
     files: list[Path] = []

@@ -19,7 +19,7 @@ class SplitResult:
     n: int
     """How many examples (perplexity: tokens) `value` is taken over."""
     ci95: tuple[float | None, float | None] | None = None
-    """A 95 % interval of `value`: see `heedful.evaluation.intervals.ci95`."""
+    """A 95 % interval of `value`: see `heedful.statistics.intervals`."""
     loss: float | None = None
     macro_f1: float | None = None
     confusion: tuple[tuple[int, ...], ...] | None = None

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.errors import UserError, shorten
-from heedful.evaluation.intervals import wilson
-from heedful.evaluation.paired import Comparison, compare, compare_all, p_text, verdict
+from heedful.report.formats import format_p
+from heedful.report.sentences.comparisons import describe_comparisons
 from heedful.runs.answers import Figure, Note, Table
 from heedful.runs.studies import Configuration, Outcome
+from heedful.statistics.comparison import Comparison, compare, compare_all
+from heedful.statistics.proportions import wilson
 from heedful.studies import tables
 from heedful.studies.base import Study, best, failures
 from heedful.studies.spaces import number
@@ -177,7 +179,7 @@ def sentences(chosen: Chosen, comparisons: Sequence[Comparison], split: str, met
     if all(tables.collapsed(o) for runs in chosen.values() for o in runs) and any(chosen.values()):
         return ["Every arm collapsed: all give nearly one answer to everything, and nothing can be compared."]
     if comparisons:
-        said = f"On {split}: {verdict(comparisons, metric)}"
+        said = f"On {split}: {describe_comparisons(comparisons, metric)}"
         if all(tables.fallen(runs) for runs in chosen.values() if runs):
             said += " But none is shown to be better than always giving the most frequent label."
         return [said]
@@ -257,7 +259,7 @@ def comparison_table(comparisons: Sequence[Comparison], split: str) -> list[Tabl
             c.b,
             c.difference,
             f"{c.low:.3f} to {c.high:.3f}",
-            p_text(c.p).removeprefix("= "),
+            format_p(c.p).removeprefix("= "),
             "yes" if c.differs else "no",
         )
         for c in comparisons

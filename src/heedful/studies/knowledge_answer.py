@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from heedful.evaluation.calibration import auroc, auroc_interval
 from heedful.evaluation.checks.words import percent
-from heedful.evaluation.intervals import Interval
 from heedful.evaluation.knowledge import Agreement, Sure, Telling, answer_when_sure, telling
-from heedful.evaluation.paired import compare, p_text
+from heedful.report.formats import format_p
 from heedful.runs.answers import Answer
 from heedful.runs.studies import StudyRecord
+from heedful.statistics.calibration import auroc, auroc_interval
+from heedful.statistics.comparison import compare
+from heedful.statistics.proportions import Interval
 from heedful.studies.base import failures
 from heedful.studies.knowledge_shown import (
     Asked,
@@ -103,7 +104,7 @@ def compared(done: Mapping[str, Asked], counts: Mapping[str, Counter[str]]) -> l
     return [
         f"{sentence}; without pretraining it is {spoken(other)}.",
         f"Pretraining changes exact match by {c.difference:+.3f} (95 % interval {c.low:+.3f} to "
-        f"{c.high:+.3f}, p {p_text(c.p)}): {verdict}.",
+        f"{c.high:+.3f}, p {format_p(c.p)}): {verdict}.",
     ]
 
 
@@ -166,7 +167,7 @@ def by_names(name: str, a: Agreement) -> str:
     verdict = "the surname plays a part" if a.p < 0.05 else "nothing shows that the surname matters"
     return (
         f"{where} strangers with one surname get the same place in {percent(a.same)} of pairs, any two in "
-        f"{percent(a.anybody)} (p {p_text(a.p)}): {verdict}."
+        f"{percent(a.anybody)} (p {format_p(a.p)}): {verdict}."
     )
 
 

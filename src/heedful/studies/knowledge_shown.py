@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from heedful.evaluation.intervals import Interval, wilson
 from heedful.evaluation.knowledge import Agreement, Replies, Sure, Telling, agreement, find_frame, replies
 from heedful.runs.answers import Figure, Table
 from heedful.runs.schemas import Prediction
 from heedful.runs.studies import Outcome
+from heedful.statistics.proportions import Interval, wilson
 
 WORDS = {
     "pretrained": "pretrained on the biographies",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from heedful.errors import UserError, unknown
-from heedful.evaluation.paired import Comparison, compare, holm, listed, sentence
+from heedful.report.formats import join_names
+from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
+from heedful.statistics.comparison import Comparison, compare, correct_for_tests
 from heedful.studies import arms, tables
 from heedful.studies.arms import Arms, candidate
 from heedful.studies.options import LabelsOptions, LabelsRun, shared, words
@@ -35,7 +36,7 @@ def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answe
     common = shared(options, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed"))
     of_joint = {name: common.pop(name) for name in OF_JOINT if name in common}
     if of_joint and "joint" not in chosen:
-        given_in_vain = listed([f"--{name.replace('_', '-')}" for name in of_joint])
+        given_in_vain = join_names([f"--{name.replace('_', '-')}" for name in of_joint])
         raise UserError(f"{given_in_vain}: of the arm joint, and --arms {study.arms} has none")
     rows = count_rows(options)
     plan = []
@@ -142,11 +143,7 @@ class Labels(Arms):
                     names=(a, b),
                     paired_seeds=arms.same_seeds(own),
                 )
-        corrected = holm([c.p for c in found.values()])
-        tests = len(found)
-        return {
-            size: replace(c, p=p, tests=tests) for (size, c), p in zip(found.items(), corrected, strict=True)
-        }
+        return dict(zip(found, correct_for_tests(list(found.values())), strict=True))
 
     def sentences(
         self, chosen: arms.Chosen, comparisons: Mapping[str, Comparison], split: str, metric: str
@@ -158,17 +155,18 @@ class Labels(Arms):
             once = [s for s in sizes if comparisons[s].seeds < 2]
             poor = [s for s in sizes if s not in once and tables.fallen(chosen[comparisons[s].a])]
             if truly := [s for s in sizes if s not in (*once, *poor)]:
-                found.append(f"{wins} is truly better with {listed(truly)} labels.")
+                found.append(f"{wins} is truly better with {join_names(truly)} labels.")
             if poor:
                 worth = "but there not shown to be better than always giving the most frequent label"
-                found.append(f"{wins} is better with {listed(poor)} labels, {worth}.")
+                found.append(f"{wins} is better with {join_names(poor)} labels, {worth}.")
             if once:
-                alone = "one run of an arm does not show what another seed would change"
-                found.append(f"{wins} is better with {listed(once)} labels on these examples; {alone}.")
+                found.append(
+                    f"{wins} is better with {join_names(once)} labels on these examples; {SINGLE_RUN}."
+                )
         equal = [size for size, c in comparisons.items() if not c.differs]
         if equal:
-            found.append(f"With {listed(equal)} labels the arms cannot be told apart.")
-        found += [f"On {split}: {sentence(c, metric)}" for c in comparisons.values()]
+            found.append(f"With {join_names(equal)} labels the arms cannot be told apart.")
+        found += [f"On {split}: {describe_comparison(c, metric)}" for c in comparisons.values()]
         for objective in dict.fromkeys(objective_of(arm) for arm in chosen):
             own = [(size_of(a), runs) for a, runs in chosen.items() if objective_of(a) == objective and runs]
             values = [(size, arms.mean(runs, split)[0]) for size, runs in own]

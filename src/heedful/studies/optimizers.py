@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heedful.errors import UserError, unknown
-from heedful.evaluation.paired import listed
+from heedful.report.formats import join_names
 from heedful.runs.answers import Answer, Note
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies import arms, tables
@@ -92,7 +92,7 @@ class Optimizers(Arms):
                 f"{arm} {runs[0].configuration.settings['lr']:g}" for arm, runs in chosen.items() if runs
             ]
             if rates:
-                summary.append(f"Learning rates, each chosen on dev: {listed(rates)}.")
+                summary.append(f"Learning rates, each chosen on dev: {join_names(rates)}.")
         tops = {arm: top for arm, own in self.of_arm(outcomes).items() if (top := best(self.candidates(own)))}
         return Answer(
             study=self.kind,
@@ -126,10 +126,10 @@ class Optimizers(Arms):
         """What one rate for all can say."""
         rate = outcomes[0].configuration.settings["lr"]
         lost = self.fallen(chosen, tables.COLLAPSED)
-        said = f"{listed(lost)} collapsed at it. " if lost else ""
+        said = f"{join_names(lost)} collapsed at it. " if lost else ""
         for how in (tables.NOT_ABOVE, tables.NO_ANSWER):
             low = self.fallen(chosen, how)
-            said += f"{listed(low)} learnt nothing that shows: {how}. " if low else ""
+            said += f"{join_names(low)} learnt nothing that shows: {how}. " if low else ""
         return [
             f"All have the learning rate {rate:g}. {said}This compares how well one rate suits each of them, "
             "not the optimizers; without --same-settings each is searched for its own."

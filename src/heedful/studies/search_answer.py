@@ -7,8 +7,8 @@ from typing import Any
 
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import CONFIG, Run
-from heedful.runs.shares import widest
 from heedful.runs.studies import Outcome, StudyRecord
+from heedful.statistics.proportions import widest_interval
 from heedful.studies import spaces, tables
 from heedful.studies.base import best, failures
 from heedful.studies.spaces import Range
@@ -222,7 +222,7 @@ def heat(outcomes: Sequence[Outcome], names: Sequence[str], metric: str) -> Figu
         "x_title": tables.named(x),
         "y_title": tables.named(y),
         "value_title": f"dev {metric}",
-        "least": widest((o.dev, tables.size_of(o)) for o in outcomes),
+        "least": widest_interval((o.dev, tables.size_of(o)) for o in outcomes),
     }
     if len(panels) == 1:
         (name,) = panels

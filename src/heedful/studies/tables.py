@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heedful.evaluation.paired import holm, listed, mcnemar
+from heedful.report.formats import join_names
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
 from heedful.runs.files import read_jsonl
 from heedful.runs.schemas import Metrics, SplitResult
-from heedful.runs.shares import widest
 from heedful.runs.studies import Outcome
+from heedful.statistics.comparison import holm, mcnemar
+from heedful.statistics.proportions import widest_interval
 
 ALPHA = 0.05
 COLLAPSED, NOT_ABOVE = "collapsed", "no better than the most frequent label"
@@ -40,7 +41,7 @@ def setting(option: str, value: Any) -> str:
 
 def settings(chosen: Mapping[str, Any], names: Sequence[str]) -> str:
     """Settings in words."""
-    return listed([setting(name, chosen[name]) for name in names]) if names else "these settings"
+    return join_names([setting(name, chosen[name]) for name in names]) if names else "these settings"
 
 
 def metric_of(outcomes: Iterable[Outcome]) -> str:
@@ -178,5 +179,5 @@ def curves(outcomes: Mapping[str, Outcome], title: str, metric: str, split: str 
 
 def least_axis(rows: Iterable[Metrics]) -> dict[str, float]:
     """How long an axis of shares is at least: as one interval, so that chance does not look like much."""
-    found = widest((row.value, row.n) for row in rows)
+    found = widest_interval((row.value, row.n) for row in rows)
     return {} if found is None else {"y_least": found}

@@ -14,13 +14,13 @@ from heedful.data import Task, tokenize
 from heedful.evaluation import checks
 from heedful.evaluation import metrics as scores
 from heedful.evaluation.baselines import BagOfWords, bag_of_words, baselines, constant_answer
-from heedful.evaluation.intervals import wilson
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import Answer, Answered
 from heedful.objectives.base import Floats
 from heedful.objectives.questions import encode_questions, one_spacing, question_room
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
+from heedful.statistics.proportions import wilson
 
 PROBE_ROWS = 16
 """Training rows on which a saved model must compute the same."""

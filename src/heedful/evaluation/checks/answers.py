@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy.typing as npt
 
 from heedful.evaluation.checks.words import percent, quoted
-from heedful.evaluation.paired import compare, p_text
+from heedful.report.formats import format_p
 from heedful.runs.schemas import Check
+from heedful.statistics.comparison import compare
 
 UNKNOWN_LIMIT = 0.01
 """As many texts as an evaluation of usual size can just tell."""
@@ -24,7 +25,7 @@ def beats_constant_answer(right: npt.ArrayLike, right_of_constant: npt.ArrayLike
         return Check(name, "skipped", "There are too few questions that both were scored on.")
     numbers = (
         f"exact match {c.value_a:.3f} against {c.value_b:.3f}, difference {c.difference:+.3f} "
-        f"(95 % interval {c.low:+.3f} to {c.high:+.3f}, p {p_text(c.p)}, {c.n:,} questions)"
+        f"(95 % interval {c.low:+.3f} to {c.high:+.3f}, p {format_p(c.p)}, {c.n:,} questions)"
     )
     if c.differs and c.difference > 0:
         return Check(name, "passed", f"Better than {always}: {numbers}.", c.difference, 0.0)

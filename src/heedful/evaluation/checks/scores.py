@@ -8,9 +8,11 @@ from collections.abc import Mapping
 import numpy.typing as npt
 
 from heedful.evaluation.checks.words import percent, quoted
-from heedful.evaluation.intervals import wilson
-from heedful.evaluation.paired import compare, p_text, reach, rounded
+from heedful.report.formats import format_estimate, format_p
 from heedful.runs.schemas import Check
+from heedful.statistics.comparison import compare
+from heedful.statistics.power import standard_errors_needed
+from heedful.statistics.proportions import wilson
 
 NEARLY_ALL = 0.99
 """Predictions of one class that amount to a constant answer, as long as the labels are not so too."""
@@ -62,7 +64,7 @@ def beats_bag_of_words(right: npt.ArrayLike, right_of_bag: npt.ArrayLike) -> Che
         return Check(name, "skipped", "There are too few examples that both were scored on.")
     numbers = (
         f"accuracy {c.value_a:.3f} against {c.value_b:.3f}, difference {c.difference:+.3f} "
-        f"(95 % interval {c.low:+.3f} to {c.high:+.3f}, p {p_text(c.p)}, {c.n:,} examples)"
+        f"(95 % interval {c.low:+.3f} to {c.high:+.3f}, p {format_p(c.p)}, {c.n:,} examples)"
     )
     if c.differs and c.difference > 0:
         return Check(name, "passed", f"Better than a bag of words: {numbers}.", c.difference, 0.0)
@@ -93,15 +95,15 @@ def evaluation_size(n: int, value: float, reference: float, against: str = "the 
         found = f"The score equals that of {against}: there is no difference to tell."
         return Check(name, "skipped", found, 0.0)
     variance = value * (1 - reference) + reference * (1 - value) - difference**2
-    told = reach() * math.sqrt(variance / n)
+    told = standard_errors_needed() * math.sqrt(variance / n)
     numbers = f"{value:.3f} and {reference:.3f} of {against} differ by {difference:.3f}"
     if difference >= told:
         found = f"{n:,} examples are enough: {numbers}, and {told:.3f} or more would be found."
         return Check(name, "passed", found, difference, told)
-    needed = math.ceil(variance * (reach() / difference) ** 2)
+    needed = math.ceil(variance * (standard_errors_needed() / difference) ** 2)
     found = (
         f"{n:,} examples are too few to tell the difference: {numbers}, but only {told:.3f} or more would be "
-        f"found four times in five; do not call it better or worse; about {rounded(needed)} examples would "
-        f"tell."
+        f"found four times in five; do not call it better or worse; about {format_estimate(needed)} examples "
+        f"would tell."
     )
     return Check(name, "warning", found, difference, told)

@@ -1,9 +1,10 @@
-"""How far a number can be trusted: 95 % intervals.
+"""95 % intervals of means, macro F1 and perplexity, and the bootstrap they rest on.
 
-The choices for `ci95` in results.json, each checked by simulation in the tests:
+Which interval belongs to which score (`ci95` in results.json); each is checked by simulation in the tests:
 
-- accuracy and exact match: Wilson's score interval (Wilson 1927). It never leaves [0, 1], is sensible at
-  both ends, and on average covers what it says; Clopper and Pearson's never covers less, and is wider.
+- accuracy and exact match: Wilson's score interval (`proportions.wilson`). It never leaves [0, 1], is
+  sensible at both ends, and its average coverage is the stated one. Clopper and Pearson's never covers less,
+  and is wider.
 - macro F1: percentile bootstrap over the examples, through the confusion matrix.
 - perplexity: BCa bootstrap over texts, because the tokens of one text are not independent.
 - a mean over seeds: Student's t.
@@ -17,20 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from heedful.evaluation.metrics import macro_f1_batch
-from heedful.runs.shares import LEVEL, Interval, check_counts, normal_quantile, wilson
-
-__all__ = [
-    "LEVEL",
-    "Interval",
-    "bootstrap",
-    "clopper_pearson",
-    "macro_f1_interval",
-    "mean_interval",
-    "normal_quantile",
-    "perplexity_interval",
-    "wilson",
-]
+from heedful.statistics.confusion import macro_f1_batch
+from heedful.statistics.proportions import LEVEL, Interval
 
 Floats = npt.NDArray[np.float64]
 RESAMPLES = 2000
@@ -38,17 +27,8 @@ CHUNK = 2_000_000
 JACKKNIFE_GROUPS = 200
 
 
-def clopper_pearson(successes: int, n: int, level: float = LEVEL) -> Interval:
-    """Give the exact interval of a proportion: it never covers less than it says (Clopper, Pearson 1934)."""
-    check_counts(successes, n)
-    tail = (1 - level) / 2
-    low = 0.0 if successes == 0 else float(special.betaincinv(successes, n - successes + 1, tail))
-    high = 1.0 if successes == n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
-    return Interval(low, high)
-
-
 def mean_interval(values: npt.ArrayLike, level: float = LEVEL) -> Interval:
-    """Give Student's t interval of a mean, such as that over seeds; it needs two values."""
+    """Return Student's t interval of a mean, for example over seeds; it needs at least two values."""
     sample = np.asarray(values, dtype=np.float64)
     n = len(sample)
     if n < 2:
@@ -58,10 +38,10 @@ def mean_interval(values: npt.ArrayLike, level: float = LEVEL) -> Interval:
 
 
 def macro_f1_interval(cells: npt.ArrayLike, level: float = LEVEL, seed: int = 0) -> Interval:
-    """Give the percentile bootstrap interval of macro F1.
+    """Return the percentile bootstrap interval of macro F1.
 
-    To draw examples with replacement and count them is to draw the cells of the confusion matrix from a
-    multinomial distribution, so that the cost does not grow with the number of examples.
+    Drawing examples with replacement and counting them is the same as drawing the cells of the confusion
+    matrix from a multinomial distribution, so the cost does not grow with the number of examples.
     """
     matrix = np.asarray(cells)
     total = int(matrix.sum())
@@ -76,7 +56,7 @@ def macro_f1_interval(cells: npt.ArrayLike, level: float = LEVEL, seed: int = 0)
 def perplexity_interval(
     losses: npt.ArrayLike, tokens: npt.ArrayLike, level: float = LEVEL, seed: int = 0
 ) -> Interval:
-    """Give the BCa bootstrap interval of perplexity from each text's summed loss and number of tokens."""
+    """Return the BCa bootstrap interval of perplexity from the summed loss and token count of each text."""
 
     def logarithm(loss: Floats, count: Floats) -> Floats:
         return np.asarray(loss.sum(-1) / count.sum(-1))
@@ -94,10 +74,10 @@ def bootstrap(
     seed: int = 0,
     bca: bool = True,
 ) -> Interval:
-    """Give a bootstrap interval: bias-corrected and accelerated (Efron 1987), or of plain percentiles.
+    """Return a bootstrap interval: bias-corrected and accelerated (Efron 1987), or plain percentiles.
 
-    `samples` are arrays of one length whose entries belong together. `statistic` takes them with further axes
-    in front, `[..., n]`, and gives `[...]`: all resamples are computed at once, in pieces of bounded memory.
+    `samples` are arrays of equal length whose entries belong together. `statistic` takes them with leading
+    axes, `[..., n]`, and returns `[...]`: all resamples are computed at once, in chunks of bounded memory.
     """
     data = [np.asarray(sample, dtype=np.float64) for sample in samples]
     n = len(data[0])
@@ -118,14 +98,14 @@ def bootstrap(
 
 
 def jackknife(statistic: Callable[..., Floats], data: list[Floats]) -> Floats:
-    """Compute the statistic without each entry; of long samples, without each of many groups of entries."""
+    """Compute the statistic without each entry, or, for long samples, without each of many groups."""
     n = len(data[0])
     groups = np.array_split(np.random.default_rng(n).permutation(n), min(n, JACKKNIFE_GROUPS))
     return np.asarray([float(statistic(*(np.delete(sample, g) for sample in data))) for g in groups])
 
 
 def bca_tails(values: Floats, observed: float, without: Floats, tails: Floats) -> Floats:
-    """Correct the tails for bias (the share of resamples below what was observed) and for skewness."""
+    """Correct the tails for bias (the fraction of resamples below the observed value) and for skewness."""
     below = (np.sum(values < observed) + np.sum(values <= observed)) / (2 * len(values))
     if not 0 < below < 1:
         return tails

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from heedful.errors import shorten
 from heedful.report.figures import baseline_levels, metric_name
-from heedful.report.numbers import show
+from heedful.report.formats import format_duration, format_number
 from heedful.report.reading import SHARES, RunFacts
 from heedful.runs.schemas import Check, SplitResult, in_short
 
@@ -80,9 +80,9 @@ def cost(run: RunFacts) -> str:
         if share == 1
         else f"{r.trainable_parameters:,} of {r.total_parameters:,}"
     )
-    told = f"{whole} parameters were trained in {duration(r.seconds)}"
+    told = f"{whole} parameters were trained in {format_duration(r.seconds)}"
     rates = [
-        f"{show(round(rate, 1 if rate < 10 else 0))} {unit} a second"
+        f"{format_number(round(rate, 1 if rate < 10 else 0))} {unit} a second"
         for rate, unit in ((r.examples_per_second, "examples"), (r.tokens_per_second, "tokens"))
         if rate
     ]
@@ -95,13 +95,6 @@ def cost(run: RunFacts) -> str:
     if r.memory_gb:
         told += f", with at most {r.memory_gb:.1f} GB of memory"
     return told[0].upper() + told[1:] + "."
-
-
-def duration(seconds: float) -> str:
-    """Write a time in the unit that fits."""
-    if seconds < 120:
-        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def findings(checks: Sequence[Check]) -> str:

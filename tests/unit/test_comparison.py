@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heedful.evaluation import paired
+from heedful.report.sentences.comparisons import describe_comparison, describe_comparisons
+from heedful.statistics import comparison, power
 
 
 def arms(
@@ -26,12 +27,12 @@ def test_mcnemar_is_the_exact_binomial_test_of_the_discordant_pairs(only_a: int,
     a = [1] * only_a + [0] * only_b + [1, 0]
     b = [0] * only_a + [1] * only_b + [1, 0]
     expected = stats.binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
-    assert paired.mcnemar(a, b) == pytest.approx(expected)
+    assert comparison.mcnemar(a, b) == pytest.approx(expected)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_holm_rejects_exactly_what_the_step_down_procedure_rejects(p_values: list[float]) -> None:
-    corrected = paired.holm(p_values)
+    corrected = comparison.holm(p_values)
     rejected = set()
     for rank, i in enumerate(np.argsort(p_values)):
         if p_values[i] * (len(p_values) - rank) >= 0.05:
@@ -47,13 +48,13 @@ def test_holm_rejects_exactly_what_the_step_down_procedure_rejects(p_values: lis
 def test_equal_arms_are_called_different_no_more_often_than_said(
     seeds: int, deviation: float, linked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paired, "DRAWS", 2000)
+    monkeypatch.setattr(comparison, "DRAWS", 2000)
     rng = np.random.default_rng(seeds)
     trials = 400
     wrong = covered = 0
     for trial in range(trials):
         a, b = arms(rng, 300, seeds, (0.7, 0.7), deviation)
-        found = paired.compare(a, b, paired_seeds=linked, seed=trial)
+        found = comparison.compare(a, b, paired_seeds=linked, seed=trial)
         wrong += found.differs
         covered += found.low <= 0 <= found.high
     assert wrong / trials <= 0.07
@@ -62,13 +63,15 @@ def test_equal_arms_are_called_different_no_more_often_than_said(
 
 def test_ignoring_the_seeds_would_be_wrong_far_too_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """The opposite claim, so that the test above is known to be able to fail."""
-    monkeypatch.setattr(paired, "DRAWS", 2000)
+    monkeypatch.setattr(comparison, "DRAWS", 2000)
     rng = np.random.default_rng(0)
     wrong = 0
     for trial in range(200):
         a, b = arms(rng, 1000, 3, (0.7, 0.7), 0.03)
         each = a.mean(0) - b.mean(0)
-        low, high = np.quantile(paired.example_draws(each, np.random.default_rng(trial)), [0.025, 0.975])
+        low, high = np.quantile(
+            comparison.draw_differences(each, np.random.default_rng(trial)), [0.025, 0.975]
+        )
         wrong += not low <= 0 <= high
     assert wrong / 200 > 0.2
 
@@ -77,13 +80,13 @@ def test_the_power_is_what_was_promised() -> None:
     """With as many examples as `examples_needed` says, the difference is found about four times in five."""
     rng = np.random.default_rng(5)
     a, b = arms(rng, 20_000, 1, (0.75, 0.7))
-    pilot = paired.compare(a, b)
-    needed = paired.examples_needed(pilot, 0.05)
+    pilot = comparison.compare(a, b)
+    needed = power.examples_needed(pilot, 0.05)
     assert needed is not None
     found = 0
     for trial in range(300):
         a, b = arms(rng, needed, 1, (0.75, 0.7))
-        found += paired.compare(a, b, seed=trial).differs
+        found += comparison.compare(a, b, seed=trial).differs
     assert 0.72 <= found / 300 <= 0.88
 
 
@@ -91,27 +94,29 @@ def test_the_power_is_what_was_promised() -> None:
 def test_what_is_said_to_be_detectable_with_seeds_is_found(
     seeds: int, linked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(paired, "DRAWS", 2000)
+    monkeypatch.setattr(comparison, "DRAWS", 2000)
     rng = np.random.default_rng(8)
     told = [
-        paired.detectable(paired.compare(*arms(rng, 1000, seeds, (0.7, 0.7), 0.01), paired_seeds=linked))
+        power.detectable_difference(
+            comparison.compare(*arms(rng, 1000, seeds, (0.7, 0.7), 0.01), paired_seeds=linked)
+        )
         for _ in range(60)
     ]
     difference = float(np.mean(told))
     found = 0
     for trial in range(200):
         a, b = arms(rng, 1000, seeds, (0.7 + difference, 0.7), 0.01)
-        found += paired.compare(a, b, paired_seeds=linked, seed=trial).differs
+        found += comparison.compare(a, b, paired_seeds=linked, seed=trial).differs
     assert 0.68 <= found / 200 <= 0.97
 
 
 def test_one_run_beside_several_is_not_taken_for_all_that_seeds_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paired, "DRAWS", 2000)
+    monkeypatch.setattr(comparison, "DRAWS", 2000)
     rng = np.random.default_rng(9)
     wrong = 0
     for trial in range(300):
         a, b = arms(rng, 1000, 5, (0.7, 0.7), 0.015)
-        wrong += paired.compare(a, b[:1], seed=trial).differs
+        wrong += comparison.compare(a, b[:1], seed=trial).differs
     assert wrong / 300 <= 0.07
 
 
@@ -119,23 +124,23 @@ def test_one_run_beside_several_is_not_taken_for_all_that_seeds_do(monkeypatch: 
 def test_seeds_that_agree_are_no_surer_than_one_run(differing: int, expected: float) -> None:
     a, b = np.ones((2, 1000)), np.ones((2, 1000))
     b[:, :differing] = 0
-    assert paired.mcnemar(a[0], b[0]) == pytest.approx(expected)
-    assert paired.compare(a, b).p == pytest.approx(expected, rel=0.15)
+    assert comparison.mcnemar(a[0], b[0]) == pytest.approx(expected)
+    assert comparison.compare(a, b).p == pytest.approx(expected, rel=0.15)
 
 
 def test_few_examples_are_not_said_to_show_what_they_cannot() -> None:
-    found = paired.compare(np.ones(4), np.zeros(4))
+    found = comparison.compare(np.ones(4), np.zeros(4))
     assert not found.differs
     assert found.low < found.high
-    assert "These 4 examples are too few to show any difference." in paired.sentence(found)
+    assert "These 4 examples are too few to show any difference." in describe_comparison(found)
     # A difference that was not found is never above what is said to be found.
     a, b = np.zeros((2, 2000)), np.zeros((2, 2000))
     for run, (own, other) in enumerate(((1720, 1600), (1680, 1600))):
         a[run, :own], b[run, :other] = 1, 1
-    spread = paired.compare(a, b)
+    spread = comparison.compare(a, b)
     assert not spread.differs
-    assert paired.detectable(spread) > spread.difference
-    assert "more seed" in paired.sentence(spread)
+    assert power.detectable_difference(spread) > spread.difference
+    assert "more seed" in describe_comparison(spread)
 
 
 def test_pairing_the_seeds_finds_what_their_luck_hides() -> None:
@@ -143,34 +148,36 @@ def test_pairing_the_seeds_finds_what_their_luck_hides() -> None:
     luck = rng.normal(0, 0.08, size=(5, 1))
     a = (rng.uniform(size=(5, 2000)) < 0.74 + luck).astype(float)
     b = (rng.uniform(size=(5, 2000)) < 0.68 + luck).astype(float)
-    assert not paired.compare(a, b).differs
-    assert paired.compare(a, b, paired_seeds=True).differs
+    assert not comparison.compare(a, b).differs
+    assert comparison.compare(a, b, paired_seeds=True).differs
 
 
 def test_more_examples_cannot_replace_more_seeds() -> None:
     rng = np.random.default_rng(2)
     a, b = arms(rng, 5000, 3, (0.7, 0.7), 0.1)
-    found = paired.compare(a, b)
-    assert paired.examples_needed(found, 0.01) is None
-    assert paired.seeds_needed(found, 0.05) is not None
+    found = comparison.compare(a, b)
+    assert power.examples_needed(found, 0.01) is None
+    assert power.seeds_needed(found, 0.05) is not None
 
 
 def test_the_detectable_difference_shrinks_as_the_root_of_the_examples() -> None:
     rng = np.random.default_rng(3)
-    small = paired.compare(*arms(rng, 500, 1, (0.7, 0.7)))
-    large = paired.compare(*arms(rng, 50_000, 1, (0.7, 0.7)))
-    assert paired.detectable(small) / paired.detectable(large) == pytest.approx(10, rel=0.1)
+    small = comparison.compare(*arms(rng, 500, 1, (0.7, 0.7)))
+    large = comparison.compare(*arms(rng, 50_000, 1, (0.7, 0.7)))
+    assert power.detectable_difference(small) / power.detectable_difference(large) == pytest.approx(
+        10, rel=0.1
+    )
 
 
 def test_sentences_say_which_is_better_or_what_would_tell() -> None:
     rng = np.random.default_rng(4)
     base, better = arms(rng, 2000, 1, (0.6, 0.75))
     close, _ = arms(rng, 2000, 1, (0.74, 0.7))
-    clear = paired.sentence(paired.compare(base, better, names=("head", "full")))
+    clear = describe_comparison(comparison.compare(base, better, names=("head", "full")))
     assert clear.startswith("full is better than head: accuracy 0.7")
     assert "p < 0.001" in clear
-    assert "another seed" in clear
-    open_question = paired.sentence(paired.compare(close, better, names=("lora", "full")))
+    assert "how much the seed matters" in clear
+    open_question = describe_comparison(comparison.compare(close, better, names=("lora", "full")))
     assert "cannot be told apart" in open_question
     assert "more examples" in open_question
 
@@ -181,10 +188,10 @@ def test_the_verdict_names_the_best_and_what_cannot_be_told_apart() -> None:
     lora = full.copy()
     flipped = rng.choice(1500, 40, replace=False)
     lora[0, flipped] = 1 - lora[0, flipped]
-    text = paired.verdict(paired.compare_all({"head": head, "full": full, "lora": lora}))
+    text = describe_comparisons(comparison.compare_all({"head": head, "full": full, "lora": lora}))
     assert "beats head" in text
     assert "cannot be told apart from" in text
-    alone = paired.verdict(paired.compare_all({"head": head, "full": full}))
+    alone = describe_comparisons(comparison.compare_all({"head": head, "full": full}))
     assert alone == "full is best: its accuracy is higher than that of head, beyond chance."
 
 
@@ -195,43 +202,48 @@ def test_what_would_tell_is_said_of_one_pair_and_reckons_with_all_tests() -> Non
     lost = np.flatnonzero(right)
     few["near"][lost[:2]] = False
     few["far"][lost[:5]] = False
-    found = paired.compare_all(few)
+    found = comparison.compare_all(few)
     assert {c.tests for c in found} == {3}
-    text = paired.verdict(found)
+    text = describe_comparisons(found)
     assert (
-        "cannot be told apart from near and far. The furthest of these is far; closer ones take more." in text
+        "cannot be told apart from near and far. Of these, far is furthest behind; closer ones take more data"
+        in text
     )
-    single = paired.compare(few["best"], few["far"])
+    single = comparison.compare(few["best"], few["far"])
     (pair,) = (c for c in found if (c.a, c.b) == ("best", "far"))
-    assert paired.detectable(pair) > paired.detectable(single)
-    more, fewer = paired.examples_needed(pair), paired.examples_needed(single)
+    assert power.detectable_difference(pair) > power.detectable_difference(single)
+    more, fewer = power.examples_needed(pair), power.examples_needed(single)
     assert more is not None
     assert fewer is not None
-    assert more == pytest.approx(fewer * (paired.reach(3) / paired.reach()) ** 2, abs=1)
-    assert "furthest" not in paired.verdict(paired.compare_all({"best": few["best"], "near": few["near"]}))
+    assert more == pytest.approx(
+        fewer * (power.standard_errors_needed(3) / power.standard_errors_needed()) ** 2, abs=1
+    )
+    assert "furthest" not in describe_comparisons(
+        comparison.compare_all({"best": few["best"], "near": few["near"]})
+    )
 
 
 def test_arms_with_the_same_score_are_not_called_higher_and_lower() -> None:
     same = np.asarray([1, 0, 1, 1] * 30)
-    equal = paired.verdict(paired.compare_all({"lora": same, "full": same}))
+    equal = describe_comparisons(comparison.compare_all({"lora": same, "full": same}))
     assert equal.startswith("No arm is shown to be best: lora and full have the same accuracy. On each of")
-    three = paired.verdict(paired.compare_all({"lora": same, "full": same, "none": np.zeros(120)}))
-    assert three.startswith("lora has the highest accuracy, the same as full, and beats none.")
+    three = describe_comparisons(comparison.compare_all({"lora": same, "full": same, "none": np.zeros(120)}))
+    assert three.startswith("lora, tied with full, has the highest accuracy and beats none.")
 
 
 def test_identical_arms_are_told_apart_by_nothing() -> None:
     same = np.asarray([1, 0, 1, 1])
-    found = paired.compare(same, same)
+    found = comparison.compare(same, same)
     assert (found.difference, found.p) == (0.0, 1.0)
-    assert paired.examples_needed(found) is None
-    told = paired.sentence(found)
+    assert power.examples_needed(found) is None
+    told = describe_comparison(found)
     assert "cannot be told apart" in told
     assert "On each of these 4 examples both are equally right: there is nothing to tell apart." in told
-    assert "would be found" not in told
+    assert "would be detected" not in told
 
 
 def test_arms_on_different_examples_are_refused() -> None:
     with pytest.raises(ValueError, match="same examples"):
-        paired.compare([1, 0, 1], [1, 0])
+        comparison.compare([1, 0, 1], [1, 0])
     with pytest.raises(ValueError, match="equally many"):
-        paired.compare(np.ones((2, 4)), np.ones((3, 4)), paired_seeds=True)
+        comparison.compare(np.ones((2, 4)), np.ones((3, 4)), paired_seeds=True)

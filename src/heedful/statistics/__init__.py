@@ -1,0 +1,1 @@
+"""Statistics of scores, as numbers: intervals, paired tests, sample sizes, calibration."""

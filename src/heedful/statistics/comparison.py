@@ -1,0 +1,266 @@
+"""Paired tests: whether one arm is better than another on the same examples.
+
+Scores are arrays of right (1) and wrong (0), `[examples]` for one run or `[seeds, examples]` for several.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+Floats = npt.NDArray[np.float64]
+ALPHA = 0.05
+DRAWS = 20_000
+ROUNDING = 1e-9
+"""A smaller difference is a rounding error."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two arms on the same examples. `difference` is a - b; `p` is corrected if there are several tests."""
+
+    a: str
+    b: str
+    value_a: float
+    value_b: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    n: int
+    seeds: int
+    """The smaller number of runs of the two arms."""
+    test: str
+    example_variance: float
+    """The part of the variance of the difference that shrinks with more examples."""
+    seed_variance: float
+    """The part that shrinks with more seeds."""
+    freedom: float = 0.0
+    """The degrees of freedom of `seed_variance`; 0 where nothing is known about seeds."""
+    tests: int = 1
+    """The number of tests that p is corrected for."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the difference is more than chance explains."""
+        return self.p < ALPHA
+
+    @property
+    def identical(self) -> bool:
+        """Whether both arms have the same score on every example."""
+        return not (self.difference or self.example_variance or self.seed_variance)
+
+    def better_first(self) -> Comparison:
+        """Return the comparison with the arm of the higher score as `a`."""
+        if self.difference >= 0:
+            return self
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            value_a=self.value_b,
+            value_b=self.value_a,
+            difference=-self.difference,
+            low=-self.high,
+            high=-self.low,
+        )
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The arm with the highest score, and how it compares with each of the others."""
+
+    best: str
+    beaten: tuple[str, ...]
+    """Arms that it is better than, beyond chance."""
+    tied: tuple[str, ...]
+    """Arms with the same score."""
+    undecided: tuple[str, ...]
+    """Arms with a lower score that cannot be told apart from it."""
+    furthest: Comparison | None
+    """The comparison with the lowest of the tied and undecided arms."""
+    single_run: bool
+    """Whether any of the comparisons has an arm with a single run."""
+
+
+def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
+    """Return the exact two-sided p of McNemar's test (1947), over examples that only one run has right."""
+    right_a, right_b = np.asarray(a, dtype=bool), np.asarray(b, dtype=bool)
+    if right_a.shape != right_b.shape or right_a.ndim != 1:
+        raise ValueError("McNemar's test needs two runs on the same examples")
+    only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
+    if only_a == only_b:
+        return 1.0
+    return float(min(1.0, 2 * special.bdtr(min(only_a, only_b), only_a + only_b, 0.5)))
+
+
+def compare(
+    a: npt.ArrayLike,
+    b: npt.ArrayLike,
+    *,
+    names: tuple[str, str] = ("a", "b"),
+    paired_seeds: bool = False,
+    seed: int = 0,
+) -> Comparison:
+    """Compare two arms, by McNemar's exact test if each has one run, by a bootstrap if there are several.
+
+    The bootstrap draws examples with replacement, the same ones for both arms. There are too few seeds to
+    resample, so their part is added as Student's t around the observed means. `paired_seeds` means that runs
+    at equal positions share what a seed decides (such as which examples are labeled) and are compared seed by
+    seed. Where few examples differ, a bootstrap is overconfident: p is at least that of a permutation test
+    that exchanges the arms example by example, which for single runs is McNemar's.
+    """
+    runs_a, runs_b = (np.atleast_2d(np.asarray(x, dtype=np.float64)) for x in (a, b))
+    n = runs_a.shape[1]
+    if runs_b.shape[1] != n or n < 2:
+        raise ValueError("a comparison needs two arms on the same examples, at least two of them")
+    if paired_seeds and len(runs_a) != len(runs_b):
+        raise ValueError("seeds can be paired only when both arms have equally many")
+    single = len(runs_a) == len(runs_b) == 1
+    each = runs_a.mean(0) - runs_b.mean(0)  # [examples]
+    rng = np.random.default_rng(seed)
+    seed_variance, freedom = estimate_seed_variance(runs_a, runs_b, paired_seeds)
+    draws = draw_differences(each, rng)
+    if freedom:
+        draws = draws + math.sqrt(seed_variance) * rng.standard_t(freedom, size=DRAWS)
+    low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
+    difference = float(each.mean())
+    beyond = min(np.sum(draws <= 0), np.sum(draws >= 0))
+    if single:
+        p = mcnemar(runs_a[0], runs_b[0])
+    else:
+        p = max(float(min(1.0, 2 * (beyond + 1) / (DRAWS + 1))), permutation_p(each, rng))
+    return Comparison(
+        *names,
+        float(runs_a.mean()),
+        float(runs_b.mean()),
+        difference,
+        max(-1.0, float(low)),
+        min(1.0, float(high)),
+        p,
+        n,
+        min(len(runs_a), len(runs_b)),
+        "McNemar" if single else "bootstrap over examples and seeds",
+        estimate_example_variance(each),
+        seed_variance,
+        freedom,
+    )
+
+
+def estimate_seed_variance(a: Floats, b: Floats, paired: bool) -> tuple[float, float]:
+    """Estimate the variance of the difference over seeds and its degrees of freedom (0 if unknown).
+
+    An arm with one run is assumed to vary as much as the other: one run does not mean that
+    the seed has no effect.
+    """
+    if paired:
+        return mean_variance(a.mean(1) - b.mean(1))
+    if (len(a) == 1) != (len(b) == 1):
+        many = a if len(b) == 1 else b
+        variance, freedom = mean_variance(many.mean(1))
+        return variance * (len(many) + 1), freedom
+    (in_a, free_a), (in_b, free_b) = mean_variance(a.mean(1)), mean_variance(b.mean(1))
+    total = in_a + in_b
+    if not total:
+        return 0.0, 0.0
+    # Welch and Satterthwaite: how many degrees of freedom a sum of two estimated variances has.
+    return total, total**2 / sum(part**2 / free for part, free in ((in_a, free_a), (in_b, free_b)) if free)
+
+
+def mean_variance(means: Floats) -> tuple[float, float]:
+    """Return the variance of a mean over seeds and its degrees of freedom."""
+    n = len(means)
+    return (float(means.var(ddof=1) / n), float(n - 1)) if n > 1 else (0.0, 0.0)
+
+
+def draw_differences(each: Floats, rng: np.random.Generator) -> Floats:
+    """Draw the mean difference over examples sampled with replacement.
+
+    Few distinct values occur, so it is enough to draw how often each of them occurs. The spread is that of
+    the examples of `smooth_counts`, the center is the mean of the real ones.
+    """
+    values, weights = smooth_counts(each)
+    drawn = rng.multinomial(len(each), weights / weights.sum(), size=DRAWS)
+    center = float(values @ weights / weights.sum())
+    return np.asarray(drawn @ values / len(each) - center + each.mean())
+
+
+def smooth_counts(each: Floats) -> tuple[Floats, Floats]:
+    """Return the distinct values and their counts, with two pseudo-examples added (Agresti and Min 2005).
+
+    Half an example of each sign and one of neither: where few examples differ, no resample would otherwise
+    ever go the other way. Arms that agree everywhere get none.
+    """
+    distinct, frequencies = np.unique(each.round(12), return_counts=True)
+    values, counts = distinct.astype(np.float64), frequencies.astype(np.float64)
+    if not values.any():
+        return values, counts
+    extended = np.concatenate([values, [-1.0, 0.0, 1.0]])
+    weights = np.concatenate([counts, [0.5, 1.0, 0.5]])
+    merged, positions = np.unique(extended, return_inverse=True)
+    return np.asarray(merged, np.float64), np.asarray(np.bincount(positions, weights=weights), np.float64)
+
+
+def estimate_example_variance(each: Floats) -> float:
+    """Estimate the variance of the mean difference over examples."""
+    values, weights = smooth_counts(each)
+    share = weights / weights.sum()
+    return float((share @ values**2 - (share @ values) ** 2) / (len(each) - 1))
+
+
+def permutation_p(each: Floats, rng: np.random.Generator) -> float:
+    """Return the two-sided p of a test that exchanges the arms at random, example by example."""
+    sizes, counts = np.unique(np.abs(each).round(12), return_counts=True)
+    sums = (2 * rng.binomial(counts, 0.5, size=(DRAWS, len(counts))) - counts) @ sizes
+    return float((np.sum(np.abs(sums) >= abs(each.sum()) - ROUNDING) + 1) / (DRAWS + 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct p values for the number of tests, step by step from the smallest (Holm 1979)."""
+    order = np.argsort(p_values)
+    corrected = [1.0] * len(p_values)
+    reached = 0.0
+    for rank, i in enumerate(order):
+        reached = max(reached, min(1.0, (len(p_values) - rank) * p_values[i]))
+        corrected[i] = reached
+    return corrected
+
+
+def compare_all(
+    scores: Mapping[str, npt.ArrayLike], *, paired_seeds: bool = False, seed: int = 0
+) -> list[Comparison]:
+    """Compare every pair of arms: the better arm first, the best arm's pairs first, p values corrected."""
+    order = sorted(scores, key=lambda name: -float(np.mean(np.asarray(scores[name], dtype=np.float64))))
+    comparisons = [
+        compare(scores[a], scores[b], names=(a, b), paired_seeds=paired_seeds, seed=seed)
+        for a, b in combinations(order, 2)
+    ]
+    return correct_for_tests(comparisons)
+
+
+def correct_for_tests(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Return the comparisons with their p values corrected by Holm's method."""
+    corrected = holm([c.p for c in comparisons])
+    return [replace(c, p=p, tests=len(comparisons)) for c, p in zip(comparisons, corrected, strict=True)]
+
+
+def rank(comparisons: Sequence[Comparison]) -> Ranking:
+    """Compare the best arm with the others, given what `compare_all` returns."""
+    best = comparisons[0].a
+    against = [c for c in comparisons if c.a == best]
+    open_comparisons = [c for c in against if not c.differs]
+    tied = tuple(c.b for c in open_comparisons if abs(c.difference) < ROUNDING)
+    return Ranking(
+        best,
+        beaten=tuple(c.b for c in against if c.differs),
+        tied=tied,
+        undecided=tuple(c.b for c in open_comparisons if c.b not in tied),
+        furthest=open_comparisons[-1] if open_comparisons else None,
+        single_run=any(c.seeds < 2 for c in against),
+    )
