@@ -382,7 +382,9 @@ def test_each_number_of_labels_and_arm_has_its_own_settings_and_enough_steps(
 def test_one_seed_or_a_poor_score_is_not_called_truly_better(lab: Laboratory, tmp_path: Path) -> None:
     lab.score = lambda o: 0.8 if o.objective == "joint" else 0.6
     _, once = run_labels(tmp_path / "once", seeds=1, sizes="50")
-    assert once.summary[0].startswith("joint is better with 50 labels on these examples; a single run per arm")
+    assert once.summary[0].startswith(
+        "joint is better with 50 labels on these examples; a single run per arm"
+    )
     lab.baselines = {"majority": 0.85}
     _, poor = run_labels(tmp_path / "poor", sizes="50")
     assert poor.summary[0].startswith("joint is better with 50 labels, but there not shown to be better than")
