@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heedful.inference.loading import load_run as load
     from heedful.launch.api import adapt as adapt
     from heedful.launch.api import pretrain as pretrain
-    from heedful.training.loading import load_run as load
 
 __version__ = "0.1.0"
 
@@ -24,6 +24,7 @@ SUBPACKAGES = (
     "checkpoints",
     "data",
     "evaluation",
+    "inference",
     "lab",
     "methods",
     "models",
@@ -39,7 +40,7 @@ SUBPACKAGES = (
 
 PUBLIC = {
     "adapt": ("launch.api", "adapt"),
-    "load": ("training.loading", "load_run"),
+    "load": ("inference.loading", "load_run"),
     "pretrain": ("launch.api", "pretrain"),
 }
 """Functions, and where they are."""

@@ -12,7 +12,7 @@ import torch
 import transformers as hf
 from torch import Tensor
 
-from heedful.training.loading import load_run
+from heedful.inference.loading import load_run
 
 TEXTS = ["lovely warm staff and fresh food", "the room was dirty", "again"]
 quiet = pytest.mark.filterwarnings("ignore::UserWarning:peft", "ignore::DeprecationWarning")

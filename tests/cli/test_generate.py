@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from answers import write_decoder, write_task
 
-from heedful.evaluation.writing import harmless
+from heedful.inference.writer import harmless
 
 
 @pytest.fixture(scope="module")

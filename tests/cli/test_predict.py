@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import heedful as package
-from heedful.training import predicting
+from heedful.inference import files
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,17 @@ def test_predictions_are_those_that_the_run_recorded(run_of: Callable[[str], Pat
     assert [a.label for a in answers] == [row["predicted"] for row in rows]
     for answer, row in zip(answers, rows, strict=True):
         assert answer.probabilities == pytest.approx(row["probabilities"], abs=1e-6)
+
+
+def test_predict_proba_has_a_column_per_class(run_of: Callable[[str], Path]) -> None:
+    predictor = package.load(run_of("full"))
+    texts = ["lovely warm fresh staff", "cold and rude"]
+    probabilities = predictor.predict_proba(texts)
+    assert predictor.classes == predictor.labels
+    assert probabilities.shape == (2, len(predictor.classes))
+    for row, one in zip(probabilities.tolist(), predictor.predict(texts), strict=True):
+        assert dict(zip(predictor.classes, row, strict=True)) == one.probabilities
+    assert predictor.predict_proba([]).shape == (0, len(predictor.classes))
 
 
 def test_a_model_of_pairs_takes_pairs_only(
@@ -188,12 +199,12 @@ def test_a_file_is_labelled_in_constant_memory(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(predicting, "CHUNK_ROWS", 8)
+    monkeypatch.setattr(files, "CHUNK_ROWS", 8)
     held: list[int] = []
-    plain = predicting.Labeller.answers
+    plain = files.Labeler.label_rows
     monkeypatch.setattr(
-        predicting.Labeller,
-        "answers",
+        files.Labeler,
+        "label_rows",
         lambda self, chunk, layout: held.append(len(chunk)) or plain(self, chunk, layout),
     )
     (tmp_path / "in.txt").write_text("".join(f"the room was warm {i}\n" for i in range(30)))
@@ -206,7 +217,7 @@ def test_a_file_is_labelled_in_constant_memory(
 
 def test_long_rows_make_smaller_chunks() -> None:
     rows = ((["x" * 2**20], "x", None) for _ in range(20))
-    assert [len(chunk) for chunk in predicting.chunks(rows)] == [8, 8, 4]
+    assert [len(chunk) for chunk in files.chunks(rows)] == [8, 8, 4]
 
 
 def test_a_row_that_is_wrong_is_found_before_anything_is_written(

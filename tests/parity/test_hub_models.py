@@ -20,11 +20,11 @@ from torch import Tensor
 from heedful import checkpoints
 from heedful.checkpoints import hub_folders, load
 from heedful.errors import UserError
+from heedful.inference.loading import load_run
 from heedful.methods import METHODS, Method, head_names, make, read_adapter, room, write_adapter
 from heedful.models import Classifier
 from heedful.text import Tokenizer
 from heedful.training.adapt import adapt
-from heedful.training.loading import load_run
 from heedful.training.options import AdaptOptions
 
 D, VOCAB, CLASSES = 24, 60, 3

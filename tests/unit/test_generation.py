@@ -11,7 +11,7 @@ import torch
 from heedful import methods
 from heedful.attention import MECHANISMS
 from heedful.errors import UserError
-from heedful.evaluation.generation import GREEDY, Sampling, generate, pick
+from heedful.inference.generation import GREEDY, Sampling, generate, pick
 from heedful.models import PRESETS, LanguageModel, build
 
 VOCABULARY = 23

@@ -13,7 +13,7 @@ from heedful.data import Task, load_task
 from heedful.data.batches import IGNORED
 from heedful.data.corruption import single_span
 from heedful.errors import UserError
-from heedful.evaluation.generation import generate
+from heedful.inference.generation import generate
 from heedful.models import PRESETS, LanguageModel, build
 from heedful.objectives.answer import (
     Answer,

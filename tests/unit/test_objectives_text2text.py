@@ -16,11 +16,11 @@ from tokenizers import pre_tokenizers, processors
 from heedful import checkpoints
 from heedful.data import Task, load_task
 from heedful.errors import UserError
+from heedful.inference.loading import load_run
 from heedful.methods import METHODS, make
 from heedful.objectives import Evaluation, LabelWords, Text2Text, parse_words
 from heedful.text import Tokenizer
 from heedful.training.adapt import adapt
-from heedful.training.loading import load_run
 from heedful.training.options import AdaptOptions
 
 WORDS = ["good", "fine", "bad", "poor", "the", "film", "was", "very", "long", "no", "yes", "hardly", "plot"]

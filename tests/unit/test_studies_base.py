@@ -13,6 +13,7 @@ import pytest
 
 from heedful import studies
 from heedful.errors import UserError
+from heedful.inference.loading import load_run
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.leases import Lease
@@ -22,7 +23,6 @@ from heedful.studies import base, workers
 from heedful.studies.base import Study, best, failures
 from heedful.studies.live import amounts, headline, lines
 from heedful.training import resume
-from heedful.training.loading import load_run
 from heedful.training.signals import StoppedError
 
 THREE = tuple(Configuration(f"run-{i}", {"value": i}) for i in range(3))

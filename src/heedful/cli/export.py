@@ -54,7 +54,7 @@ def export(
     if (Path(what) / CONFIG).is_file():
         if head is not None or n_classes is not None:
             raise UserError("--head and --n-classes are for models; a run has its head")
-        from heedful.training.exporting import export_run
+        from heedful.inference.export import export_run
 
         done = export_run(what, folder, merge=merge)
         tell(folder, json, {"loads_with": done.loads_with, "why_not": done.why})

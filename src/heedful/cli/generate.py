@@ -15,7 +15,7 @@ from heedful.errors import UserError, shorten
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from heedful.evaluation.writing import Continuation, Writer
+    from heedful.inference.writer import Continuation, Writer
 
 WHY = {
     "stop": "ended by itself",
@@ -91,8 +91,8 @@ def generate(
         raise UserError("generate continues one prompt, or those of a file with --in FILE; say which")
     if greedy and not (temperature is None and top_k is None and top_p is None):
         raise UserError("--greedy takes the most probable token; --temperature, --top-k and --top-p draw one")
-    from heedful.evaluation.generation import Sampling
-    from heedful.training.loading import load_writer
+    from heedful.inference.generation import Sampling
+    from heedful.inference.loading import load_writer
 
     chosen = 0.0 if greedy else 1.0 if temperature is None else temperature
     sampling = Sampling(temperature=chosen, top_k=top_k, top_p=top_p, seed=seed)
@@ -150,7 +150,7 @@ def refuse_unknown(writer: Writer, prompts: Sequence[str]) -> None:
 
 def say(text: str) -> None:
     """Write to the terminal at once, without what could drive it."""
-    from heedful.evaluation.writing import harmless
+    from heedful.inference.writer import harmless
 
     sys.stdout.write(harmless(text))
     sys.stdout.flush()
@@ -158,7 +158,7 @@ def say(text: str) -> None:
 
 def show(found: Sequence[Continuation], samples: int, *, whole: bool) -> None:
     """Several texts, each under its number."""
-    from heedful.evaluation.writing import harmless
+    from heedful.inference.writer import harmless
 
     out = console()
     for i, one in enumerate(found):

@@ -11,7 +11,7 @@ from heedful.cli.output import Json, console, print_json, print_table
 from heedful.errors import UserError, shorten
 
 if TYPE_CHECKING:
-    from heedful.training.predicting import Labeller
+    from heedful.inference.files import Labeler
 
 Flag = Annotated[bool, Parameter(negative=())]
 SHOWN = 30
@@ -75,15 +75,17 @@ def predict(
         raise UserError("predict labels one text, or a file with --in FILE --out FILE; say which")
     if (source is None) != (out is None):
         raise UserError("--in and --out belong together: a file to read and a file to write")
-    from heedful.training.loading import load_run
-    from heedful.training.predicting import Labeller
+    from heedful.inference.files import Labeler
+    from heedful.inference.loading import load_run
 
-    labeller = Labeller(run, load_run(run, device=device))
+    labeler = Labeler(run, load_run(run, device=device))
     if source is None or out is None:
         assert text is not None
-        show_one(labeller, text, pair, json)
+        show_one(labeler, text, pair, json)
         return
-    done = labeller.file(source, out, text_column=text_column, pair_column=pair_column, overwrite=overwrite)
+    done = labeler.label_file(
+        source, out, text_column=text_column, pair_column=pair_column, overwrite=overwrite
+    )
     label, confidence = done.columns
     if json:
         facts = {"out": str(out), "rows": done.rows, "counts": done.counts}
@@ -102,9 +104,9 @@ def predict(
     console().print(f"{out}: {done.rows:,} rows, with {label} and {confidence}", markup=False)
 
 
-def show_one(labeller: Labeller, text: str, pair: str | None, json: bool) -> None:
+def show_one(labeler: Labeler, text: str, pair: str | None, json: bool) -> None:
     """The most probable label first."""
-    answer = labeller.one(text, pair)
+    answer = labeler.label_text(text, pair)
     if json:
         print_json(
             {

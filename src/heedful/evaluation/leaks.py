@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.evaluation.generation import Sampling, generate
+from heedful.inference.generation import Sampling, generate
 from heedful.models import LanguageModel
 from heedful.text import Tokenizer
 

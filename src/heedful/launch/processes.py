@@ -75,7 +75,7 @@ def count(options: Options) -> int:
     """How many processes: those asked for, those of a run that goes on, or one for each of several GPUs."""
     import torch
 
-    from heedful.training.devices import find_device
+    from heedful.inference.devices import find_device
     from heedful.training.resume import stored_options
 
     device = find_device(options.device)

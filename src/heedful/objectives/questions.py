@@ -119,7 +119,7 @@ class Written(Protocol):
 
 
 class Write(Protocol):
-    """Continues prompts greedily (`heedful.evaluation.generation.generate`, in a layer beside this one)."""
+    """Continues prompts greedily (`heedful.inference.generation.generate`, in a layer beside this one)."""
 
     def __call__(
         self, model: Any, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop_ids: Collection[int]

@@ -144,7 +144,7 @@ class Attention(Study):
     def measure(self, outcome: Outcome) -> None:
         """The leak on some texts of dev, and samples."""
         from heedful.evaluation.leaks import leak, samples
-        from heedful.training.loading import load_writer
+        from heedful.inference.loading import load_writer
 
         writer = load_writer(outcome.folder, device="cpu")
         block = int(self.record.options["run"]["block"])

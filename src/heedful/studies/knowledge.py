@@ -259,7 +259,7 @@ class Knowledge(Study):
     def ask(self, outcome: Outcome) -> None:
         """Answers of one model to people it was asked about before, people it may know, and strangers."""
         from heedful.evaluation.knowledge import strangers
-        from heedful.training.loading import load_run
+        from heedful.inference.loading import load_run
 
         task, made = self.task(outcome.configuration), Run.open(outcome.folder)
         assert task.corpus is not None

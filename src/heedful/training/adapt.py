@@ -17,7 +17,8 @@ from heedful.data import Task, tokenize
 from heedful.data.corpus import file_texts
 from heedful.data.tasks import find_task
 from heedful.errors import UserError, unknown
-from heedful.evaluation.generation import generate
+from heedful.inference.generation import generate
+from heedful.inference.loading import generating_head
 from heedful.models import PRESETS, Classifier, LanguageModel
 from heedful.models.heads import with_article
 from heedful.objectives import (
@@ -40,7 +41,6 @@ from heedful.text import load as load_tokenizer
 from heedful.text import train as train_tokenizer
 from heedful.training import resume
 from heedful.training.configuration import task_of
-from heedful.training.loading import writing_head
 from heedful.training.loop import Loop
 from heedful.training.options import DEFAULT_LR, AdaptOptions, named_after
 from heedful.training.ranks import here
@@ -253,7 +253,7 @@ class Job:
         """The head that the objective needs on this kind of model."""
         o = self.options
         if o.objective == "answer":
-            return writing_head(o.model)
+            return generating_head(o.model)
         return "text2text" if o.objective == "text2text" else "classify"
 
     plain: Classify

@@ -1,4 +1,4 @@
-"""Where a step is computed: the device, its threads and random generators, and the size of its gradients."""
+"""Threads, random generators and gradient clipping of one training step."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-from heedful.errors import UserError
-
 
 @contextmanager
 def threads(number: int | None) -> Iterator[None]:
-    """Compute with so many threads, and then with as many as before."""
+    """Use at most this many threads inside, and the former number afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(before if number is None else min(number, before))
     try:
@@ -40,22 +38,3 @@ def clip(gradients: list[Tensor], limit: float) -> None:
     if factor.device.type == "cpu" and factor >= 1:
         return
     torch._foreach_mul_(gradients, factor.clamp(max=1.0))
-
-
-def find_device(name: str) -> torch.device:
-    """The device called `name`; `auto` takes what there is."""
-    if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise UserError(f'--device "{name}": is one of auto, cpu, cuda, cuda:1, mps') from None
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(
-            "--device cuda: this machine or this torch has no CUDA; --device cpu works everywhere"
-        )
-    if device.type == "mps" and not torch.backends.mps.is_available():
-        raise UserError("--device mps: this machine has no Metal; --device cpu works everywhere")
-    return device

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -15,15 +14,14 @@ from torch import Tensor
 from heedful import checkpoints
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
+from heedful.inference.loading import iterate_predictions, load_best_model, load_run, shipped_tokenizer
 from heedful.models import PRESETS, EncoderDecoder, Model
 from heedful.objectives import ClassifyFeatures, Evaluation
 from heedful.runs.directory import Run
-from heedful.runs.records import decode
-from heedful.runs.schemas import Check, Prediction, SplitResult
+from heedful.runs.schemas import Check, SplitResult
 from heedful.text import load as load_tokenizer
 from heedful.training.adapt import Job, prepare
 from heedful.training.configuration import read_adapt
-from heedful.training.loading import load_best, load_run, shipped_tokenizer
 from heedful.training.options import AdaptOptions
 from heedful.training.precision import autocast
 from heedful.training.rescoring import check_language
@@ -78,7 +76,7 @@ def score(run: Run, split: str) -> tuple[Job, Evaluation]:
     objective = job.objective
     if split not in objective.splits:
         raise UserError(f"{job.task.name}: {unknown('split with labels', split, objective.splits)}")
-    model = load_best(run.best, run.config()["adapt"]).to(job.device)
+    model = load_best_model(run.best, run.config()["adapt"]).to(job.device)
     if options.method == "head" and options.cache_features:
         objective = ClassifyFeatures(job.plain, model, split)
     with autocast(job.precision, job.device):
@@ -102,7 +100,7 @@ def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
             shipped=None if from_nothing else load_tokenizer(options.model),
         )
     )
-    rows = list(islice(recorded(run), EXAMINED_ROWS))
+    rows = list(islice(iterate_predictions(run), EXAMINED_ROWS))
     if rows and options.precision == "float32":
         pairs = [str(row.pair) for row in rows] if rows[0].pair is not None else None
         answers = adapted.predict([str(row.text) for row in rows], pairs)
@@ -121,27 +119,6 @@ def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
 def logits(probabilities: Sequence[Sequence[float]]) -> Tensor:
     """Logarithms, which show a difference that is too small to see in a probability near 1."""
     return torch.tensor(probabilities, dtype=torch.float64).clamp_min(1e-300).log()
-
-
-def recorded(run: Run) -> Iterator[Prediction]:
-    """The run's predictions of dev, or else of test, one at a time; none where it made none."""
-    for split in ("dev", "test"):
-        path = run.path / f"predictions_{split}.jsonl"
-        if path.is_file():
-            with path.open(encoding="utf-8") as lines:
-                for number, line in enumerate(lines, 1):
-                    try:
-                        row = json.loads(line)
-                    except ValueError:
-                        raise UserError(f"{path} line {number}: is not JSON; the file is damaged") from None
-                    yield decode(Prediction, row, f"{path} line {number}")
-            return
-
-
-def reads_pairs(path: str | Path) -> bool | None:
-    """Whether a run's texts come in pairs; None where it has recorded none."""
-    first = next(recorded(Run.open(path)), None)
-    return None if first is None else first.pair is not None
 
 
 def check_model(name: str) -> list[Check]:

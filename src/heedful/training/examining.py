@@ -11,11 +11,11 @@ from torch import Tensor
 from heedful import checkpoints
 from heedful.evaluation import checks
 from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_tokens
+from heedful.inference.loading import shipped_tokenizer
 from heedful.models import LanguageModel
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Checks, Results
 from heedful.training.language import unknown_rate
-from heedful.training.loading import shipped_tokenizer
 from heedful.training.loop import Loop
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import torch
 from heedful import methods
 from heedful.data import load_task
 from heedful.errors import UserError
-from heedful.evaluation.generation import generate
+from heedful.inference.generation import generate
 from heedful.objectives import Answer, Mixed, Objective
 from heedful.objectives.questions import Form
 from heedful.runs.directory import CONFIG, Run, new_run_path

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import torch
 
-from heedful import checkpoints
 from heedful.data.corpus import open_corpus
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
-from heedful.models import LanguageModel
+from heedful.inference.loading import load_language_model
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, SentenceResult, SplitResult
 from heedful.text import load as load_tokenizer
@@ -21,16 +20,7 @@ from heedful.training.corpora import Texts, open_texts
 from heedful.training.language import read_sentences, score_sentences, split_result
 from heedful.training.precision import autocast
 from heedful.training.running import settle_machine
-from heedful.training.starting import HEADS
 from heedful.training.text_objectives import make_text
-
-
-def load_language(run: Run) -> LanguageModel:
-    """The best model of a run of pretraining."""
-    head = HEADS[read_pretrain(run.path).objective][checkpoints.kind_of(run.path)]
-    model = checkpoints.load(run.path, head=head)
-    assert isinstance(model, LanguageModel)
-    return model
 
 
 class Rescoring:
@@ -41,7 +31,7 @@ class Rescoring:
         self.options = read_pretrain(run.path)
         self.tokenizer = load_tokenizer(run.path)
         self.machine = settle_machine(self.options)
-        self.model = load_language(run).to(self.machine.device)
+        self.model = load_language_model(run).to(self.machine.device)
         self.block = int(self.options.block or self.model.config.max_len)
 
     def split(self, name: str | None) -> tuple[str, SplitResult]:

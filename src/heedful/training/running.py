@@ -18,6 +18,7 @@ from torch import nn
 
 from heedful import checkpoints
 from heedful.errors import UserError, unknown
+from heedful.inference.devices import find_device
 from heedful.models import Model
 from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run
 from heedful.runs.environment import environment, peak_memory_gb
@@ -26,7 +27,6 @@ from heedful.text import Tokenizer
 from heedful.training import resume
 from heedful.training.checkpoint import Progress
 from heedful.training.configuration import whole_path
-from heedful.training.devices import find_device
 from heedful.training.optimizers import OPTIMISERS
 from heedful.training.options import NOT_IN_CONFIG, LoopOptions
 from heedful.training.precision import choose

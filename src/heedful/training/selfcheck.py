@@ -9,11 +9,11 @@ import torch
 
 from heedful.evaluation import checks
 from heedful.evaluation.checks import causality, reload
+from heedful.inference.loading import load_best_model, shipped_tokenizer
 from heedful.models import Decoder
 from heedful.objectives import Evaluation
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Checks, Results
-from heedful.training.loading import load_best, shipped_tokenizer
 from heedful.training.loop import Loop
 
 if TYPE_CHECKING:
@@ -49,6 +49,6 @@ def tokenizer_check(job: Job) -> Check:
 
 def reload_check(job: Job, run: Run) -> Check:
     """Saved and loaded again, the model gives the same logits."""
-    again = load_best(run.best, run.config()["adapt"]).to(job.device)
+    again = load_best_model(run.best, run.config()["adapt"]).to(job.device)
     with torch.inference_mode():
         return reload(job.scoring.probe(job.model.eval()), job.scoring.probe(again.eval()))

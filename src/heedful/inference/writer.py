@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from heedful.errors import UserError, shorten
-from heedful.evaluation.generation import Sampling, Stopped, generate
+from heedful.inference.generation import Sampling, Stopped, generate
 from heedful.models import EncoderDecoder, LanguageModel
 from heedful.text import Tokenizer
 

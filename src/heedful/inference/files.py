@@ -1,4 +1,4 @@
-"""A file of texts into a file of labels, in constant memory."""
+"""Labeling a file of texts, in constant memory."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from heedful.data.readers import read_json
 from heedful.data.store import read_text
 from heedful.data.tasks import split_files
 from heedful.errors import UserError
+from heedful.inference.loading import read_run_facts, reads_pairs
+from heedful.inference.predictor import PredictedLabel, Predictor
 from heedful.progress import progress
 from heedful.runs.files import beside, write_error
-from heedful.training.evaluating import reads_pairs
-from heedful.training.loading import Adapted, Answer, told
 
 CHUNK_ROWS, CHUNK_CHARS = 1024, 2**23
 """Rows that are held at a time, by number and by length."""
@@ -30,22 +30,22 @@ Row = tuple[list[Any], str, str | None]
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """What was written."""
+class LabeledFile:
+    """A summary of the file that was written."""
 
     rows: int
     counts: dict[str, int]
-    """Rows a label."""
+    """Number of rows per label."""
     columns: tuple[str, str]
-    """The names of the new columns, of the label and its probability."""
+    """Names of the new columns: the label and its probability."""
 
 
-class Labeller:
-    """A run's model and what its task knows of texts."""
+class Labeler:
+    """A run's predictor, with the columns and the text preparation of its task."""
 
-    def __init__(self, run: str | Path, adapted: Adapted) -> None:
-        _, config = told(run)
-        self.run, self.adapted = Path(run), adapted
+    def __init__(self, run: str | Path, predictor: Predictor) -> None:
+        _, config = read_run_facts(run)
+        self.run, self.predictor = Path(run), predictor
         self.pairs: bool | None = config["pairs"] if "pairs" in config else reads_pairs(run)
         named = NAMED.get(config["task"]) or WORLD.get(config["task"])
         rules = named or rules_of(Path(config["task"]))
@@ -53,47 +53,47 @@ class Labeller:
         stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))
         known = (rules.columns.text, rules.columns.pair, rules.columns.label)
         self.wanted = Wanted(*(mine or theirs for mine, theirs in zip(stated, known, strict=True)))
-        self.place = None if named else Path(config["task"])
-        """Where the task's files are, if they are a person's own."""
+        self.task_path = None if named else Path(config["task"])
+        """The task's files, unless the task is built in."""
 
-    def one(self, text: str, pair: str | None) -> Answer:
+    def label_text(self, text: str, pair: str | None) -> PredictedLabel:
         """Label one text, or a pair."""
-        self.refuse_other(pair is not None, "the second text stands after the first")
+        self.check_pairs(pair is not None, "give the second text after the first")
         second = None if pair is None else [self.change(pair)]
-        return self.adapted.predict([self.change(text)], second)[0]
+        return self.predictor.predict([self.change(text)], second)[0]
 
-    def refuse_other(self, paired: bool, advice: str) -> None:
-        """A model of pairs needs pairs, and one of single texts has no use for them."""
+    def check_pairs(self, paired: bool, advice: str) -> None:
+        """Refuse single texts for a model of pairs, and pairs for a model of single texts."""
         if self.pairs and not paired:
             raise UserError(f"{self.run}: labels pairs of texts; {advice}")
         if self.pairs is False and paired:
             raise UserError(f"{self.run}: labels single texts, not pairs")
 
-    def file(
+    def label_file(
         self, source: Path, out: Path, *, text_column: str | None, pair_column: str | None, overwrite: bool
-    ) -> Labelled:
+    ) -> LabeledFile:
         """Label every row of a file; the new file appears when it is complete."""
         if out.suffix.lower() not in (*DELIMITERS, *LINES):
             raise UserError(f"--out {out}: is one of {', '.join((*DELIMITERS, *LINES))}")
         if out.exists() and not overwrite:
             raise UserError(f"--out {out}: is there already; --overwrite replaces it")
-        trained = self.wanted if self.place is None else trained_columns(self.place, self.wanted)
+        trained = self.wanted if self.task_path is None else trained_columns(self.task_path, self.wanted)
         stated = [name for name in (text_column, pair_column) if name]
         sheet = every_key(open_sheet(source, [*stated, *trained.names()]))
         layout = self.layout(sheet, trained, text_column, pair_column)
         total = sum(1 for _ in self.rows(sheet, layout))  # a row that is wrong is found before the first hour
         columns = new_columns(sheet.names)
         temporary = beside(out)
-        counts = Counter(dict.fromkeys(self.adapted.labels, 0))
+        counts = Counter(dict.fromkeys(self.predictor.labels, 0))
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             with (
                 temporary.open("x", encoding="utf-8", newline="") as file,
-                progress("labelling (rows)", total) as shown,
+                progress("labeling (rows)", total) as shown,
             ):
-                write = writer(file, out, [*sheet.names, *columns])
+                write = row_writer(file, out, [*sheet.names, *columns])
                 for chunk in chunks(self.rows(sheet, layout)):
-                    answers = self.answers(chunk, layout)
+                    answers = self.label_rows(chunk, layout)
                     for (cells, _, _), answer in zip(chunk, answers, strict=True):
                         write([*cells, answer.label, float(f"{answer.confidence:.6g}")])
                     counts.update(answer.label for answer in answers)
@@ -103,21 +103,21 @@ class Labeller:
             raise write_error(out, error) from None
         finally:
             temporary.unlink(missing_ok=True)
-        return Labelled(counts.total(), dict(counts), columns)
+        return LabeledFile(counts.total(), dict(counts), columns)
 
     def layout(self, sheet: Sheet, trained: Wanted, text: str | None, pair: str | None) -> Layout:
-        """The columns to read: those named, those the task had, or those found as for a task."""
+        """Return the columns to read: those named, those of the task, or those found as for a task."""
         names = (trained.text, trained.pair, trained.label)
         known = [name if name in sheet.names else None for name in names]
         wanted = Wanted(text or known[0], pair or (None if text else known[1]), known[2])
         found = find_layout(sheet, wanted, labelled=False)
         if self.pairs is False and pair is None:
             return Layout(found.text, None, None)
-        self.refuse_other(found.pair is not None, f"--pair-column names the second text in {sheet.path}")
+        self.check_pairs(found.pair is not None, f"--pair-column names the second text in {sheet.path}")
         return found
 
     def rows(self, sheet: Sheet, layout: Layout) -> Iterator[Row]:
-        """Every row with all its cells, its texts checked."""
+        """Yield every row with all its cells, after checking its texts."""
         names = list(sheet.names)
         tabular = sheet.format in ("jsonl", "parquet")
         text, pair = names.index(layout.text), None if layout.pair is None else names.index(layout.pair)
@@ -126,17 +126,16 @@ class Labeller:
             second = None if pair is None else read_text(sheet, number, layout.pair, cells[pair])
             yield list(cells), first, second
 
-    def answers(self, chunk: Sequence[Row], layout: Layout) -> list[Answer]:
-        """Label some rows."""
+    def label_rows(self, chunk: Sequence[Row], layout: Layout) -> list[PredictedLabel]:
         texts = [self.change(text) for _, text, _ in chunk]
         pairs = None if layout.pair is None else [self.change(str(pair)) for _, _, pair in chunk]
-        return self.adapted.predict(texts, pairs)
+        return self.predictor.predict(texts, pairs)
 
 
-def trained_columns(place: Path, wanted: Wanted) -> Wanted:
-    """The columns that were trained on: as the task's files have them, where these are still there."""
+def trained_columns(path: Path, wanted: Wanted) -> Wanted:
+    """Return the columns of the task's files, where these still exist."""
     try:
-        files = {"train": place} if place.is_file() else split_files(place)
+        files = {"train": path} if path.is_file() else split_files(path)
         sheet = open_sheet(files["train"], wanted.names())
         found = find_layout(sheet, wanted)
     except (UserError, OSError, KeyError):
@@ -145,7 +144,7 @@ def trained_columns(place: Path, wanted: Wanted) -> Wanted:
 
 
 def every_key(sheet: Sheet) -> Sheet:
-    """A sheet with the keys of all objects of a JSON lines file, also of those behind its beginning."""
+    """Return the sheet with the keys of all objects of a JSON Lines file, not only of its first ones."""
     if sheet.format != "jsonl":
         return sheet
     names = tuple(dict.fromkeys([*sheet.names, *(key for _, row in read_json(sheet.path) for key in row)]))
@@ -154,7 +153,7 @@ def every_key(sheet: Sheet) -> Sheet:
 
 
 def chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    """So many rows at a time that they fit in memory."""
+    """Yield rows in lists that fit in memory."""
     held: list[Row] = []
     size = 0
     for row in rows:
@@ -168,15 +167,15 @@ def chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
 
 
 def new_columns(names: Sequence[str]) -> tuple[str, str]:
-    """Names for what is added, other than those that are there."""
+    """Return names for the added columns that the file does not have yet."""
     label, confidence = "label", "confidence"
     while label in names or confidence in names:
         label, confidence = f"predicted_{label}", f"predicted_{confidence}"
     return label, confidence
 
 
-def writer(file: TextIO, out: Path, names: Sequence[str]) -> Callable[[list[Any]], Any]:
-    """How a row is written: cells are data, whatever stands in them."""
+def row_writer(file: TextIO, out: Path, names: Sequence[str]) -> Callable[[list[Any]], Any]:
+    """Return a function that writes a row; cells are data, whatever they contain."""
     delimiter = DELIMITERS.get(out.suffix.lower())
     if delimiter is None:
         return lambda row: file.write(
@@ -193,12 +192,12 @@ def writer(file: TextIO, out: Path, names: Sequence[str]) -> Callable[[list[Any]
 
 
 def quote(cell: str, special: set[str]) -> str:
-    """A cell of a CSV file (RFC 4180). Python's writer leaves a lone carriage return bare; it ends a row."""
+    """Quote a cell of a CSV file (RFC 4180); Python's writer leaves a lone carriage return unquoted."""
     return cell if special.isdisjoint(cell) else '"' + cell.replace('"', '""') + '"'
 
 
 def plain(cell: Any) -> str:
-    """A cell as text; a number keeps all its digits."""
+    """Return a cell as text; a number keeps all its digits."""
     if isinstance(cell, float):
         return repr(cell)
     if cell is None or isinstance(cell, str):

@@ -1,4 +1,4 @@
-"""A finished run as a folder for the tools that people already have."""
+"""Export of a finished run to a folder that transformers or peft can load."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from pathlib import Path
 from heedful import checkpoints
 from heedful.checkpoints.files import LEGACY_PATTERNS, read_json
 from heedful.errors import UserError
+from heedful.inference.loading import (
+    ADAPTER,
+    EXPORTED,
+    load_language_model,
+    load_run,
+    read_run_facts,
+    reads_pairs,
+)
 from heedful.methods.adapters import PEFT_FACTS
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, write_json
 from heedful.text.model_folders import find_folder
-from heedful.training.evaluating import reads_pairs
-from heedful.training.loading import ADAPTER, EXPORTED, load_run, told
-from heedful.training.rescoring import load_language
 
-KEPT = (
+EXPORTED_OPTIONS = (
     "task", "objective", "max_len", "attention", "label_words", "labels", "text_column", "pair_column",
     "label_column",
 )  # fmt: skip
@@ -25,21 +30,21 @@ KEPT = (
 
 @dataclass(frozen=True)
 class Exported:
-    """What stands in the new folder."""
+    """The form in which a run was exported."""
 
     loads_with: str
     """transformers, peft or heedful."""
     why: str | None = None
-    """Why it is in heedful's own form."""
+    """Why it is in heedful's own form, if it is."""
 
 
 def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
-    """Write a run's best model: as transformers or peft load it where they can, else as heedful does."""
+    """Write a run's best model in the form of transformers or peft if possible, else in heedful's own."""
     run = Run.open(path)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise UserError(f"{folder}: is not an empty folder; choose another")
     pretrained = run.config().get("command") == "pretrain"
-    model = load_language(run) if pretrained else load_run(path, device="cpu").model
+    model = load_language_model(run) if pretrained else load_run(path, device="cpu").model
     adapter = (run.best / ADAPTER).is_file()
     if merge:
         if adapter:
@@ -53,7 +58,7 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
             facts["base_model_name_or_path"] = base_for_peft(str(facts["base_model_name_or_path"]))
             write_json(new / PEFT_FACTS, facts)
         if adapter:
-            tell_of_run(run, new / ADAPTER)
+            describe_run(run, new / ADAPTER)
     if not adapter:
         reason = checkpoints.why_not(model)
         return Exported("transformers" if reason is None else "heedful", reason)
@@ -61,17 +66,17 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
     return Exported("peft" if reason is None else "heedful", reason)
 
 
-def tell_of_run(run: Run, file: Path) -> None:
-    """Add what `heedful predict` needs besides the weights, and where the base is, from any folder."""
-    _, config = told(run.path)
-    kept = {name: config[name] for name in KEPT if config.get(name) is not None}
+def describe_run(run: Run, file: Path) -> None:
+    """Add to an adapter what `heedful predict` needs besides the weights, and where its base model is."""
+    _, config = read_run_facts(run.path)
+    options = {name: config[name] for name in EXPORTED_OPTIONS if config.get(name) is not None}
     base = base_for_peft(str(config["model"]))
-    about = {**kept, "model": base, "pairs": reads_pairs(run.path)}
+    about = {**options, "model": base, "pairs": reads_pairs(run.path)}
     write_json(file, {**read_json(file), "base": base, EXPORTED: about})
 
 
 def base_for_peft(name: str) -> str:
-    """A base's name as peft finds it: a folder by its whole path, a model of the Hub by its id."""
+    """Return the name by which peft finds a base model: the absolute path of a folder, or a Hub id."""
     try:
         folder = find_folder(name, LEGACY_PATTERNS)
     except UserError:

@@ -1,0 +1,1 @@
+"""Using a trained model: predictions for texts and files, text generation, and export."""

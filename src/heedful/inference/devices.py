@@ -1,0 +1,26 @@
+"""The device that a model computes on."""
+
+from __future__ import annotations
+
+import torch
+
+from heedful.errors import UserError
+
+
+def find_device(name: str) -> torch.device:
+    """Return the device called `name`; `auto` is CUDA or Metal where available, else the CPU."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise UserError(f'--device "{name}": is one of auto, cpu, cuda, cuda:1, mps') from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise UserError(
+            "--device cuda: this machine or this torch has no CUDA; --device cpu works everywhere"
+        )
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise UserError("--device mps: this machine has no Metal; --device cpu works everywhere")
+    return device

@@ -1,0 +1,171 @@
+"""Everything that labels text, behind one interface: `Predictor`.
+
+`predict` gives the most probable label of each text, `predict_proba` the probabilities of all `classes`. How
+a model arrives at them is one subclass per kind: a classification head, a text-to-text model that scores a
+word per label, or a model that answers in free text.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.data.batches import collate
+from heedful.errors import UserError, shorten
+from heedful.inference.generation import generate
+from heedful.models import Classifier, LanguageModel
+from heedful.objectives import LabelWords
+from heedful.objectives.base import Floats, in_length_order
+from heedful.objectives.questions import Form
+from heedful.text import Tokenizer
+
+CHUNK = 1024
+"""Texts that are encoded and sorted by length together, so that memory does not grow with their number."""
+
+
+@dataclass(frozen=True)
+class PredictedLabel:
+    """The label, or the free answer, that a model gives to one text."""
+
+    label: str
+    confidence: float
+    """The probability of `label`."""
+    probabilities: dict[str, float]
+    """The probability of every class; for a free answer, that of the answer alone."""
+
+
+class Predictor(ABC):
+    """A model that labels texts, or pairs of texts.
+
+    Attributes
+    ----------
+    model, tokenizer
+        The trained model and its tokenizer.
+    max_len
+        Number of tokens after which a text is cut.
+    labels
+        Names of the classes in the order of the model's outputs; empty for free answers.
+
+    """
+
+    words: LabelWords | None = None
+    """What a text-to-text model writes for each label."""
+    form: Form | None = None
+    """How a model that answers in free text is asked."""
+
+    def __init__(
+        self, model: Classifier | LanguageModel, tokenizer: Tokenizer, max_len: int, labels: Sequence[str]
+    ) -> None:
+        self.model, self.tokenizer, self.max_len, self.labels = model, tokenizer, max_len, list(labels)
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the columns of `predict_proba`."""
+        return self.labels
+
+    def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[PredictedLabel]:
+        """Return the most probable label of each text, or the answer to each question."""
+        return [one for chunk in text_chunks(texts, pairs) for one in self.predict_chunk(*chunk)]
+
+    def predict_proba(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Floats:
+        """Return the probability of each class for each text, as an array of shape (texts, classes)."""
+        rows = [self.chunk_probabilities(*chunk) for chunk in text_chunks(texts, pairs)]
+        return np.concatenate(rows) if rows else np.empty((0, len(self.labels)))
+
+    def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
+        """Label at most `CHUNK` texts."""
+        for row in self.chunk_probabilities(texts, pairs):
+            best = int(row.argmax())
+            probabilities = dict(zip(self.labels, row.tolist(), strict=True))
+            yield PredictedLabel(self.labels[best], float(row[best]), probabilities)
+
+    @abstractmethod
+    def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
+        """Return the probabilities of the classes for at most `CHUNK` texts."""
+
+
+class LogitPredictor(Predictor):
+    """A predictor whose model gives a logit per class."""
+
+    @abstractmethod
+    def logits(self, tensors: dict[str, Tensor]) -> Tensor:
+        """Return the logits of one padded batch."""
+
+    def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
+        """Run the texts in batches of similar length, and return their rows in the given order."""
+        device = next(self.model.parameters()).device
+        second = None if pairs is None else list(pairs)
+        encoded = self.tokenizer.encode_batch(list(texts), second, max_len=self.max_len)
+        for text, one in zip(texts, encoded, strict=True):
+            if not one.ids:
+                raise UserError(f'the text "{shorten(text)}" has no tokens: there is nothing to label')
+        rows = np.empty((len(texts), len(self.labels)))
+        typed = self.model.config.n_types > 1
+        with torch.inference_mode():
+            for batch in in_length_order(np.array([len(e.ids) for e in encoded])):
+                part = collate(
+                    [np.array(encoded[i].ids) for i in batch],
+                    pad_id=self.tokenizer.pad_id or 0,
+                    types=[np.array(encoded[i].types) for i in batch] if typed else None,
+                )
+                tensors = {name: tensor.to(device) for name, tensor in part.tensors().items()}
+                self.model.eval()
+                rows[batch] = self.logits(tensors).cpu().double().softmax(1).numpy()
+        return rows
+
+
+class ClassifierPredictor(LogitPredictor):
+    """A model with a classification head."""
+
+    def logits(self, tensors: dict[str, Tensor]) -> Tensor:
+        logits: Tensor = self.model(tensors["ids"], tensors["mask"], tensors.get("types"))
+        return logits
+
+
+class LabelWordPredictor(LogitPredictor):
+    """A text-to-text model, which scores the word that it was trained to write for each label."""
+
+    def __init__(
+        self, model: LanguageModel, tokenizer: Tokenizer, max_len: int, labels: Sequence[str], words: Any
+    ) -> None:
+        super().__init__(model, tokenizer, max_len, labels)
+        self.words: LabelWords = LabelWords(self.labels, tokenizer, words)
+
+    def logits(self, tensors: dict[str, Tensor]) -> Tensor:
+        return self.words.scores(self.model, tensors["ids"], tensors["mask"])
+
+
+class AnswerPredictor(Predictor):
+    """A model that answers questions in free text. It has no classes."""
+
+    def __init__(self, model: LanguageModel, tokenizer: Tokenizer, max_len: int) -> None:
+        super().__init__(model, tokenizer, max_len, ())
+        self.form: Form = Form(tokenizer, max_len, model.config.kind == "encoder_decoder")
+
+    def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
+        """Generate the answer to each question."""
+        questions = self.form.questions(texts, pairs).ids
+        for text, confidence in zip(*self.form.ask(self.model, questions, generate), strict=True):
+            yield PredictedLabel(text, float(confidence), {text: float(confidence)})
+
+    def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
+        raise UserError("free answers have no classes; predict gives each answer with its probability")
+
+
+def text_chunks(
+    texts: Sequence[str], pairs: Sequence[str] | None
+) -> Iterator[tuple[Sequence[str], Sequence[str] | None]]:
+    """Yield the texts, with their second texts, in chunks of `CHUNK`."""
+    if isinstance(texts, str):
+        raise UserError("predict takes a list of texts, not a single one")
+    if pairs is not None and len(pairs) != len(texts):
+        raise UserError(f"there are {len(texts)} texts but {len(pairs)} second texts")
+    for start in range(0, len(texts), CHUNK):
+        end = start + CHUNK
+        yield texts[start:end], None if pairs is None else pairs[start:end]
