@@ -25,7 +25,7 @@ from torch.nn import functional as F
 from benchmarks.machine import refuse_busy
 from heedful.attention import MECHANISMS, Mask, Mechanism, make
 from heedful.attention.dropout import Dropout
-from heedful.lab.measuring import OPTIONS
+from heedful.lab.cost import OPTIONS
 
 LONG = ("linformer", "bigbird", "performer")
 GOALS = {False: 10.0, True: 3.5}

@@ -13,11 +13,11 @@ import pytest
 from heedful.attention import MECHANISMS
 from heedful.runs import Run, read_answer
 from heedful.runs.files import plain
-from heedful.studies import demo
+from heedful.studies.demo import stages
 from heedful.training.signals import StoppedError
 
 Command = Callable[..., Any]
-SMALL = demo.Plan(
+SMALL = stages.Plan(
     notes=60,
     steps=4,
     labels=((12, 1, 1), (20, 1, 1)),
@@ -35,15 +35,15 @@ SMALL = demo.Plan(
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both plans, with next to no training."""
-    monkeypatch.setattr(demo, "WHOLE", SMALL)
-    monkeypatch.setattr(demo, "MINILM", replace(SMALL, minilm=True))
+    monkeypatch.setattr(stages, "WHOLE", SMALL)
+    monkeypatch.setattr(stages, "MINILM", replace(SMALL, minilm=True))
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished small demo. Nobody may write into it."""
     out = tmp_path_factory.mktemp("demo") / "made"
-    demo.Demo(out, SMALL).make()
+    stages.Demo(out, SMALL).make()
     return out
 
 
@@ -51,7 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without what needs no training."""
     for name in ("tasks", "tokenizer", "attention", "further"):
-        monkeypatch.setattr(demo.demo_page, name, lambda *given: [])
+        monkeypatch.setattr(stages.page, name, lambda *given: [])
 
 
 def test_every_mechanism_is_proven_causal_or_caught_and_every_task_has_room_above_words(made: Path) -> None:
@@ -111,12 +111,12 @@ def test_it_ends_with_tables_and_where_to_look(
     made: Path, tmp_path: Path, heedful: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = json.loads((made / "demo.json").read_text())["facts"]
-    monkeypatch.setattr(demo.Demo, "make", lambda self: facts)
+    monkeypatch.setattr(stages.Demo, "make", lambda self: facts)
     done = heedful("demo", "--out", tmp_path / "demo")
     assert done.status == 0, done.err
     for f in facts["reviews"]:
         assert f"{f['accuracy']:.3f} ({f['low']:.3f} to {f['high']:.3f})" in done.out
-    for line in demo.demo_page.conclusions(facts):
+    for line in stages.page.conclusions(facts):
         assert line in (made / "report.html").read_text(encoding="utf-8")
         assert line in " ".join(done.out.split())
     for words in ("random weights", "bag of words", "without reading them", "always the same answer"):
@@ -140,13 +140,13 @@ def test_it_says_in_words_what_was_found_and_no_more() -> None:
         row(1000, "untrained", 0.41, 0.38),
         row(1000, "pretrained", 0.5, 0.47),
     ]
-    few, many, places = demo.demo_page.conclusions({"reviews": rows, "birthplaces": born})
+    few, many, places = stages.page.conclusions({"reviews": rows, "birthplaces": born})
     assert few == "Stars of reviews with 50 labels: none is clearly above simple rules (0.35)."
     assert "full on the encoder pretrained here is right in 0.50 of all (0.47 to 0.60)" in many
     assert "random weights at best 0.41, a bag of words in 0.35" in many
     assert "70 % of 90 people" in places
     assert "1 % without, and for 2 % with one answer" in places
-    assert demo.demo_page.conclusions({}) == []
+    assert stages.page.conclusions({}) == []
 
 
 def test_what_is_done_is_not_done_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_what_is_done_is_not_done_again(made: Path, monkeypatch: pytest.MonkeyPa
 
     before = results()
     monkeypatch.setattr("heedful.training.pretrain.pretrain", lambda options: pytest.fail("again"))
-    facts = demo.Demo(made, SMALL).training()
+    facts = stages.Demo(made, SMALL).training()
     assert results() == before
     stored = json.loads((made / "demo.json").read_text())["facts"]
     assert json.loads(json.dumps(plain(facts))) == {key: stored[key] for key in facts}
@@ -169,7 +169,7 @@ def test_a_demo_that_was_stopped_goes_on_and_a_finished_one_is_made_anew(
     mark = out / "pretrained" / "mark"
     seen: list[bool] = []
 
-    def train(self: demo.Demo) -> dict[str, Any]:
+    def train(self: stages.Demo) -> dict[str, Any]:
         seen.append(mark.exists())
         mark.parent.mkdir(exist_ok=True)
         mark.touch()
@@ -177,8 +177,8 @@ def test_a_demo_that_was_stopped_goes_on_and_a_finished_one_is_made_anew(
             raise StoppedError("stopped by SIGTERM after 3 steps; --resume continues")
         return {}
 
-    monkeypatch.setattr(demo.Demo, "training", train)
-    monkeypatch.setattr(demo.Demo, "commands", lambda self: [])
+    monkeypatch.setattr(stages.Demo, "training", train)
+    monkeypatch.setattr(stages.Demo, "commands", lambda self: [])
     stopped = heedful("demo", "--out", out, "--json")
     assert stopped.status == 75
     assert "the same command continues" in stopped.err
@@ -218,8 +218,8 @@ def test_minilm_takes_the_place_of_the_small_encoder(
         asked.append((run, study))
         raise StoppedError("enough")
 
-    monkeypatch.setattr(demo, "minilm_folder", lambda: tmp_path)
-    monkeypatch.setattr(demo, "compare", remember)
+    monkeypatch.setattr(stages, "minilm_folder", lambda: tmp_path)
+    monkeypatch.setattr(stages, "compare", remember)
     assert heedful("demo", "--minilm", "--out", tmp_path / "demo").status == 75
     ((run, study),) = asked
     assert (study.models, run.train_rows) == ("minilm", 12)

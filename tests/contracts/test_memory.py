@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from heedful.lab.measuring import Job, measure
+from heedful.lab.cost import Job, measure
 
 LENGTH = 4096
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from heedful.runs import Run, read_answer
-from heedful.studies import demo
+from heedful.studies.demo import stages
 
 
 @pytest.mark.timeout(1800)
 def test_the_demo_s_numbers_are_those_of_its_runs_and_reading_is_knowing(
     heedful: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorter = replace(demo.WHOLE, notes=1000, steps=60, labels=((50, 2, 1), (1000, 1, 1)))
-    monkeypatch.setattr(demo, "WHOLE", shorter)
+    shorter = replace(stages.WHOLE, notes=1000, steps=60, labels=((50, 2, 1), (1000, 1, 1)))
+    monkeypatch.setattr(stages, "WHOLE", shorter)
     out = tmp_path / "demo"
     done = heedful("demo", "--out", out, "--json")
     assert done.status == 0, done.err

@@ -19,9 +19,10 @@ from heedful.runs.directory import Run
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results, SplitResult
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord, begin
-from heedful.studies import base, workers
+from heedful.studies import base
 from heedful.studies.base import Study, best, failures
-from heedful.studies.live import amounts, headline, lines
+from heedful.studies.shared import worker
+from heedful.studies.shared.live_table import amounts, headline, lines
 from heedful.training import resume
 from heedful.training.signals import StoppedError
 
@@ -79,7 +80,7 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
     monkeypatch.setattr(Fake, "made", [])
     monkeypatch.setattr(Fake, "finished", 0)
     monkeypatch.setattr(Fake, "more", 0)
-    monkeypatch.setattr(workers, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "POLL_SECONDS", 0.01)
     return begin(record(), tmp_path / "study", ["a"])
 
 
@@ -92,13 +93,13 @@ def states(study: StudyFolder) -> dict[str, str]:
 
 
 def test_every_configuration_is_run_once_and_a_finished_study_is_left_alone(study: StudyFolder) -> None:
-    workers.work(study.path)
+    worker.work(study.path)
     assert Fake.made == ["run-0", "run-1", "run-2"]
     answer = study.answer()
     assert answer is not None
     assert answer.finished
     assert answer.summary == ("run-2",)
-    workers.work(study.path)
+    worker.work(study.path)
     assert Fake.made == ["run-0", "run-1", "run-2"]
     assert Fake.finished == 1
 
@@ -109,10 +110,10 @@ def test_the_weights_that_were_asked_for_stay_and_no_run_is_made_again(
 ) -> None:
     study.write(replace(study.read(), keep=keep))
     Fake.plan = {1: UserError("not yet")}
-    workers.work(study.path)
+    worker.work(study.path)
     Fake.plan = {}
     study.retry()
-    workers.work(study.path)
+    worker.work(study.path)
     assert Fake.made == ["run-0", "run-1", "run-2", "run-1"]
     assert [i for i in range(3) if Run(study.run(f"run-{i}")).best.is_dir()] == kept
     assert set(states(study).values()) == {"finished"}
@@ -120,7 +121,7 @@ def test_the_weights_that_were_asked_for_stay_and_no_run_is_made_again(
 
 def test_a_run_without_its_weights_says_how_to_make_them_again(study: StudyFolder) -> None:
     study.write(replace(study.read(), keep="best"))
-    workers.work(study.path)
+    worker.work(study.path)
     with pytest.raises(UserError, match=r"run-0: its weights were not kept; heedful run .*run-0 makes"):
         load_run(study.run("run-0"))
 
@@ -139,7 +140,7 @@ def test_a_failed_run_has_its_reason_and_no_part_in_the_choice(
     study: StudyFolder, error: Exception, reason: str
 ) -> None:
     Fake.plan = {2: error}
-    workers.work(study.path)
+    worker.work(study.path)
     assert states(study) == {"run-0": "finished", "run-1": "finished", "run-2": "failed"}
     ended = study.outcomes()[2].ended
     assert ended is not None
@@ -149,10 +150,10 @@ def test_a_failed_run_has_its_reason_and_no_part_in_the_choice(
     assert answer.summary == ("run-1",)
     assert reason in answer.notes[0].text
     Fake.plan = {}
-    workers.work(study.path)  # not tried again without being told
+    worker.work(study.path)  # not tried again without being told
     assert Fake.made.count("run-2") == 1
     study.retry()
-    workers.work(study.path)
+    worker.work(study.path)
     assert states(study)["run-2"] == "finished"
     assert Fake.made.count("run-0") == 1
 
@@ -160,19 +161,19 @@ def test_a_failed_run_has_its_reason_and_no_part_in_the_choice(
 def test_a_study_whose_runs_all_fail_says_why(study: StudyFolder) -> None:
     Fake.plan = dict.fromkeys(range(3), UserError("no such thing"))
     with pytest.raises(UserError, match="every run failed: no such thing"):
-        workers.work(study.path)
+        worker.work(study.path)
 
 
 def test_a_study_that_is_stopped_goes_on_where_it_was(study: StudyFolder) -> None:
     Fake.plan = {1: StoppedError("stopped by SIGTERM")}
     with pytest.raises(StoppedError):
-        workers.work(study.path)
+        worker.work(study.path)
     assert states(study) == {"run-0": "finished", "run-1": "waiting", "run-2": "waiting"}
     partial = study.answer()
     assert partial is not None
     assert not partial.finished
     Fake.plan = {}
-    workers.work(study.path)
+    worker.work(study.path)
     assert Fake.made == ["run-0", "run-1", "run-1", "run-2"]
     assert study.concluded
 
@@ -181,12 +182,12 @@ def test_what_another_worker_holds_is_waited_for_and_taken_over_when_it_dies(stu
     lease = Lease.claim(study.lease("run-0"), "another machine process 1", 1000)
     assert lease is not None
     fake = studies.make(study)
-    while workers.work_one(fake, None):
+    while worker.work_one(fake, None):
         pass
     assert Fake.made == ["run-1", "run-2"]
     assert [line.state for line in lines(study)] == ["waiting", "finished", "finished"]
     os.utime(lease.file, (0, 0))  # its heart stopped beating long ago
-    workers.work(study.path)
+    worker.work(study.path)
     assert Fake.made == ["run-1", "run-2", "run-0"]
 
 
@@ -196,7 +197,7 @@ def test_a_run_whose_process_dies_twice_has_failed(study: StudyFolder) -> None:
         assert lease is not None
         os.utime(lease.file, (0, 0))
         fake = studies.make(study)
-        while workers.work_one(fake, None):
+        while worker.work_one(fake, None):
             if "run-1" in Fake.made:
                 (study.run("run-1") / "results.json").unlink(missing_ok=True)
                 break
@@ -210,7 +211,7 @@ def test_runs_that_others_ask_for_come_after_them(
     study: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Fake, "more", 1)
-    workers.work(study.path)
+    worker.work(study.path)
     assert Fake.made[-1] == "after"
     assert study.outcomes()[3].configuration.settings == {"value": 20}
 
@@ -221,7 +222,7 @@ def test_nobody_concludes_while_another_plans(
 ) -> None:
     monkeypatch.setattr(Fake, "more", 1)
     study.write(replace(study.read(), configurations=planned))
-    other = Lease.claim(study.lease(workers.PLAN), resume.process_name(os.getpid()), 1000)
+    other = Lease.claim(study.lease(worker.PLAN), resume.process_name(os.getpid()), 1000)
     assert other is not None
     waited = []
 
@@ -232,8 +233,8 @@ def test_nobody_concludes_while_another_plans(
             study.add([Configuration("planned", {"value": 5})])
             other.release()
 
-    monkeypatch.setattr(workers.time, "sleep", sleep)
-    workers.work(study.path)
+    monkeypatch.setattr(worker.time, "sleep", sleep)
+    worker.work(study.path)
     assert "planned" in Fake.made
     assert study.concluded
     assert len(waited) == 3
@@ -243,15 +244,15 @@ def test_what_was_added_after_the_last_look_is_made_before_the_end(
     study: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = studies.make(study)
-    while workers.work_one(fake, None):
+    while worker.work_one(fake, None):
         pass
     monkeypatch.setattr(Fake, "more", 1)
-    workers.conclude(fake)  # as by a worker that had seen all over, and nothing more to come
+    worker.conclude(fake)  # as by a worker that had seen all over, and nothing more to come
     assert not study.concluded
     assert states(study)["after"] == "waiting"
-    workers.conclude(fake)
+    worker.conclude(fake)
     assert not study.concluded
-    workers.work(study.path)
+    worker.work(study.path)
     assert study.concluded
     assert Fake.made[-1] == "after"
 
@@ -297,7 +298,7 @@ def test_weights_that_may_be_gone_are_not_promised(study: StudyFolder) -> None:
 
 
 def test_overwriting_leaves_a_persons_files_and_nothing_else(study: StudyFolder) -> None:
-    workers.work(study.path)
+    worker.work(study.path)
     (study.path / "report.html").write_text("mine")
     (study.path / "untrained").mkdir()
     begin(record(lr=0.1), study.path, ["a"], overwrite=True)
@@ -323,7 +324,7 @@ def test_without_a_folder_the_same_options_find_the_same_study(
 
 def test_the_headline_tells_runs_failures_and_the_best(study: StudyFolder) -> None:
     Fake.plan = {2: UserError("no")}
-    workers.work(study.path)
+    worker.work(study.path)
     assert headline(study.outcomes(), 200.0) == (
         "3 of 3 runs done (1 failed), best so far run-1 with 0.100 on dev, about 3 min left"
     )

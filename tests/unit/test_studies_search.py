@@ -18,10 +18,11 @@ from heedful.runs.directory import Run
 from heedful.runs.files import write_json
 from heedful.runs.schemas import Metrics, Results, SplitResult
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
-from heedful.studies import search_answer, spaces, tables
 from heedful.studies.options import SearchOptions, SearchRun
-from heedful.studies.search import plan_grid, search
-from heedful.studies.spaces import Range
+from heedful.studies.search.answer import answer as write_answer
+from heedful.studies.search.study import plan_grid, search
+from heedful.studies.shared import scores, search_space
+from heedful.studies.shared.search_space import Range
 from heedful.training.adapt import adapt
 from heedful.training.loop import Loop
 from heedful.training.options import AdaptOptions
@@ -129,13 +130,13 @@ def test_heads_trained_at_once_are_those_of_separate_runs(base: SearchRun, tmp_p
 
 
 def test_random_draws_depend_on_the_seed_and_their_number_alone() -> None:
-    space = spaces.read_space(
+    space = search_space.read_space(
         {"lr": "2e-5:8e-5", "epochs": "10,15,20", "batch_size": "32,64", "method": "full"}, ranges=True
     )
     assert space["lr"] == Range(2e-5, 8e-5)
-    draws = [spaces.draw(space, 0, i) for i in range(200)]
-    assert spaces.draw(space, 0, 7) == draws[7]
-    assert spaces.draw(space, 1, 7) != draws[7]
+    draws = [search_space.draw(space, 0, i) for i in range(200)]
+    assert search_space.draw(space, 0, 7) == draws[7]
+    assert search_space.draw(space, 1, 7) != draws[7]
     rates = np.array([d["lr"] for d in draws], float)
     assert 2e-5 <= rates.min() < rates.max() <= 8e-5
     assert 0.4 < np.mean(rates < 4e-5) < 0.6  # half the logarithm of the range
@@ -143,15 +144,15 @@ def test_random_draws_depend_on_the_seed_and_their_number_alone() -> None:
 
 
 def test_no_combination_of_lists_is_drawn_twice(base: SearchRun, tmp_path: Path) -> None:
-    space: dict[str, spaces.Axis] = {
+    space: dict[str, search_space.Axis] = {
         "method": ("full",), "batch_size": (16, 32), "lr": (1e-4, 1e-3), "epochs": (1, 2)
     }  # fmt: skip
-    drawn = list(spaces.draws(space, 0))
-    assert len(drawn) == spaces.combinations(space) == 8
+    drawn = list(search_space.draws(space, 0))
+    assert len(drawn) == search_space.combinations(space) == 8
     assert len({tuple(d.values()) for d in drawn}) == 8
-    assert list(spaces.draws(space, 1)) != drawn
+    assert list(search_space.draws(space, 1)) != drawn
     narrow = {**space, "batch_size": (16,), "epochs": (1,), "lr": Range(1e-4, 1.01e-4)}  # rounded: two rates
-    assert len(list(islice(spaces.draws(narrow, 0), 9))) == 9
+    assert len(list(islice(search_space.draws(narrow, 0), 9))) == 9
     asked = SearchOptions(tpe=4, lr="1e-3,1e-2", epochs="1,2", out=tmp_path / "a", jobs=0)
     folder, answer = search(base, asked)
     tried = {(s["lr"], s["epochs"]) for s in (o.configuration.settings for o in folder.outcomes())}
@@ -197,9 +198,9 @@ def fake(folder: Path, name: str, curve: list[float], state: str) -> Outcome:
 
 
 def test_hyperband_stops_the_run_that_falls_behind_and_no_other(tmp_path: Path) -> None:
-    from heedful.studies.sampling import rebuilt
+    from heedful.studies.search.sampling import rebuilt
 
-    space = spaces.read_space(
+    space = search_space.read_space(
         {"lr": "1e-4:1e-2", "epochs": "9", "batch_size": "32", "method": "full"}, ranges=True
     )
     others = [fake(tmp_path, f"good-{i}", [0.5 + e / 20 for e in range(9)], "finished") for i in range(8)]
@@ -232,7 +233,7 @@ def test_a_mistake_in_the_space_gets_one_line_and_leaves_nothing(
 
 
 def test_only_what_does_not_change_the_bits_is_shared() -> None:
-    space = spaces.read_space(
+    space = search_space.read_space(
         {"lr": "1e-3", "epochs": "2,4", "batch_size": "8", "method": "full"}, ranges=False
     )
     jobs = {
@@ -244,10 +245,10 @@ def test_only_what_does_not_change_the_bits_is_shared() -> None:
 
 
 def test_without_a_rate_each_method_is_searched_around_its_own() -> None:
-    space = spaces.read_space(
+    space = search_space.read_space(
         {"lr": "", "epochs": "3", "batch_size": "8", "method": "full,head"}, ranges=False
     )
-    rates = {m: [c["lr"] for c in spaces.grid(space) if c["method"] == m] for m in ("full", "head")}
+    rates = {m: [c["lr"] for c in search_space.grid(space) if c["method"] == m] for m in ("full", "head")}
     assert rates == {"full": [1.5e-5, 5e-5, 1.5e-4], "head": [3e-4, 1e-3, 3e-3]}
 
 
@@ -287,9 +288,7 @@ RECORD = StudyRecord("search", "?", 0, {"lr": "1,2,3", "epochs": "5,7,9"})
 
 
 def test_a_failed_cell_is_in_the_map_with_its_reason_and_never_the_best(cells: Callable[..., Any]) -> None:
-    answer = search_answer.answer(
-        RECORD, cells({(1.0, 5): 0.5, (1.0, 7): 0.7, (2.0, 5): 0.6, (2.0, 7): None})
-    )
+    answer = write_answer(RECORD, cells({(1.0, 5): 0.5, (1.0, 7): 0.7, (2.0, 5): 0.6, (2.0, 7): None}))
     assert answer.facts["chosen"] == "lr=1,epochs=7"
     heat = answer.figures[0]
     assert heat.data == [[0.5, 0.7], [0.6, None]]
@@ -299,9 +298,9 @@ def test_a_failed_cell_is_in_the_map_with_its_reason_and_never_the_best(cells: C
 
 def test_a_best_cell_on_the_edge_is_warned_about_and_one_inside_is_not(cells: Callable[..., Any]) -> None:
     scores = {(lr, e): 0.5 for lr in (1.0, 2.0, 3.0) for e in (5, 7, 9)}
-    inside = search_answer.answer(RECORD, cells(scores | {(2.0, 7): 0.9}))
+    inside = write_answer(RECORD, cells(scores | {(2.0, 7): 0.9}))
     assert inside.notes == ()
-    edge = search_answer.answer(RECORD, cells({(1.0, 5): 0.5, (1.0, 7): 0.9, (2.0, 7): 0.5}))
+    edge = write_answer(RECORD, cells({(1.0, 5): 0.5, (1.0, 7): 0.9, (2.0, 7): 0.5}))
     assert [note.text for note in edge.notes] == [
         "The best lies on the edge of the grid: learning rate 1 is the lowest that was tried; "
         "a lower one may be better.",
@@ -310,7 +309,7 @@ def test_a_best_cell_on_the_edge_is_warned_about_and_one_inside_is_not(cells: Ca
 
 
 def test_a_grid_that_mostly_collapsed_is_warned_about(cells: Callable[..., Any]) -> None:
-    answer = search_answer.answer(RECORD, cells({(1.0, 5): 0.5, (2.0, 5): 0.5}, collapsed=True))
+    answer = write_answer(RECORD, cells({(1.0, 5): 0.5, (2.0, 5): 0.5}, collapsed=True))
     assert any("Most runs collapsed: 2 of 2" in note.text for note in answer.notes)
     assert "nearly one answer to everything" in answer.summary[0]
 
@@ -320,18 +319,18 @@ def test_a_best_that_is_not_above_the_majority_says_so(cells: Callable[..., Any]
     assert outcome.results is not None
     dev = replace(outcome.results.splits["dev"], baselines={"majority": 0.55})
     scored = replace(outcome, results=replace(outcome.results, splits={"dev": dev}))
-    answer = search_answer.answer(RECORD, [scored])
+    answer = write_answer(RECORD, [scored])
     assert answer.summary[0].endswith("It is no better than the most frequent label, within chance.")
     better = replace(dev, baselines={"majority": 0.4})
     scored = replace(outcome, results=replace(outcome.results, splits={"dev": better}))
-    assert "most frequent label" not in " ".join(search_answer.answer(RECORD, [scored]).summary)
+    assert "most frequent label" not in " ".join(write_answer(RECORD, [scored]).summary)
 
 
 def test_the_edge_is_that_of_the_best_method_alone(cells: Callable[..., Any]) -> None:
     outcomes = cells({(1.0, 5): 0.5, (2.0, 5): 0.6, (3.0, 5): 0.5, (4.0, 5): 0.9, (5.0, 5): 0.5})
     for outcome in outcomes[3:]:
         outcome.configuration.settings["method"] = "head"
-    answer = search_answer.answer(replace(RECORD, options={"lr": "1,2,3", "method": "full,head"}), outcomes)
+    answer = write_answer(replace(RECORD, options={"lr": "1,2,3", "method": "full,head"}), outcomes)
     assert any("learning rate 4 is the lowest that was tried" in note.text for note in answer.notes)
 
 
@@ -341,7 +340,7 @@ def test_answers_that_are_no_better_than_one_for_all_are_told(cells: Callable[..
     found = outcome.results.splits["dev"]
     dev = replace(found, metric="exact_match", baselines={"constant_answer": 0.1})
     scored = replace(outcome, results=replace(outcome.results, splits={"dev": dev}))
-    answer = search_answer.answer(RECORD, [scored])
+    answer = write_answer(RECORD, [scored])
     assert "It is no better than one answer to everything" in answer.summary[0]
     assert "with exact match 0.100" in answer.summary[0]
     assert any("dev exact match" in table.columns for table in answer.tables)
@@ -355,12 +354,12 @@ def test_equal_cells_are_seldom_called_worse_however_many_there_are(
     wrong = 0
     for _ in range(40):
         right = {o.name: (rng.random(500) < 0.7).astype(float) for o in outcomes}
-        monkeypatch.setattr(tables, "right", lambda o, split="dev", right=right: right[o.name])
+        monkeypatch.setattr(scores, "right", lambda o, split="dev", right=right: right[o.name])
         best = max(outcomes, key=lambda o: float(right[o.name].mean()))
-        wrong += len(tables.as_good(best, outcomes)) < len(outcomes) - 1
+        wrong += len(scores.as_good(best, outcomes)) < len(outcomes) - 1
     assert wrong / 40 <= 0.1
 
 
 def test_cells_that_chance_explains_are_not_called_worse(cells: Callable[..., Any]) -> None:
-    answer = search_answer.answer(RECORD, cells({(1.0, 5): 0.9, (2.0, 5): 0.85, (3.0, 5): 0.1}))
+    answer = write_answer(RECORD, cells({(1.0, 5): 0.9, (2.0, 5): 0.85, (3.0, 5): 0.1}))
     assert answer.summary[1] == "1 of the other 2 cannot be told apart from it on dev."

@@ -40,7 +40,7 @@ def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False,
     json
         Print the numbers as one JSON object.
     """
-    from heedful.studies.demo import demo as work
+    from heedful.studies.demo.stages import demo as work
 
     facts = work(out, minilm=minilm, quick=quick)
     if json:
@@ -51,7 +51,7 @@ def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False,
 
 def show(facts: dict[str, Any], out: Path) -> None:
     """The tables, what they say in words, and where to look."""
-    from heedful.studies.demo_page import conclusions
+    from heedful.studies.demo.page import conclusions
 
     rows = [
         (f["attention"], f["causal"], f"{f['leak']:.2g}" if f["leak"] else "none") for f in facts["attention"]
@@ -73,7 +73,7 @@ def show(facts: dict[str, Any], out: Path) -> None:
 
 def show_reviews(found: list[dict[str, Any]]) -> None:
     """A line an arm, few labels beside many, and what simple rules reach."""
-    from heedful.studies.demo_page import beginning
+    from heedful.studies.demo.page import beginning
 
     sizes = list(dict.fromkeys(f["labels"] for f in found))
     arms: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}

@@ -39,7 +39,7 @@ def show(folder: Path, /, *, json: Json = False) -> None:
     from heedful.cli.study_output import print_answer
     from heedful.runs.files import plain
     from heedful.runs.studies import StudyFolder
-    from heedful.studies.live import COLUMNS, headline, lines
+    from heedful.studies.shared.live_table import COLUMNS, headline, lines
 
     study = StudyFolder.open(folder)
     outcomes, answer = study.outcomes(), study.answer()
@@ -73,8 +73,8 @@ def worker(folder: Path, /, *, threads: int | None = None, parent: int | None = 
     parent
         Stop when this process, which started the worker, is gone.
     """
-    from heedful.studies import workers
+    from heedful.studies.shared import worker
 
     if parent is not None:
-        workers.follow(parent)
-    workers.work(folder, threads)
+        worker.follow(parent)
+    worker.work(folder, threads)

@@ -43,6 +43,6 @@ def knowledge(
         Print one JSON object.
     """
     from heedful.cli.study_output import finish
-    from heedful.studies.knowledge import knowledge as work
+    from heedful.studies.knowledge.study import knowledge as work
 
     finish(*work(replace(study, data=data)), json=json)

@@ -43,6 +43,6 @@ def search(
         Print one JSON object.
     """
     from heedful.cli.study_output import finish
-    from heedful.studies.search import search as work
+    from heedful.studies.search.study import search as work
 
     finish(*work(replace(options, model=model, task=task), study), json=json)

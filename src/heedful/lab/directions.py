@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.optimize import brentq, linprog
 
-from heedful.lab.attend import Array, weights
+from heedful.lab.arrays import Array, weights
 
 PRECISION = 1e-9
 """Margins below this, relative to the longest key, are ties."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.lab.training import fit, small
+from heedful.lab.small_models import fit, small
 
 KEYS, VALUES = 16, 8
 BATCH, HELD_OUT = 64, 2000

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 KINDS = {
     "attention": "heedful.studies.attention:Attention",
     "compare": "heedful.studies.compare:Compare",
-    "knowledge": "heedful.studies.knowledge:Knowledge",
+    "knowledge": "heedful.studies.knowledge.study:Knowledge",
     "labels": "heedful.studies.labels:Labels",
     "optimizers": "heedful.studies.optimizers:Optimizers",
     "overfit": "heedful.studies.overfit:Overfit",
-    "search": "heedful.studies.search:Search",
+    "search": "heedful.studies.search.study:Search",
 }
 """The class of each kind of study, by its name in study.json."""
 

@@ -27,7 +27,7 @@ from heedful.studies.attention_shown import (
 )
 from heedful.studies.base import Study, failures
 from heedful.studies.options import AttentionOptions, words
-from heedful.studies.running import run
+from heedful.studies.shared.runner import run
 from heedful.training.configuration import checked, whole_path
 from heedful.training.options import PretrainOptions
 

@@ -1,8 +1,8 @@
 """What every study is: configurations, how one of them is worked on, and what they say together.
 
 To write a study: a subclass of `Study` with `kind` and `answer`, an entry in `heedful.studies.KINDS`, and a
-command that calls `heedful.studies.running.run` with its `StudyRecord`. The rest is inherited: claims by
-lease, resuming, failures with their reason, many processes, the live table.
+command that calls `heedful.studies.shared.runner.run` with its `StudyRecord`. The rest is inherited: claims
+by lease, resuming, failures with their reason, many processes, the live table.
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from heedful.errors import UserError, shorten, unknown
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
-from heedful.studies import arms, tables
-from heedful.studies.arms import Arms, candidate, folder_word
 from heedful.studies.options import CompareOptions, CompareRun, shared, words
-from heedful.studies.prefixes import Lengths, can_share
-from heedful.studies.running import run
-from heedful.studies.spaces import number, usual_rates
+from heedful.studies.shared import arms, scores
+from heedful.studies.shared.arms import Arms, candidate, folder_word
+from heedful.studies.shared.epochs import Lengths, can_share
+from heedful.studies.shared.runner import run
+from heedful.studies.shared.search_space import number, usual_rates
 from heedful.training.configuration import whole_path
 from heedful.training.options import DEFAULT_LR
 
@@ -107,7 +107,7 @@ class Compare(Lengths, Arms):
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """Scores, costs, and which differences are real."""
         chosen = self.chosen(outcomes)
-        split, metric = arms.scored_split(chosen), tables.metric_of(outcomes)
+        split, metric = arms.scored_split(chosen), scores.metric_of(outcomes)
         fewer = self.record.options["run"].get("train_rows") is not None
         comparisons = arms.compared(chosen, split, paired_seeds=fewer)
         summary = arms.sentences(chosen, comparisons, split, metric)

@@ -12,11 +12,11 @@ from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
 from heedful.statistics.comparison import Comparison, compare, correct_for_tests
-from heedful.studies import arms, tables
-from heedful.studies.arms import Arms, candidate
 from heedful.studies.options import LabelsOptions, LabelsRun, shared, words
-from heedful.studies.running import run
-from heedful.studies.spaces import number, usual_rates
+from heedful.studies.shared import arms, scores
+from heedful.studies.shared.arms import Arms, candidate
+from heedful.studies.shared.runner import run
+from heedful.studies.shared.search_space import number, usual_rates
 from heedful.training.configuration import task_of
 
 OBJECTIVES = ("classify", "joint")
@@ -96,7 +96,7 @@ class Labels(Arms):
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """The curves, what was chosen, and where the objectives truly differ."""
         chosen = self.chosen(outcomes)
-        split, metric = arms.scored_split(chosen), tables.metric_of(outcomes)
+        split, metric = arms.scored_split(chosen), scores.metric_of(outcomes)
         comparisons = self.compared(chosen, split)
         return Answer(
             study=self.kind,
@@ -153,7 +153,7 @@ class Labels(Arms):
         for wins in OBJECTIVES:
             sizes = [s for s, c in comparisons.items() if c.differs and objective_of(c.a) == wins]
             once = [s for s in sizes if comparisons[s].seeds < 2]
-            poor = [s for s in sizes if s not in once and tables.fallen(chosen[comparisons[s].a])]
+            poor = [s for s in sizes if s not in once and scores.fallen(chosen[comparisons[s].a])]
             if truly := [s for s in sizes if s not in (*once, *poor)]:
                 found.append(f"{wins} is truly better with {join_names(truly)} labels.")
             if poor:
@@ -214,7 +214,7 @@ class Labels(Arms):
                     arms.mean(runs, "dev")[0],
                     value,
                     f"{low:.3f} to {high:.3f}",
-                    tables.partly_fallen(runs),
+                    scores.partly_fallen(runs),
                 )
             )
         columns = (

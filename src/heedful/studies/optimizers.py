@@ -8,12 +8,12 @@ from heedful.errors import UserError, unknown
 from heedful.report.formats import join_names
 from heedful.runs.answers import Answer, Note
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
-from heedful.studies import arms, tables
-from heedful.studies.arms import Arms, candidate
 from heedful.studies.base import best
 from heedful.studies.options import OptimizersOptions, OptimizersRun, shared, words
-from heedful.studies.running import run
-from heedful.studies.spaces import FACTORS, rounded
+from heedful.studies.shared import arms, scores
+from heedful.studies.shared.arms import Arms, candidate
+from heedful.studies.shared.runner import run
+from heedful.studies.shared.search_space import FACTORS, rounded
 from heedful.training.options import DEFAULT_LR
 
 SCALE = {"adamw": 1.0, "rmsprop": 1.0, "muon": 1.0, "sgd": 200.0}
@@ -81,7 +81,7 @@ class Optimizers(Arms):
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """The optimisers at their best, and how much of a difference there is."""
         chosen = self.chosen(outcomes)
-        split, metric = arms.scored_split(chosen), tables.metric_of(outcomes)
+        split, metric = arms.scored_split(chosen), scores.metric_of(outcomes)
         comparisons = arms.compared(chosen, split)
         notes = [*arms.lost_runs(self, outcomes, chosen), *self.edges(outcomes)]
         summary = arms.sentences(chosen, comparisons, split, metric)
@@ -101,8 +101,8 @@ class Optimizers(Arms):
             notes=tuple(notes),
             figures=(
                 arms.bars(self, outcomes, chosen, split, "Optimizers"),
-                tables.curves(tops, "Each optimizer at its rate, on dev", metric),
-                tables.curves(tops, "Each optimizer at its rate, on train", metric, "train_eval"),
+                scores.curves(tops, "Each optimizer at its rate, on dev", metric),
+                scores.curves(tops, "Each optimizer at its rate, on train", metric, "train_eval"),
             ),
             tables=(
                 arms.arm_table(self, outcomes, chosen, split),
@@ -111,7 +111,7 @@ class Optimizers(Arms):
             runs=arms.best_first(chosen),
             facts={
                 "rates": {arm: runs[0].configuration.settings["lr"] for arm, runs in chosen.items() if runs},
-                "collapsed": self.fallen(chosen, tables.COLLAPSED),
+                "collapsed": self.fallen(chosen, scores.COLLAPSED),
                 "split": split,
                 "comparisons": comparisons,
                 "failed": {o.name: o.ended.reason for o in outcomes if o.state == "failed" and o.ended},
@@ -120,14 +120,14 @@ class Optimizers(Arms):
 
     def fallen(self, chosen: arms.Chosen, how: str) -> list[str]:
         """The optimisers that learnt nothing, and that in this way."""
-        return [arm for arm, runs in chosen.items() if tables.fallen(runs) == how]
+        return [arm for arm, runs in chosen.items() if scores.fallen(runs) == how]
 
     def same(self, outcomes: Sequence[Outcome], chosen: arms.Chosen) -> list[str]:
         """What one rate for all can say."""
         rate = outcomes[0].configuration.settings["lr"]
-        lost = self.fallen(chosen, tables.COLLAPSED)
+        lost = self.fallen(chosen, scores.COLLAPSED)
         said = f"{join_names(lost)} collapsed at it. " if lost else ""
-        for how in (tables.NOT_ABOVE, tables.NO_ANSWER):
+        for how in (scores.NOT_ABOVE, scores.NO_ANSWER):
             low = self.fallen(chosen, how)
             said += f"{join_names(low)} learnt nothing that shows: {how}. " if low else ""
         return [

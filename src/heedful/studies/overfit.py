@@ -12,7 +12,7 @@ from heedful.runs.schemas import Metrics
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies.base import Study, failures
 from heedful.studies.options import OverfitOptions, OverfitRun, shared, words
-from heedful.studies.running import run
+from heedful.studies.shared.runner import run
 
 ENOUGH = 3
 """Examples of each label that a PASS needs: no rule that leaves a label out may be right on all."""

@@ -11,7 +11,7 @@ import pytest
 from heedful import lab
 from heedful.attention import Mechanism
 from heedful.attention.performer import Performer
-from heedful.lab import attend, guessing, lookup, shortcuts
+from heedful.lab import approximations, arrays, lookup, random_texts
 from heedful.lab.base import Finding
 from heedful.lab.topics import approximation, argmax, average, copy, kqv, masking, noise, subspace
 
@@ -29,14 +29,14 @@ def run(topic: str, **more: Any) -> Finding[Any]:
 
 def mechanism(change: Callable[..., tuple[str, float, dict[str, Any]]]) -> Break:
     """Attention that is built otherwise than asked for, wherever a topic builds it."""
-    real = attend.mechanism
+    real = arrays.mechanism
 
     def build(name: str, width: int, size: int, scale: float = 1.0, **options: Any) -> Mechanism:
         name, scale, options = change(name, scale, options)
         return real(name, width, size, scale, **options)
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(attend, "mechanism", build)
+        monkeypatch.setattr(arrays, "mechanism", build)
         monkeypatch.setattr(argmax, "mechanism", build)
 
     return patch
@@ -143,7 +143,10 @@ def test_argmax_that_learns_fails_the_topic() -> None:
 
 
 def test_masks_that_trained_models_see_through_fail_the_topic() -> None:
-    honest, cheat = guessing.Guesses(guessing.HONEST, guessing.HONEST), guessing.Guesses(0.01, 5.0)
+    honest, cheat = (
+        random_texts.Guesses(random_texts.HONEST, random_texts.HONEST),
+        random_texts.Guesses(0.01, 5.0),
+    )
     good = {name: cheat if name in (masking.AFTER, masking.SCORES) else honest for name in masking.MASKS}
     assert all(n.holds for n in masking.verify(good))
     for name in masking.MASKS:
@@ -152,11 +155,11 @@ def test_masks_that_trained_models_see_through_fail_the_topic() -> None:
 
 
 def test_a_model_that_can_see_the_future_reads_it_and_an_honest_one_cannot() -> None:
-    leaky = guessing.learn("zero_after", 150, 0, unsafe=True)
-    assert leaky.whole < 0.5 * guessing.HONEST < guessing.HONEST < leaky.in_use
-    honest = guessing.learn("softmax", 60, 0)
+    leaky = random_texts.learn("zero_after", 150, 0, unsafe=True)
+    assert leaky.whole < 0.5 * random_texts.HONEST < random_texts.HONEST < leaky.in_use
+    honest = random_texts.learn("softmax", 60, 0)
     assert honest.whole == pytest.approx(honest.in_use, abs=1e-5)
-    assert honest.whole > guessing.HONEST - 0.02
+    assert honest.whole > random_texts.HONEST - 0.02
 
 
 def test_softmax_learns_to_look_up_and_argmax_keeps_its_bits() -> None:
@@ -175,24 +178,26 @@ def performer_with_another_scale(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def features_of_either_sign(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = shortcuts.weights
+    real = approximations.weights
     monkeypatch.setattr(
-        shortcuts, "weights", lambda *a, **o: real(*a, **{**o, "kind": "trigonometric"} if "kind" in o else o)
+        approximations,
+        "weights",
+        lambda *a, **o: real(*a, **{**o, "kind": "trigonometric"} if "kind" in o else o),
     )
 
 
 def mixtures_with_a_sign(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = shortcuts.pooling
-    monkeypatch.setattr(shortcuts, "pooling", lambda n, rank: -real(n, rank))
+    real = approximations.pooling
+    monkeypatch.setattr(approximations, "pooling", lambda n, rank: -real(n, rank))
 
 
 def window_twice_as_wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = attend.mechanism
+    real = arrays.mechanism
 
     def build(name: str, *given: Any, **options: Any) -> Mechanism:
         return real(name, *given, **{**options, "window": 5} if name == "bigbird" else options)
 
-    monkeypatch.setattr(shortcuts, "mechanism", build)
+    monkeypatch.setattr(approximations, "mechanism", build)
 
 
 @pytest.mark.parametrize(
@@ -221,5 +226,5 @@ def test_an_intact_approximation_passes(monkeypatch: pytest.MonkeyPatch, seed: i
 
 
 def test_a_pattern_that_never_reaches_says_so() -> None:
-    assert shortcuts.layers_to_reach(4, False, window=1, n_global=0, n_random=0, seed=0) == 0
-    assert shortcuts.layers_to_reach(1, True, window=1, n_global=0, n_random=0, seed=0) == 1
+    assert approximations.layers_to_reach(4, False, window=1, n_global=0, n_random=0, seed=0) == 0
+    assert approximations.layers_to_reach(1, True, window=1, n_global=0, n_random=0, seed=0) == 1

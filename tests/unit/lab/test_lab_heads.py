@@ -15,7 +15,7 @@ import tiny
 from heedful import checkpoints, lab, models
 from heedful.attention.softmax import Softmax
 from heedful.errors import UserError
-from heedful.lab import looking
+from heedful.lab import head_maps
 from heedful.lab.topics import heads
 from heedful.text import train
 
@@ -55,7 +55,7 @@ def test_a_decoders_maps_never_show_the_future(decoder: str) -> None:
 
 
 def test_a_head_that_stays_out_fails_the_topic(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, entered = looking.removed, []
+    real, entered = head_maps.removed, []
 
     @contextmanager
     def forgetful(mechanism: Any, head: int) -> Iterator[None]:
@@ -97,13 +97,13 @@ def test_mistakes_are_named(folder: str, tmp_path: Path) -> None:
             lab.heads(text, model=folder, **more)
     model = checkpoints.load(folder, attention="linformer")
     with pytest.raises(UserError, match="linformer attention never makes its weights"):
-        looking.mechanisms(model, "m")
+        head_maps.mechanisms(model, "m")
 
 
 def test_entropy_and_distance_of_known_maps() -> None:
     even, before = np.full((1, 4, 4), 0.25), np.eye(4, k=-1)[None]
-    assert looking.entropy(even)[0] == pytest.approx(np.log(4))
-    assert looking.entropy(np.eye(4)[None])[0] == looking.distance(np.eye(4)[None])[0] == 0
-    assert looking.distance(before)[0] == pytest.approx(3 / 4)
+    assert head_maps.entropy(even)[0] == pytest.approx(np.log(4))
+    assert head_maps.entropy(np.eye(4)[None])[0] == head_maps.distance(np.eye(4)[None])[0] == 0
+    assert head_maps.distance(before)[0] == pytest.approx(3 / 4)
     assert heads.preference(before[0]) == ("the one before", 1.0)
     assert heads.preference(np.ones((1, 1))) == ("itself", 1.0)

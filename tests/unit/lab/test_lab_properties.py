@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from heedful import lab
 from heedful.errors import UserError
-from heedful.lab.attend import weights
+from heedful.lab.arrays import weights
 from heedful.lab.directions import Direction, Obstacle, direction, leak, smallest
 
 few = settings(max_examples=15, deadline=None, derandomize=True)

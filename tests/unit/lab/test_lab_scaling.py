@@ -8,7 +8,7 @@ import pytest
 
 from heedful import lab
 from heedful.errors import UserError
-from heedful.lab.measuring import Job, Measured, Outcome, measure
+from heedful.lab.cost import Job, Measured, Outcome, measure
 from heedful.lab.topics import scaling
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")

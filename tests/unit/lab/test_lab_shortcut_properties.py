@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.lab import looking, shortcuts
-from heedful.lab.attend import attend
-from heedful.lab.measuring import Measured, Outcome
+from heedful.lab import approximations, head_maps
+from heedful.lab.arrays import attend
+from heedful.lab.cost import Measured, Outcome
 from heedful.lab.topics import scaling
 
 quick = settings(deadline=None, max_examples=20, derandomize=True)
@@ -20,14 +20,14 @@ quick = settings(deadline=None, max_examples=20, derandomize=True)
 def test_both_orders_of_performers_product_are_one_output(
     n: int, features: int, width: int, seed: int
 ) -> None:
-    assert shortcuts.orders(n, features, width, seed).apart < 1e-8
+    assert approximations.orders(n, features, width, seed).apart < 1e-8
 
 
 @quick
 @given(n=st.integers(1, 24), width=st.integers(1, 8), seed=st.integers(0, 99))
 def test_linformer_with_a_slot_for_every_position_is_softmax(n: int, width: int, seed: int) -> None:
     q, k, v = np.random.default_rng(seed).standard_normal((3, n, width))
-    made = shortcuts.linformer(q, k, v, 1.0, shortcuts.pooling(n, n))
+    made = approximations.linformer(q, k, v, 1.0, approximations.pooling(n, n))
     np.testing.assert_allclose(made, attend(q, k, v, scale=1.0), atol=1e-10)
 
 
@@ -35,7 +35,7 @@ def test_linformer_with_a_slot_for_every_position_is_softmax(n: int, width: int,
 @given(n=st.integers(2, 16), seed=st.integers(0, 99))
 def test_no_rank_does_better_than_the_best_of_a_higher_one(n: int, seed: int) -> None:
     q, k = np.random.default_rng(seed).standard_normal((2, n, 4))
-    errors = shortcuts.rank_errors(q, k, np.eye(n), 1.0, 1, seed)
+    errors = approximations.rank_errors(q, k, np.eye(n), 1.0, 1, seed)
     assert (np.diff(errors["best"]) <= 1e-12).all()
     assert (errors["best"] <= errors["pooled"] + 1e-12).all()
     assert errors["best"][-1] < 1e-10
@@ -51,7 +51,9 @@ def test_no_rank_does_better_than_the_best_of_a_higher_one(n: int, seed: int) ->
 def test_a_global_block_joins_all_tokens_within_two_layers(
     blocks: int, window: int, n_random: int, seed: int
 ) -> None:
-    layers = shortcuts.layers_to_reach(blocks, False, window=window, n_global=1, n_random=n_random, seed=seed)
+    layers = approximations.layers_to_reach(
+        blocks, False, window=window, n_global=1, n_random=n_random, seed=seed
+    )
     assert 1 <= layers <= 2
 
 
@@ -61,9 +63,9 @@ def test_entropy_and_distance_stay_within_what_a_map_allows(t: int, seed: int, s
     scores = sharpness * np.random.default_rng(seed).standard_normal((t, t))
     weights = np.exp(scores - scores.max(1, keepdims=True))
     weights /= weights.sum(1, keepdims=True)
-    assert -1e-12 <= looking.entropy(weights) <= np.log(t) + 1e-9
-    assert 0 <= looking.distance(weights) <= t - 1 + 1e-9
-    assert looking.entropy(np.eye(t)) == looking.distance(np.eye(t)) == 0
+    assert -1e-12 <= head_maps.entropy(weights) <= np.log(t) + 1e-9
+    assert 0 <= head_maps.distance(weights) <= t - 1 + 1e-9
+    assert head_maps.entropy(np.eye(t)) == head_maps.distance(np.eye(t)) == 0
 
 
 @quick
@@ -73,4 +75,4 @@ def test_the_exponent_of_a_power_law_is_found_whatever_its_factor(power: float, 
     grown = Outcome(tuple(Measured(n, n, n, factor * float(n) ** power, True) for n in lengths))
     assert scaling.slope(grown, "memory, MB") == pytest.approx(power, abs=1e-6)
     x = np.array(lengths, float)
-    assert shortcuts.exponent(x, factor * x**power) == pytest.approx(power, abs=1e-9)
+    assert approximations.exponent(x, factor * x**power) == pytest.approx(power, abs=1e-9)

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from heedful.errors import UserError
-from heedful.lab.attend import Array
-from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, exactly, fact, near
-from heedful.lab.shortcuts import (
+from heedful.lab.approximations import (
     FEATURES,
     LENGTHS,
     Orders,
@@ -23,6 +21,8 @@ from heedful.lab.shortcuts import (
     ranks,
     signs,
 )
+from heedful.lab.arrays import Array
+from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, exactly, fact, near
 from heedful.lab.vectors import generate, positive, rows, values_for
 from heedful.report.charts import lines
 

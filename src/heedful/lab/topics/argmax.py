@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from heedful.attention import Mask
-from heedful.lab.attend import Array, attend, mechanism, tensor, weights
+from heedful.lab.arrays import Array, attend, mechanism, tensor, weights
 from heedful.lab.base import Finding, Number, Row, Rows, Table, at_least, at_most, exactly, fact
 from heedful.lab.lookup import BLIND, KEYS, VALUES, Lookup, learn
 from heedful.lab.vectors import ARGMAX_KEYS, ARGMAX_QUERY, ARGMAX_VALUES, choose, generate, row, values_for

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from heedful.errors import UserError
-from heedful.lab.attend import Array, attend, weights
+from heedful.lab.arrays import Array, attend, weights
 from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, exactly, fact, near
 from heedful.lab.directions import Direction, Obstacle, direction, leak, smallest
 from heedful.lab.vectors import AVERAGE_KEYS, choose, orthonormal, position, positive, share, values_for

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heedful.data.random import stream
-from heedful.lab.attend import Array, attend, weights
+from heedful.lab.arrays import Array, attend, weights
 from heedful.lab.base import Finding, Number, Row, Rows, Table, at_least, at_most, exactly, fact, near
 from heedful.lab.directions import PRECISION, Direction, direction, leak, smallest
 from heedful.lab.vectors import (

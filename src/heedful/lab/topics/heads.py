@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from heedful.errors import UserError
-from heedful.lab.attend import Array
+from heedful.lab.arrays import Array
 from heedful.lab.base import Finding, Table, at_least, at_most, exactly, fact
-from heedful.lab.looking import distance, entropy, mechanisms, places, read, removed, watch
+from heedful.lab.head_maps import distance, entropy, mechanisms, places, read, removed, watch
 from heedful.report.charts import small_multiples
 from heedful.report.links import links
 

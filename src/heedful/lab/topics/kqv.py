@@ -10,7 +10,7 @@ import torch
 
 from heedful.attention import Mask
 from heedful.errors import UserError
-from heedful.lab.attend import Array, array, attend, weights
+from heedful.lab.arrays import Array, array, attend, weights
 from heedful.lab.base import Finding, Number, Rows, Table, at_least, near
 from heedful.lab.vectors import orthonormal, positive, rows
 from heedful.models import TransformerConfig

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from heedful.attention import Mask
-from heedful.lab.attend import Array, attend, weights
+from heedful.lab.arrays import Array, attend, weights
 from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, exactly, fact
-from heedful.lab.guessing import HONEST, LENGTH, TOKENS, Guesses, learn
+from heedful.lab.random_texts import HONEST, LENGTH, TOKENS, Guesses, learn
 from heedful.lab.vectors import generate, positive, rows, values_for
 from heedful.report.charts import small_multiples
 

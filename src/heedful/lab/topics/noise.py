@@ -11,7 +11,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.lab.attend import Array, weights
+from heedful.lab.arrays import Array, weights
 from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, near
 from heedful.lab.vectors import orthonormal, positive, rows
 from heedful.report.charts import Chart, lines

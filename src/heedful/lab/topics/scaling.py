@@ -8,9 +8,9 @@ import numpy as np
 
 from heedful.attention import MECHANISMS
 from heedful.errors import UserError, unknown
+from heedful.lab.approximations import exponent
 from heedful.lab.base import Finding, Number, Table, at_most, exactly, fact, near
-from heedful.lab.measuring import HEADS, OPTIONS, WIDTH, Job, Measured, Outcome, available_mb, measure
-from heedful.lab.shortcuts import exponent
+from heedful.lab.cost import HEADS, OPTIONS, WIDTH, Job, Measured, Outcome, available_mb, measure
 from heedful.lab.vectors import positive
 from heedful.progress import track
 from heedful.report.charts import lines

@@ -9,7 +9,7 @@ import numpy as np
 
 from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.lab.attend import Array, attend
+from heedful.lab.arrays import Array, attend
 from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, fact, near
 from heedful.lab.vectors import orthonormal, positive, rows
 from heedful.report.charts import Chart, lines

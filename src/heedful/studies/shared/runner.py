@@ -18,9 +18,10 @@ from heedful.errors import UserError
 from heedful.runs.answers import Answer
 from heedful.runs.environment import usable_cores
 from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin, place_of
-from heedful.studies import elsewhere, workers
-from heedful.studies.live import watched
 from heedful.studies.options import StudyOptions
+from heedful.studies.shared import cluster
+from heedful.studies.shared.live_table import watched
+from heedful.studies.shared.worker import work
 from heedful.training.signals import StoppedError, Stopping
 
 LOOK_SECONDS = 0.5
@@ -37,7 +38,7 @@ def run(
     record = replace(record, keep=options.keep)
     place = place_of(record, options.out, parts)
     if options.launch.elsewhere and options.launch.dry_run:
-        elsewhere.show(record, options.launch, place, threads)
+        cluster.show(record, options.launch, place, threads)
     new = [path for path in (place.path, place.path.parent) if not path.exists()]
     folder = begin(record, place.path, parts, overwrite=options.overwrite)
     if options.retry:
@@ -45,9 +46,9 @@ def run(
     whole = threads or usable_cores()
     try:
         if not folder.concluded and options.launch.elsewhere:
-            elsewhere.work(folder, options.launch, threads)
+            cluster.work(folder, options.launch, threads)
         elif not folder.concluded and options.jobs == 0:
-            workers.work(folder.path, whole)
+            work(folder.path, whole)
         elif not folder.concluded:
             supervise(folder, options.jobs, max(1, whole // options.jobs))
     except StoppedError as error:

@@ -16,7 +16,7 @@ from heedful.launch.slurm.records import Submitted
 from heedful.launch.slurm.submission import Prepared, prepare, submit, told
 from heedful.launch.words import command_words
 from heedful.runs.studies import JOBS, StudyFolder, StudyRecord
-from heedful.studies.live import watched
+from heedful.studies.shared.live_table import watched
 
 
 def show(

@@ -9,9 +9,9 @@ from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.studies import Outcome, StudyRecord
 from heedful.statistics.proportions import widest_interval
-from heedful.studies import spaces, tables
 from heedful.studies.base import best, failures
-from heedful.studies.spaces import Range
+from heedful.studies.shared import scores, search_space
+from heedful.studies.shared.search_space import Range
 
 EDGES = {
     "lr": ("is the lowest that was tried; a lower one", "is the highest that was tried; a higher one"),
@@ -24,7 +24,7 @@ def answer(record: StudyRecord, outcomes: Sequence[Outcome]) -> Answer:
     """From the run directories."""
     names = shown(record, outcomes)
     chosen = best(outcomes)
-    warnings = [*edges(record, outcomes, chosen), *tables.mostly_collapsed(outcomes), *failures(outcomes)]
+    warnings = [*edges(record, outcomes, chosen), *scores.mostly_collapsed(outcomes), *failures(outcomes)]
     saving = saved(outcomes)
     summary = sentences(outcomes, chosen, names)
     if saving["trained"] < saving["asked"]:
@@ -58,60 +58,60 @@ def answer(record: StudyRecord, outcomes: Sequence[Outcome]) -> Answer:
 
 def shown(record: StudyRecord, outcomes: Sequence[Outcome]) -> list[str]:
     """The settings that were searched, though all draws may have the same."""
-    space = spaces.read_space(record.options, ranges=True)
-    told = {*spaces.varied([o.configuration.settings for o in outcomes]), *spaces.offered(space)}
-    return [name for name in spaces.KINDS if name in told]
+    space = search_space.read_space(record.options, ranges=True)
+    told = {*search_space.varied([o.configuration.settings for o in outcomes]), *search_space.offered(space)}
+    return [name for name in search_space.KINDS if name in told]
 
 
 def sentences(outcomes: Sequence[Outcome], chosen: Outcome | None, names: Sequence[str]) -> list[str]:
     """The best, whether it stands out, and its score on test."""
     if chosen is None or chosen.results is None:
         return ["No run has finished yet."]
-    metric = tables.metric_of([chosen])
-    what = tables.settings(chosen.configuration.settings, names)
-    said = f"Best on dev: {what}, with {metric} {tables.scored(chosen.results.splits['dev'])}."
-    if tables.collapsed(chosen):
+    metric = scores.metric_of([chosen])
+    what = scores.settings(chosen.configuration.settings, names)
+    said = f"Best on dev: {what}, with {metric} {scores.scored(chosen.results.splits['dev'])}."
+    if scores.collapsed(chosen):
         said += " It gives nearly one answer to everything: no setting that was tried is worth having."
-    elif tables.fallen([chosen]):
-        said += f" It is {tables.fallen([chosen])}, within chance."
+    elif scores.fallen([chosen]):
+        said += f" It is {scores.fallen([chosen])}, within chance."
     found = [said]
-    equal = tables.as_good(chosen, outcomes)
+    equal = scores.as_good(chosen, outcomes)
     finished = sum(o.results is not None for o in outcomes)
     if equal and finished > 1:
         none = len(equal) == finished - 1
         of = "None of the others can" if none else f"{len(equal)} of the other {finished - 1} cannot"
         found.append(f"{of} be told apart from it on dev.")
-    elif finished > 1 and len(tables.right(chosen)) > 1:
+    elif finished > 1 and len(scores.right(chosen)) > 1:
         found.append("It beats each of the others on dev, beyond chance.")
     test = chosen.results.splits.get("test")
     if test is not None:
         simple = (test.baselines or {}).get("bag_of_words")
         beside = f"; a bag of words has {simple:.3f}" if simple is not None else ""
-        found.append(f"On test, looked at once, for this run alone: {metric} {tables.scored(test)}{beside}.")
+        found.append(f"On test, looked at once, for this run alone: {metric} {scores.scored(test)}{beside}.")
     return found
 
 
 def table(outcomes: Sequence[Outcome], names: Sequence[str]) -> Table:
     """A line a run."""
-    metric = tables.metric_of(outcomes)
+    metric = scores.metric_of(outcomes)
     rows = []
     for o in outcomes:
         dev = o.results.splits.get("dev") if o.results is not None else None
         values = [o.configuration.settings[name] for name in names]
         seconds = round(o.results.seconds, 1) if o.results is not None else None
-        rows.append((*values, o.dev, tables.interval(dev), seconds, tables.note_of(o)))
-    columns = (*(tables.named(name) for name in names), f"dev {metric}", "95 % interval", "seconds", "note")
+        rows.append((*values, o.dev, scores.interval(dev), seconds, scores.note_of(o)))
+    columns = (*(scores.named(name) for name in names), f"dev {metric}", "95 % interval", "seconds", "note")
     return Table(columns, tuple(rows), "")
 
 
 def edges(record: StudyRecord, outcomes: Sequence[Outcome], chosen: Outcome | None) -> list[Note]:
     """Warn when the best lies on the edge of the grid."""
-    if chosen is None or tables.collapsed(chosen):
+    if chosen is None or scores.collapsed(chosen):
         return []
     found = []
     for name in EDGES:
         text = record.options.get(name)
-        axis = spaces.read_axis(name, text) if text else ()
+        axis = search_space.read_axis(name, text) if text else ()
         alike = [o for o in outcomes if name != "lr" or method_of(o) == method_of(chosen)]
         tried = sorted({float(o.configuration.settings[name]) for o in alike})
         if isinstance(axis, Range) or len(tried) < 2:
@@ -120,7 +120,7 @@ def edges(record: StudyRecord, outcomes: Sequence[Outcome], chosen: Outcome | No
         least, most = EDGES[name]
         end = {tried[0]: least, tried[-1]: most}.get(float(value))
         if end is not None:
-            what = tables.setting(name, value)
+            what = scores.setting(name, value)
             found.append(
                 Note(f"The best lies on the edge of the grid: {what} {end} may be better.", "warning")
             )
@@ -161,7 +161,7 @@ def together(outcome: Outcome) -> bool:
 
 def figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Figure]:
     """A heat map of a grid, or the draws as points; and the curves of all runs."""
-    metric = tables.metric_of(outcomes)
+    metric = scores.metric_of(outcomes)
     found = []
     drawn = record.options.get("random") is not None or record.options.get("tpe") is not None
     if not drawn and len(names) > 1:
@@ -171,9 +171,9 @@ def figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[st
             {
                 "x": o.configuration.settings["lr"],
                 "y": o.dev,
-                **tables.ends(o),
+                **scores.ends(o),
                 "label": o.name,
-                "group": tables.settings(
+                "group": scores.settings(
                     o.configuration.settings, [name for name in names if name not in ("lr",)]
                 ),
             }
@@ -188,7 +188,7 @@ def figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[st
             "log_x": True,
         }
         found.append(Figure("draws", "scatter", points, options))
-    return [*found, tables.curves(longest(outcomes), "All runs", metric)]
+    return [*found, scores.curves(longest(outcomes), "All runs", metric)]
 
 
 def longest(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
@@ -209,20 +209,20 @@ def heat(outcomes: Sequence[Outcome], names: Sequence[str], metric: str) -> Figu
     notes: dict[str, list[list[Any]]] = {}
     for o in outcomes:
         s: Mapping[str, Any] = o.configuration.settings
-        name = tables.settings(s, rest)
+        name = scores.settings(s, rest)
         panel = panels.setdefault(name, [[None] * len(columns) for _ in lines])
         i, j = lines.index(s[y]), columns.index(s[x])
         panel[i][j] = o.dev
-        if tables.note_of(o):
-            notes.setdefault(name, []).append([i, j, tables.note_of(o)])
+        if scores.note_of(o):
+            notes.setdefault(name, []).append([i, j, scores.note_of(o)])
     options = {
         "x_labels": [str(v) for v in columns],
         "y_labels": [f"{v:g}" if isinstance(v, float) else str(v) for v in lines],
         "title": f"{metric.capitalize()} on dev after the last epoch",
-        "x_title": tables.named(x),
-        "y_title": tables.named(y),
+        "x_title": scores.named(x),
+        "y_title": scores.named(y),
         "value_title": f"dev {metric}",
-        "least": widest_interval((o.dev, tables.size_of(o)) for o in outcomes),
+        "least": widest_interval((o.dev, scores.size_of(o)) for o in outcomes),
     }
     if len(panels) == 1:
         (name,) = panels

@@ -16,9 +16,9 @@ from heedful.runs.answers import Figure, Note, Table
 from heedful.runs.studies import Configuration, Outcome
 from heedful.statistics.comparison import Comparison, compare, compare_all
 from heedful.statistics.proportions import wilson
-from heedful.studies import tables
 from heedful.studies.base import Study, best, failures
-from heedful.studies.spaces import number
+from heedful.studies.shared import scores
+from heedful.studies.shared.search_space import number
 
 Chosen = dict[str, list[Outcome]]
 """The runs of each arm at its chosen settings, one a seed, finished ones only."""
@@ -137,7 +137,7 @@ def scored_split(chosen: Chosen) -> str:
 
 def answers(runs: Sequence[Outcome], split: str) -> npt.NDArray[np.float64]:
     """1 or 0 for each run and example: [seeds, examples]."""
-    return np.stack([tables.right(o, split) for o in runs])
+    return np.stack([scores.right(o, split) for o in runs])
 
 
 def mean(runs: Sequence[Outcome], split: str) -> tuple[float, float, float]:
@@ -176,11 +176,11 @@ def same_seeds(chosen: Chosen) -> bool:
 
 def sentences(chosen: Chosen, comparisons: Sequence[Comparison], split: str, metric: str) -> list[str]:
     """Which is best, what cannot be told apart, and what would tell."""
-    if all(tables.collapsed(o) for runs in chosen.values() for o in runs) and any(chosen.values()):
+    if all(scores.collapsed(o) for runs in chosen.values() for o in runs) and any(chosen.values()):
         return ["Every arm collapsed: all give nearly one answer to everything, and nothing can be compared."]
     if comparisons:
         said = f"On {split}: {describe_comparisons(comparisons, metric)}"
-        if all(tables.fallen(runs) for runs in chosen.values() if runs):
+        if all(scores.fallen(runs) for runs in chosen.values() if runs):
             said += " But none is shown to be better than always giving the most frequent label."
         return [said]
     alone = [arm for arm, runs in chosen.items() if runs]
@@ -197,7 +197,7 @@ def reason_of(own: Sequence[Outcome]) -> str:
 
 def bars(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: str, title: str) -> Figure:
     """Dev and test of each arm with intervals; 0 with its reason for what failed."""
-    metric = tables.metric_of(outcomes)
+    metric = scores.metric_of(outcomes)
     groups = dict.fromkeys(("dev", split))
     rows: list[dict[str, Any]] = []
     for arm, own in study.of_arm(outcomes).items():
@@ -213,7 +213,7 @@ def bars(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: str, t
 
 def arm_table(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: str, title: str = "") -> Table:
     """A line an arm: settings, scores, cost."""
-    metric = tables.metric_of(outcomes)
+    metric = scores.metric_of(outcomes)
     rows: list[tuple[Any, ...]] = []
     for arm, own in study.of_arm(outcomes).items():
         runs = chosen[arm]
@@ -224,7 +224,7 @@ def arm_table(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: s
         results = [o.results for o in runs if o.results is not None]
         memory = [r.memory_gb for r in results if r.memory_gb is not None]
         lost = sum(o.state == "failed" for o in own)
-        note = tables.partly_fallen(runs) or (f"{lost} failed" if lost else "")
+        note = scores.partly_fallen(runs) or (f"{lost} failed" if lost else "")
         rows.append(
             (
                 arm,
@@ -275,10 +275,10 @@ def lost_runs(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen) -> list[
     for arm, own in study.of_arm(outcomes).items():
         if not chosen[arm] and all(o.over for o in own):
             found.append(Note(f"{arm} has no result: {reason_of(own)}", "bad"))
-        elif tables.fallen(chosen[arm]) == tables.COLLAPSED:
+        elif scores.fallen(chosen[arm]) == scores.COLLAPSED:
             found.append(Note(f"{arm} collapsed: it gives nearly one answer to everything.", "warning"))
-        elif tables.fallen(chosen[arm]):
-            found.append(Note(f"{arm} is on dev {tables.fallen(chosen[arm])}, within chance.", "warning"))
-        elif said := tables.partly_fallen(chosen[arm]):
+        elif scores.fallen(chosen[arm]):
+            found.append(Note(f"{arm} is on dev {scores.fallen(chosen[arm])}, within chance.", "warning"))
+        elif said := scores.partly_fallen(chosen[arm]):
             found.append(Note(f"Of {arm} {said}: they give nearly one answer to everything.", "warning"))
     return found

@@ -27,11 +27,12 @@ from heedful.runs.files import plain, read_json, write_error, write_json, write_
 from heedful.runs.schemas import Results
 from heedful.runs.studies import Outcome, StudyFolder
 from heedful.runs.toml import write_toml
-from heedful.studies import arms, demo_page
 from heedful.studies.compare import Compare, compare
-from heedful.studies.knowledge import knowledge
+from heedful.studies.demo import page
+from heedful.studies.knowledge.study import knowledge
 from heedful.studies.options import CompareOptions, CompareRun, KnowledgeOptions
-from heedful.studies.untrained import write_untrained
+from heedful.studies.shared import arms
+from heedful.studies.shared.untrained_model import write_untrained
 from heedful.text.model_folders import minilm_folder
 from heedful.training.options import PretrainOptions
 from heedful.training.signals import StoppedError
@@ -110,17 +111,17 @@ class Demo:
         begin(self.out, self.plan)
         facts: Facts = {}
         self.stage("a world of texts, and what a model on its tasks must beat")
-        facts["tasks"] = demo_page.tasks(self.page)
+        facts["tasks"] = page.tasks(self.page)
         self.stage("a tokenizer trained on them")
-        facts["tokenizer"] = demo_page.tokenizer(self.page, self.out / TOKENIZER)
+        facts["tokenizer"] = page.tokenizer(self.page, self.out / TOKENIZER)
         self.stage("every attention mechanism, its pattern and its leak")
-        facts["attention"] = demo_page.attention(self.page)
+        facts["attention"] = page.attention(self.page)
         if not self.plan.quick:
             with stopping_kindly():
                 facts |= self.training()
-            self.page.summary += demo_page.conclusions(facts)
-            demo_page.further(self.page, self.commands())
-        for name in demo_page.DRAWN:
+            self.page.summary += page.conclusions(facts)
+            page.further(self.page, self.commands())
+        for name in page.DRAWN:
             if name in self.page.charts:
                 save(self.page.charts[name], self.out / FIGURES / f"{name}.png")
                 save(self.page.charts[name], self.out / FIGURES / f"{name}.svg")
@@ -143,14 +144,14 @@ class Demo:
                 f"a small encoder reads {self.plan.notes:,} notes of guests, {self.plan.steps:,} steps"
             )
             results = self.pretrain()
-            facts["pretraining"] = demo_page.pretraining(self.page, Run(self.out / PRETRAINED), results)
+            facts["pretraining"] = page.pretraining(self.page, Run(self.out / PRETRAINED), results)
         said = " and ".join(f"{n:,}" for n, _, _ in self.plan.labels)
         self.stage(f"methods on the stars of reviews, with {said} labels")
         facts["reviews"] = [row for size in self.plan.labels for row in self.compare(*size)]
-        demo_page.reviews(self.page, facts["reviews"], self.studies())
+        page.reviews(self.page, facts["reviews"], self.studies())
         self.stage("what a model knows: biographies, then questions about birth places")
         study, answer = self.knowledge()
-        facts["birthplaces"] = demo_page.birthplaces(self.page, study.path, answer)
+        facts["birthplaces"] = page.birthplaces(self.page, study.path, answer)
         return facts
 
     def pretrain(self) -> Results:

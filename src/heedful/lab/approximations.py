@@ -14,7 +14,7 @@ from heedful.attention import Mask
 from heedful.attention.bigbird import Bigbird
 from heedful.attention.linformer import Linformer
 from heedful.data.random import stream
-from heedful.lab.attend import Array, array, attend, mechanism, tensor, weights
+from heedful.lab.arrays import Array, array, attend, mechanism, tensor, weights
 
 FEATURES = (64, 128, 256, 512, 1024, 2048)
 KINDS: dict[str, dict[str, Any]] = {

@@ -2,7 +2,7 @@
 
     measure(Job("performer", (256, 512), causal=True, options={"features": 256}), seconds=30)
 
-The child is this module: `python -m heedful.lab.measuring JOB`. It prints a line of JSON a length, so that
+The child is this module: `python -m heedful.lab.cost JOB`. It prints a line of JSON a length, so that
 what was measured before the limit is kept.
 """
 
@@ -76,7 +76,7 @@ class Outcome:
 def measure(job: Job, seconds: float) -> Outcome:
     """Run a child; its time limit is for all lengths together."""
     child = subprocess.Popen(
-        [sys.executable, "-m", "heedful.lab.measuring", json.dumps(asdict(job))],
+        [sys.executable, "-m", "heedful.lab.cost", json.dumps(asdict(job))],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

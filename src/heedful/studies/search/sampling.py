@@ -22,9 +22,9 @@ from optuna.trial import TrialState
 from heedful.data.random import key
 from heedful.runs.schemas import Metrics
 from heedful.runs.studies import Ended, Outcome, StudyFolder
-from heedful.studies import spaces
 from heedful.studies.base import PrunedError
-from heedful.studies.spaces import KINDS, Axis, Value, rounded
+from heedful.studies.shared import search_space
+from heedful.studies.shared.search_space import KINDS, Axis, Value, rounded
 
 ATTEMPTS = 10
 """Guided draws to look at for one that is new."""
@@ -105,9 +105,9 @@ def suggest(space: Mapping[str, Axis], outcomes: Sequence[Outcome], seed: int) -
         found: dict[str, Any] = study.ask(distributions(space)).params
         if not isinstance(lr, tuple):
             found["lr"] = min(max(rounded(found["lr"]), lr.low), lr.high)
-        if found not in seen or spaces.combinations(space) == math.inf:
+        if found not in seen or search_space.combinations(space) == math.inf:
             return found
-    return next(one for one in spaces.draws(space, seed) if one not in seen)
+    return next(one for one in search_space.draws(space, seed) if one not in seen)
 
 
 class Pruner:

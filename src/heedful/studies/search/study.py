@@ -10,12 +10,12 @@ from typing import Any
 from heedful.errors import UserError
 from heedful.runs.answers import Answer
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
-from heedful.studies import prefixes, spaces
 from heedful.studies.base import best
 from heedful.studies.options import SearchOptions, SearchRun, StudyOptions, shared, words
-from heedful.studies.prefixes import Lengths
-from heedful.studies.running import run
-from heedful.studies.spaces import Axis
+from heedful.studies.shared import epochs, search_space
+from heedful.studies.shared.epochs import Lengths
+from heedful.studies.shared.runner import run
+from heedful.studies.shared.search_space import Axis
 
 HEADS = "heads"
 """The job of all heads of a grid."""
@@ -33,20 +33,20 @@ def search(options: SearchRun, study: SearchOptions) -> tuple[StudyFolder, Answe
         raise UserError("--prune belongs to --random or --tpe; of a grid every cell is wanted")
     own = [f.name for f in fields(SearchOptions) if f.name not in {g.name for g in fields(StudyOptions)}]
     asked = {name: getattr(study, name) for name in own}
-    space = spaces.read_space(asked, ranges=trials is not None)
+    space = search_space.read_space(asked, ranges=trials is not None)
     common = shared(options, ("lr", "epochs", "batch_size", "method", "seed"))
     common["seed"] = options.seed
     if trials is None:
         plan = plan_grid(space, common)
     else:
-        drawn = spaces.drawable(space)
-        if (most := spaces.combinations(drawn)) < trials:
+        drawn = search_space.drawable(space)
+        if (most := search_space.combinations(drawn)) < trials:
             raise UserError(
                 f"--{how} {trials}: the lists have {most} combinations; the grid, without --{how}, tries all"
             )
         plan = [
             trial(i, one)
-            for i, one in enumerate(islice(spaces.draws(drawn, options.seed), study.random or 0))
+            for i, one in enumerate(islice(search_space.draws(drawn, options.seed), study.random or 0))
         ]
     record = StudyRecord(
         kind="search",
@@ -61,9 +61,9 @@ def search(options: SearchRun, study: SearchOptions) -> tuple[StudyFolder, Answe
 
 def plan_grid(space: dict[str, Axis], common: dict[str, Any]) -> list[Configuration]:
     """Every cell, with the job it belongs to: all heads are one, and so are equal runs of other lengths."""
-    cells = spaces.grid(space)
-    names = spaces.varied(cells)
-    sharing = prefixes.can_share(common)
+    cells = search_space.grid(space)
+    names = search_space.varied(cells)
+    sharing = epochs.can_share(common)
     together = (
         sharing
         and common.get("head") != "family"
@@ -77,8 +77,8 @@ def plan_grid(space: dict[str, Axis], common: dict[str, Any]) -> list[Configurat
         if together and cell["method"] == "head":
             job = HEADS
         elif sharing and "epochs" in names:
-            job = spaces.name_of(cell, [name for name in names if name != "epochs"])
-        found.append(Configuration(spaces.name_of(cell, names), cell, job))
+            job = search_space.name_of(cell, [name for name in names if name != "epochs"])
+        found.append(Configuration(search_space.name_of(cell, names), cell, job))
     return found
 
 
@@ -94,16 +94,16 @@ class Search(Lengths):
 
     def space(self) -> dict[str, Axis]:
         """What is searched."""
-        return spaces.read_space(self.record.options, ranges=True)
+        return search_space.read_space(self.record.options, ranges=True)
 
     def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
         """The next guided draw."""
         wanted = self.record.options.get("tpe")
         if wanted is None or len(outcomes) >= wanted:
             return ()
-        from heedful.studies.sampling import suggest
+        from heedful.studies.search.sampling import suggest
 
-        space = spaces.drawable(self.space())
+        space = search_space.drawable(self.space())
         return [trial(len(outcomes), suggest(space, outcomes, self.record.seed))]
 
     @classmethod
@@ -114,7 +114,7 @@ class Search(Lengths):
     def work_all(self, job: Sequence[Configuration], threads: int | None) -> None:
         """Heads together; runs that differ in epochs one from the other; all else one by one."""
         if job[0].job == HEADS and len(job) > 1:
-            from heedful.studies.heads import work_heads
+            from heedful.studies.search.heads import work_heads
 
             if work_heads(self, job, threads):
                 return
@@ -125,10 +125,10 @@ class Search(Lengths):
         if not self.record.options.get("prune"):
             super().work(configuration, threads)
             return
-        from heedful.studies.sampling import Pruner
+        from heedful.studies.search.sampling import Pruner
         from heedful.training.adapt import adapt
 
-        space = spaces.drawable(self.space())
+        space = search_space.drawable(self.space())
         pruner = Pruner(self.folder, configuration.name, space, self.epochs(configuration))
         adapt(self.options(configuration, threads), [pruner])
 
@@ -140,6 +140,6 @@ class Search(Lengths):
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         """The table, the best, and how far it can be trusted."""
-        from heedful.studies.search_answer import answer
+        from heedful.studies.search.answer import answer
 
         return answer(self.record, outcomes)

@@ -18,7 +18,7 @@ from heedful.statistics.calibration import auroc, auroc_interval
 from heedful.statistics.comparison import compare
 from heedful.statistics.proportions import Interval
 from heedful.studies.base import failures
-from heedful.studies.knowledge_shown import (
+from heedful.studies.knowledge.figures import (
     Asked,
     arms_figure,
     arms_table,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from heedful.attention import Mechanism, able
 from heedful.errors import UserError, shorten
-from heedful.lab.attend import Array
+from heedful.lab.arrays import Array
 from heedful.models import Model
 
 

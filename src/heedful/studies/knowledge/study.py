@@ -19,11 +19,11 @@ from heedful.runs.directory import CONFIG, Run
 from heedful.runs.schemas import Prediction
 from heedful.runs.studies import UNTRAINED, Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies.base import Study
-from heedful.studies.knowledge_answer import tell
-from heedful.studies.knowledge_shown import Asked
+from heedful.studies.knowledge.answer import tell
+from heedful.studies.knowledge.figures import Asked
 from heedful.studies.options import KnowledgeOptions, words
-from heedful.studies.running import run
-from heedful.studies.untrained import write_untrained
+from heedful.studies.shared.runner import run
+from heedful.studies.shared.untrained_model import write_untrained
 from heedful.training.configuration import checked, read_configuration, read_pretrain, whole_path
 from heedful.training.options import AdaptOptions, LoopOptions, PretrainOptions
 

@@ -41,7 +41,7 @@ from heedful.training.running import describe, resolved
 from heedful.training.signals import StoppedError, Stopping
 
 if TYPE_CHECKING:
-    from heedful.studies.search import Search
+    from heedful.studies.search.study import Search
 
 Cell = tuple[Configuration, AdaptOptions]
 

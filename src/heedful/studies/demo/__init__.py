@@ -1,0 +1,1 @@
+"""The demo: the main job from start to end, on data made here."""

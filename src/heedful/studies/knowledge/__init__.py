@@ -1,0 +1,1 @@
+"""Knowledge: what does a model know?"""

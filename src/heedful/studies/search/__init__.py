@@ -1,0 +1,1 @@
+"""Search: which settings are best?"""

@@ -1,0 +1,1 @@
+"""What several studies share: how they run, the space they search, arms, tables and sentences."""
