@@ -101,9 +101,9 @@ def run_side(side: str, case: Case) -> dict[str, float]:
 def run_heedful(case: Case) -> dict[str, float]:
     """`heedful adapt` on these rows, written as a task of their own."""
     from heedful.objectives import ClassifyFeatures
+    from heedful.options.training import AdaptOptions
     from heedful.training.adapt import adapt
     from heedful.training.loop import Loop
-    from heedful.training.options import AdaptOptions
 
     task, train, dev = load_rows(case)
     with tempfile.TemporaryDirectory() as folder:

@@ -101,8 +101,8 @@ def write_text(path: Path) -> Path:
 
 def heedful_step(dropout: float, activation: str, folder: Path) -> Any:
     """One step of `heedful pretrain char-gpt`."""
+    from heedful.options.training import PretrainOptions
     from heedful.runs.directory import Run
-    from heedful.training.options import PretrainOptions
     from heedful.training.pretrain import prepare
 
     options = PretrainOptions(

@@ -68,8 +68,8 @@ class Lines:
 
 def plain(given: argparse.Namespace, **settings: Any) -> None:
     """A run with its curves."""
+    from heedful.options.training import AdaptOptions
     from heedful.training.adapt import adapt
-    from heedful.training.options import AdaptOptions
 
     settings |= {"lr": given.lr, "epochs": given.num_epochs, "method": METHODS[given.type]}
     if given.type == "prefix":

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.errors import UserError
+from heedful.options.training import AdaptOptions
 from heedful.training import batch_size
 from heedful.training.batch_size import Found, Measured, find, run_child, search, watch
-from heedful.training.options import AdaptOptions
 
 STEP = 50
 """Tenths of MB that each example of the stand-in child takes."""

@@ -89,7 +89,7 @@ def test_the_table_of_a_file_is_for_jobs_alone(heedful: Callable[..., Any], tmp_
     assert heedful("list", "attentions").status == 0
     done = heedful(*ADAPT, "--dry-run")
     assert done.status == 2
-    assert "heedful.toml: [slurm] partition is a number; it is text" in done.err
+    assert "heedful.toml: [slurm] partition 3: must be text" in done.err
 
 
 @pytest.mark.parametrize(("flags", "words"), [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from heedful.training.configuration import read_configuration
+from heedful.runs.config import load_run_config
 
 RECIPES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
 READ = [path for path in RECIPES if not path.stem.endswith("-questions")]
@@ -17,7 +17,7 @@ SHORT = ("steps=3", "threads=1", "precision=float32", "eval_every=none")
 
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
 def test_a_recipe_has_known_options_and_says_what_it_costs(path: Path) -> None:
-    read_configuration(path)
+    load_run_config(path)
     comment = [line for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
     assert any("cost" in line.lower() for line in comment)
     assert all(len(line) <= 120 for line in path.read_text("utf-8").splitlines())
@@ -25,7 +25,7 @@ def test_a_recipe_has_known_options_and_says_what_it_costs(path: Path) -> None:
 
 @pytest.mark.parametrize("path", READ, ids=lambda path: path.stem)
 def test_a_recipe_reads_and_then_answers(heedful: Callable[..., Any], path: Path, tmp_path: Path) -> None:
-    options = read_configuration(path)
+    options = load_run_config(path)
     world = ["corpus=world/birthplaces"]
     if getattr(options, "questions", None):
         world.append("questions=world/birthplaces")

@@ -35,9 +35,9 @@ def make(name: str, places: Path, out: Path) -> Any:
     import torch
 
     from heedful.attention.dropout import Dropout
+    from heedful.options.training import AdaptOptions, PretrainOptions
     from heedful.training import adapt, pretrain
     from heedful.training.loop import Loop
-    from heedful.training.options import AdaptOptions, PretrainOptions
 
     same: dict[str, Any] = {
         "epochs": 2,

@@ -23,9 +23,9 @@ from heedful.errors import UserError
 from heedful.inference.loading import load_run
 from heedful.methods import METHODS, Method, head_names, make, read_adapter, room, write_adapter
 from heedful.models import Classifier
+from heedful.options.training import AdaptOptions
 from heedful.text import Tokenizer
 from heedful.training.adapt import adapt
-from heedful.training.options import AdaptOptions
 
 D, VOCAB, CLASSES = 24, 60, 3
 SIZES = {

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data import load_task
+from heedful.data.run_options import load_run_task
 from heedful.data.splits import Split, sample
 from heedful.errors import UserError
+from heedful.options.training import AdaptOptions
 from heedful.runs.directory import Run
 from heedful.training.adapt import adapt
-from heedful.training.configuration import task_of
 from heedful.training.evaluating import evaluate
-from heedful.training.options import AdaptOptions
 from tiny import make_model, make_task
 
 
@@ -60,7 +60,7 @@ def test_a_sample_has_the_labels_shares_and_contains_the_smaller_ones(
 
 def test_the_split_seed_draws_the_rows_and_the_training_seed_never(base: AdaptOptions) -> None:
     def rows(options: AdaptOptions) -> list[str]:
-        return list(task_of(options).splits["dev"].texts)
+        return list(load_run_task(options).splits["dev"].texts)
 
     assert rows(base) == rows(replace(base, seed=9))
     assert rows(base) != rows(replace(base, split_seed=9))
@@ -73,7 +73,7 @@ def test_a_run_scores_those_rows_of_dev_and_the_whole_of_test(base: AdaptOptions
     assert (splits["test"].n, splits["test"].of) == (20, None)
     run = Run.open(done.folder)
     assert {row.n for row in run.metrics() if row.split == "dev"} == {7}
-    chosen = task_of(base).splits["dev"]
+    chosen = load_run_task(base).splits["dev"]
     assert [p.text for p in run.predictions("dev")] == list(chosen.texts)
     assert chosen.labels is not None
     assert splits["dev"].baselines is not None

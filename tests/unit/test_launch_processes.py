@@ -13,12 +13,12 @@ import pytest
 
 from heedful.errors import UserError
 from heedful.launch import processes
-from heedful.launch.options import TrainLaunchOptions
 from heedful.launch.rank_environment import given, tasks_by_node
 from heedful.launch.slurm import batch_job
 from heedful.launch.slurm.script import Batch, batch_script, tasks
+from heedful.options.launch import TrainLaunchOptions
+from heedful.options.training import AdaptOptions
 from heedful.training.adapt import adapt
-from heedful.training.options import AdaptOptions
 from heedful.training.ranks import LostError, Ranks
 from heedful.training.signals import StoppedError
 

@@ -14,15 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import UserError
-from heedful.launch.options import (
-    LaunchOptions,
-    RunLaunchOptions,
-    StudyLaunchOptions,
-    refuse_impossible,
-    with_site,
-)
+from heedful.launch.site import with_site
+from heedful.launch.slurm.options import refuse_impossible
 from heedful.launch.slurm.script import Batch, batch_script, signal_seconds
 from heedful.launch.slurm.submission import prepare
+from heedful.options.launch import LaunchOptions, RunLaunchOptions, StudyLaunchOptions
 
 HOSTILE = st.text(st.sampled_from(list(" \t\n'\"$`;&|<>(){}[]*?!#~\\%=-abé\udcff\x1b")), max_size=30)
 WORD = st.one_of(
@@ -201,7 +197,7 @@ def test_flags_beat_the_nearer_file_which_beats_the_farther() -> None:
 @pytest.mark.parametrize(("table", "words"), [
     ({"partitoin": "x"}, 'heedful.toml: [slurm] unknown option "partitoin"; did you mean "partition"'),
     ({"on": "slurm"}, 'unknown option "on"'),
-    ({"cpus": "four"}, "heedful.toml: [slurm] cpus is text; it is a whole number"),
+    ({"cpus": "four"}, 'heedful.toml: [slurm] cpus "four": must be a whole number'),
     ({"setup": 3}, "heedful.toml: [slurm] setup"),
 ])  # fmt: skip
 def test_a_wrong_table_is_told(table: dict[str, object], words: str) -> None:

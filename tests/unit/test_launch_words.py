@@ -12,8 +12,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from heedful.cli import build
-from heedful.launch.words import command_words, flags
-from heedful.training.options import AdaptOptions, PretrainOptions
+from heedful.options.command_line import command_words, option_flags
+from heedful.options.training import AdaptOptions, PretrainOptions
 
 TEXT = st.text(st.sampled_from(list(" '\"$;\n-=[]{},aé1")), min_size=1, max_size=8)
 SKIPPED = ("model", "task", "corpus")
@@ -58,8 +58,8 @@ def test_a_command_reads_back_the_options_it_was_written_from(command: str, kind
 
 
 def test_only_what_is_not_the_default_is_said() -> None:
-    assert flags(AdaptOptions()) == []
-    assert flags(replace(AdaptOptions(), epochs=3, lr=1e-4, cache_features=False)) == [
+    assert option_flags(AdaptOptions()) == []
+    assert option_flags(replace(AdaptOptions(), epochs=3, lr=1e-4, cache_features=False)) == [
         "--lr=0.0001",
         "--no-cache-features",
     ]

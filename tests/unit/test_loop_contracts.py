@@ -18,6 +18,7 @@ from heedful import checkpoints, methods
 from heedful.data import load_task
 from heedful.errors import UserError
 from heedful.objectives import Classify, ClassifyFeatures, Evaluation, Inputs, Losses, Objective
+from heedful.options.training import AdaptOptions
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Metrics
 from heedful.text import load as load_tokenizer
@@ -26,7 +27,6 @@ from heedful.training import loop as module
 from heedful.training.adapt import adapt
 from heedful.training.devices import clip, seed_generators
 from heedful.training.loop import Loop
-from heedful.training.options import AdaptOptions
 from heedful.training.sparse_embeddings import OccurringRows
 from tiny import make_model, make_task
 
@@ -368,8 +368,8 @@ def test_seeding_only_the_generators_that_are_used_is_torch_s_own_seeding() -> N
 
 
 def test_the_training_seed_never_moves_a_row_to_another_split(tmp_path: Path) -> None:
+    from heedful.options.training import AdaptOptions
     from heedful.training.adapt import prepare
-    from heedful.training.options import AdaptOptions
 
     rows = [f"text number {i} is {'good' if i % 2 else 'bad'},{i % 2}" for i in range(60)]
     (tmp_path / "one.csv").write_text("\n".join(["text,label", *rows]) + "\n")

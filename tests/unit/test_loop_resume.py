@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from heedful.errors import UserError
+from heedful.options.training import AdaptOptions
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.runs.environment import environment
@@ -23,7 +24,6 @@ from heedful.runs.leases import Lease
 from heedful.training import checkpoint, loop, resume
 from heedful.training.adapt import Finished, adapt
 from heedful.training.loop import Loop
-from heedful.training.options import AdaptOptions
 from heedful.training.signals import StoppedError
 from tiny import make_model, make_task
 
@@ -317,7 +317,7 @@ def test_the_best_of_each_kept_checkpoint_is_kept_too(tmp_path: Path) -> None:
 def test_the_configuration_makes_the_run_again(
     base: AdaptOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heedful.training.configuration import read_configuration
+    from heedful.runs.config import load_run_config
 
     monkeypatch.chdir(Path(base.model).parent)
     options = replace(base, model="model", task="task", threads=None, lr=None, method="lora", epochs=2,
@@ -325,7 +325,7 @@ def test_the_configuration_makes_the_run_again(
     before = torch.get_num_threads()
     adapt(replace(options, out=tmp_path / "first"))
     monkeypatch.chdir(tmp_path)
-    adapt(replace(read_configuration(tmp_path / "first"), out=tmp_path / "again"))
+    adapt(replace(load_run_config(tmp_path / "first"), out=tmp_path / "again"))
     torch.set_num_threads(before)
     assert Run(tmp_path / "first").config() == Run(tmp_path / "again").config()
     first, again = traces(tmp_path / "first"), traces(tmp_path / "again")

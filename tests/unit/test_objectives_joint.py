@@ -15,13 +15,13 @@ from heedful import checkpoints, methods
 from heedful.data import load_task, tokenize
 from heedful.errors import UserError
 from heedful.objectives import Classify, Inputs, Joint, Losses, MaskedText
+from heedful.options.training import AdaptOptions
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.text import load as load_tokenizer
 from heedful.training import checkpoint
 from heedful.training.adapt import adapt
 from heedful.training.loop import Loop
-from heedful.training.options import AdaptOptions
 from tiny import make_model, make_task
 
 

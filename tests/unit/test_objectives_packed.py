@@ -19,10 +19,10 @@ from heedful.objectives import Causal, Masked
 from heedful.objectives import vocabulary as vocabulary_module
 from heedful.objectives.packed import Texts
 from heedful.objectives.vocabulary import token_losses, vocabulary_loss
+from heedful.options.training import PretrainOptions
 from heedful.runs.directory import Run
 from heedful.text import Tokenizer, train
 from heedful.training.loop import Loop
-from heedful.training.options import PretrainOptions
 
 WORDS = list("abcdefghijklmnop")
 

@@ -19,9 +19,9 @@ from heedful.errors import UserError
 from heedful.inference.loading import load_run
 from heedful.methods import METHODS, make
 from heedful.objectives import Evaluation, LabelWords, Text2Text, parse_words
+from heedful.options.training import AdaptOptions
 from heedful.text import Tokenizer
 from heedful.training.adapt import adapt
-from heedful.training.options import AdaptOptions
 
 WORDS = ["good", "fine", "bad", "poor", "the", "film", "was", "very", "long", "no", "yes", "hardly", "plot"]
 

@@ -13,13 +13,13 @@ import pytest
 
 from heedful.data.corpus import Corpus, open_corpus
 from heedful.errors import UserError
+from heedful.options.training import PretrainOptions
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.training import checkpoint
 from heedful.training import loop as loop_module
 from heedful.training.corpora import open_texts
 from heedful.training.loop import Loop
-from heedful.training.options import PretrainOptions
 from heedful.training.pretrain import prepare, pretrain
 from heedful.training.rescoring import Rescoring
 

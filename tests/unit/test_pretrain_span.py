@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from heedful.errors import UserError
+from heedful.options.training import PretrainOptions
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.training import checkpoint
 from heedful.training import loop as loop_module
 from heedful.training.loop import Loop
-from heedful.training.options import PretrainOptions
 from heedful.training.pretrain import prepare, pretrain
 from heedful.training.rescoring import Rescoring
 

@@ -12,7 +12,7 @@ import pytest
 
 import heedful
 from heedful.errors import UserError
-from heedful.training.options import AdaptOptions
+from heedful.options.training import AdaptOptions
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +88,9 @@ def test_the_same_options_give_the_command_lines_run(
 
 @pytest.mark.parametrize(("options", "line"), [
     ({"epoch": 3}, 'heedful.adapt: unknown option "epoch"; did you mean "epochs"'),
-    ({"epochs": "3"}, "heedful.adapt: epochs is text; it is a whole number"),
-    ({"out": 3}, "heedful.adapt: out is 3; it is a path"),
-    ({"head": "wide"}, "'auto', 'linear', 'family'"),
+    ({"epochs": "3"}, 'heedful.adapt: epochs "3": must be a whole number'),
+    ({"out": 3}, "heedful.adapt: out 3: must be a path"),
+    ({"head": "wide"}, 'heedful.adapt: head "wide": must be auto, linear or family'),
     ({"method": "lora", "method_options": {"rnk": 1}}, 'method lora has no option "rnk"'),
 ])  # fmt: skip
 def test_a_wrong_option_is_told_as_on_the_command_line(

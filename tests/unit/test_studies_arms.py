@@ -12,6 +12,15 @@ import numpy as np
 import pytest
 
 from heedful.errors import UserError
+from heedful.options.studies import (
+    CompareOptions,
+    CompareRun,
+    LabelsOptions,
+    LabelsRun,
+    OptimizersOptions,
+    OptimizersRun,
+)
+from heedful.options.training import AdaptOptions
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Checks, Metrics, Prediction, Results, SplitResult
@@ -21,16 +30,7 @@ from heedful.studies.base import Study
 from heedful.studies.compare import compare
 from heedful.studies.labels import labels
 from heedful.studies.optimizers import optimizers
-from heedful.studies.options import (
-    CompareOptions,
-    CompareRun,
-    LabelsOptions,
-    LabelsRun,
-    OptimizersOptions,
-    OptimizersRun,
-)
 from heedful.training.adapt import refuse_impossible
-from heedful.training.options import AdaptOptions
 
 N = 400
 Score = Callable[[AdaptOptions], float]

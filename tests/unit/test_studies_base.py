@@ -363,7 +363,7 @@ def test_a_test_split_is_scored_where_it_can_be(
 
     asked: list[str] = []
     test = SimpleNamespace(labels=labels, answers=answers)
-    monkeypatch.setattr(base, "task_of", lambda options: SimpleNamespace(splits={"test": test}))
+    monkeypatch.setattr(base, "load_run_task", lambda options: SimpleNamespace(splits={"test": test}))
     monkeypatch.setattr(evaluating, "add_split", lambda folder, split: asked.append(split))
     own = Fake(study)
     monkeypatch.setattr(own, "options", lambda configuration: None)

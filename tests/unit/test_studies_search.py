@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 
 from heedful.errors import UserError
+from heedful.options.studies import SearchOptions, SearchRun
+from heedful.options.training import AdaptOptions
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.files import write_json
 from heedful.runs.schemas import Metrics, Results, SplitResult
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
-from heedful.studies.options import SearchOptions, SearchRun
 from heedful.studies.search.answer import answer as write_answer
 from heedful.studies.search.study import plan_grid, search
 from heedful.studies.shared import scores, search_space
 from heedful.studies.shared.search_space import Range
 from heedful.training.adapt import adapt
 from heedful.training.loop import Loop
-from heedful.training.options import AdaptOptions
 from tiny import make_model, make_task
 
 

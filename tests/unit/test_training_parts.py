@@ -13,9 +13,9 @@ from torch import nn
 
 from heedful import models
 from heedful.errors import UserError
+from heedful.options.training import LoopOptions
 from heedful.runs.directory import Run
 from heedful.training import checkpoint, optimizers, precision, running, schedules
-from heedful.training.options import LoopOptions
 
 
 @pytest.mark.parametrize("name", ["linear", "cosine", "wsd", "constant"])

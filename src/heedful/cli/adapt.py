@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json, print_table
-from heedful.launch.options import HERE, Launch
-from heedful.training.options import AdaptOptions
+from heedful.options.launch import HERE, Launch
+from heedful.options.training import AdaptOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

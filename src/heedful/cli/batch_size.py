@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from heedful.cli.output import Json, console, print_json, print_table
-from heedful.training.options import MAX_LEN, AdaptObjective, AdaptOptions, Precision, Several
+from heedful.options.training import MAX_LEN, AdaptObjective, AdaptOptions, Precision
+from heedful.options.types import Several
 
 if TYPE_CHECKING:
     from heedful.training.batch_size import Found

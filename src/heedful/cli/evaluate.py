@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json
 from heedful.errors import UserError
-from heedful.launch.options import ONCE, Once
+from heedful.options.launch import ONCE, Once
 
 
 def evaluate(
@@ -58,7 +58,7 @@ def evaluate(
     opened = Run.open(run)
     if launch.elsewhere:
         from heedful.cli.launching import send
-        from heedful.launch.words import command_words
+        from heedful.options.command_line import command_words
 
         words = command_words(["evaluate"], [run])
         words += (f"--split={split}",) if split else ()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.cli.output import print_json
-from heedful.launch.options import LaunchOptions, TrainLaunchOptions
+from heedful.options.launch import LaunchOptions, TrainLaunchOptions
 
 
 def send(
@@ -56,11 +56,11 @@ def send_run(
 
     With several tasks each is one of the run's processes.
     """
-    from heedful.launch.options import refuse_impossible
     from heedful.launch.processes import place_of
     from heedful.launch.site import settled
+    from heedful.launch.slurm.options import refuse_impossible
     from heedful.launch.slurm.script import tasks
-    from heedful.launch.words import command_words
+    from heedful.options.command_line import command_words
     from heedful.runs.directory import Run
     from heedful.training.resume import begun
 

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json, print_table
 from heedful.errors import one_line
-from heedful.launch.options import HERE, Launch
-from heedful.training.options import PretrainOptions
+from heedful.options.launch import HERE, Launch
+from heedful.options.training import PretrainOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

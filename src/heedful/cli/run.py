@@ -49,10 +49,10 @@ def run(
         Print results.json.
     """
     from heedful.cli import adapt, pretrain
-    from heedful.training.configuration import read_configuration
-    from heedful.training.options import AdaptOptions
+    from heedful.options.training import AdaptOptions
+    from heedful.runs.config import load_run_config
 
-    options = read_configuration(file, set)
+    options = load_run_config(file, set)
     options = replace(
         options,
         out=options.out if out is None else out,

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import Json
-from heedful.studies.options import AttentionOptions
+from heedful.options.studies import AttentionOptions
 
 STUDY = AttentionOptions()
 

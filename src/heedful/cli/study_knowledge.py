@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import Json
-from heedful.studies.options import KnowledgeOptions
+from heedful.options.studies import KnowledgeOptions
 
 STUDY = KnowledgeOptions()
 

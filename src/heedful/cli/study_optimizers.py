@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import Json
-from heedful.studies.options import OptimizersOptions, OptimizersRun
+from heedful.options.studies import OptimizersOptions, OptimizersRun
 
 RUN, STUDY = OptimizersRun(), OptimizersOptions()
 

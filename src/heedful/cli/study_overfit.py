@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import Json
-from heedful.studies.options import OverfitOptions, OverfitRun
+from heedful.options.studies import OverfitOptions, OverfitRun
 
 RUN, STUDY = OverfitRun(), OverfitOptions()
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import Json
-from heedful.studies.options import SearchOptions, SearchRun
+from heedful.options.studies import SearchOptions, SearchRun
 
 RUN, STUDY = SearchRun(), SearchOptions()
 

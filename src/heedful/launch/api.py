@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.launch.processes import carry_out
-from heedful.training.configuration import given, sign
-from heedful.training.options import AdaptOptions, PretrainOptions
+from heedful.options.configuration import options_from_keywords, set_signature
+from heedful.options.training import AdaptOptions, PretrainOptions
 
 if TYPE_CHECKING:
     from heedful.training.running import Finished
@@ -26,7 +26,7 @@ def adapt(model: str | Path, task: str | Path, **options: Any) -> Finished:
         print(done.results.splits["test"].value)
         heedful.load(done.folder).predict(["What a lovely place."])
     """
-    return carry_out(given(AdaptOptions, model, task, options, "heedful.adapt"))
+    return carry_out(options_from_keywords(AdaptOptions, model, task, options, "heedful.adapt"))
 
 
 def pretrain(model: str | Path, corpus: str | Path, **options: Any) -> Finished:
@@ -38,8 +38,8 @@ def pretrain(model: str | Path, corpus: str | Path, **options: Any) -> Finished:
         done = heedful.pretrain("char-gpt", "notes.txt", tokenizer="char", model_options={"n_layers": 2})
         print(done.results.splits["dev"].bits_per_character)
     """
-    return carry_out(given(PretrainOptions, model, corpus, options, "heedful.pretrain"))
+    return carry_out(options_from_keywords(PretrainOptions, model, corpus, options, "heedful.pretrain"))
 
 
-sign(adapt, AdaptOptions)
-sign(pretrain, PretrainOptions)
+set_signature(adapt, AdaptOptions)
+set_signature(pretrain, PretrainOptions)

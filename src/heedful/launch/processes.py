@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 from heedful.errors import UserError
 from heedful.launch.rank_environment import given
 from heedful.launch.worker import OPTIONS, STOP
+from heedful.options.training import AdaptOptions, PretrainOptions, named_after
 from heedful.runs.directory import RESULTS, Run, run_paths
-from heedful.training.options import AdaptOptions, PretrainOptions, named_after
 from heedful.training.signals import StoppedError, say
 
 if TYPE_CHECKING:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from heedful.launch.options import LaunchOptions
+from heedful.errors import UserError, unknown
+from heedful.options.launch import LaunchOptions, StudyLaunchOptions, TrainLaunchOptions
+from heedful.options.values import convert_value, type_hints
+from heedful.runs.toml import read_toml
 
-L = TypeVar("L", bound="LaunchOptions")
+L = TypeVar("L", bound=LaunchOptions)
 NAME = "heedful.toml"
 SLURM = "slurm"
+NOT_OF_SITE = ("on", "wait", "dry_run")
+"""Options that a table [slurm] cannot set."""
 
 
 def places() -> list[Path]:
@@ -25,11 +31,32 @@ def places() -> list[Path]:
 
 def settled(options: L) -> L:
     """The options, with what the files say about this cluster: flags first, then the nearer file."""
-    from heedful.launch.options import with_site
-    from heedful.runs.toml import read_toml
-
     for path in places():
         table = read_toml(path).get(SLURM) if path.is_file() else None
         if isinstance(table, dict):
             options = with_site(options, table, str(path))
     return options
+
+
+def with_site(options: L, table: Mapping[str, Any], where: str) -> L:
+    """Fill in from a table [slurm] what is not given; what other commands take is passed over."""
+    known = type_hints(StudyLaunchOptions) | type_hints(TrainLaunchOptions)
+    site = [name for name in known if name not in NOT_OF_SITE]
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in site:
+            raise UserError(f"{where}: [slurm] {unknown('option', key, site)}")
+        if name in ("setup", "slurm") and isinstance(value, str):
+            value = [value]
+        if name == "gpus" and isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        values[name] = convert_value(known[name], value, f"{where}: [slurm] {key}")
+    missing = {
+        field.name: values[field.name]
+        for field in fields(options)
+        if field.name in values and getattr(options, field.name) == field.default
+    }
+    if options.slurm:
+        missing["slurm"] = (*values.get("slurm", ()), *options.slurm)  # the last of a key counts
+    return replace(options, **missing)

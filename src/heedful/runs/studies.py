@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heedful.errors import UserError, shorten
+from heedful.options.studies import Keep
 from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import CONFIG, METRICS, RESULTS, Run, slug
 from heedful.runs.files import plain, read_json, write_error, write_json
@@ -30,7 +31,6 @@ STUDY, RUNS, LEASES, LOGS, JOBS = "study.json", "runs", "leases", "logs", "jobs"
 FAILED, PRUNED = "failed.json", "pruned.json"
 UNTRAINED = "untrained"
 
-Keep = Literal["best", "all", "none"]
 KEEPS: tuple[Keep, ...] = ("none", "best", "all")
 """From the fewest weights to the most."""
 State = Literal["waiting", "begun", "finished", "failed", "pruned"]

@@ -9,7 +9,11 @@ from typing import Any
 
 from heedful.attention.registry import parse
 from heedful.data.corpus import open_corpus
+from heedful.data.run_options import absolute_value
 from heedful.errors import UserError, unknown
+from heedful.options.configuration import check_table
+from heedful.options.studies import AttentionOptions
+from heedful.options.training import PretrainOptions
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.files import write_json
@@ -26,10 +30,8 @@ from heedful.studies.attention_shown import (
     writing_tables,
 )
 from heedful.studies.base import Study, failures
-from heedful.studies.options import AttentionOptions, words
+from heedful.studies.commands import study_command
 from heedful.studies.shared.runner import run
-from heedful.training.configuration import checked, whole_path
-from heedful.training.options import PretrainOptions
 
 PROJECTIONS = ("separate", "shared_qk", "shared_qkv")
 MASKINGS = {
@@ -51,7 +53,7 @@ def attention(options: AttentionOptions) -> tuple[StudyFolder, Answer]:
         seed=o.seed,
         options={"run": settings(o), "samples": o.samples},
         configurations=tuple(variants(o)),
-        command=words("attention", (o.corpus,), o),
+        command=study_command("attention", (o.corpus,), o),
     )
     return run(record, o, (o.corpus, o.model), o.threads)
 
@@ -60,7 +62,7 @@ def settings(o: AttentionOptions) -> dict[str, Any]:
     """What all runs share, as options of `heedful pretrain`."""
     found: dict[str, Any] = {
         "model": o.model,
-        "corpus": whole_path("corpus", o.corpus),
+        "corpus": absolute_value("corpus", o.corpus),
         "tokenizer": o.tokenizer,
         "min_count": o.min_count,
         "block": o.block,
@@ -74,7 +76,9 @@ def settings(o: AttentionOptions) -> dict[str, Any]:
         "device": o.device,
     }
     optional = {"dev": o.dev, "test": o.test, "dropout": o.dropout, "steps": o.steps}
-    return found | {name: whole_path(name, value) for name, value in optional.items() if value is not None}
+    return found | {
+        name: absolute_value(name, value) for name, value in optional.items() if value is not None
+    }
 
 
 def variants(o: AttentionOptions) -> list[Configuration]:
@@ -124,7 +128,7 @@ class Attention(Study):
     def pretraining(self, configuration: Configuration, threads: int | None = None) -> PretrainOptions:
         """A configuration as options of `heedful pretrain`."""
         given = {**self.record.options["run"], **configuration.settings}
-        options = PretrainOptions(**checked(PretrainOptions, given, str(self.folder.path)))
+        options = PretrainOptions(**check_table(PretrainOptions, given, str(self.folder.path)))
         folder = self.folder.run(configuration.name)
         begun = (folder / CONFIG).is_file()
         return replace(options, out=folder, resume=True, threads=None if begun else threads)

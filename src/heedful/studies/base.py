@@ -16,16 +16,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from heedful.data.run_options import load_run_task
 from heedful.errors import UserError, one_line
+from heedful.options.configuration import check_table
+from heedful.options.studies import Keep
+from heedful.options.training import AdaptOptions
 from heedful.runs.answers import Answer, Note
 from heedful.runs.directory import BEST, CHECKPOINTS
 from heedful.runs.environment import forget_peak_memory
 from heedful.runs.files import WriteError
 from heedful.runs.leases import holder_of
 from heedful.runs.schemas import SplitResult
-from heedful.runs.studies import Configuration, Ended, Keep, Outcome, StudyFolder, StudyRecord
-from heedful.training.configuration import checked, task_of
-from heedful.training.options import AdaptOptions
+from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
 from heedful.training.resume import LEASE
 from heedful.training.signals import StoppedError
 
@@ -77,7 +79,7 @@ class Study(ABC):
             if (o.task, o.model, o.tokenizer, o.objective) in seen:
                 continue
             seen.add((o.task, o.model, o.tokenizer, o.objective))
-            task_of(o)
+            load_run_task(o)
             ready_tokenizer(o)
 
     def work_all(self, job: Sequence[Configuration], threads: int | None) -> None:
@@ -116,7 +118,7 @@ class Study(ABC):
         """Score a selected run on test, where the task has one with labels or answers; once for all."""
         from heedful.training.evaluating import add_split
 
-        test = task_of(self.options(outcome.configuration)).splits.get("test")
+        test = load_run_task(self.options(outcome.configuration)).splits.get("test")
         if test is not None and (test.labels is not None or test.answers is not None):
             add_split(outcome.folder, "test")
 
@@ -127,7 +129,7 @@ class Study(ABC):
         """
         run = self.folder.run(configuration.name)
         given = {**self.record.options.get("run", {}), **configuration.settings}
-        options = AdaptOptions(**checked(AdaptOptions, given, str(self.folder.path)))
+        options = AdaptOptions(**check_table(AdaptOptions, given, str(self.folder.path)))
         begun = self.folder.outcome(configuration).state == "begun"
         return replace(options, out=run, resume=True, score_test=False, threads=None if begun else threads)
 

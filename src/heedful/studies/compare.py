@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from heedful.data.run_options import absolute_value
 from heedful.errors import UserError, shorten, unknown
+from heedful.options.studies import CompareOptions, CompareRun
+from heedful.options.training import DEFAULT_LR
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
-from heedful.studies.options import CompareOptions, CompareRun, shared, words
+from heedful.studies.commands import shared_options, study_command
 from heedful.studies.shared import arms, scores
 from heedful.studies.shared.arms import Arms, candidate, folder_word
 from heedful.studies.shared.epochs import Lengths, can_share
 from heedful.studies.shared.runner import run
 from heedful.studies.shared.search_space import number, usual_rates
-from heedful.training.configuration import whole_path
-from heedful.training.options import DEFAULT_LR
 
 
 def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, Answer]:
@@ -32,13 +33,13 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
     lengths = sorted(int(number("--epochs", int, word)) for word in arms.read_list("--epochs", study.epochs))
     if len(lengths) > 1 and not study.search:
         raise UserError(f"--epochs {study.epochs}: several belong to --search; without it one is the number")
-    command = words("compare", (options.task,), study, options)
+    command = study_command("compare", (options.task,), study, options)
     # Of a grid over epochs a cell is its last one; the best of nine epochs would hide that of five.
     options = replace(options, epochs=lengths[0], select="last" if len(lengths) > 1 else options.select)
     if options.lr is not None and study.search:
         raise UserError("--lr and --search exclude each other; --rates are what is searched")
     names = short_names(models)
-    common = shared(options, ("model", "method", "method_options", "seed"))
+    common = shared_options(options, ("model", "method", "method_options", "seed"))
     counts = [{"epochs": n} for n in lengths] if len(lengths) > 1 else [{}]
     sharing = len(lengths) > 1 and can_share(common)
     plan = []
@@ -46,7 +47,7 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
         for method in methods:
             arm = " ".join([names[model]] * (len(models) > 1) + [method])
             given = {
-                "model": whole_path("model", model),
+                "model": absolute_value("model", model),
                 "method": method,
                 "method_options": own_options(options.method_options, method, methods),
             }

@@ -6,18 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heedful.data.run_options import load_run_task
 from heedful.errors import UserError, unknown
+from heedful.options.studies import LabelsOptions, LabelsRun
 from heedful.report.formats import join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
 from heedful.statistics.comparison import Comparison, compare, correct_for_tests
-from heedful.studies.options import LabelsOptions, LabelsRun, shared, words
+from heedful.studies.commands import shared_options, study_command
 from heedful.studies.shared import arms, scores
 from heedful.studies.shared.arms import Arms, candidate
 from heedful.studies.shared.runner import run
 from heedful.studies.shared.search_space import number, usual_rates
-from heedful.training.configuration import task_of
 
 OBJECTIVES = ("classify", "joint")
 ALL = "all"
@@ -33,7 +34,7 @@ def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answe
             raise unknown("arm", arm, OBJECTIVES)
     rates = arms.read_rates("--rates", study.rates) if study.rates else list(usual_rates(options.method))
     weights = arms.read_rates("--mlm-weights", study.mlm_weights)
-    common = shared(options, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed"))
+    common = shared_options(options, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed"))
     of_joint = {name: common.pop(name) for name in OF_JOINT if name in common}
     if of_joint and "joint" not in chosen:
         given_in_vain = join_names([f"--{name.replace('_', '-')}" for name in of_joint])
@@ -66,14 +67,14 @@ def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answe
             "run": common,
         },
         configurations=tuple(plan),
-        command=words("labels", (options.model, options.task), study, options),
+        command=study_command("labels", (options.model, options.task), study, options),
     )
     return run(record, study, (options.task, options.model), options.threads)
 
 
 def count_rows(options: LabelsRun) -> int:
     """How many labels there are."""
-    train = task_of(options).splits["train"]
+    train = load_run_task(options).splits["train"]
     if train.labels is None:
         raise UserError(f"{options.task}: its training data has no labels")
     return len(train)

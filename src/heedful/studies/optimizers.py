@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heedful.errors import UserError, unknown
+from heedful.options.studies import OptimizersOptions, OptimizersRun
+from heedful.options.training import DEFAULT_LR
 from heedful.report.formats import join_names
 from heedful.runs.answers import Answer, Note
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies.base import best
-from heedful.studies.options import OptimizersOptions, OptimizersRun, shared, words
+from heedful.studies.commands import shared_options, study_command
 from heedful.studies.shared import arms, scores
 from heedful.studies.shared.arms import Arms, candidate
 from heedful.studies.shared.runner import run
 from heedful.studies.shared.search_space import FACTORS, rounded
-from heedful.training.options import DEFAULT_LR
 
 SCALE = {"adamw": 1.0, "rmsprop": 1.0, "muon": 1.0, "sgd": 200.0}
 """Where an optimiser's search begins, times AdamW's rate: plain gradients are far smaller than unit steps."""
@@ -54,10 +55,10 @@ def optimizers(options: OptimizersRun, study: OptimizersOptions) -> tuple[StudyF
             "rates": study.rates,
             "same_settings": study.same_settings,
             "seeds": study.seeds,
-            "run": shared(options, ("lr", "optimizer", "seed")),
+            "run": shared_options(options, ("lr", "optimizer", "seed")),
         },
         configurations=tuple(plan),
-        command=words("optimizers", (options.model, options.task), study, options),
+        command=study_command("optimizers", (options.model, options.task), study, options),
     )
     return run(record, study, (options.task, options.model), options.threads)
 

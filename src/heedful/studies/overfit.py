@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from heedful.errors import UserError, shorten
+from heedful.options.studies import OverfitOptions, OverfitRun
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Metrics
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies.base import Study, failures
-from heedful.studies.options import OverfitOptions, OverfitRun, shared, words
+from heedful.studies.commands import shared_options, study_command
 from heedful.studies.shared.runner import run
 
 ENOUGH = 3
@@ -34,13 +35,13 @@ def overfit(options: OverfitRun, study: OverfitOptions) -> tuple[StudyFolder, An
         options={
             "examples": study.examples,
             "run": {
-                **shared(options),
+                **shared_options(options),
                 "train_rows": study.examples,
                 "train_eval_rows": study.examples,
             },
         },
         configurations=(Configuration("overfit", {"epochs": options.epochs}),),
-        command=words("overfit", (options.model, options.task), study, options),
+        command=study_command("overfit", (options.model, options.task), study, options),
     )
     return run(record, study, (options.task, options.model), options.threads)
 
@@ -121,11 +122,11 @@ class Overfit(Study):
 
     def examples(self, outcome: Outcome) -> list[tuple[str, str | None, str]]:
         """The examples that are learnt: text, second text, label."""
+        from heedful.data.run_options import load_run_task
         from heedful.objectives.classify import balanced_rows
-        from heedful.training.configuration import task_of
 
         options = self.options(outcome.configuration)
-        task = task_of(options)
+        task = load_run_task(options)
         train = task.splits["train"]
         if train.labels is None or options.train_rows is None:
             return []

@@ -15,6 +15,7 @@ import torch
 from heedful import checkpoints, methods
 from heedful.data import Task, tokenize
 from heedful.data.corpus import file_texts
+from heedful.data.run_options import load_run_task
 from heedful.data.tasks import find_task
 from heedful.errors import UserError, unknown
 from heedful.inference.generation import generate
@@ -32,6 +33,7 @@ from heedful.objectives import (
 )
 from heedful.objectives.answer import Answer
 from heedful.objectives.questions import Form
+from heedful.options.training import DEFAULT_LR, AdaptOptions, named_after
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.files import read_json
 from heedful.runs.leases import Lease
@@ -40,9 +42,7 @@ from heedful.text import KINDS, MASK_KINDS, Tokenizer, no_mask
 from heedful.text import load as load_tokenizer
 from heedful.text import train as train_tokenizer
 from heedful.training import resume
-from heedful.training.configuration import task_of
 from heedful.training.loop import Loop
-from heedful.training.options import DEFAULT_LR, AdaptOptions, named_after
 from heedful.training.ranks import here
 from heedful.training.running import (
     Finished,
@@ -89,7 +89,7 @@ def prepare(options: AdaptOptions) -> Job:
     refuse_impossible(options)
     options = settled_objective(options)
     machine = settle_machine(options)
-    return Job(options, task_of(options), machine)
+    return Job(options, load_run_task(options), machine)
 
 
 def settled_objective(options: AdaptOptions) -> AdaptOptions:

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError
+from heedful.options.training import DEFAULT_LR, AdaptOptions
 from heedful.runs.environment import memory_gb, peak_memory_gb
-from heedful.training.options import DEFAULT_LR, AdaptOptions
 
 if TYPE_CHECKING:
     from heedful.training.adapt import Job
@@ -269,12 +269,12 @@ def child(request: dict[str, Any]) -> dict[str, Any]:
     """Build everything as `heedful adapt` does; with a batch size, take steps."""
     import torch
 
+    from heedful.options.configuration import check_table
     from heedful.training.adapt import prepare
-    from heedful.training.configuration import checked
 
     given = {k: v for k, v in request["options"].items() if v is not None}
     try:
-        job = prepare(AdaptOptions(**checked(AdaptOptions, given, "batch-size")))
+        job = prepare(AdaptOptions(**check_table(AdaptOptions, given, "batch-size")))
     except UserError as error:
         return {"error": str(error)}
     except torch.cuda.OutOfMemoryError:

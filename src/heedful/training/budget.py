@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from heedful.errors import UserError
+from heedful.options.training import PretrainOptions
 from heedful.runs.checksums import damage
 from heedful.runs.directory import METRICS, TIMING, Run
 from heedful.training import checkpoint, resume, schedules
 from heedful.training.loop import Loop
-from heedful.training.options import PretrainOptions
 from heedful.training.ranks import here
 from heedful.training.running import resolved
 

@@ -13,9 +13,9 @@ from heedful.data.cache import digest, entry
 from heedful.data.corpus import Corpus, open_corpus, own_splits
 from heedful.errors import UserError, unknown
 from heedful.evaluation.checks.words import percent
+from heedful.options.training import PretrainOptions
 from heedful.progress import track
 from heedful.text import Tokenizer
-from heedful.training.options import PretrainOptions
 
 SPLIT_SEED = 0
 """Of the part that is held out: never the training's own, so that runs with other seeds share it."""

@@ -17,12 +17,12 @@ from heedful.evaluation import checks
 from heedful.inference.loading import iterate_predictions, load_best_model, load_run, shipped_tokenizer
 from heedful.models import PRESETS, EncoderDecoder, Model
 from heedful.objectives import ClassifyFeatures, Evaluation
+from heedful.options.training import AdaptOptions
+from heedful.runs.config import load_adapt_config
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, SplitResult
 from heedful.text import load as load_tokenizer
 from heedful.training.adapt import Job, prepare
-from heedful.training.configuration import read_adapt
-from heedful.training.options import AdaptOptions
 from heedful.training.precision import autocast
 from heedful.training.rescoring import check_language
 
@@ -59,7 +59,7 @@ def score(run: Run, split: str) -> tuple[Job, Evaluation]:
     path = run.path
     if not run.best.is_dir():
         load_run(path)  # says why there is no best model
-    options = read_adapt(run.path)
+    options = load_adapt_config(run.path)
     job = prepare(
         replace(
             options,
@@ -89,7 +89,7 @@ def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
     if run.config().get("command") == "pretrain":
         return check_language(path)
     adapted = load_run(path, device="cpu")
-    options = read_adapt(run.path)
+    options = load_adapt_config(run.path)
     again = [checks.causality(adapted.model)] if adapted.model.config.kind != "encoder" else []
     from_nothing = options.model in PRESETS and not Path(options.model).is_dir()
     again.append(

@@ -27,6 +27,7 @@ from heedful.data.random import key, stream
 from heedful.errors import UserError
 from heedful.objectives import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.base import Ints
+from heedful.options.training import LoopOptions
 from heedful.progress import Progress as Bar
 from heedful.progress import progress as show_progress
 from heedful.runs.directory import Run
@@ -36,7 +37,6 @@ from heedful.training import checkpoint, optimizers, schedules
 from heedful.training.checkpoint import Progress
 from heedful.training.devices import clip, seed_generators, threads
 from heedful.training.distributed import Together
-from heedful.training.options import LoopOptions
 from heedful.training.precision import autocast
 from heedful.training.ranks import Ranks, here
 from heedful.training.signals import StoppedError, Stopping

@@ -17,9 +17,9 @@ import torch
 
 from heedful.data.cache import cache_home, digest
 from heedful.errors import UserError
+from heedful.options.training import Precision
 from heedful.runs.environment import cpu_name
 from heedful.runs.files import read_json, write_json
-from heedful.training.options import Precision
 
 GAIN = 1.2
 """How much faster bfloat16 must be to be chosen: below that, exact numbers are worth more."""

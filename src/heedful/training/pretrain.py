@@ -15,6 +15,7 @@ from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.objectives import Answer, Mixed, Objective
 from heedful.objectives.questions import Form
+from heedful.options.training import BLOCK, PRETRAIN_LR, PretrainOptions, named_after
 from heedful.runs.directory import CONFIG, Run, new_run_path
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results, SentenceResult
@@ -30,7 +31,6 @@ from heedful.training.language import (
     split_result,
 )
 from heedful.training.loop import Loop
-from heedful.training.options import BLOCK, PRETRAIN_LR, PretrainOptions, named_after
 from heedful.training.precision import autocast
 from heedful.training.ranks import here
 from heedful.training.running import (

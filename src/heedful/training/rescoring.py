@@ -12,10 +12,10 @@ from heedful.data.corpus import open_corpus
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.inference.loading import load_language_model
+from heedful.runs.config import load_pretrain_config
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, SentenceResult, SplitResult
 from heedful.text import load as load_tokenizer
-from heedful.training.configuration import read_pretrain
 from heedful.training.corpora import Texts, open_texts
 from heedful.training.language import read_sentences, score_sentences, split_result
 from heedful.training.precision import autocast
@@ -28,7 +28,7 @@ class Rescoring:
 
     def __init__(self, path: str | Path) -> None:
         run = Run.open(path)
-        self.options = read_pretrain(run.path)
+        self.options = load_pretrain_config(run.path)
         self.tokenizer = load_tokenizer(run.path)
         self.machine = settle_machine(self.options)
         self.model = load_language_model(run).to(self.machine.device)

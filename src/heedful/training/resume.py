@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heedful.errors import UserError, shorten
+from heedful.options.training import NOT_IN_CONFIG, LoopOptions, named_after
 from heedful.runs.directory import CONFIG, Run, last_run_path, run_paths
 from heedful.runs.files import write_json
 from heedful.runs.leases import Holder, Lease, holder_of, newest_number, numbered
 from heedful.runs.schemas import Environment
 from heedful.runs.toml import to_toml
-from heedful.training.options import NOT_IN_CONFIG, LoopOptions, named_after
 from heedful.training.ranks import here
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741

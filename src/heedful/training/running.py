@@ -17,18 +17,18 @@ import torch
 from torch import nn
 
 from heedful import checkpoints
+from heedful.data.run_options import absolute_value
 from heedful.errors import UserError, unknown
 from heedful.inference.devices import find_device
 from heedful.models import Model
+from heedful.options.training import NOT_IN_CONFIG, LoopOptions
 from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run
 from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
 from heedful.text import Tokenizer
 from heedful.training import resume
 from heedful.training.checkpoint import Progress
-from heedful.training.configuration import whole_path
 from heedful.training.optimizers import OPTIMISERS
-from heedful.training.options import NOT_IN_CONFIG, LoopOptions
 from heedful.training.precision import choose
 from heedful.training.ranks import here
 from heedful.training.schedules import SCHEDULES
@@ -130,7 +130,7 @@ def resolved(options: LoopOptions, lr: float) -> dict[str, Any]:
     """
     left_out = (*NOT_IN_CONFIG, "processes")
     values = {k: v for k, v in asdict(options).items() if k not in left_out and v is not None}
-    return {k: whole_path(k, v) for k, v in values.items()} | {"lr": lr}
+    return {k: absolute_value(k, v) for k, v in values.items()} | {"lr": lr}
 
 
 def conduct(

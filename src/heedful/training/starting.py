@@ -10,8 +10,8 @@ from heedful import checkpoints
 from heedful.errors import UserError, unknown
 from heedful.models import PRESETS, LanguageModel, Model, TransformerConfig
 from heedful.models.heads import with_article
+from heedful.options.training import PretrainOptions
 from heedful.text import Tokenizer
-from heedful.training.options import PretrainOptions
 
 HEADS = {
     "causal": {"decoder": "causal"},

@@ -8,10 +8,10 @@ from heedful.data.corruption import find_salient
 from heedful.errors import UserError
 from heedful.models import LanguageModel
 from heedful.objectives import Causal, Corruption, Masked, Span
+from heedful.options.training import PretrainOptions
 from heedful.text import Tokenizer
 from heedful.training.corpora import Texts
 from heedful.training.language import mechanism_of
-from heedful.training.options import PretrainOptions
 
 TextObjective = Causal | Masked | Span
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import UserError, one_line
-from heedful.launch.options import MAX_REQUEUES, LaunchOptions, RunLaunchOptions, TrainLaunchOptions
+from heedful.options.launch import MAX_REQUEUES, LaunchOptions, RunLaunchOptions, TrainLaunchOptions
 from heedful.runs.directory import slug
 
 SCRIPT = "submit.sh"

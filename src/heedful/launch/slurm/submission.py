@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.launch.options import LaunchOptions, refuse_impossible
 from heedful.launch.slurm import client
+from heedful.launch.slurm.options import refuse_impossible
 from heedful.launch.slurm.records import (
     Submitted,
     ended_file,
@@ -22,6 +22,7 @@ from heedful.launch.slurm.records import (
     write_submitted,
 )
 from heedful.launch.slurm.script import SCRIPT, Batch, batch_script, command_line
+from heedful.options.launch import LaunchOptions
 from heedful.runs.files import write_bytes, write_error
 
 

@@ -18,6 +18,8 @@ from typing import Any
 from heedful import __version__
 from heedful.data.world.notes import Notes
 from heedful.errors import UserError
+from heedful.options.studies import CompareOptions, CompareRun, KnowledgeOptions
+from heedful.options.training import PretrainOptions
 from heedful.report.page import Page
 from heedful.report.save import save
 from heedful.runs.answers import Answer
@@ -30,11 +32,9 @@ from heedful.runs.toml import write_toml
 from heedful.studies.compare import Compare, compare
 from heedful.studies.demo import page
 from heedful.studies.knowledge.study import knowledge
-from heedful.studies.options import CompareOptions, CompareRun, KnowledgeOptions
 from heedful.studies.shared import arms
 from heedful.studies.shared.untrained_model import write_untrained
 from heedful.text.model_folders import minilm_folder
-from heedful.training.options import PretrainOptions
 from heedful.training.signals import StoppedError
 
 Facts = dict[str, Any]

@@ -12,20 +12,23 @@ from heedful.data import Task, load_task
 from heedful.data.corpus import Corpus, file_texts, open_corpus
 from heedful.data.named import NAMED, named_folder
 from heedful.data.random import stream
+from heedful.data.run_options import absolute_value
 from heedful.data.world import task_folder
 from heedful.errors import UserError
+from heedful.options.configuration import check_table
+from heedful.options.studies import KnowledgeOptions
+from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.runs.answers import Answer, Note
+from heedful.runs.config import load_pretrain_config, load_run_config
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.schemas import Prediction
 from heedful.runs.studies import UNTRAINED, Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies.base import Study
+from heedful.studies.commands import study_command
 from heedful.studies.knowledge.answer import tell
 from heedful.studies.knowledge.figures import Asked
-from heedful.studies.options import KnowledgeOptions, words
 from heedful.studies.shared.runner import run
 from heedful.studies.shared.untrained_model import write_untrained
-from heedful.training.configuration import checked, read_configuration, read_pretrain, whole_path
-from heedful.training.options import AdaptOptions, LoopOptions, PretrainOptions
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 WORLD = "world/birthplaces"
@@ -83,19 +86,19 @@ def knowledge(options: KnowledgeOptions) -> tuple[StudyFolder, Answer]:
         question="What does a model know, and can its memories be told from its inventions?",
         seed=o.seed,
         options={
-            "data": whole_path("task", o.data),
-            "data_dir": None if o.data_dir is None else whole_path("data_dir", o.data_dir),
+            "data": absolute_value("task", o.data),
+            "data_dir": None if o.data_dir is None else absolute_value("data_dir", o.data_dir),
             "people": o.people if generated else None,
             "risk": o.risk,
             "strangers": o.strangers,
             "pretrain": recipe(o.pretrain, PretrainOptions, PRETRAIN),
-            "read": None if read is None else whole_path("model", str(read)),
+            "read": None if read is None else absolute_value("model", str(read)),
             "run": recipe(o.finetune, AdaptOptions, FINETUNE),
             "from_nothing_epochs": o.from_nothing_epochs,
             "device": o.device,
         },
         configurations=tuple(c for signal in signals for c in arms(signal, read is not None)),
-        command=words("knowledge", (o.data,), o),
+        command=study_command("knowledge", (o.data,), o),
     )
     return run(record, o, (o.data,), o.threads)
 
@@ -128,12 +131,12 @@ def recipe(path: Path | None, kind: type[LoopOptions], default: Mapping[str, Any
     """The options of a recipe that are its own to decide, as study.json keeps them."""
     if path is None:
         return dict(default)
-    read = read_configuration(path)
+    read = load_run_config(path)
     if type(read) is not kind:
         wanted = "pretrain" if kind is PretrainOptions else "adapt"
         raise UserError(f'{path}: is a recipe of another command; command = "{wanted}" is wanted here')
     return {
-        f.name: whole_path(f.name, value)
+        f.name: absolute_value(f.name, value)
         for f in fields(kind)
         if f.name not in DECIDED and (value := getattr(read, f.name)) != f.default
     }
@@ -141,7 +144,7 @@ def recipe(path: Path | None, kind: type[LoopOptions], default: Mapping[str, Any
 
 def refuse_other_text(run: Path, biographies: Path) -> None:
     """Refuse a run that has learnt from another text than the study asks about."""
-    read = read_pretrain(run)
+    read = load_pretrain_config(run)
     if open_corpus(read.corpus, data_dir=read.data_dir).fingerprint != Corpus("", (biographies,)).fingerprint:
         raise UserError(f"--pretrain {run}: has learnt from {read.corpus}, not from {biographies}")
 
@@ -197,7 +200,7 @@ class Knowledge(Study):
         given = {**self.record.options["pretrain"], "corpus": str(folder / "wiki.txt")}
         if given.get("questions"):
             given |= {"questions": "birthplaces", "data_dir": str(folder)}
-        options = PretrainOptions(**checked(PretrainOptions, given, str(self.folder.path)))
+        options = PretrainOptions(**check_table(PretrainOptions, given, str(self.folder.path)))
         return self.placed(options, configuration, threads)
 
     def options(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:
@@ -213,7 +216,7 @@ class Knowledge(Study):
             "task": "birthplaces",
             "data_dir": str(self.data(configuration)),
         }
-        options = AdaptOptions(**checked(AdaptOptions, given, str(self.folder.path)))
+        options = AdaptOptions(**check_table(AdaptOptions, given, str(self.folder.path)))
         return self.placed(options, configuration, threads)
 
     def placed(self, options: O, configuration: Configuration, threads: int | None) -> O:

@@ -26,6 +26,7 @@ from heedful.errors import UserError
 from heedful.models.heads import LinearHead
 from heedful.objectives import ClassifyFeatures, Inputs, Losses
 from heedful.objectives.base import exact
+from heedful.options.training import AdaptOptions
 from heedful.progress import progress as show_progress
 from heedful.runs.directory import METRICS, TIMING, Run
 from heedful.runs.files import JsonLines, WriteError
@@ -36,7 +37,6 @@ from heedful.training import checkpoint
 from heedful.training.adapt import Job, learning_rate, prepare
 from heedful.training.devices import clip, seed_generators, threads
 from heedful.training.loop import Loop
-from heedful.training.options import AdaptOptions
 from heedful.training.running import describe, resolved
 from heedful.training.signals import StoppedError, Stopping
 

@@ -8,10 +8,11 @@ from itertools import islice
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.options.studies import SearchOptions, SearchRun, StudyOptions
 from heedful.runs.answers import Answer
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies.base import best
-from heedful.studies.options import SearchOptions, SearchRun, StudyOptions, shared, words
+from heedful.studies.commands import shared_options, study_command
 from heedful.studies.shared import epochs, search_space
 from heedful.studies.shared.epochs import Lengths
 from heedful.studies.shared.runner import run
@@ -34,7 +35,7 @@ def search(options: SearchRun, study: SearchOptions) -> tuple[StudyFolder, Answe
     own = [f.name for f in fields(SearchOptions) if f.name not in {g.name for g in fields(StudyOptions)}]
     asked = {name: getattr(study, name) for name in own}
     space = search_space.read_space(asked, ranges=trials is not None)
-    common = shared(options, ("lr", "epochs", "batch_size", "method", "seed"))
+    common = shared_options(options, ("lr", "epochs", "batch_size", "method", "seed"))
     common["seed"] = options.seed
     if trials is None:
         plan = plan_grid(space, common)
@@ -54,7 +55,7 @@ def search(options: SearchRun, study: SearchOptions) -> tuple[StudyFolder, Answe
         seed=options.seed,
         options={**asked, "run": common},
         configurations=tuple(plan),
-        command=words("search", (options.model, options.task), study, options),
+        command=study_command("search", (options.model, options.task), study, options),
     )
     return run(record, study, (options.task, options.model), options.threads)
 

@@ -8,13 +8,13 @@ from typing import NoReturn
 
 from heedful import studies
 from heedful.errors import Elsewhere, UserError
-from heedful.launch.options import MAX_PARALLEL, StudyLaunchOptions
 from heedful.launch.site import settled
 from heedful.launch.slurm import monitor
 from heedful.launch.slurm.jobs import Job
 from heedful.launch.slurm.records import Submitted
 from heedful.launch.slurm.submission import Prepared, prepare, submit, told
-from heedful.launch.words import command_words
+from heedful.options.command_line import command_words
+from heedful.options.launch import MAX_PARALLEL, StudyLaunchOptions
 from heedful.runs.studies import JOBS, StudyFolder, StudyRecord
 from heedful.studies.shared.live_table import watched
 

@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from heedful.errors import UserError
+from heedful.options.studies import StudyOptions
 from heedful.runs.answers import Answer
 from heedful.runs.environment import usable_cores
 from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin, place_of
-from heedful.studies.options import StudyOptions
 from heedful.studies.shared import cluster
 from heedful.studies.shared.live_table import watched
 from heedful.studies.shared.worker import work

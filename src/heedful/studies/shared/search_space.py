@@ -10,7 +10,7 @@ from typing import Any
 
 from heedful.data.random import stream
 from heedful.errors import UserError, shorten
-from heedful.training.options import DEFAULT_LR
+from heedful.options.training import DEFAULT_LR
 
 Value = str | int | float
 KINDS: dict[str, type[str] | type[int] | type[float]] = {

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from heedful.training.options import PretrainOptions
+from heedful.options.training import PretrainOptions
 
 
 def write_untrained(options: PretrainOptions, folder: Path) -> None:

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cyclopts import Parameter
+from heedful.options.types import Argument, Flag, Several
 
 Precision = Literal["auto", "float32", "bfloat16"]
 AdaptObjective = Literal["auto", "classify", "text2text", "joint", "answer"]
-Flag = Annotated[bool, Parameter(negative=())]
-Argument = Annotated[str, Parameter(parse=False)]
-"""Stands without a flag on the command line."""
-Several = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative=())]
-"""Takes as many words as follow."""
 MAX_LEN = 256
 
 

@@ -5,24 +5,21 @@ Nothing here imports torch, so that `--help` is quick.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from heedful.launch.options import WORKERS, Workers
-from heedful.runs.studies import Keep
-from heedful.training.configuration import whole_path
-from heedful.training.options import AdaptObjective, AdaptOptions, Argument, Flag, Precision, Several
+from heedful.options.launch import WORKERS, Workers
+from heedful.options.training import AdaptObjective, AdaptOptions, Precision
+from heedful.options.types import Argument, Flag, Several
 
-INHERITED = (AdaptObjective, Argument, Keep, Precision, Several)
+Keep = Literal["best", "all", "none"]
+INHERITED = (AdaptObjective, Argument, Precision, Several)
 """Names in the annotations of inherited fields: they are looked up in this module."""
 Decided = Parameter(parse=False)
 """The study decides it: no option of the command line."""
-NOT_SHARED = ("out", "resume", "overwrite", "score_test", "threads")
-"""Of a run's options: what is no part of the question."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,31 +293,3 @@ class AttentionOptions(StudyOptions):
     """auto, cpu, cuda, cuda:1 or mps."""
     threads: int | None = None
     """CPU threads; by default the cores this process may use."""
-
-
-def shared(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[str, Any]:
-    """The options that all runs of a study have, as study.json keeps them: what differs from adapt's own."""
-    left_out = {*NOT_SHARED, *decided}
-    return {
-        f.name: whole_path(f.name, value)
-        for f in fields(AdaptOptions)
-        if f.name not in left_out and (value := getattr(options, f.name)) != f.default
-    }
-
-
-def words(kind: str, arguments: Iterable[str], *options: Any) -> tuple[str, ...]:
-    """The command that makes a study from any folder; options that have their default are left out."""
-    found = ["study", kind, *(whole_path("task", word) for word in arguments)]
-    named = ("data",) if kind == "knowledge" else ("corpus",) if kind == "attention" else ("model", "task")
-    for group in options:
-        for f in fields(group):
-            value = getattr(group, f.name)
-            if f.name in (*named, "overwrite", "retry", "launch") or value == f.default:
-                continue
-            flag = "--" + f.name.replace("_", "-")
-            value = whole_path(f.name, value)
-            if isinstance(value, bool):
-                found.append(flag if value else f"--no-{flag[2:]}")
-            else:
-                found += [flag, *(map(str, value) if isinstance(value, tuple) else [str(value)])]
-    return tuple(found)

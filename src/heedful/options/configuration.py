@@ -1,0 +1,68 @@
+"""Options from a table of a TOML file, from `--set key=value` or from Python's keywords."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from heedful.errors import UserError, unknown
+from heedful.options.training import AdaptOptions, PretrainOptions
+from heedful.options.values import convert_value, type_hints
+
+Options = AdaptOptions | PretrainOptions
+O = TypeVar("O", AdaptOptions, PretrainOptions)  # noqa: E741
+COMMANDS: dict[str, type[Options]] = {"adapt": AdaptOptions, "pretrain": PretrainOptions}
+"""The commands that a file can hold, each with its options."""
+DATA_ARGUMENT = {AdaptOptions: "task", PretrainOptions: "corpus"}
+"""The argument that names the data, beside the model."""
+
+
+def check_table(kind: type[Options], table: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a table's values under the names of the options, each converted to its option's type."""
+    hints = type_hints(kind)
+    values = {}
+    for key, value in table.items():
+        name = key.replace("-", "_")
+        if name not in hints:
+            raise UserError(f"{where}: {unknown('option', key, hints)}")
+        values[name] = convert_value(hints[name], value, f"{where}: {key}")
+    return values
+
+
+def options_from_keywords(
+    kind: type[O], model: str | Path, data: str | Path, keywords: Mapping[str, Any], where: str
+) -> O:
+    """Return options from Python's keywords; options of a method or a model may be a dictionary."""
+    plain = {
+        name: [f"{key}={item}" for key, item in value.items()]
+        if name in ("method_options", "model_options") and isinstance(value, Mapping)
+        else value
+        for name, value in keywords.items()
+    }
+    values = {"model": str(model), DATA_ARGUMENT[kind]: str(data), **plain}
+    return kind(**check_table(kind, values, where))
+
+
+def make_signature(kind: type[Options]) -> inspect.Signature:
+    """Return what `help(heedful.adapt)` shows: every option with its default."""
+    hints, names = get_type_hints(kind), ("model", DATA_ARGUMENT[kind])
+    arguments = [
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str | Path)
+        for name in names
+    ]
+    keywords = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(kind)
+        if field.name not in names
+    ]
+    return inspect.Signature([*arguments, *keywords], return_annotation="Finished")
+
+
+def set_signature(function: Callable[..., Any], kind: type[Options]) -> None:
+    """Let `help` show a function's options."""
+    function.__signature__ = make_signature(kind)  # type: ignore[attr-defined]
