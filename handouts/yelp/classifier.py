@@ -15,7 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from shared import beside, find_data, find_model, one_line_errors, show
 
-from heedful.data.named import named_folder
+from heedful.data.named_tasks import find_named_folder
 from heedful.errors import UserError
 
 
@@ -86,7 +86,7 @@ def options(given: argparse.Namespace, mlm: bool) -> dict[str, Any]:
     }
     if mlm:
         found |= {"objective": "joint", "mlm_weight": given.mlm_alpha, "mlm_rate": given.mlm_probability}
-        found["unlabeled"] = beside(given.train_data_file, named_folder(name, place))
+        found["unlabeled"] = beside(given.train_data_file, find_named_folder(name, place))
     return found
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from shared import beside, find_data, find_model, heedful, one_line_errors, show
 
-from heedful.data.named import named_folder
+from heedful.data.named_tasks import find_named_folder
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
         words = ["--sizes", given.sizes, "--seeds", given.seeds, "--max-len", given.max_seq_length]
         words += ["--arms", "classify,joint", "--out", given.output_dir]
         words += ["--data-dir", place] if place else []
-        unlabeled = beside(given.train_data_file, named_folder(task, place))
+        unlabeled = beside(given.train_data_file, find_named_folder(task, place))
         words += ["--unlabeled", unlabeled] if unlabeled else []
         words += ["--note", note] if note else []
         heedful("study", "labels", model, task, *map(str, words), *given.more)

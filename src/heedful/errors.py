@@ -1,4 +1,4 @@
-"""What a person sees when they made a mistake: one line that says what is wrong and what would be right."""
+"""Errors a user can fix, reported in one line that says what is wrong and what would be right."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import difflib
 from collections.abc import Iterable, Mapping
 
 
-class UserError(Exception):
-    """A mistake of the person at the keyboard, told in one line.
+class UserError(ValueError):
+    """A mistake the user can fix, described in one line.
 
-    The command line prints the line after ``heedful: `` and leaves with status 2, without a traceback.
-    The text names the file, the line or the option, what is wrong and what would be right.
+    The command line prints the line after ``heedful: `` and exits with status 2, without a traceback.
+    The message names the file, the line or the option, what is wrong and what would be right.
     """
 
     status = 2
@@ -19,8 +19,11 @@ class UserError(Exception):
         super().__init__(one_line(message))
 
 
-class Elsewhere(Exception):  # noqa: N818 - no mistake at all
-    """Nothing is left to do here: the work was given to a cluster. Says so in words, and in facts."""
+class SubmittedElsewhere(Exception):  # noqa: N818 - not an error
+    """The work was handed to a cluster (or its script was only printed), so nothing is left to do here.
+
+    The message is for people, `facts` for `--json`.
+    """
 
     def __init__(self, text: str, facts: Mapping[str, object]) -> None:
         super().__init__(text)
@@ -28,18 +31,18 @@ class Elsewhere(Exception):  # noqa: N818 - no mistake at all
 
 
 def one_line(text: str) -> str:
-    """Make text safe for a single terminal line: control characters are shown, never sent."""
+    """Make text safe to print on one terminal line by escaping control characters."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def shorten(text: str, width: int = 60) -> str:
-    """Quote data in a message: at most `width` characters, control characters escaped."""
+    """Shorten text for a message to at most `width` characters, with control characters escaped."""
     text = one_line(text)
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
-    """Build the error for a name that does not exist; it lists the nearest, or all when none is near."""
+    """Build the error for an unknown name; it lists the nearest names, or all of them when none is near."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
     if near:

@@ -1,4 +1,4 @@
-"""Progress for work that takes a while: a rich bar on a terminal, plain lines elsewhere. Always on stderr."""
+"""Progress of long work on stderr: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ T = TypeVar("T")
 PLAIN_EVERY_SECONDS = 10.0
 
 
-class Progress:
-    """A running count: `advance(n)` after each piece of work."""
+class ProgressBar:
+    """A count of the work done so far; call `advance` after each piece of work."""
 
     def __init__(self, label: str, total: int | None) -> None:
         self.label, self.total, self.done = label, total, 0
 
     def advance(self, n: int = 1, note: str = "") -> None:
-        """Say that `n` more are done."""
         self.done += n
 
 
-class PlainProgress(Progress):
-    """A line every ten seconds, for logs and pipes."""
+class PlainProgressBar(ProgressBar):
+    """Progress as one line every ten seconds, for logs and pipes."""
 
     def __init__(self, label: str, total: int | None) -> None:
         super().__init__(label, total)
@@ -40,8 +39,8 @@ class PlainProgress(Progress):
             print(f"{self.label}: {self.done:,}{of} after {now - self.start:.0f} s{tail}", file=sys.stderr)
 
 
-class RichProgress(Progress):
-    """A bar with rate and time left."""
+class RichProgressBar(ProgressBar):
+    """Progress as a bar with the time left."""
 
     def __init__(self, label: str, total: int | None) -> None:
         from rich.console import Console
@@ -66,19 +65,19 @@ class RichProgress(Progress):
 
 
 @contextmanager
-def progress(label: str, total: int | None = None) -> Iterator[Progress]:
-    """Show progress for the body of a `with`: a bar on a terminal, plain lines elsewhere."""
+def progress(label: str, total: int | None = None) -> Iterator[ProgressBar]:
+    """Show progress during the body of a `with` statement."""
     if not sys.stderr.isatty():
-        yield PlainProgress(label, total)
+        yield PlainProgressBar(label, total)
         return
-    shown = RichProgress(label, total)
-    with shown.bar:
-        yield shown
+    bar = RichProgressBar(label, total)
+    with bar.bar:
+        yield bar
 
 
 def track(items: Iterable[T], label: str, total: int | None = None) -> Iterator[T]:
-    """Yield each item and count it."""
-    with progress(label, total) as shown:
+    """Yield the items and show how many have been taken."""
+    with progress(label, total) as bar:
         for item in items:
             yield item
-            shown.advance()
+            bar.advance()

@@ -88,9 +88,9 @@ def test_predictions_stand_one_a_line_for_every_group(study: Path) -> None:
 
 
 def test_strangers_are_nobody_in_the_data(study: Path) -> None:
-    from heedful.data.world import task_folder
+    from heedful.data.world import make_task_folder
 
-    folder = task_folder("world/birthplaces", people=40)
+    folder = make_task_folder("world/birthplaces", people=40)
     known = "".join(path.read_text() for path in folder.glob("*.t*"))
     for row in Run.open(study / "runs" / "pretrained").predictions("strangers"):
         name = str(row.text).removeprefix("Where was ").removesuffix(" born?")

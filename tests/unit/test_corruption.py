@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from heedful.data.batches import IGNORED
 from heedful.data.corruption import (
-    long_enough,
+    convert_to_token_ranges,
+    find_salient_ranges,
+    hide_single_span,
+    hide_t5_spans,
+    is_long_enough,
     mask_tokens,
-    salient_ranges,
-    single_span,
-    t5_spans,
-    token_ranges,
 )
 from heedful.data.random import stream
 
@@ -140,7 +140,7 @@ def parts(row):
 def test_single_spans_rebuild_the_cut_document(lists, block, last_mask, seed):
     docs = arrays(lists)
     before = [d.copy() for d in docs]
-    inputs, targets = single_span(
+    inputs, targets = hide_single_span(
         docs, block=block, mask_id=MASK, pad_id=PAD, last_mask=last_mask, generator=stream(seed, "s")
     )
     assert all((a == b).all() for a, b in zip(docs, before, strict=True))
@@ -158,7 +158,7 @@ def test_single_spans_rebuild_the_cut_document(lists, block, last_mask, seed):
 
 def test_single_spans_are_cut_evenly_and_hide_a_quarter_on_average():
     docs = [np.arange(5, 205)] * 20_000
-    inputs, _ = single_span(docs, block=64, mask_id=MASK, pad_id=PAD, generator=stream(0, "quarter"))
+    inputs, _ = hide_single_span(docs, block=64, mask_id=MASK, pad_id=PAD, generator=stream(0, "quarter"))
     masks = inputs == MASK
     second = np.argmax(np.cumsum(masks, axis=1) == 2, axis=1)
     # The row of a document cut to the longest ends where the inputs do: its third MASK is a target alone.
@@ -171,8 +171,8 @@ def test_single_spans_are_cut_evenly_and_hide_a_quarter_on_average():
 
 def test_single_span_loss_can_count_the_span_alone():
     docs = [np.arange(10, 60)]
-    x, y = single_span(docs, block=64, mask_id=MASK, pad_id=PAD, loss="span", generator=stream(4, "s"))
-    x_all, y_all = single_span(docs, block=64, mask_id=MASK, pad_id=PAD, generator=stream(4, "s"))
+    x, y = hide_single_span(docs, block=64, mask_id=MASK, pad_id=PAD, loss="span", generator=stream(4, "s"))
+    x_all, y_all = hide_single_span(docs, block=64, mask_id=MASK, pad_id=PAD, generator=stream(4, "s"))
     assert (x == x_all).all()
     counted = y != IGNORED
     second = np.flatnonzero(x[0] == MASK)[1]
@@ -184,11 +184,11 @@ def test_single_span_loss_can_count_the_span_alone():
 
 def test_documents_too_short_are_named_by_the_helper_and_refused_by_the_function():
     docs = arrays([[5, 6, 7, 8], [], [5, 6, 7]])
-    assert long_enough([len(d) for d in docs]).tolist() == [True, False, False]
+    assert is_long_enough([len(d) for d in docs]).tolist() == [True, False, False]
     with pytest.raises(ValueError, match=r"document 1 .* 0 tokens"):
-        single_span(docs, block=32, mask_id=MASK, pad_id=PAD, generator=stream(0, "x"))
+        hide_single_span(docs, block=32, mask_id=MASK, pad_id=PAD, generator=stream(0, "x"))
     with pytest.raises(ValueError, match="block is 16"):
-        single_span(docs[:1], block=16, mask_id=MASK, pad_id=PAD, generator=stream(0, "x"))
+        hide_single_span(docs[:1], block=16, mask_id=MASK, pad_id=PAD, generator=stream(0, "x"))
 
 
 def rebuild_t5(x, y):
@@ -214,7 +214,7 @@ def rebuild_t5(x, y):
 
 
 def t5(docs, **options):
-    return t5_spans(
+    return hide_t5_spans(
         docs,
         **{"sentinel_ids": SENTINELS, "eos_id": EOS, "pad_id": PAD, "generator": stream(0, "t5"), **options},
     )
@@ -247,7 +247,7 @@ def test_t5_hides_every_position_equally_often_but_the_ends():
 def test_an_empty_part_of_a_batch_is_corrupted_to_nothing():
     inputs, labels = mask(np.empty((0, 5), np.int64), generator=stream(0, "x"))
     assert inputs.shape == labels.shape == (0, 5)
-    inputs, targets = single_span([], block=32, mask_id=MASK, pad_id=PAD, generator=stream(0, "x"))
+    inputs, targets = hide_single_span([], block=32, mask_id=MASK, pad_id=PAD, generator=stream(0, "x"))
     assert inputs.shape == targets.shape == (0, 31)
     inputs, targets = t5([])
     assert len(inputs) == len(targets) == 0
@@ -266,16 +266,21 @@ SENTENCE = (
 
 
 def test_salient_ranges_are_names_dates_and_numbers():
-    found = [SENTENCE[s:e] for s, e in salient_ranges(SENTENCE)]
+    found = [SENTENCE[s:e] for s, e in find_salient_ranges(SENTENCE)]
     assert found == ["Vela Torhane", "12 March 1871", "1904", "Merrow", "J. R. Kost Prize", "1,200"]
     more = "She met Aldo de la Kuz in May 1900. It rose 15% by 1900-01-02. Then we left."
-    assert [more[s:e] for s, e in salient_ranges(more)] == ["Aldo de la Kuz", "May 1900", "15%", "1900-01-02"]
+    assert [more[s:e] for s, e in find_salient_ranges(more)] == [
+        "Aldo de la Kuz",
+        "May 1900",
+        "15%",
+        "1900-01-02",
+    ]
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=80))
 def test_salient_ranges_are_in_order_and_apart_on_any_text(text):
-    ranges = salient_ranges(text)
+    ranges = find_salient_ranges(text)
     edges = [edge for pair in ranges for edge in pair]
     assert edges == sorted(edges)
     assert all(0 <= s < e <= len(text) for s, e in ranges)
@@ -283,20 +288,20 @@ def test_salient_ranges_are_in_order_and_apart_on_any_text(text):
 
 def test_character_ranges_become_the_tokens_that_overlap_them():
     offsets = [(0, 0), (0, 3), (3, 5), (6, 9), (9, 12), (0, 0)]
-    assert token_ranges(offsets, [(1, 4)]) == [(1, 3)]
-    assert token_ranges(offsets, [(6, 9), (9, 10)]) == [(3, 4), (4, 5)]
-    assert token_ranges(offsets, [(6, 7), (8, 12)]) == [(3, 5)]
-    assert token_ranges(offsets, [(5, 6)]) == []
-    assert token_ranges([], [(0, 4)]) == []
+    assert convert_to_token_ranges(offsets, [(1, 4)]) == [(1, 3)]
+    assert convert_to_token_ranges(offsets, [(6, 9), (9, 10)]) == [(3, 4), (4, 5)]
+    assert convert_to_token_ranges(offsets, [(6, 7), (8, 12)]) == [(3, 5)]
+    assert convert_to_token_ranges(offsets, [(5, 6)]) == []
+    assert convert_to_token_ranges([], [(0, 4)]) == []
 
 
 def test_single_spans_can_be_salient():
     text = SENTENCE
     doc = np.array([ord(c) for c in text])
-    ranges = salient_ranges(text)
+    ranges = find_salient_ranges(text)
     allowed = {text[s:e] for s, e in ranges}
     seen = set()
-    inputs, _ = single_span(
+    inputs, _ = hide_single_span(
         [doc] * 300, block=128, mask_id=MASK, pad_id=PAD, salient=[ranges] * 300, generator=stream(0, "s")
     )
     for x in inputs:

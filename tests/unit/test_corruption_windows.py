@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from heedful.data import open_corpus
 from heedful.data.batches import IGNORED
-from heedful.data.corruption import Salient, find_salient, windows
-from heedful.data.corruption.windows import title_end
+from heedful.data.corruption import SalientSpans, find_salient, hide_in_windows
+from heedful.data.corruption.windows import find_title_end
 from heedful.data.random import stream
 from heedful.text import train
 
@@ -29,7 +29,7 @@ PAD, MASK = 0, 1
     ],
 )
 def test_a_title_ends_at_the_first_full_stop_that_is_no_initial_s(text, title):
-    assert text[: title_end(text)] == title
+    assert text[: find_title_end(text)] == title
 
 
 def test_salient_ranges_leave_out_the_title_and_what_repeats_it(tmp_path):
@@ -39,19 +39,24 @@ def test_salient_ranges_leave_out_the_title_and_what_repeats_it(tmp_path):
     found = find_salient(open_corpus(tmp_path / "wiki.txt"), tokenizer)
     ids = tokenizer.encode(text, special=False).ids
     assert tokenizer.decode(ids[: found.titles[0]]) == "Ada Lund."
-    assert [tokenizer.decode(ids[a:b]) for a, b in found.of(0)] == ["3 May 1901", "Oslo", "Norway", "Bo Lund"]
+    assert [tokenizer.decode(ids[a:b]) for a, b in found.document_ranges(0)] == [
+        "3 May 1901",
+        "Oslo",
+        "Norway",
+        "Bo Lund",
+    ]
     alone = find_salient(open_corpus(tmp_path / "wiki.txt"), tokenizer, "names")
-    assert [tokenizer.decode(ids[a:b]) for a, b in alone.of(0)] == ["Oslo", "Norway", "Bo Lund"]
+    assert [tokenizer.decode(ids[a:b]) for a, b in alone.document_ranges(0)] == ["Oslo", "Norway", "Bo Lund"]
     assert found.titles[1] == 0
-    assert found.of(1) == []
+    assert found.document_ranges(1) == []
     again = find_salient(open_corpus(tmp_path / "wiki.txt"), tokenizer)
     assert all(np.array_equal(getattr(found, n), getattr(again, n)) for n in ("titles", "firsts", "ranges"))
-    assert found.within(int(found.ranges[1, 1])).of(0) == found.of(0)[:2]
-    assert found.within(0).of(1) == []
+    assert found.limit_to(int(found.ranges[1, 1])).document_ranges(0) == found.document_ranges(0)[:2]
+    assert found.limit_to(0).document_ranges(1) == []
 
 
 @st.composite
-def corpora(draw: st.DrawFn) -> tuple[list[np.ndarray], Salient]:
+def corpora(draw: st.DrawFn) -> tuple[list[np.ndarray], SalientSpans]:
     documents, titles, ranges, counts = [], [], [], []
     for _ in range(draw(st.integers(1, 6))):
         n = draw(st.integers(1, 90))
@@ -62,7 +67,7 @@ def corpora(draw: st.DrawFn) -> tuple[list[np.ndarray], Salient]:
         ranges += own
         counts.append(len(own))
     firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return documents, Salient(np.array(titles), firsts, np.array(ranges, np.int64).reshape(-1, 2))
+    return documents, SalientSpans(np.array(titles), firsts, np.array(ranges, np.int64).reshape(-1, 2))
 
 
 @settings(max_examples=80, deadline=None)
@@ -72,8 +77,8 @@ def test_a_row_is_the_title_and_the_neighbourhood_of_one_span(made, block, left,
     flat = np.concatenate(documents)
     offsets = np.concatenate([[0], np.cumsum([len(d) for d in documents])])
     chosen = np.arange(len(documents))
-    salient = salient.within(block)
-    rows = windows(
+    salient = salient.limit_to(block)
+    rows = hide_in_windows(
         flat, offsets, chosen, salient, block=block, mask_id=MASK, pad_id=PAD, left=left, right=right,
         generator=stream(seed, "windows"),
     )  # fmt: skip
@@ -96,14 +101,14 @@ def test_a_row_is_the_title_and_the_neighbourhood_of_one_span(made, block, left,
         assert len(after) <= right
         assert (targets[:second] == IGNORED).all()
         assert np.array_equal(targets[second:], [*span, MASK])
-        inside = [(a, min(b, a + block // 4)) for a, b in salient.of(i)]
+        inside = [(a, min(b, a + block // 4)) for a, b in salient.document_ranges(i)]
         assert not inside or (at, at + len(span)) in inside
 
 
 def test_every_salient_span_comes_equally_often():
     n, rows = 40, 6000
-    salient = Salient(np.array([3]), np.array([0, 4]), np.array([[3, 5], [9, 10], [20, 24], [30, 31]]))
-    found = windows(
+    salient = SalientSpans(np.array([3]), np.array([0, 4]), np.array([[3, 5], [9, 10], [20, 24], [30, 31]]))
+    found = hide_in_windows(
         np.arange(2, n + 2), np.array([0, n]), np.zeros(rows, np.int64), salient, block=40, mask_id=MASK,
         pad_id=PAD, generator=stream(0, "often"),
     )  # fmt: skip

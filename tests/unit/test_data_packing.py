@@ -18,7 +18,7 @@ def offsets(lengths: list[int]) -> np.ndarray:
 
 def read(packing: Packing) -> list[list[int]]:
     """The places of every row, padding left out."""
-    places, pieces = packing.places(np.arange(len(packing)))
+    places, pieces = packing.locate_tokens(np.arange(len(packing)))
     return [own[piece != PADDING].tolist() for own, piece in zip(places, pieces, strict=True)]
 
 
@@ -50,13 +50,13 @@ def test_at_most_one_row_is_half_empty(lengths: list[int], block: int) -> None:
 
 def test_a_row_names_the_piece_of_each_place() -> None:
     packing = pack(offsets([3, 2, 4]), 5)
-    places, pieces = packing.places(np.arange(len(packing)))
+    places, pieces = packing.locate_tokens(np.arange(len(packing)))
     documents = np.where(pieces == PADDING, PADDING, packing.documents[pieces])
     rows = sorted(zip(places.tolist(), documents.tolist(), strict=True))
     assert rows == [([0, 1, 2, 3, 4], [0, 0, 0, 1, 1]), ([5, 6, 7, 8, 0], [2, 2, 2, 2, PADDING])]
-    assert packing.several(np.arange(2))
+    assert packing.has_several_documents(np.arange(2))
     alone = int(np.flatnonzero(packing.lengths == 4)[0])
-    assert not packing.several(np.array([alone]))
+    assert not packing.has_several_documents(np.array([alone]))
 
 
 def test_alone_every_document_has_a_row_and_is_cut() -> None:
@@ -68,7 +68,7 @@ def test_alone_every_document_has_a_row_and_is_cut() -> None:
 
 def test_no_rows_are_no_places() -> None:
     packing = pack(offsets([3]), 4)
-    places, pieces = packing.places(np.empty(0, np.int64))
+    places, pieces = packing.locate_tokens(np.empty(0, np.int64))
     assert places.shape == pieces.shape == (0, 0)
     assert len(pack(offsets([1, 1]), 4, shift=1)) == 0
     with pytest.raises(ValueError, match="block is 0"):

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heedful.data.columns import Layout, Wanted, find_layout, open_sheet
-from heedful.data.corpus import file_texts
+from heedful.data.columns import ColumnChoice, Layout, find_layout, open_sheet
+from heedful.data.corpus import read_file_texts
 from heedful.data.readers import FORMATS, is_quoted_tsv
-from heedful.data.store import load_rows, read_examples
+from heedful.data.store import load_examples, read_examples
 from heedful.errors import UserError
 
 SENTENCES = [f"the meal number {n} was served late" for n in range(20)]
@@ -26,7 +26,7 @@ SENTENCES = [f"the meal number {n} was served late" for n in range(20)]
 
 def examples(path: Path, **wanted: str) -> list[tuple[str, str | None, str | None]]:
     sheet = open_sheet(path, list(wanted.values()))
-    layout = find_layout(sheet, Wanted(**wanted))
+    layout = find_layout(sheet, ColumnChoice(**wanted))
     return [(text, pair, label) for _, text, pair, label in read_examples(sheet, layout)]
 
 
@@ -155,10 +155,10 @@ def test_large_and_small_files_give_the_same_rows(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("heedful.data.store.BATCH_ROWS", 7)
     path = write(tmp_path / "train.csv", [["text", "label"], *ROWS])
     sheet, layout = open_sheet(path), Layout("text", None, "label")
-    small = load_rows(sheet, layout)
+    small = load_examples(sheet, layout)
     monkeypatch.setattr("heedful.data.store.IN_MEMORY_BYTES", 0)
-    large = load_rows(sheet, layout)
-    again = load_rows(sheet, layout)
+    large = load_examples(sheet, layout)
+    again = load_examples(sheet, layout)
     assert isinstance(large.source, Path)
     for rows in (large, again):
         assert list(rows.scan(["text"])) == list(small.scan(["text"]))
@@ -205,7 +205,7 @@ def test_any_lines_survive_plain_text(lines: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "corpus.txt"
         path.write_bytes("".join(line + "\n" for line in lines).encode())
-        assert list(file_texts(path)) == lines
+        assert list(read_file_texts(path)) == lines
 
 
 pieces = st.sampled_from(
@@ -220,7 +220,7 @@ def test_arbitrary_bytes_give_rows_or_one_line(content: bytes, suffix: str) -> N
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / f"train{suffix}"
         path.write_bytes(content)
-        for attempt in (lambda: examples(path), lambda: list(file_texts(path))):
+        for attempt in (lambda: examples(path), lambda: list(read_file_texts(path))):
             message = complaint(attempt)
             assert message is None or (message.isprintable() and str(path) in message)
 

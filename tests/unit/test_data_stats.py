@@ -26,7 +26,7 @@ def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = load_task(str(tmp_path))
     counted = {name: stats.count_tokens(split, None) for name, split in task.splits.items()}
-    return stats.describe(task, counted, max_len=5, batch_size=4)
+    return stats.describe_task(task, counted, max_len=5, batch_size=4)
 
 
 def test_sizes_and_lengths_are_counted(facts: dict[str, dict[str, dict[str, object]]]) -> None:
@@ -63,7 +63,7 @@ def test_the_texts_of_pairs_are_compared_each_alone(tmp_path: Path, monkeypatch:
         ]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     task = load_task(str(tmp_path))
-    found = stats.shared_facts(task, {name: split.hashes() for name, split in task.splits.items()})
+    found = stats.count_shared_rows(task, {name: split.hashes() for name, split in task.splits.items()})
     assert found == {"train and dev": {"rows": 0, "first texts": 0, "second texts": 5}}
 
 

@@ -118,19 +118,19 @@ def test_a_remembered_hash_is_dropped_when_a_large_file_is_written(
 ) -> None:
     monkeypatch.setattr(cache, "MEMO_FROM_BYTES", 0)
     path = write(tmp_path / "a.txt", LINES)
-    first = cache.content_hash(path)
+    first = cache.hash_content(path)
     assert not list((tmp_path / "cache").glob("hashes/*"))  # too fresh to be remembered
     monkeypatch.setattr(cache, "SETTLED_NS", 0)
-    assert cache.content_hash(path) == first
+    assert cache.hash_content(path) == first
     with monkeypatch.context() as patched:
         patched.setattr(cache, "hash_file", lambda _: pytest.fail("read again although nothing changed"))
-        assert cache.content_hash(path) == first
+        assert cache.hash_content(path) == first
     stat = path.stat()
     time.sleep(0.05)
     write(path, [line.upper() for line in LINES])
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert path.stat().st_mtime_ns == stat.st_mtime_ns
-    assert cache.content_hash(path) != first
+    assert cache.hash_content(path) != first
 
 
 @pytest.mark.parametrize("file", ["ids.bin", "offsets.bin", "facts.json", "seal.json"])
@@ -232,9 +232,9 @@ def test_a_cache_that_cannot_be_written_names_the_way_out(
 def test_the_cache_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEEDFUL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", "/x")
-    assert cache.cache_home() == Path("/x/heedful")
+    assert cache.get_cache_folder() == Path("/x/heedful")
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert cache.cache_home() == Path.home() / ".cache" / "heedful"
+    assert cache.get_cache_folder() == Path.home() / ".cache" / "heedful"
 
 
 def test_a_real_tokenizer_gives_its_own_ids(tmp_path: Path) -> None:

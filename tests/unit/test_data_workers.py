@@ -115,14 +115,14 @@ def test_one_core_starts_no_process(
 def test_a_process_that_is_killed_ends_it_in_one_line(
     corpus: Path, large: None, started: list[workers.Worker], own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = workers.Worker.ask
+    ask = workers.Worker.encode
 
-    def killed_before(self: workers.Worker, batch: workers.Batch) -> Joined:
+    def killed_before(self: workers.Worker, batch: workers.TextBatch) -> Joined:
         if self is started[1]:
             self.child.kill()
         return ask(self, batch)
 
-    monkeypatch.setattr(workers.Worker, "ask", killed_before)
+    monkeypatch.setattr(workers.Worker, "encode", killed_before)
     with pytest.raises(UserError, match=r"a worker process was ended from outside \(out of memory\?\)"):
         tokenize(corpus, MADE)
     assert all_gone(started)
@@ -153,7 +153,7 @@ def test_a_bad_text_in_a_process_is_the_same_line_as_here(
     # JSON can write half of a surrogate pair; whoever reads first must refuse it.
     bulk = MADE.bulk(paired=False, max_len=None, special=True)
     with pytest.raises(UserError, match=r'^not valid Unicode: "a \\ud800"$'):
-        list(workers.on_all_cores(bulk, [(["fine"], None), (["a \ud800"], None)], 2))
+        list(workers.encode_in_processes(bulk, [(["fine"], None), (["a \ud800"], None)], 2))
     assert all_gone(started)
 
 
@@ -172,7 +172,7 @@ class Broken(Bulk):
 
 def test_a_bug_in_a_process_is_one_line(started: list[workers.Worker]) -> None:
     with pytest.raises(UserError, match=r"^tokenizing failed: ZeroDivisionError: so\\nand so$"):
-        list(workers.on_all_cores(Broken("so\nand so"), [(["text"], None)], 2))
+        list(workers.encode_in_processes(Broken("so\nand so"), [(["text"], None)], 2))
     assert all_gone(started)
 
 
@@ -189,13 +189,13 @@ def test_a_source_that_turns_bad_ends_the_processes(
 def test_reading_stays_a_few_batches_ahead_of_writing(started: list[workers.Worker]) -> None:
     taken = 0
 
-    def endless() -> Iterator[workers.Batch]:
+    def endless() -> Iterator[workers.TextBatch]:
         nonlocal taken
         while True:
             taken += 1
             yield [LINES[taken % 600]], None
 
-    results = workers.on_all_cores(MADE.bulk(paired=False, max_len=None, special=True), endless(), 2)
+    results = workers.encode_in_processes(MADE.bulk(paired=False, max_len=None, special=True), endless(), 2)
     for place, (batch, found) in enumerate(islice(results, 20), 1):
         assert batch[0] == [LINES[place % 600]]
         assert np.frombuffer(found.ids, np.uint16).tolist() == MADE.encode(batch[0][0]).ids
@@ -215,12 +215,12 @@ print(len(tokenize(sys.argv[1], load(sys.argv[2]))))
 # Without a last line, so that the process waits in the middle of a corpus.
 WAITING = """
 import os
-real = tokens.batches
-def batches(texts):
+real = tokens.group_texts
+def group_texts(texts):
     yield from real(texts)
     print("waiting", flush=True)
     os.read(0, 1)
-tokens.batches = batches
+tokens.group_texts = group_texts
 """
 
 

@@ -11,7 +11,7 @@ import torch
 
 from heedful.data import Task, load_task
 from heedful.data.batches import IGNORED
-from heedful.data.corruption import single_span
+from heedful.data.corruption import hide_single_span
 from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.models import PRESETS, LanguageModel, build
@@ -86,7 +86,7 @@ def test_a_row_is_that_of_span_corruption_with_the_answer_as_its_span(tokenizer:
             return np.full(size, next(self.draws))
 
     document = np.concatenate([question, answer])
-    theirs, expected = single_span(
+    theirs, expected = hide_single_span(
         [document],
         block=64,
         mask_id=mask,

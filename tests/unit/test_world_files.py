@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from heedful.data import world as worlds
-from heedful.data.world import World, make_world, task_folder
+from heedful.data.world import World, make_task_folder, make_world
 from heedful.data.world.files import write_birthplaces
 from heedful.errors import UserError
 
@@ -139,7 +139,7 @@ def test_tasks_asked_for_at_once_are_made_once_each_and_whole(tmp_path, monkeypa
     monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path))
     found: list[Path] = []
     threads = [
-        threading.Thread(target=lambda: found.append(task_folder("sentiment", seed=4))) for _ in range(3)
+        threading.Thread(target=lambda: found.append(make_task_folder("sentiment", seed=4))) for _ in range(3)
     ]
     for thread in threads:
         thread.start()

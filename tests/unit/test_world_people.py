@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from heedful.data.world import sentences
-from heedful.data.world.biographies import biography
-from heedful.data.world.draws import Draws, Source, running_sums
+from heedful.data.world.biographies import write_biography
+from heedful.data.world.draws import Draws, Source, compute_running_sums
 from heedful.data.world.names import COUNTRIES, TOWNS_EACH, Names
 from heedful.data.world.people import CIRCLE, STRANGERS, World
 
@@ -38,7 +38,7 @@ def test_draws_are_even_and_independent_of_their_neighbours():
 
 
 def test_weighted_draws_follow_their_weights():
-    draws, sums = Draws(1), running_sums([1, 2, 5])
+    draws, sums = Draws(1), compute_running_sums([1, 2, 5])
     drawn = Counter(draws.weighted(sums) for _ in range(8000))
     assert [abs(drawn[i] - n) < 5 * np.sqrt(n) for i, n in enumerate([1000, 2000, 5000])] == [True] * 3
     assert sorted(draws.several(range(9), 9)) == list(range(9))
@@ -193,7 +193,7 @@ def test_births_follow_the_shares_of_towns_with_and_without_a_signal():
 
 def test_biographies_state_the_birth_place_mostly_early_and_mean_one_line(world, people):
     source = Source(0, "biographies")
-    lines = [biography(p, source.at(p.index)) for p in people]
+    lines = [write_biography(p, source.at(p.index)) for p in people]
     assert len(set(lines)) == len(lines)
     early = 0
     for person, line in zip(people, lines, strict=True):
@@ -216,7 +216,7 @@ def test_pronouns_agree_with_the_person(people):
         "m": re.compile(r"\b(she|herself|woman)\b", re.I),
     }
     for person in people[:4000]:
-        assert not wrong[person.gender].search(biography(person, source.at(person.index)))
+        assert not wrong[person.gender].search(write_biography(person, source.at(person.index)))
 
 
 def test_every_fact_has_dozens_of_sentences_and_none_is_written_twice():
@@ -241,7 +241,7 @@ def test_every_sentence_can_be_written(people):
             return found
 
     for person in people[:6000]:
-        biography(person, Picky(person.index * 2654435761))
+        write_biography(person, Picky(person.index * 2654435761))
     every = {
         t for name in dir(sentences) if name.isupper() for t in getattr(sentences, name) if isinstance(t, str)
     }

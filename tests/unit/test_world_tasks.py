@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from heedful.data.tasks import load_task
-from heedful.data.world import claims, scenes, task_folder
+from heedful.data.world import claims, make_task_folder, scenes
 from heedful.data.world.files import write_birthplaces
 from heedful.data.world.people import World
 from heedful.data.world.questions import YES_SHARE, Questions
-from heedful.data.world.reviews import COMPOSED, LABEL_NOISE, SIMPLE, Reviews, plan, stars
+from heedful.data.world.reviews import COMPOSED, LABEL_NOISE, SIMPLE, Reviews, count_stars, plan
 from heedful.data.world.sentiment import Sentences
 from heedful.evaluation.baselines import BagOfWords, baselines
 
@@ -74,15 +74,15 @@ def test_the_named_tasks_loaders_read_the_world(cache):
 
 
 def test_a_task_folder_is_made_once_and_an_unknown_one_names_the_nearest(cache):
-    folder = task_folder("world/sentiment")
+    folder = make_task_folder("world/sentiment")
     made = (folder / "train.tsv").stat().st_mtime_ns
-    assert task_folder("sentiment") == folder
+    assert make_task_folder("sentiment") == folder
     assert (folder / "train.tsv").stat().st_mtime_ns == made
     assert (
         json.loads((folder / "world.json").read_text("utf-8"))["tasks"]["sentiment"]["best_possible"] == 0.97
     )
     with pytest.raises(Exception, match="world/boolq"):
-        task_folder("world/boolk")
+        make_task_folder("world/boolk")
 
 
 def test_no_row_is_in_two_splits(cache):
@@ -225,21 +225,21 @@ def test_stars_are_the_weighted_mean_of_judgements():
         next(f for f in COMPOSED if "cannot agree" in f[0]),
         next(f for f in COMPOSED if "who cares" in f[0]),
     )
-    assert stars([(good, 2, 1), (good, 2, 1)]) == 5
-    assert stars([(good, 2, 1), (good, -2, 1)]) == 3
-    assert stars([(but, 2, -2)]) == 2
-    assert stars([(but, -2, 2)]) == 4
-    assert stars([(wrong, 2, 1)]) == 1
-    assert stars([(above, 2, 1), (good, -2, 1)]) == 4
-    assert stars([(nothing, -2, 1), (good, 2, 1)]) == 5
-    assert stars([(nothing, -2, 1)]) == 0
+    assert count_stars([(good, 2, 1), (good, 2, 1)]) == 5
+    assert count_stars([(good, 2, 1), (good, -2, 1)]) == 3
+    assert count_stars([(but, 2, -2)]) == 2
+    assert count_stars([(but, -2, 2)]) == 4
+    assert count_stars([(wrong, 2, 1)]) == 1
+    assert count_stars([(above, 2, 1), (good, -2, 1)]) == 4
+    assert count_stars([(nothing, -2, 1), (good, 2, 1)]) == 5
+    assert count_stars([(nothing, -2, 1)]) == 0
 
 
 @pytest.mark.parametrize("target", [1, 2, 3, 4, 5])
 def test_a_review_is_planned_for_its_stars(target):
     from heedful.data.world.draws import Source
 
-    assert all(stars(plan(target, Source(0, "plan").at(i))) == target for i in range(50))
+    assert all(count_stars(plan(target, Source(0, "plan").at(i))) == target for i in range(50))
 
 
 def test_sentiment_means_what_it_says():

@@ -29,7 +29,7 @@ def main() -> None:
         import numpy as np
 
         from heedful.data import corpus_texts, load_task
-        from heedful.data.corruption import single_span
+        from heedful.data.corruption import hide_single_span
         from heedful.data.random import stream
         from heedful.text import train as train_tokenizer
 
@@ -39,7 +39,7 @@ def main() -> None:
         tokenizer = train_tokenizer(texts, kind="char")
         if given.dataset_type == "charcorruption":
             rows = [np.array(tokenizer.encode(text).ids) for text in islice(texts, 4)]
-            x, y = single_span(
+            x, y = hide_single_span(
                 rows,
                 block=BLOCK,
                 mask_id=tokenizer.mask_id,

@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from shared import find_data, one_line_errors
 
-from heedful.data.named import named_folder
+from heedful.data.named_tasks import find_named_folder
 from heedful.errors import UserError
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     with one_line_errors():
         file = given.file
         if not file.is_file() and file.name == str(file):
-            file = named_folder(*find_data(None, "birthplaces", file.name)) / file
+            file = find_named_folder(*find_data(None, "birthplaces", file.name)) / file
         if not file.is_file():
             raise UserError(f"{file}: there is no such file")
         lines = file.read_text("utf-8").splitlines()

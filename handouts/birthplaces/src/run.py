@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from shared import beside, find_data, heedful, one_line_errors, show
 
-from heedful.data.named import named_folder
+from heedful.data.named_tasks import find_named_folder
 
 
 def arguments() -> argparse.Namespace:
@@ -49,7 +49,7 @@ def find_files(given: argparse.Namespace) -> None:
     """The files; of a corpus that is not here, $HEEDFUL_DATA's or the world's with those beside it."""
     corpus, folder = given.pretrain_corpus_path, given.pretrain_corpus_path.parent
     if corpus.name == str(corpus) and not corpus.is_file():
-        folder = named_folder(*find_data(None, "birthplaces", corpus.name))
+        folder = find_named_folder(*find_data(None, "birthplaces", corpus.name))
     for name in ("pretrain_corpus_path", "finetune_corpus_path", "eval_corpus_path"):
         setattr(given, name, beside(getattr(given, name), folder))
 

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from heedful import __version__
-from heedful.errors import Elsewhere, UserError, one_line, unknown
+from heedful.errors import SubmittedElsewhere, UserError, one_line, unknown
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
@@ -121,7 +121,7 @@ def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
     except UserError as error:
         fail(str(error))
         return error.status, error
-    except Elsewhere as given:
+    except SubmittedElsewhere as given:
         tell(given, json="--json" in arguments)
         return 0, None
     except CycloptsError as error:
@@ -136,7 +136,7 @@ def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
     return (result if isinstance(result, int) else 0), None
 
 
-def tell(given: Elsewhere, *, json: bool) -> None:
+def tell(given: SubmittedElsewhere, *, json: bool) -> None:
     """Say where the work goes on."""
     if json:
         from heedful.cli.output import print_json

@@ -95,7 +95,7 @@ def show(
     counter, counted_in = choose_tokenizer(tokenizer)
     counted = {name: stats.count_tokens(part, counter) for name, part in loaded.splits.items()}
     facts: dict[str, Any] = {"tokenizer": counted_in}
-    facts |= stats.describe(loaded, counted, max_len, batch_size if batches else None)
+    facts |= stats.describe_task(loaded, counted, max_len, batch_size if batches else None)
     facts["baselines"] = baselines(loaded)
     if figure is not None:
         draw(facts, {name: found.lengths for name, found in counted.items()}, figure)

@@ -122,12 +122,12 @@ def generate(
 
 def read_prompts(source: Path | None) -> list[str]:
     """The lines of a file that have text."""
-    from heedful.data.readers import read_lines, without_end
+    from heedful.data.readers import read_lines, strip_line_end
 
     assert source is not None
     if not source.is_file():
         raise UserError(f"--in {source}: there is no such file")
-    found = [without_end(line) for _, line in read_lines(source)]
+    found = [strip_line_end(line) for _, line in read_lines(source)]
     found = [line for line in found if line.strip()]
     if not found:
         raise UserError(f"--in {source}: has no line with text")

@@ -1,4 +1,4 @@
-"""Sources (files, Hub, generated world), splits, corruption and batches."""
+"""Data: files, Hub datasets and a generated world; splits, corruption and batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from heedful.data.corpus import Corpus as Corpus
     from heedful.data.corpus import corpus_texts as corpus_texts
     from heedful.data.corpus import open_corpus as open_corpus
-    from heedful.data.manifest import read_manifest as read_manifest
     from heedful.data.manifest import save_manifest as save_manifest
     from heedful.data.splits import Example as Example
     from heedful.data.splits import Split as Split
@@ -27,14 +26,13 @@ PUBLIC = {
     "corpus_texts": "corpus",
     "load_task": "tasks",
     "open_corpus": "corpus",
-    "read_manifest": "manifest",
     "save_manifest": "manifest",
     "tokenize": "tokens",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its module when it is first used."""
+    """Import a public name from its module when it is first used."""
     if name not in PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{PUBLIC[name]}"), name)

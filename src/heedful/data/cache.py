@@ -28,7 +28,7 @@ SEAL = "seal.json"
 _intact: set[tuple[str, int]] = set()
 
 
-def cache_home() -> Path:
+def get_cache_folder() -> Path:
     """Give the folder of everything that can be made again: `$HEEDFUL_CACHE`, else `~/.cache/heedful`."""
     if own := os.environ.get("HEEDFUL_CACHE"):
         return Path(own).expanduser()
@@ -47,38 +47,38 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def identity(path: Path) -> list[int | str]:
+def file_identity(path: Path) -> list[int | str]:
     """Give what the file system says of a file. Any write changes it: ctime even when mtime is set back."""
     stat = path.stat()
     return [str(path.resolve()), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
-def content_hash(path: Path) -> str:
+def hash_content(path: Path) -> str:
     """Hash a file's bytes; a large file that has not been written since is not read again.
 
     The memory of a hash is used only for a file that had been left alone for seconds when it was hashed: a
     clock too coarse to tell two writes apart cannot hide the second.
     """
     try:
-        before = identity(path)
+        before = file_identity(path)
         if int(before[3]) < MEMO_FROM_BYTES:
             return hash_file(path)
-        memo = cache_home() / "hashes" / f"{digest(before[0])}.json"
+        memo = get_cache_folder() / "hashes" / f"{digest(before[0])}.json"
         known = read_json(memo)
         if known and known.get("identity") == before:
             return str(known["hash"])
         now = time.time_ns()
         found = hash_file(path)
-        if identity(path) != before:
+        if file_identity(path) != before:
             raise UserError(f"{path}: was changed while it was read; try again when it is complete")
     except OSError as error:
-        raise UserError(f"{path}: {reason(error)}") from None
+        raise UserError(f"{path}: {describe_os_error(error)}") from None
     if now - max(int(before[4]), int(before[5])) > SETTLED_NS:
         write_json(memo, {"identity": before, "hash": found})
     return found
 
 
-def reason(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Say why the file system refused, in words."""
     return (error.strerror or str(error)).lower()
 
@@ -111,12 +111,12 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
             Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise UserError(f"{path}: cannot be written ({reason(error)})") from None
+        raise UserError(f"{path}: cannot be written ({describe_os_error(error)})") from None
 
 
-def entry(kind: str, key: str, build: Callable[[Path], None]) -> Path:
+def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     """Give the folder of a cache entry; `build(folder)` makes its files when it is absent or damaged."""
-    folder = cache_home() / kind / key
+    folder = get_cache_folder() / kind / key
     if is_intact(folder):
         return folder
     try:
@@ -125,25 +125,25 @@ def entry(kind: str, key: str, build: Callable[[Path], None]) -> Path:
         made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".making-"))
     except OSError as error:
         raise UserError(
-            f"{folder.parent}: {reason(error)}; set HEEDFUL_CACHE to a folder that can be written"
+            f"{folder.parent}: {describe_os_error(error)}; set HEEDFUL_CACHE to a folder that can be written"
         ) from None
     try:
         build(made)
         seal(made)
         made.chmod(0o777 & ~umask())
-        put(made, folder)
+        move_into_place(made, folder)
     except OSError as error:
         if error.filename and not str(error.filename).startswith(str(made)):
             raise
         raise UserError(
-            f"{folder.parent}: {reason(error)}; set HEEDFUL_CACHE to a folder with room"
+            f"{folder.parent}: {describe_os_error(error)}; set HEEDFUL_CACHE to a folder with room"
         ) from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return folder
 
 
-def put(made: Path, folder: Path) -> None:
+def move_into_place(made: Path, folder: Path) -> None:
     """Rename a finished entry into its place; one that another process finished first is kept."""
     for _ in range(100):
         try:
@@ -159,8 +159,8 @@ def put(made: Path, folder: Path) -> None:
                 continue  # another process has just moved it away
             except OSError as error:
                 raise UserError(
-                    f"{folder}: is damaged or another user's, and cannot be replaced ({reason(error)}); "
-                    "set HEEDFUL_CACHE to a folder of your own"
+                    f"{folder}: is damaged or another user's, and cannot be replaced "
+                    f"({describe_os_error(error)}); set HEEDFUL_CACHE to a folder of your own"
                 ) from None
             finally:
                 shutil.rmtree(damaged, ignore_errors=True)

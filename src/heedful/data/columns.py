@@ -52,7 +52,7 @@ HEADER_ROWS = 2000
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ColumnChoice:
     """The columns that a person named; None means: find it."""
 
     text: str | None = None
@@ -94,15 +94,15 @@ class Sheet:
     def cells(self, places: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
         """Yield some cells of every row below the header; every row has the same width."""
         width = len(self.names)
-        below = raw_rows(self.path, self.delimiter, self.quoted)
+        below = read_cells(self.path, self.delimiter, self.quoted)
         if self.header:
             next(below)
         for number, cells in below:
             if len(cells) != width:
-                raise self.ragged(number, len(cells))
+                raise self.ragged_row_error(number, len(cells))
             yield number, [cells[place] for place in places]
 
-    def ragged(self, number: int, width: int) -> UserError:
+    def ragged_row_error(self, number: int, width: int) -> UserError:
         """Build the error for a row with more or fewer cells than the others."""
         if self.quoted and self.delimiter != "\t":
             advice = f'a cell that holds "{self.delimiter}" or a line break must be quoted'
@@ -114,20 +114,20 @@ class Sheet:
         )
 
 
-def raw_rows(path: Path, delimiter: str, quoted: bool) -> Iterator[readers.Row]:
+def read_cells(path: Path, delimiter: str, quoted: bool) -> Iterator[readers.Row]:
     """Yield the cells of a delimited file, header included."""
     return readers.read_quoted(path, delimiter) if quoted else readers.read_plain(path)
 
 
 def open_sheet(path: Path, names: Sequence[str] = ()) -> Sheet:
     """Look at a file's beginning: its columns, has it a header? `names` are columns it should have."""
-    kind = readers.format_of(path)
+    kind = readers.detect_format(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     if kind == "parquet":
         with readers.open_parquet(path) as file:
             found = tuple(file.schema_arrow.names)
-            refuse_twins(path, "row", found)
+            refuse_duplicate_names(path, "row", found)
             if not file.metadata.num_rows:
                 raise UserError(f"{path} row 1: the file has no rows")
         sample = [row for _, row in islice(readers.read_parquet(path, found), readers.SAMPLE_ROWS)]
@@ -141,15 +141,15 @@ def open_sheet(path: Path, names: Sequence[str] = ()) -> Sheet:
             path, kind, found, True, "", False, tuple([row.get(name) for name in found] for row in objects)
         )
     quoted = kind == "csv" or (kind == "tsv" and readers.is_quoted_tsv(path))
-    delimiter = readers.csv_delimiter(path) if kind == "csv" else "\t"
-    rows = [cells for _, cells in islice(raw_rows(path, delimiter, quoted), HEADER_ROWS)]
+    delimiter = readers.detect_delimiter(path) if kind == "csv" else "\t"
+    rows = [cells for _, cells in islice(read_cells(path, delimiter, quoted), HEADER_ROWS)]
     if not rows:
         raise UserError(f"{path} line 1: the file is empty; a text and a label a line are wanted")
     header = has_header(rows, names, guess=kind != "text" or len(rows[0]) > 1)
     found = (
         tuple(cell.strip() for cell in rows[0]) if header else tuple(str(n + 1) for n in range(len(rows[0])))
     )
-    refuse_twins(path, "line", found)
+    refuse_duplicate_names(path, "line", found)
     below = tuple(row for row in rows[header : readers.SAMPLE_ROWS] if len(row) == len(found))
     return Sheet(path, kind, found, header, delimiter, quoted, below)
 
@@ -176,10 +176,10 @@ def has_header(rows: Sequence[Sequence[str]], names: Sequence[str], guess: bool 
         or not all(NAME.fullmatch(cell) for cell in named)
     ):
         return False
-    return any(fresh and repeats(column) for fresh, column in zip(new, columns, strict=True))
+    return any(fresh and has_few_values(column) for fresh, column in zip(new, columns, strict=True))
 
 
-def refuse_twins(path: Path, unit: str, names: Sequence[str]) -> None:
+def refuse_duplicate_names(path: Path, unit: str, names: Sequence[str]) -> None:
     """Refuse two columns of one name; columns without a name cannot be meant."""
     for place, name in enumerate(names):
         if name and name in names[:place]:
@@ -189,7 +189,7 @@ def refuse_twins(path: Path, unit: str, names: Sequence[str]) -> None:
             )
 
 
-def repeats(column: Sequence[Any]) -> bool:
+def has_few_values(column: Sequence[Any]) -> bool:
     """Tell whether a column's values are few and come again, as labels do."""
     return len(set(column)) <= len(column) // 4
 
@@ -207,11 +207,11 @@ class Layout:
         return [name for name in (self.text, self.pair, self.label) if name is not None]
 
 
-def find_layout(sheet: Sheet, wanted: Wanted, labelled: bool = True) -> Layout:
+def find_layout(sheet: Sheet, wanted: ColumnChoice, labelled: bool = True) -> Layout:
     """Find the text, pair and label columns of a file; `labelled=False` looks for text alone."""
     for name in wanted.names():
         if name not in sheet.names:
-            raise no_column(sheet, name)
+            raise missing_column_error(sheet, name)
     text, pair = find_texts(sheet, wanted, labelled)
     if not labelled:
         return Layout(text, pair, None)
@@ -226,20 +226,20 @@ def follow_layout(sheet: Sheet, leader: Layout, split: str) -> Layout:
     if leader.text not in sheet.names or (leader.pair and leader.pair not in sheet.names):
         if len(sheet.names) == 1 and not sheet.header and split == "test" and not leader.pair:
             return Layout(sheet.names[0], None, None)
-        raise no_column(sheet, leader.text if leader.text not in sheet.names else str(leader.pair))
+        raise missing_column_error(sheet, leader.text if leader.text not in sheet.names else str(leader.pair))
     if leader.label not in sheet.names:
         if split != "test":
-            raise no_column(sheet, str(leader.label))
+            raise missing_column_error(sheet, str(leader.label))
         return Layout(leader.text, leader.pair, None)
     return leader
 
 
-def no_column(sheet: Sheet, name: str) -> UserError:
+def missing_column_error(sheet: Sheet, name: str) -> UserError:
     """Build the error for a column that a file does not have."""
     return UserError(f"{sheet.path} {sheet.unit} 1: {unknown('column', name, sheet.names)}")
 
 
-def find_texts(sheet: Sheet, wanted: Wanted, labelled: bool) -> tuple[str, str | None]:
+def find_texts(sheet: Sheet, wanted: ColumnChoice, labelled: bool) -> tuple[str, str | None]:
     """Find the text, and the second text of a pair."""
     if wanted.text:
         return wanted.text, wanted.pair
@@ -252,19 +252,23 @@ def find_texts(sheet: Sheet, wanted: Wanted, labelled: bool) -> tuple[str, str |
     if len(named) == 1 or (named and named[0].lower() in FIRST_TEXTS):
         return named[0], wanted.pair
     if len(named) > 1:
-        raise ambiguous(sheet, named, "text", "--text-column (and --pair-column for a second text)")
-    rest = [name for name in sheet.names if name not in (wanted.pair, wanted.label) and may_matter(name)]
+        raise ambiguous_column_error(
+            sheet, named, "text", "--text-column (and --pair-column for a second text)"
+        )
+    rest = [name for name in sheet.names if name not in (wanted.pair, wanted.label) and is_candidate(name)]
     looks = [name for name in rest if is_prose(sheet, name)]
     if len(looks) == 1:
         return looks[0], wanted.pair
     if len(looks) > 1:
-        raise ambiguous(sheet, looks, "text", "--text-column (and --pair-column for a second text)")
+        raise ambiguous_column_error(
+            sheet, looks, "text", "--text-column (and --pair-column for a second text)"
+        )
     if len(rest) == 1:
         return rest[0], wanted.pair
     if len(rest) == 2 and labelled and not wanted.label:
-        label = shorter(sheet, rest)
+        label = choose_label_column(sheet, rest)
         return next(name for name in rest if name != label), wanted.pair
-    raise ambiguous(sheet, rest, "text", "--text-column")
+    raise ambiguous_column_error(sheet, rest, "text", "--text-column")
 
 
 def find_label(sheet: Sheet, taken: set[str | None]) -> str:
@@ -279,28 +283,30 @@ def find_label(sheet: Sheet, taken: set[str | None]) -> str:
     named = [lower[name] for name in LABELS if name in lower]
     if len(named) == 1 or (named and named[0].lower() in FIRST_LABELS):
         return named[0]
-    looks = named or [name for name in rest if may_matter(name)]
+    looks = named or [name for name in rest if is_candidate(name)]
     if len(looks) == 1:
         return looks[0]
     if not named:
-        few = [name for name in looks if not is_prose(sheet, name) and repeats(values(sheet, name))]
+        few = [
+            name for name in looks if not is_prose(sheet, name) and has_few_values(sample_values(sheet, name))
+        ]
         if len(few) == 1:
             return few[0]
-    raise ambiguous(sheet, looks or rest, "label", "--label-column")
+    raise ambiguous_column_error(sheet, looks or rest, "label", "--label-column")
 
 
-def may_matter(name: str) -> bool:
+def is_candidate(name: str) -> bool:
     """Tell whether a column may be text or label: not a number of the row, an address, or without a name."""
     return bool(name) and name.lower() not in OTHERS
 
 
-def ambiguous(sheet: Sheet, names: Sequence[str], role: str, option: str) -> UserError:
+def ambiguous_column_error(sheet: Sheet, names: Sequence[str], role: str, option: str) -> UserError:
     """Build the error for a choice that is the person's."""
     found = ", ".join(f'"{shorten(name, 30)}"' for name in names)
     return UserError(f"{sheet.path} {sheet.unit} 1: which column is the {role}, of {found}? Say {option}")
 
 
-def values(sheet: Sheet, name: str) -> list[str]:
+def sample_values(sheet: Sheet, name: str) -> list[str]:
     """Give a column's values in the sample."""
     place = sheet.names.index(name)
     return [str(row[place]) for row in sheet.sample]
@@ -308,14 +314,14 @@ def values(sheet: Sheet, name: str) -> list[str]:
 
 def is_prose(sheet: Sheet, name: str) -> bool:
     """Tell whether a column holds texts: words, three or more in the mean, mostly different."""
-    cells = values(sheet, name)
+    cells = sample_values(sheet, name)
     words = sum(len(cell.split()) for cell in cells)
-    return bool(cells) and words >= 3 * len(cells) and not repeats(cells)
+    return bool(cells) and words >= 3 * len(cells) and not has_few_values(cells)
 
 
-def shorter(sheet: Sheet, names: Sequence[str]) -> str:
+def choose_label_column(sheet: Sheet, names: Sequence[str]) -> str:
     """Choose the label of two columns of short values: numbers, or fewer different and shorter ones."""
-    cells = [values(sheet, name) for name in names]
+    cells = [sample_values(sheet, name) for name in names]
     numeric = [all(NUMBER.fullmatch(cell.strip()) for cell in column) for column in cells]
     if numeric[0] != numeric[1]:
         return names[numeric.index(True)]
@@ -324,4 +330,4 @@ def shorter(sheet: Sheet, names: Sequence[str]) -> str:
         return names[0]
     if sizes[1][0] < sizes[0][0] and sizes[1][1] <= sizes[0][1]:
         return names[1]
-    raise ambiguous(sheet, names, "label", "--text-column and --label-column")
+    raise ambiguous_column_error(sheet, names, "label", "--text-column and --label-column")

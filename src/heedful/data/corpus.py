@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from heedful.data import cache, readers
-from heedful.data.columns import Wanted, find_layout, open_sheet
-from heedful.data.named import NAMED, WORLD
+from heedful.data.columns import ColumnChoice, find_layout, open_sheet
+from heedful.data.named_tasks import NAMED, WORLD
 from heedful.data.splits import Split, content_key
 from heedful.data.store import read_examples
 from heedful.data.tasks import find_task, load_task, split_files
@@ -23,7 +23,7 @@ PIECE_CHARS = 2**14
 
 
 @dataclass(frozen=True)
-class Part:
+class HashShare:
     """A share of the texts, by a hash of their content: the same text is always on the same side."""
 
     share: float
@@ -49,7 +49,7 @@ class Corpus:
     split: Split | None = None
     change: Callable[[str], str] | None = None
     documents: Documents = "line"
-    part: Part | None = None
+    part: HashShare | None = None
 
     def __iter__(self) -> Iterator[str]:
         yield from self.all() if self.part is None else filter(self.part.has, self.all())
@@ -63,11 +63,11 @@ class Corpus:
                     if pairs is not None:
                         yield pairs[place]
         for path in self.files:
-            yield from file_texts(path, self.change, self.documents)
+            yield from read_file_texts(path, self.change, self.documents)
 
-    def divided(self, share: float, seed: int = 0) -> tuple[Corpus, Corpus]:
+    def hold_out(self, share: float, seed: int = 0) -> tuple[Corpus, Corpus]:
         """The rest, and a share that is held out."""
-        rest, held = (replace(self, part=Part(share, held, seed)) for held in (False, True))
+        rest, held = (replace(self, part=HashShare(share, held, seed)) for held in (False, True))
         return rest, held
 
     @property
@@ -78,7 +78,7 @@ class Corpus:
     @property
     def fingerprint(self) -> str:
         """A hash of every text and their order."""
-        files = [(path.suffix.lower(), cache.content_hash(path)) for path in self.files]
+        files = [(path.suffix.lower(), cache.hash_content(path)) for path in self.files]
         change = getattr(self.change, "__name__", "")
         how: list[object] = [] if self.documents == "line" else [self.documents]
         if self.part is not None:
@@ -86,18 +86,18 @@ class Corpus:
         return cache.digest("corpus", self.split.fingerprint if self.split else "", files, change, *how)
 
 
-def file_texts(
+def read_file_texts(
     path: Path, change: Callable[[str], str] | None = None, documents: Documents = "line"
 ) -> Iterator[str]:
     """Yield the texts of one file."""
-    if readers.format_of(path) == "text":
+    if readers.detect_format(path) == "text":
         lines = (line for _, line in readers.read_lines(path))
         for text in join_lines(lines, documents):
             if not text.isspace():
                 yield change(text) if change else text
         return
     sheet = open_sheet(path)
-    for _, text, pair, _ in read_examples(sheet, find_layout(sheet, Wanted(), labelled=False), change):
+    for _, text, pair, _ in read_examples(sheet, find_layout(sheet, ColumnChoice(), labelled=False), change):
         yield text
         if pair is not None:
             yield pair
@@ -106,7 +106,7 @@ def file_texts(
 def join_lines(lines: Iterable[str], documents: Documents) -> Iterator[str]:
     """Put a file's lines together to its documents, without the end of their last line."""
     if documents == "line":
-        yield from filter(None, map(readers.without_end, lines))
+        yield from filter(None, map(readers.strip_line_end, lines))
         return
     held: list[str] = []
     size = 0
@@ -116,20 +116,20 @@ def join_lines(lines: Iterable[str], documents: Documents) -> Iterator[str]:
             held.append(line)
             size += len(line)
         if held and (ends or (documents == "file" and size >= PIECE_CHARS)):
-            yield readers.without_end("".join(held))
+            yield readers.strip_line_end("".join(held))
             held, size = [], 0
     if held:
-        yield readers.without_end("".join(held))
+        yield readers.strip_line_end("".join(held))
 
 
-def own_splits(source: str | Path, *, data_dir: Path | None = None) -> list[str]:
+def list_corpus_splits(source: str | Path, *, data_dir: Path | None = None) -> list[str]:
     """Which of train, dev and test a corpus has as splits of its own; a file alone is train."""
     name = str(source)
     place, rules = find_task(name, data_dir)
     if place.is_file() or rules.corpus:
         return ["train"]
-    parts: Iterable[str] = split_texts(place, rules.more_splits)
-    if name in NAMED or name in WORLD or ("train" in parts and is_table(split_texts(place)["train"])):
+    parts: Iterable[str] = find_split_files(place, rules.more_splits)
+    if name in NAMED or name in WORLD or ("train" in parts and is_table(find_split_files(place)["train"])):
         parts = load_task(name, data_dir=data_dir).splits
     return [split for split in ("train", "dev", "test") if split in parts] or ["train"]
 
@@ -143,9 +143,9 @@ def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str 
     name = str(source)
     place, rules = find_task(name, data_dir)
     if place.is_file():
-        readers.format_of(place)
+        readers.detect_format(place)
         return Corpus(name, (place,))
-    parts = split_texts(place, rules.more_splits)
+    parts = find_split_files(place, rules.more_splits)
     extra = tuple(place / file for file in UNLABELLED if (place / file).is_file()) if split == "train" else ()
     if rules.corpus and split == "train":
         if not (place / rules.corpus).is_file():
@@ -153,24 +153,24 @@ def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str 
         return Corpus(name, (place / rules.corpus,))
     if name in NAMED or name in WORLD or ("train" in parts and is_table(parts["train"])):
         task = load_task(name, data_dir=data_dir)
-        return Corpus(name, extra, chosen(task.splits, split, place), rules.change)
+        return Corpus(name, extra, choose_split(task.splits, split, place), rules.change)
     if parts:
-        return Corpus(name, (chosen(parts, split, place), *extra))
-    return Corpus(name, tuple(files_below(place)))
+        return Corpus(name, (choose_split(parts, split, place), *extra))
+    return Corpus(name, tuple(list_text_files(place)))
 
 
-def split_texts(place: Path, more: Iterable[str] = ()) -> dict[str, Path]:
+def find_split_files(place: Path, more: Iterable[str] = ()) -> dict[str, Path]:
     """The files of each split of a folder; none where all its files are in folders of their own."""
-    below = files_below(place)
+    below = list_text_files(place)
     return {} if below and all(path.parent != place for path in below) else split_files(place, more)
 
 
-def files_below(place: Path) -> list[Path]:
+def list_text_files(place: Path) -> list[Path]:
     """Every file of a folder and its folders that can be read, in order."""
     return sorted(p for p in place.rglob("*") if p.suffix.lower() in readers.FORMATS and p.is_file())
 
 
-def chosen(parts: dict[str, T], split: str, place: Path) -> T:
+def choose_split(parts: dict[str, T], split: str, place: Path) -> T:
     """Give one of the splits there are."""
     if split not in parts:
         raise UserError(f"{place}: no {split} split; there are {', '.join(parts)}")

@@ -22,7 +22,7 @@ MANY_NUMBERS, FEW_ROWS_EACH = 30, 10
 
 
 @dataclass
-class Labels:
+class LabelIndex:
     """The labels of one file, numbered as they come, with where each was first seen."""
 
     ids: dict[str, int] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Labels:
         return self.counts[self.ids[name]]
 
 
-def label_name(value: Any) -> str | None:
+def parse_label(value: Any) -> str | None:
     """Give a label's name, None when it is missing. Raises ValueError for what is no single label."""
     if isinstance(value, str):
         name = value.strip()
@@ -67,7 +67,7 @@ def label_name(value: Any) -> str | None:
     raise ValueError(type(value).__name__)
 
 
-def number(name: str) -> float | None:
+def parse_number(name: str) -> float | None:
     """Read a label as a number, None when it is none."""
     try:
         found = float(name)
@@ -76,18 +76,18 @@ def number(name: str) -> float | None:
     return found if math.isfinite(found) else None
 
 
-def in_order(names: Iterable[str]) -> list[str]:
+def sort_labels(names: Iterable[str]) -> list[str]:
     """Sort label names: numbers by value, anything else by name."""
     names = list(names)
-    numbers = {name: number(name) for name in names}
+    numbers = {name: parse_number(name) for name in names}
     if all(value is not None for value in numbers.values()):
         return sorted(names, key=lambda name: (numbers[name], name))
     return sorted(names)
 
 
-def choose_names(path: Path, unit: str, labels: Labels) -> list[str]:
+def choose_label_names(path: Path, unit: str, labels: LabelIndex) -> list[str]:
     """Decide a task's label names from its training file; refuse what is not one choice out of several."""
-    names = in_order(labels.ids)
+    names = sort_labels(labels.ids)
     if not names:
         raise UserError(f"{path} {unit} 1: no rows")
     if len(names) == 1:
@@ -95,20 +95,20 @@ def choose_names(path: Path, unit: str, labels: Labels) -> list[str]:
             f"{path} {unit} {labels.line(names[0])}: all {sum(labels.counts):,} rows have the label "
             f'"{shorten(names[0], 30)}"; two classes at least are needed'
         )
-    refuse_sets(path, unit, labels)
+    refuse_label_lists(path, unit, labels)
     refuse_regression(path, unit, labels)
-    refuse_odd_one(path, unit, labels)
+    refuse_stray_word(path, unit, labels)
     return names
 
 
-def refuse_sets(path: Path, unit: str, labels: Labels) -> None:
+def refuse_label_lists(path: Path, unit: str, labels: LabelIndex) -> None:
     """Refuse several labels in one cell: lists, or pieces that recur and of which one also stands alone.
 
     A separator by itself is no evidence: "Paris, France" and "Paris, Texas" are names.
     """
     for name in labels.ids:
         if LIST.fullmatch(name):
-            raise multi_label(path, unit, labels.line(name), name)
+            raise multi_label_error(path, unit, labels.line(name), name)
     for separator in SEPARATORS:
         members: dict[str, set[str]] = {}
         for name in labels.ids:
@@ -118,10 +118,10 @@ def refuse_sets(path: Path, unit: str, labels: Labels) -> None:
             parts = [part.strip() for part in name.split(separator)]
             recur = len(parts) > 1 and all(part and len(members[part]) > 1 for part in parts)
             if recur and any(part in labels.ids for part in parts):
-                raise multi_label(path, unit, labels.line(name), name)
+                raise multi_label_error(path, unit, labels.line(name), name)
 
 
-def multi_label(path: Path, unit: str, line: int, value: Any) -> UserError:
+def multi_label_error(path: Path, unit: str, line: int, value: Any) -> UserError:
     """Build the error for several labels at once."""
     return UserError(
         f"{path} {unit} {line}: several labels in one row ({shorten(str(value), 40)}); "
@@ -129,10 +129,10 @@ def multi_label(path: Path, unit: str, line: int, value: Any) -> UserError:
     )
 
 
-def refuse_regression(path: Path, unit: str, labels: Labels) -> None:
+def refuse_regression(path: Path, unit: str, labels: LabelIndex) -> None:
     """Refuse measurements, and free text in the place of labels."""
     rows, classes = sum(labels.counts), len(labels.ids)
-    values = {name: number(name) for name in labels.ids}
+    values = {name: parse_number(name) for name in labels.ids}
     for name, value in values.items():
         many = classes > 10 or classes > rows / 2
         if value is not None and not value.is_integer() and many and None not in values.values():
@@ -157,13 +157,13 @@ def refuse_regression(path: Path, unit: str, labels: Labels) -> None:
         )
 
 
-def refuse_odd_one(path: Path, unit: str, labels: Labels) -> None:
+def refuse_stray_word(path: Path, unit: str, labels: LabelIndex) -> None:
     """Refuse a slip of the pen: a word among numbers."""
     rows = sum(labels.counts)
-    words = [name for name in labels.ids if number(name) is None]
+    words = [name for name in labels.ids if parse_number(name) is None]
     odd = sum(labels.count(name) for name in words)
     if words and rows >= 10 and odd <= max(1, rows // 100) and len(labels.ids) - len(words) > 1:
-        numbers = in_order(name for name in labels.ids if name not in words)
+        numbers = sort_labels(name for name in labels.ids if name not in words)
         others = ", ".join(numbers[:10]) + (", ..." if len(numbers) > 10 else "")
         raise UserError(
             f'{path} {unit} {labels.line(words[0])}: label "{shorten(words[0], 30)}" is not a number; '
@@ -171,7 +171,7 @@ def refuse_odd_one(path: Path, unit: str, labels: Labels) -> None:
         )
 
 
-def refuse_unseen(path: Path, unit: str, labels: Labels, train: Path, names: Mapping[str, int]) -> None:
+def refuse_unseen(path: Path, unit: str, labels: LabelIndex, train: Path, names: Mapping[str, int]) -> None:
     """Refuse a label that a model cannot learn, because train never shows it."""
     for name in labels.ids:
         if name not in names:

@@ -46,19 +46,19 @@ class Packing:
         found: Ints = ends[self.firsts[1:]] - ends[self.firsts[:-1]]
         return found
 
-    def several(self, rows: Ints) -> bool:
+    def has_several_documents(self, rows: Ints) -> bool:
         """Whether some of these rows hold several pieces."""
         return bool((self.firsts[rows + 1] - self.firsts[rows] > 1).any())
 
-    def places(self, rows: Ints) -> tuple[Ints, Ints]:
+    def locate_tokens(self, rows: Ints) -> tuple[Ints, Ints]:
         """Where each token of some rows stands among all ids, and its piece: [b, longest] each.
 
         Padding has place 0 and piece `PADDING`.
         """
         counts = self.firsts[rows + 1] - self.firsts[rows]
-        pieces = runs(self.firsts[rows], counts)
+        pieces = concatenate_ranges(self.firsts[rows], counts)
         sizes = self.sizes[pieces]
-        tokens = runs(self.begins[pieces], sizes)
+        tokens = concatenate_ranges(self.begins[pieces], sizes)
         lengths = np.add.reduceat(sizes, np.cumsum(counts) - counts) if len(rows) else counts
         width = int(lengths.max(initial=0))
         if (lengths == width).all():
@@ -69,7 +69,7 @@ class Packing:
         return where, own
 
 
-def runs(starts: Ints, counts: Ints) -> Ints:
+def concatenate_ranges(starts: Ints, counts: Ints) -> Ints:
     """start, start + 1, ... of each run, `count` numbers long, one after the other."""
     ends = np.cumsum(counts)
     found: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
@@ -94,7 +94,7 @@ def pack(offsets: npt.NDArray[Any], block: int, *, shift: int = 0, together: boo
         firsts = np.arange(len(real) + 1)
         return Packing(starts, np.minimum(whole, block), real, firsts, block, int((whole > block).sum()))
     counts = -(-whole // block)
-    number = runs(np.zeros(len(real), np.int64), counts)
+    number = concatenate_ranges(np.zeros(len(real), np.int64), counts)
     begins = np.repeat(starts, counts) + number * block
     sizes = np.minimum(np.repeat(whole, counts) - number * block, block)
     order, firsts = best_fit(sizes, block)

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from heedful.data.cache import reason
+from heedful.data.cache import describe_os_error
 from heedful.errors import UserError, shorten
 
 MAX_ROW_BYTES = 4 * 2**20
@@ -44,7 +44,7 @@ QUOTED_LINE = re.compile(
 Row = tuple[int, Sequence[Any]]
 
 
-def format_of(path: Path) -> str:
+def detect_format(path: Path) -> str:
     """Tell a file's format from its name."""
     found = FORMATS.get(path.suffix.lower())
     if found is None:
@@ -60,9 +60,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
             while raw := file.readline(MAX_ROW_BYTES + 1):
                 number += 1
                 if len(raw) > MAX_ROW_BYTES:
-                    raise too_long(path, number)
+                    raise too_long_error(path, number)
                 if number == 1:
-                    raw = first_line(path, raw)
+                    raw = check_first_line(path, raw)
                 if b"\0" in raw:
                     raise UserError(
                         f"{path} line {number}: a NUL byte; text in UTF-8 is wanted (not UTF-16, not binary)"
@@ -75,10 +75,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                         f"(0x{raw[error.start]:02x}); convert the file, for example: iconv -f latin1 -t utf-8"
                     ) from None
     except OSError as error:
-        raise UserError(f"{path}: {reason(error)}") from None
+        raise UserError(f"{path}: {describe_os_error(error)}") from None
 
 
-def first_line(path: Path, raw: bytes) -> bytes:
+def check_first_line(path: Path, raw: bytes) -> bytes:
     """Drop a byte order mark, and refuse encodings and line ends that would make one row of a whole file."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UserError(f"{path} line 1: is UTF-16; save it as UTF-8")
@@ -87,7 +87,7 @@ def first_line(path: Path, raw: bytes) -> bytes:
     return raw.removeprefix(b"\xef\xbb\xbf")
 
 
-def too_long(path: Path, number: int, unit: str = "line") -> UserError:
+def too_long_error(path: Path, number: int, unit: str = "line") -> UserError:
     """Build the error for a row that cannot be one example."""
     return UserError(
         f"{path} {unit} {number}: longer than {MAX_ROW_BYTES // 2**20} MB; one row is one text: split it "
@@ -95,7 +95,7 @@ def too_long(path: Path, number: int, unit: str = "line") -> UserError:
     )
 
 
-def without_end(line: str) -> str:
+def strip_line_end(line: str) -> str:
     """Drop the line end, and nothing else."""
     return line.removesuffix("\n").removesuffix("\r")
 
@@ -103,7 +103,7 @@ def without_end(line: str) -> str:
 def read_plain(path: Path) -> Iterator[Row]:
     """Yield the cells between tabs: every other character stands for itself. Empty lines are skipped."""
     for number, line in read_lines(path):
-        if line := without_end(line):
+        if line := strip_line_end(line):
             yield number, line.split("\t")
 
 
@@ -117,7 +117,7 @@ def read_quoted(path: Path, delimiter: str) -> Iterator[Row]:
         for number, line in read_lines(path):
             size += len(line)
             if size > MAX_ROW_BYTES:
-                raise too_long(path, start) if start == number else unclosed(path, start)
+                raise too_long_error(path, start) if start == number else unclosed_quote_error(path, start)
             yield line
 
     rows = csv.reader(feed(), delimiter=delimiter, strict=True)
@@ -133,7 +133,7 @@ def read_quoted(path: Path, delimiter: str) -> Iterator[Row]:
         start, size = rows.line_num + 1, 0
 
 
-def unclosed(path: Path, number: int) -> UserError:
+def unclosed_quote_error(path: Path, number: int) -> UserError:
     """Build the error for a quote that swallows the rest of a file."""
     return UserError(
         f'{path} line {number}: a quote that opens here is never closed; a quote in a cell is written ""'
@@ -143,7 +143,7 @@ def unclosed(path: Path, number: int) -> UserError:
 def csv_error(path: Path, number: int, message: str) -> UserError:
     """Say in our words what the csv module found."""
     if "unexpected end" in message:
-        return unclosed(path, number)
+        return unclosed_quote_error(path, number)
     if "expected after" in message:
         return UserError(
             f'{path} line {number}: text after a closing quote; a quote in a quoted cell is written ""'
@@ -181,7 +181,7 @@ def is_quoted_tsv(path: Path) -> bool:
     return seen and not parts
 
 
-def csv_delimiter(path: Path) -> str:
+def detect_delimiter(path: Path) -> str:
     """Find a CSV file's delimiter: the comma, or the semicolon or tab when only that gives equal rows."""
     for delimiter in ",;\t":
         try:
@@ -246,4 +246,4 @@ def open_parquet(path: Path) -> Any:
     except pa.ArrowException:
         raise UserError(f"{path} row 1: is not a Parquet file (its end is missing or damaged)") from None
     except OSError as error:
-        raise UserError(f"{path}: {reason(error)}") from None
+        raise UserError(f"{path}: {describe_os_error(error)}") from None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data import load_task
-from heedful.data.named import NAMED, WORLD
+from heedful.data.named_tasks import NAMED, WORLD
 from heedful.data.splits import sample
 from heedful.data.tasks import Task
 from heedful.errors import UserError

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data import cache
-from heedful.data.store import Rows
+from heedful.data.store import ExampleStore
 from heedful.errors import UserError
 
 Index = npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ class Example:
 class Column(Sequence[str]):
     """One column of a split. Values are read when they are asked for; going through all reads in order."""
 
-    def __init__(self, rows: Rows, index: Index | None, name: str) -> None:
+    def __init__(self, rows: ExampleStore, index: Index | None, name: str) -> None:
         self.rows, self.chosen, self.name = rows, index, name
 
     def __len__(self) -> int:
@@ -63,7 +63,12 @@ class Split:
     """How many rows the whole has, where this is a sample of it."""
 
     def __init__(
-        self, name: str, rows: Rows, index: Index | None, labels: npt.NDArray[np.int32] | None, how: str = ""
+        self,
+        name: str,
+        rows: ExampleStore,
+        index: Index | None,
+        labels: npt.NDArray[np.int32] | None,
+        how: str = "",
     ) -> None:
         self.name, self.rows, self.index, self.labels, self.how = name, rows, index, labels, how
         self.texts = Column(rows, index, "text")
@@ -114,7 +119,7 @@ def content_key(seed: int, text: str, pair: str | None) -> int:
     return int.from_bytes(hashlib.blake2b(content.encode(), digest_size=8).digest(), "big")
 
 
-def hash_rows(rows: Rows, seed: int, index: Index | None = None) -> npt.NDArray[np.uint64]:
+def hash_rows(rows: ExampleStore, seed: int, index: Index | None = None) -> npt.NDArray[np.uint64]:
     """Hash the content of each row of a file, or of some."""
     found = np.empty(len(rows) if index is None else len(index), np.uint64)
     place = 0
@@ -125,21 +130,21 @@ def hash_rows(rows: Rows, seed: int, index: Index | None = None) -> npt.NDArray[
     return found
 
 
-def places(rows: Rows, seed: int, mode: Mode) -> npt.NDArray[np.uint64]:
+def compute_sort_keys(rows: ExampleStore, seed: int, mode: Mode) -> npt.NDArray[np.uint64]:
     """Give what rows are ordered by: their content hash, or their number."""
     return np.arange(len(rows), dtype=np.uint64) if mode == "first" else hash_rows(rows, seed)
 
 
-def cut(rows: Rows, mode: Mode, *shares: float) -> list[np.uint64]:
+def compute_bounds(rows: ExampleStore, mode: Mode, *shares: float) -> list[np.uint64]:
     """Give where shares of the rows end."""
     whole = len(rows) if mode == "first" else 2**64
     return [np.uint64(round(share * whole)) for share in shares]
 
 
-def split_three(rows: Rows, seed: int, mode: Mode) -> dict[str, Index]:
+def split_train_dev_test(rows: ExampleStore, seed: int, mode: Mode) -> dict[str, Index]:
     """Split one file 80/10/10 into train, dev and test."""
-    low, high = cut(rows, mode, TRAIN_SHARE, TRAIN_SHARE + DEV_SHARE)
-    keys = places(rows, seed, mode)
+    low, high = compute_bounds(rows, mode, TRAIN_SHARE, TRAIN_SHARE + DEV_SHARE)
+    keys = compute_sort_keys(rows, seed, mode)
     return {
         "train": np.flatnonzero(keys < low),
         "dev": np.flatnonzero((keys >= low) & (keys < high)),
@@ -147,16 +152,16 @@ def split_three(rows: Rows, seed: int, mode: Mode) -> dict[str, Index]:
     }
 
 
-def carve_dev(rows: Rows, seed: int, mode: Mode) -> dict[str, Index]:
+def split_off_dev(rows: ExampleStore, seed: int, mode: Mode) -> dict[str, Index]:
     """Take a tenth of train as dev."""
-    (low,) = cut(rows, mode, 1 - DEV_SHARE)
-    keys = places(rows, seed, mode)
+    (low,) = compute_bounds(rows, mode, 1 - DEV_SHARE)
+    keys = compute_sort_keys(rows, seed, mode)
     return {"train": np.flatnonzero(keys < low), "dev": np.flatnonzero(keys >= low)}
 
 
-def smallest(rows: Rows, count: int, seed: int, mode: Mode) -> tuple[Index, Index]:
+def choose_smallest(rows: ExampleStore, count: int, seed: int, mode: Mode) -> tuple[Index, Index]:
     """Choose exactly `count` rows, those with the smallest content hashes, or the first; in file order."""
-    order = np.argsort(places(rows, seed, mode), kind="stable")
+    order = np.argsort(compute_sort_keys(rows, seed, mode), kind="stable")
     return np.sort(order[:count]), np.sort(order[count:])
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from heedful.data import cache, readers
 from heedful.data.columns import Layout, Sheet
-from heedful.data.labels import MAX_CLASSES, MAX_LABEL_CHARS, Labels, label_name, multi_label
+from heedful.data.labels import MAX_CLASSES, MAX_LABEL_CHARS, LabelIndex, multi_label_error, parse_label
 from heedful.errors import UserError, shorten
 from heedful.progress import progress
 
@@ -28,11 +28,11 @@ SCHEMA = pa.schema([("text", pa.large_string()), ("pair", pa.large_string()), ("
 Change = Callable[[str], str]
 
 
-class Rows:
+class ExampleStore:
     """The texts, pairs and answers of one file, and its labels, in the file's order."""
 
     def __init__(
-        self, source: Path | pa.Buffer, ids: npt.NDArray[np.int32], labels: Labels, fingerprint: str
+        self, source: Path | pa.Buffer, ids: npt.NDArray[np.int32], labels: LabelIndex, fingerprint: str
     ) -> None:
         self.source, self.label_ids, self.labels, self.fingerprint = source, ids, labels, fingerprint
         self.reader = pa.ipc.open_file(pa.memory_map(str(source)) if isinstance(source, Path) else source)
@@ -70,12 +70,14 @@ class Rows:
             yield [batch.column(column).to_pylist() for column in columns]
 
 
-def load_rows(sheet: Sheet, layout: Layout, answers: bool = False, change: Change | None = None) -> Rows:
+def load_examples(
+    sheet: Sheet, layout: Layout, answers: bool = False, change: Change | None = None
+) -> ExampleStore:
     """Read a file's examples; `answers` keeps the label column as text; `change` rewrites each text.
 
     A file above 64 MB becomes an entry of the cache, named by its content and by how it was read.
     """
-    content = cache.content_hash(sheet.path)
+    content = cache.hash_content(sheet.path)
     rewriting = getattr(change, "__name__", "")
     key = cache.digest(
         FORMAT,
@@ -89,29 +91,29 @@ def load_rows(sheet: Sheet, layout: Layout, answers: bool = False, change: Chang
     )
     if sheet.path.stat().st_size <= IN_MEMORY_BYTES:
         sink = pa.BufferOutputStream()
-        ids, labels = write_rows(sheet, layout, answers, change, sink)
-        return Rows(sink.getvalue(), ids, labels, key)
+        ids, labels = write_examples(sheet, layout, answers, change, sink)
+        return ExampleStore(sink.getvalue(), ids, labels, key)
 
     def build(folder: Path) -> None:
         with pa.OSFile(str(folder / "rows.arrow"), "wb") as file:
-            ids, labels = write_rows(sheet, layout, answers, change, file)
+            ids, labels = write_examples(sheet, layout, answers, change, file)
         np.save(folder / "labels.npy", ids)
         names = {"names": list(labels.ids), "lines": labels.lines, "counts": labels.counts}
         (folder / "labels.json").write_text(json.dumps(names), "utf-8")
-        if cache.content_hash(sheet.path) != content:
+        if cache.hash_content(sheet.path) != content:
             raise UserError(f"{sheet.path}: was changed while it was read; try again when it is complete")
 
-    folder = cache.entry("rows", key, build)
+    folder = cache.build_once("rows", key, build)
     found = json.loads((folder / "labels.json").read_text("utf-8"))
-    labels = Labels({name: n for n, name in enumerate(found["names"])}, found["lines"], found["counts"])
-    return Rows(folder / "rows.arrow", np.load(folder / "labels.npy", mmap_mode="r"), labels, key)
+    labels = LabelIndex({name: n for n, name in enumerate(found["names"])}, found["lines"], found["counts"])
+    return ExampleStore(folder / "rows.arrow", np.load(folder / "labels.npy", mmap_mode="r"), labels, key)
 
 
-def write_rows(
+def write_examples(
     sheet: Sheet, layout: Layout, answers: bool, change: Change | None, sink: Any
-) -> tuple[npt.NDArray[np.int32], Labels]:
+) -> tuple[npt.NDArray[np.int32], LabelIndex]:
     """Write a file's examples as record batches, and number its labels."""
-    labels, ids = Labels(), array("i")
+    labels, ids = LabelIndex(), array("i")
     texts: list[str] = []
     pairs: list[str | None] = []
     targets: list[str | None] = []
@@ -152,11 +154,11 @@ def write_rows(
     return np.frombuffer(ids, np.int32) if ids else np.empty(0, np.int32), labels
 
 
-def add_label(sheet: Sheet, labels: Labels, column: str | None, name: str, number: int) -> int:
+def add_label(sheet: Sheet, labels: LabelIndex, column: str | None, name: str, number: int) -> int:
     """Number a label, and stop early at a column that holds no labels."""
     if name.lower() == "nan" and sheet.format not in ("jsonl", "parquet"):
         # What programs write into a table for no value. "none" and "null" are names; an answer may be Nan.
-        raise no_label(sheet, number, column)
+        raise missing_label_error(sheet, number, column)
     if len(name) > MAX_LABEL_CHARS:
         raise UserError(
             f"{sheet.path} {sheet.unit} {number}: the label has {len(name):,} characters "
@@ -176,15 +178,15 @@ def read_examples(
     """Yield (number, text, pair, label name) of every row, each checked."""
     paired, labelled = layout.pair is not None, layout.label is not None
     for number, values in sheet.rows(layout.columns()):
-        text = read_text(sheet, number, layout.text, values[0])
-        pair = read_text(sheet, number, layout.pair, values[1]) if paired else None
-        label = read_label(sheet, number, layout.label, values[-1]) if labelled else None
+        text = check_text(sheet, number, layout.text, values[0])
+        pair = check_text(sheet, number, layout.pair, values[1]) if paired else None
+        label = check_label(sheet, number, layout.label, values[-1]) if labelled else None
         if change:
             text, pair = change(text), change(pair) if pair is not None else None
         yield number, text, pair, label
 
 
-def read_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
+def check_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
     """Check one text."""
     if not isinstance(value, str):
         what = (
@@ -206,7 +208,7 @@ def read_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
 def check_characters(sheet: Sheet, number: int, value: str) -> None:
     """Refuse what a UTF-8 file cannot hold but an escape in JSON or a Parquet value can."""
     if len(value) > readers.MAX_ROW_BYTES:
-        raise readers.too_long(sheet.path, number, sheet.unit)
+        raise readers.too_long_error(sheet.path, number, sheet.unit)
     if "\0" in value:
         raise UserError(f"{sheet.path} {sheet.unit} {number}: a NUL character; remove it")
     try:
@@ -218,20 +220,20 @@ def check_characters(sheet: Sheet, number: int, value: str) -> None:
         ) from None
 
 
-def read_label(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
+def check_label(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
     """Check one label."""
     if isinstance(value, str) and sheet.format in ("jsonl", "parquet"):
         check_characters(sheet, number, value)
     try:
-        name = label_name(value)
+        name = parse_label(value)
     except ValueError:
-        raise multi_label(sheet.path, sheet.unit, number, value) from None
+        raise multi_label_error(sheet.path, sheet.unit, number, value) from None
     if name is None:
-        raise no_label(sheet, number, column)
+        raise missing_label_error(sheet, number, column)
     return name
 
 
-def no_label(sheet: Sheet, number: int, column: str | None) -> UserError:
+def missing_label_error(sheet: Sheet, number: int, column: str | None) -> UserError:
     """Build the error for a row without a label."""
     return UserError(
         f"{sheet.path} {sheet.unit} {number}: the label is missing in column "

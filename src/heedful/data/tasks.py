@@ -12,12 +12,12 @@ from typing import get_args
 import numpy as np
 
 from heedful.data import cache, labels, splits
-from heedful.data.columns import Layout, Sheet, Wanted, find_layout, follow_layout, open_sheet
+from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, follow_layout, open_sheet
 from heedful.data.manifest import save_manifest
-from heedful.data.named import NAMED, WORLD, Kind, Rules, named_folder, rules_of
+from heedful.data.named_tasks import NAMED, WORLD, Kind, TaskRules, find_named_folder, find_rules
 from heedful.data.readers import FORMATS, KINDS
 from heedful.data.splits import Index, Mode, Split
-from heedful.data.store import Rows, load_rows
+from heedful.data.store import ExampleStore, load_examples
 from heedful.errors import UserError, shorten, unknown
 
 SPLIT_NAMES = {
@@ -38,7 +38,7 @@ class Task:
     folder: Path
     seed: int = 0
     corpus: Path | None = None
-    rules: Rules = field(default_factory=Rules, repr=False)
+    rules: TaskRules = field(default_factory=TaskRules, repr=False)
     columns: dict[str, str] = field(default_factory=dict, repr=False)
     """By what they are read for, the columns of train's file; of one without a header they are numbers."""
 
@@ -70,10 +70,10 @@ def load_task(
     their order. Columns are found by name or content unless they are named; those of a file without a header
     are called 1, 2, 3, ... With `kind="text2text"` the label column holds free answers instead of classes.
     """
-    mode = read_mode(split)
+    mode = parse_split_mode(split)
     place, rules = find_task(name_or_path, data_dir)
     rules = replace(rules, kind=kind or rules.kind)
-    wanted = Wanted(
+    wanted = ColumnChoice(
         text_column or rules.columns.text,
         pair_column or rules.columns.pair,
         label_column or rules.columns.label,
@@ -105,13 +105,13 @@ def load_task(
         columns=named_columns(*sheets["train"]),
     )
     if any(part.index is not None for part in task.splits.values()):
-        manifest = cache.cache_home() / "manifests" / f"{task.fingerprint}.tsv"
+        manifest = cache.get_cache_folder() / "manifests" / f"{task.fingerprint}.tsv"
         if not manifest.exists():
             task.save_manifest(manifest)
     return task
 
 
-def read_mode(split: str) -> Mode:
+def parse_split_mode(split: str) -> Mode:
     """Check the way of splitting."""
     for mode in get_args(Mode):
         if split == mode:
@@ -119,17 +119,17 @@ def read_mode(split: str) -> Mode:
     raise unknown("way to split", split, get_args(Mode))
 
 
-def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, Rules]:
+def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]:
     """Find a task's files, and its rules when it is a named one or one of a made world."""
     rules = NAMED.get(name) or WORLD.get(name)
     if rules:
-        return named_folder(name, data_dir), rules
+        return find_named_folder(name, data_dir), rules
     parent = os.environ.get("HEEDFUL_DATA")
     places = [Path(name).expanduser()]
     places += [Path(above).expanduser() / name for above in (data_dir, parent) if above]
     for place in places:
         if place.exists():
-            return place, rules_of(place)
+            return place, find_rules(place)
     if name.startswith((".", "/", "~")) or Path(name).suffix.lower() in FORMATS:
         raise UserError(f"{shorten(name)}: no such file or folder")
     raise unknown("task", name, [*NAMED, *WORLD])
@@ -140,7 +140,7 @@ def data_files(folder: Path) -> list[Path]:
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS and path.is_file())
     except OSError as error:
-        raise UserError(f"{folder}: {cache.reason(error)}") from None
+        raise UserError(f"{folder}: {cache.describe_os_error(error)}") from None
     if not files:
         raise UserError(f"{folder}: no data files; {KINDS}")
     return files
@@ -163,10 +163,10 @@ def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
 
 
 def read_files(
-    files: dict[str, Path], wanted: Wanted, rules: Rules
-) -> tuple[dict[str, Rows], dict[str, tuple[Sheet, Layout]]]:
+    files: dict[str, Path], wanted: ColumnChoice, rules: TaskRules
+) -> tuple[dict[str, ExampleStore], dict[str, tuple[Sheet, Layout]]]:
     """Read each split's file; train's columns are looked for in the others."""
-    rows: dict[str, Rows] = {}
+    rows: dict[str, ExampleStore] = {}
     sheets: dict[str, tuple[Sheet, Layout]] = {}
     leader: Layout | None = None
     for name, path in files.items():
@@ -175,7 +175,7 @@ def read_files(
             layout = leader = find_layout(sheet, wanted)
         else:
             layout = follow_layout(sheet, leader, name)
-        rows[name] = load_rows(sheet, layout, rules.kind == "text2text", rules.change)
+        rows[name] = load_examples(sheet, layout, rules.kind == "text2text", rules.change)
         sheets[name] = sheet, layout
     return rows, sheets
 
@@ -190,21 +190,23 @@ def named_columns(sheet: Sheet, layout: Layout) -> dict[str, str]:
 Parts = dict[str, tuple[str, Index | None, str]]
 
 
-def partition(files: dict[str, Path], rows: dict[str, Rows], rules: Rules, mode: Mode, seed: int) -> Parts:
+def partition(
+    files: dict[str, Path], rows: dict[str, ExampleStore], rules: TaskRules, mode: Mode, seed: int
+) -> Parts:
     """Decide which rows of which file each split has, and how to say it."""
     train = rows["train"]
     how = f"by content hash, seed {seed}" if mode == "hash" else "by order"
     whole: Parts = {name: (name, None, files[name].name) for name in rows}
     if rules.train_of:
         count = min(rules.train_of[0], round(len(train) * rules.train_of[0] / rules.train_of[1]))
-        chosen, others = splits.smallest(train, count, seed, mode)
+        chosen, others = splits.choose_smallest(train, count, seed, mode)
         cut = {"train": chosen, "test": others}
         told = dict.fromkeys(cut, f"of the {len(train):,} of {files['train'].name}, {how}")
     elif len(rows) == 1:
-        cut = splits.split_three(train, seed, mode)
+        cut = splits.split_train_dev_test(train, seed, mode)
         told = dict.fromkeys(cut, f"80/10/10 of {files['train'].name}, {how}")
     elif "dev" not in rows:
-        cut = splits.carve_dev(train, seed, mode)
+        cut = splits.split_off_dev(train, seed, mode)
         told = dict.fromkeys(cut, f"90/10 of {files['train'].name}, {how}")
     else:
         return whole
@@ -213,10 +215,10 @@ def partition(files: dict[str, Path], rows: dict[str, Rows], rules: Rules, mode:
     return {name: parts[name] for name in dict.fromkeys([*SPLIT_NAMES, *parts]) if name in parts}
 
 
-def name_labels(sheets: dict[str, tuple[Sheet, Layout]], rows: dict[str, Rows]) -> list[str]:
+def name_labels(sheets: dict[str, tuple[Sheet, Layout]], rows: dict[str, ExampleStore]) -> list[str]:
     """Decide the label names from train's file; no other file may have more."""
     train = sheets["train"][0]
-    names = labels.choose_names(train.path, train.unit, rows["train"].labels)
+    names = labels.choose_label_names(train.path, train.unit, rows["train"].labels)
     known = {name: number for number, name in enumerate(names)}
     for split, (sheet, layout) in sheets.items():
         if layout.label is not None and split != "train":
@@ -224,7 +226,7 @@ def name_labels(sheets: dict[str, tuple[Sheet, Layout]], rows: dict[str, Rows]) 
     return names
 
 
-def make_split(name: str, rows: Rows, index: Index | None, names: list[str], how: str) -> Split:
+def make_split(name: str, rows: ExampleStore, index: Index | None, names: list[str], how: str) -> Split:
     """Give a split its rows and the numbers of their labels."""
     if not len(rows.label_ids):
         return Split(name, rows, index, None, how)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from heedful.data import cache
 from heedful.data.corpus import Corpus, open_corpus
 from heedful.data.splits import Split
-from heedful.data.workers import Batch, on_all_cores
+from heedful.data.workers import TextBatch, encode_in_processes
 from heedful.errors import UserError
 from heedful.progress import progress
 from heedful.runs.environment import usable_cores
@@ -38,10 +38,10 @@ class Tokens:
         facts = json.loads((folder / "facts.json").read_text("utf-8"))
         self.folder = folder
         self.truncated_rows: int = facts["truncated_rows"]
-        self.ids: npt.NDArray[np.unsignedinteger] = mapped(folder / "ids.bin", facts["dtype"])
-        self.offsets: npt.NDArray[np.int64] = mapped(folder / "offsets.bin", "int64")
+        self.ids: npt.NDArray[np.unsignedinteger] = map_array(folder / "ids.bin", facts["dtype"])
+        self.offsets: npt.NDArray[np.int64] = map_array(folder / "offsets.bin", "int64")
         self.all_types: npt.NDArray[np.uint8] | None = (
-            mapped(folder / "types.bin", "uint8") if facts["types"] else None
+            map_array(folder / "types.bin", "uint8") if facts["types"] else None
         )
 
     def __len__(self) -> int:
@@ -70,7 +70,7 @@ class Tokens:
         return found
 
 
-def mapped(path: Path, dtype: str) -> npt.NDArray[Any]:
+def map_array(path: Path, dtype: str) -> npt.NDArray[Any]:
     """Map a file as an array; an empty file cannot be mapped."""
     return np.memmap(path, dtype, "r") if path.stat().st_size else np.empty(0, dtype)
 
@@ -92,7 +92,7 @@ def tokenize(
         if texts.fingerprint != content:
             raise UserError(f"{texts.name}: was changed while it was read; try again when it is complete")
 
-    return Tokens(cache.entry("tokens", key, build))
+    return Tokens(cache.build_once("tokens", key, build))
 
 
 def write_tokens(
@@ -109,7 +109,7 @@ def write_tokens(
         (folder / "types.bin").open("wb") as types,
         (folder / "offsets.bin").open("wb") as offsets,
         progress(f"tokenizing {Path(texts.name).name} ({unit})", whole) as shown,
-        closing(encoded(bulk, batches(texts))) as results,
+        closing(encode_batches(bulk, group_texts(texts))) as results,
     ):
         offsets.write(np.zeros(1, np.int64).tobytes())
         for batch, found in results:
@@ -124,7 +124,7 @@ def write_tokens(
     (folder / "facts.json").write_text(json.dumps(facts), "utf-8")
 
 
-def encoded(bulk: Bulk, items: Iterator[Batch]) -> Generator[tuple[Batch, Joined], None, None]:
+def encode_batches(bulk: Bulk, items: Iterator[TextBatch]) -> Generator[tuple[TextBatch, Joined], None, None]:
     """Yield each batch with its ids. Processes are started when the first megabytes have not been all."""
     cores, size = usable_cores(), 0
     for batch in items:
@@ -133,15 +133,15 @@ def encoded(bulk: Bulk, items: Iterator[Batch]) -> Generator[tuple[Batch, Joined
         if size >= ALONE_CHARS and cores > 1:
             break
     if (following := next(items, None)) is not None:
-        yield from on_all_cores(bulk, chain([following], items), cores)
+        yield from encode_in_processes(bulk, chain([following], items), cores)
 
 
-def batches(texts: Split | Corpus) -> Iterator[Batch]:
+def group_texts(texts: Split | Corpus) -> Iterator[TextBatch]:
     """Yield batches of about half a million characters: what a tokenizer makes of one takes much memory."""
     if isinstance(texts, Split):
         for many, pairs in texts.scan():
             sizes = [len(text) + (len(pairs[place]) if pairs else 0) for place, text in enumerate(many)]
-            for start, end in cuts(sizes):
+            for start, end in cut_by_size(sizes):
                 yield many[start:end], pairs[start:end] if pairs else None
         return
     batch: list[str] = []
@@ -156,7 +156,7 @@ def batches(texts: Split | Corpus) -> Iterator[Batch]:
         yield batch, None
 
 
-def cuts(sizes: list[int]) -> Iterator[tuple[int, int]]:
+def cut_by_size(sizes: list[int]) -> Iterator[tuple[int, int]]:
     """Cut a list into runs of limited total size."""
     start = total = 0
     for place, size in enumerate(sizes):

@@ -20,13 +20,13 @@ from queue import SimpleQueue
 from signal import SIGKILL
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
-from heedful.data.cache import reason
+from heedful.data.cache import describe_os_error
 from heedful.errors import UserError, shorten
 
 if TYPE_CHECKING:
     from heedful.text.bulk import Bulk, Joined
 
-Batch = tuple[list[str], list[str] | None]
+TextBatch = tuple[list[str], list[str] | None]
 
 START = "import sys; sys.path[:] = {path!r}; from heedful.data.workers import main; main()"
 ONE_THREAD = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX")
@@ -49,9 +49,11 @@ class Worker:
             )
         except OSError as error:
             self.complaints.close()
-            raise UserError(f"tokenizing: cannot start a worker process ({reason(error)})") from None
+            raise UserError(
+                f"tokenizing: cannot start a worker process ({describe_os_error(error)})"
+            ) from None
 
-    def ask(self, batch: Batch) -> Joined:
+    def encode(self, batch: TextBatch) -> Joined:
         """Have a batch encoded."""
         stdin, stdout = self.child.stdin, self.child.stdout
         assert stdin is not None
@@ -64,12 +66,14 @@ class Worker:
             stdin.flush()
             answer: Joined | str = pickle.load(stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
-            raise UserError(f"tokenizing stopped: {self.fate()}; nothing was kept, try again") from None
+            raise UserError(
+                f"tokenizing stopped: {self.describe_failure()}; nothing was kept, try again"
+            ) from None
         if isinstance(answer, str):
             raise UserError(answer)
         return answer
 
-    def fate(self) -> str:
+    def describe_failure(self) -> str:
         """Say what became of a process that answers no more."""
         self.child.kill()  # where only its pipe is broken
         status = self.child.wait()
@@ -90,22 +94,22 @@ class Worker:
         self.child.wait()
 
 
-def on_all_cores(
-    bulk: Bulk, batches: Iterable[Batch], cores: int
-) -> Generator[tuple[Batch, Joined], None, None]:
+def encode_in_processes(
+    bulk: Bulk, batches: Iterable[TextBatch], cores: int
+) -> Generator[tuple[TextBatch, Joined], None, None]:
     """Encode batches in processes, a few ahead, and yield each with its ids, in order."""
     order = pickle.dumps(bulk, pickle.HIGHEST_PROTOCOL)
     workers: list[Worker] = []
     free: SimpleQueue[Worker] = SimpleQueue()
 
-    def ask(batch: Batch) -> Joined:
+    def ask(batch: TextBatch) -> Joined:
         worker = free.get()
         try:
-            return worker.ask(batch)
+            return worker.encode(batch)
         finally:
             free.put(worker)
 
-    waiting: deque[tuple[Batch, Future[Joined]]] = deque()
+    waiting: deque[tuple[TextBatch, Future[Joined]]] = deque()
     pool = ThreadPoolExecutor(cores)
     try:
         for _ in range(cores):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from heedful.data.columns import Layout, Sheet, Wanted, find_layout, open_sheet
-from heedful.data.named import NAMED, WORLD, rules_of
+from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, open_sheet
+from heedful.data.named_tasks import NAMED, WORLD, find_rules
 from heedful.data.readers import read_json
-from heedful.data.store import read_text
+from heedful.data.store import check_text
 from heedful.data.tasks import split_files
 from heedful.errors import UserError
 from heedful.inference.loading import read_run_facts, reads_pairs
@@ -48,11 +48,11 @@ class Labeler:
         self.run, self.predictor = Path(run), predictor
         self.pairs: bool | None = config["pairs"] if "pairs" in config else reads_pairs(run)
         named = NAMED.get(config["task"]) or WORLD.get(config["task"])
-        rules = named or rules_of(Path(config["task"]))
+        rules = named or find_rules(Path(config["task"]))
         self.change: Callable[[str], str] = rules.change or str
         stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))
         known = (rules.columns.text, rules.columns.pair, rules.columns.label)
-        self.wanted = Wanted(*(mine or theirs for mine, theirs in zip(stated, known, strict=True)))
+        self.wanted = ColumnChoice(*(mine or theirs for mine, theirs in zip(stated, known, strict=True)))
         self.task_path = None if named else Path(config["task"])
         """The task's files, unless the task is built in."""
 
@@ -105,11 +105,11 @@ class Labeler:
             temporary.unlink(missing_ok=True)
         return LabeledFile(counts.total(), dict(counts), columns)
 
-    def layout(self, sheet: Sheet, trained: Wanted, text: str | None, pair: str | None) -> Layout:
+    def layout(self, sheet: Sheet, trained: ColumnChoice, text: str | None, pair: str | None) -> Layout:
         """Return the columns to read: those named, those of the task, or those found as for a task."""
         names = (trained.text, trained.pair, trained.label)
         known = [name if name in sheet.names else None for name in names]
-        wanted = Wanted(text or known[0], pair or (None if text else known[1]), known[2])
+        wanted = ColumnChoice(text or known[0], pair or (None if text else known[1]), known[2])
         found = find_layout(sheet, wanted, labelled=False)
         if self.pairs is False and pair is None:
             return Layout(found.text, None, None)
@@ -122,8 +122,8 @@ class Labeler:
         tabular = sheet.format in ("jsonl", "parquet")
         text, pair = names.index(layout.text), None if layout.pair is None else names.index(layout.pair)
         for number, cells in sheet.rows(names) if tabular else sheet.cells(range(len(names))):
-            first = read_text(sheet, number, layout.text, cells[text])
-            second = None if pair is None else read_text(sheet, number, layout.pair, cells[pair])
+            first = check_text(sheet, number, layout.text, cells[text])
+            second = None if pair is None else check_text(sheet, number, layout.pair, cells[pair])
             yield list(cells), first, second
 
     def label_rows(self, chunk: Sequence[Row], layout: Layout) -> list[PredictedLabel]:
@@ -132,7 +132,7 @@ class Labeler:
         return self.predictor.predict(texts, pairs)
 
 
-def trained_columns(path: Path, wanted: Wanted) -> Wanted:
+def trained_columns(path: Path, wanted: ColumnChoice) -> ColumnChoice:
     """Return the columns of the task's files, where these still exist."""
     try:
         files = {"train": path} if path.is_file() else split_files(path)
@@ -140,7 +140,7 @@ def trained_columns(path: Path, wanted: Wanted) -> Wanted:
         found = find_layout(sheet, wanted)
     except (UserError, OSError, KeyError):
         return wanted
-    return Wanted(found.text, found.pair, found.label) if sheet.header else wanted
+    return ColumnChoice(found.text, found.pair, found.label) if sheet.header else wanted
 
 
 def every_key(sheet: Sheet) -> Sheet:

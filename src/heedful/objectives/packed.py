@@ -112,7 +112,7 @@ class PackedText(Objective):
     def arrays(self, split: str, rows: Ints, step: int | None = None) -> dict[str, npt.NDArray[Any]]:
         """Rows of a split: ids, labels, and the piece that each place belongs to."""
         packing = self.packings[split]
-        places, pieces = packing.places(rows)
+        places, pieces = packing.locate_tokens(rows)
         ids = np.asarray(self.texts[split].ids)[places].astype(np.int64)
         real = pieces != PADDING
         padded = not bool(real.all())
@@ -122,7 +122,7 @@ class PackedText(Objective):
         if padded:
             labels = np.where(real, labels, IGNORED)
         found = {"ids": ids, "labels": labels, "pieces": pieces}
-        if packing.several(rows):
+        if packing.has_several_documents(rows):
             return found | {"segments": pieces}
         if padded and self.sees_padding:
             return found | {"mask": real}

@@ -1,6 +1,6 @@
 """Questions and free answers as ids: one form for pretraining, fine-tuning, evaluation and use.
 
-A decoder reads `question MASK answer MASK`: the form of span corruption (`single_span` in
+A decoder reads `question MASK answer MASK`: the form of span corruption (`hide_single_span` in
 `heedful.data.corruption`) with the whole question visible, so that fine-tuning asks for what pretraining has
 taught. An encoder-decoder reads the question and writes the answer.
 """

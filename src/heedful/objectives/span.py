@@ -12,7 +12,14 @@ from torch import Tensor
 
 from heedful.data import Tokens
 from heedful.data.batches import IGNORED
-from heedful.data.corruption import Rows, Salient, long_enough, single_span, t5_spans, windows
+from heedful.data.corruption import (
+    SalientSpans,
+    WindowBatch,
+    hide_in_windows,
+    hide_single_span,
+    hide_t5_spans,
+    is_long_enough,
+)
 from heedful.data.corruption.spans import SHORTEST, SHORTEST_T5, SMALLEST_BLOCK
 from heedful.data.corruption.windows import RANDOM_SPAN
 from heedful.data.random import stream
@@ -46,10 +53,10 @@ CHUNK = 256
 class Corruption:
     """What is hidden of a document, and how the row is written.
 
-    `line`, for a decoder, is `prefix MASK suffix MASK span MASK` of a text cut at random (`single_span`);
-    for an encoder-decoder it is T5's spans behind sentinels. `window` is `title left MASK right MASK span
-    MASK` with a few tokens around one salient span. `counted` says where a decoder's line has loss: on every
-    token or on the span; a window always has it on the span.
+    `line`, for a decoder, is `prefix MASK suffix MASK span MASK` of a text cut at random
+    (`hide_single_span`); for an encoder-decoder it is T5's spans behind sentinels. `window` is
+    `title left MASK right MASK span MASK` with a few tokens around one salient span. `counted` says where a
+    decoder's line has loss: on every token or on the span; a window always has it on the span.
     """
 
     form: Form = "line"
@@ -92,7 +99,7 @@ class Span(Objective):
         corruption: Corruption | None = None,
         whole: bool = False,
         unsafe: bool = False,
-        salient: Mapping[str, Salient] | None = None,
+        salient: Mapping[str, SalientSpans] | None = None,
         seed: int = 0,
     ) -> None:
         self.texts, self.tokenizer, self.seed = dict(texts), tokenizer, seed
@@ -108,7 +115,7 @@ class Span(Objective):
             raise no_mask("span corruption")
         if how.form == "window" and salient is None:
             raise UserError("windows stand around salient spans, which were not looked for")
-        self.salient = {name: own.within(how.block) for name, own in (salient or {}).items()}
+        self.salient = {name: own.limit_to(how.block) for name, own in (salient or {}).items()}
         self.rows = {name: self.usable(name) for name in self.texts}
         for name, rows in self.rows.items():
             if not len(rows):
@@ -119,7 +126,7 @@ class Span(Objective):
         lengths = self.texts[split].lengths
         if self.corruption.form == "window":
             return np.flatnonzero(lengths > self.salient[split].titles)
-        return np.flatnonzero(long_enough(lengths, SHORTEST_T5 if self.whole else SHORTEST))
+        return np.flatnonzero(is_long_enough(lengths, SHORTEST_T5 if self.whole else SHORTEST))
 
     @property
     def splits(self) -> Sequence[str]:
@@ -139,12 +146,12 @@ class Span(Objective):
 
     def corrupted(
         self, split: str, documents: Ints, generator: np.random.Generator, counted: Counted
-    ) -> Rows:
+    ) -> WindowBatch:
         """Hide something of each document."""
         how, tokens = self.corruption, self.texts[split]
         if how.form == "window":
             assert self.tokenizer.mask_id is not None
-            return windows(
+            return hide_in_windows(
                 tokens.ids,
                 tokens.offsets,
                 documents,
@@ -158,10 +165,10 @@ class Span(Objective):
             )
         limit = how.block if self.whole else how.block * 7 // 8
         texts = [tokens[int(i)][:limit] for i in documents]
-        salient = [self.salient[split].of(int(i)) for i in documents] if self.salient else None
+        salient = [self.salient[split].document_ranges(int(i)) for i in documents] if self.salient else None
         if self.whole:
             assert self.tokenizer.eos_id is not None
-            ids, targets = t5_spans(
+            ids, targets = hide_t5_spans(
                 texts,
                 sentinel_ids=self.tokenizer.sentinel_ids,
                 eos_id=self.tokenizer.eos_id,
@@ -169,9 +176,9 @@ class Span(Objective):
                 generator=generator,
                 salient=salient,
             )
-            return Rows(ids, targets, (ids != self.pad_id).sum(1))
+            return WindowBatch(ids, targets, (ids != self.pad_id).sum(1))
         assert self.tokenizer.mask_id is not None
-        ids, targets = single_span(
+        ids, targets = hide_single_span(
             texts,
             block=how.block,
             mask_id=self.tokenizer.mask_id,
@@ -180,7 +187,7 @@ class Span(Objective):
             loss=counted,
             salient=salient,
         )
-        return Rows(ids, targets, (targets != IGNORED).cumsum(1).argmax(1) + 1)
+        return WindowBatch(ids, targets, (targets != IGNORED).cumsum(1).argmax(1) + 1)
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
         """Corrupted training documents, in at least so many parts: rows of about one length together."""
@@ -190,7 +197,7 @@ class Span(Objective):
         parts = max(parts, min(MOST_PARTS, int(rows.lengths.sum()) // PART_TOKENS))
         return [self.inputs(rows, part) for part in np.array_split(order, parts) if len(part)]
 
-    def inputs(self, rows: Rows, part: Ints) -> Inputs:
+    def inputs(self, rows: WindowBatch, part: Ints) -> Inputs:
         """Some rows as tensors, cut to the longest of them."""
         ids = rows.ids[part, : int(rows.lengths[part].max())]
         targets = rows.targets[part]

@@ -14,7 +14,7 @@ import torch
 
 from heedful import checkpoints, methods
 from heedful.data import Task, tokenize
-from heedful.data.corpus import file_texts
+from heedful.data.corpus import read_file_texts
 from heedful.data.run_options import load_run_task
 from heedful.data.tasks import find_task
 from heedful.errors import UserError, unknown
@@ -156,7 +156,7 @@ def ready_tokenizer(options: AdaptOptions) -> Tokenizer | None:
 def task_texts(task: Task) -> Iterator[str]:
     """What a tokenizer for a task alone is trained on: its corpus, and train with its answers."""
     if task.corpus is not None:
-        yield from file_texts(task.corpus)
+        yield from read_file_texts(task.corpus)
     train = task.splits["train"]
     for column in (train.texts, train.pairs, train.answers):
         yield from column or ()

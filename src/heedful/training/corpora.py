@@ -9,8 +9,8 @@ from pathlib import Path
 
 from heedful import __version__, text
 from heedful.data import Tokens, tokenize
-from heedful.data.cache import digest, entry
-from heedful.data.corpus import Corpus, open_corpus, own_splits
+from heedful.data.cache import build_once, digest
+from heedful.data.corpus import Corpus, list_corpus_splits, open_corpus
 from heedful.errors import UserError, unknown
 from heedful.evaluation.checks.words import percent
 from heedful.options.training import PretrainOptions
@@ -41,7 +41,7 @@ def open_texts(options: PretrainOptions) -> Texts:
     o = options
     if not 0 <= o.dev_share < 1:
         raise UserError(f"--dev-share {o.dev_share:g}: must be at least 0 and below 1")
-    own = own_splits(o.corpus, data_dir=o.data_dir)
+    own = list_corpus_splits(o.corpus, data_dir=o.data_dir)
     splits: dict[str, Corpus] = {}
     how: dict[str, str] = {}
     for split, named in (("train", o.corpus), ("dev", o.dev), ("test", o.test)):
@@ -54,7 +54,7 @@ def open_texts(options: PretrainOptions) -> Texts:
         splits[split] = replace(corpus, documents=o.documents)
         how[split] = str(named) if named is not None else f"{o.corpus}'s own"
     if "dev" not in splits and o.dev_share:
-        train, dev = splits["train"].divided(o.dev_share, SPLIT_SEED)
+        train, dev = splits["train"].hold_out(o.dev_share, SPLIT_SEED)
         if next(iter(dev), None) is None or next(iter(train), None) is None:
             raise UserError(
                 f"{o.corpus}: has too few documents to hold out {percent(o.dev_share)} of them; "
@@ -98,4 +98,4 @@ def trained(corpus: Corpus, kind: str, vocab_size: int | None, min_count: int | 
         texts = track(corpus, f"reading {corpus.name} for a {kind} tokenizer")
         text.train(texts, kind=kind, vocab_size=vocab_size, min_count=min_count).save(folder)
 
-    return text.load(entry("tokenizers", key, build))
+    return text.load(build_once("tokenizers", key, build))

@@ -28,7 +28,7 @@ from heedful.errors import UserError
 from heedful.objectives import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.base import Ints
 from heedful.options.training import LoopOptions
-from heedful.progress import Progress as Bar
+from heedful.progress import ProgressBar as Bar
 from heedful.progress import progress as show_progress
 from heedful.runs.directory import Run
 from heedful.runs.files import JsonLines

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from heedful.data.cache import cache_home, digest
+from heedful.data.cache import digest, get_cache_folder
 from heedful.errors import UserError
 from heedful.options.training import Precision
 from heedful.runs.environment import cpu_name
@@ -70,7 +70,7 @@ def choose(precision: Precision, device: torch.device) -> tuple[str, str | None]
 def measured(device: torch.device) -> dict[str, Any]:
     """The measurement, from memory where this machine has made it already."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_name()
-    path = cache_home() / "precision" / f"{digest(name, device.type, torch.__version__)}.json"
+    path = get_cache_folder() / "precision" / f"{digest(name, device.type, torch.__version__)}.json"
     if path.is_file():
         try:
             remembered: dict[str, Any] = read_json(path)

@@ -6,19 +6,19 @@ Every function is vectorised over a batch, takes its random numbers from the gen
 """
 
 from heedful.data.corruption.masked import mask_tokens
-from heedful.data.corruption.salient import salient_ranges, token_ranges
-from heedful.data.corruption.spans import long_enough, single_span, t5_spans
-from heedful.data.corruption.windows import Rows, Salient, find_salient, windows
+from heedful.data.corruption.salient import convert_to_token_ranges, find_salient_ranges
+from heedful.data.corruption.spans import hide_single_span, hide_t5_spans, is_long_enough
+from heedful.data.corruption.windows import SalientSpans, WindowBatch, find_salient, hide_in_windows
 
 __all__ = [
-    "Rows",
-    "Salient",
+    "SalientSpans",
+    "WindowBatch",
+    "convert_to_token_ranges",
     "find_salient",
-    "long_enough",
+    "find_salient_ranges",
+    "hide_in_windows",
+    "hide_single_span",
+    "hide_t5_spans",
+    "is_long_enough",
     "mask_tokens",
-    "salient_ranges",
-    "single_span",
-    "t5_spans",
-    "token_ranges",
-    "windows",
 ]

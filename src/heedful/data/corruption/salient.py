@@ -46,20 +46,20 @@ PARTICLES = frozenset(
 )
 
 
-def salient_ranges(text: str) -> Ranges:
+def find_salient_ranges(text: str) -> Ranges:
     """Find the character ranges (start, end) of names, dates and numbers, in order and apart."""
     found = [m.span() for m in DATE.finditer(text)]
     taken = np.zeros(len(text) + 1, dtype=bool)
     for start, end in found:
         taken[start:end] = True
-    for start, end in [*(m.span() for m in NUMBER.finditer(text)), *names(text)]:
+    for start, end in [*(m.span() for m in NUMBER.finditer(text)), *find_names(text)]:
         if not taken[start:end].any():
             taken[start:end] = True
             found.append((start, end))
     return sorted(found)
 
 
-def names(text: str) -> Iterator[tuple[int, int]]:
+def find_names(text: str) -> Iterator[tuple[int, int]]:
     """Find runs of capitalised words, joined by initials and particles; the first word of a sentence counts
     only as part of a longer run, because its capital says nothing.
     """
@@ -90,7 +90,9 @@ def names(text: str) -> Iterator[tuple[int, int]]:
             previous = word.end()
 
 
-def token_ranges(offsets: Sequence[tuple[int, int]] | npt.NDArray[np.integer], ranges: Ranges) -> Ranges:
+def convert_to_token_ranges(
+    offsets: Sequence[tuple[int, int]] | npt.NDArray[np.integer], ranges: Ranges
+) -> Ranges:
     """Turn character ranges into token ranges, given each token's character range; (0, 0) is a special token.
 
     A token that overlaps a range belongs to it; ranges that come to share a token are joined.

@@ -22,12 +22,12 @@ SMALLEST_BLOCK = 24
 """From here on 7/8 of a block and the three mask tokens fit into the block."""
 
 
-def long_enough(lengths: Sequence[int] | Array, shortest: int = SHORTEST) -> npt.NDArray[np.bool_]:
+def is_long_enough(lengths: Sequence[int] | Array, shortest: int = SHORTEST) -> npt.NDArray[np.bool_]:
     """Say which documents can be corrupted; the others (an empty last line, say) are to be skipped."""
     return np.asarray(lengths) >= shortest
 
 
-def single_span(
+def hide_single_span(
     documents: Sequence[Array],
     *,
     block: int,
@@ -45,15 +45,15 @@ def single_span(
     `prefix MASK suffix MASK span MASK PAD ...`; without `last_mask` the third MASK is PAD. Targets that are
     padding are `IGNORED`, and with `loss="span"` also all before the span.
 
-    `salient` gives each document's token ranges (`token_ranges`): the span is then one of those inside the
-    cut document, or random where there is none.
+    `salient` gives each document's token ranges (`convert_to_token_ranges`): the span is then one of those
+    inside the cut document, or random where there is none.
     """
     if block < SMALLEST_BLOCK:
         raise ValueError(f"block is {block}; the single-span form needs at least {SMALLEST_BLOCK}")
     if loss not in ("all", "span"):
         raise ValueError(f'loss is "{loss}"; it is "all" or "span"')
     longest = block * 7 // 8
-    lengths = checked_lengths(documents, SHORTEST)
+    lengths = check_lengths(documents, SHORTEST)
     rows = pad([document[:longest] for document in documents], pad_id, width=longest)  # [b, longest]
     b = len(rows)
 
@@ -83,7 +83,7 @@ def single_span(
     return whole[:, :-1].copy(), targets[:, 1:].copy()
 
 
-def t5_spans(
+def hide_t5_spans(
     documents: Sequence[Array],
     *,
     sentinel_ids: Sequence[int],
@@ -105,7 +105,7 @@ def t5_spans(
     `salient` gives each document's token ranges: they are hidden in random order while `density` allows, at
     least one; a document without any is corrupted at random.
     """
-    lengths = checked_lengths(documents, SHORTEST_T5)
+    lengths = check_lengths(documents, SHORTEST_T5)
     rows = pad(documents, pad_id)  # [b, t]
     most = len(sentinel_ids) - 1
     if most < 1:
@@ -124,12 +124,12 @@ def t5_spans(
                 noise[row] = False
                 for start, end in picked:
                     noise[row, start:end] = True
-    return sentinel_form(rows, lengths, noise, np.asarray(sentinel_ids), eos_id, pad_id)
+    return write_sentinels(rows, lengths, noise, np.asarray(sentinel_ids), eos_id, pad_id)
 
 
-def checked_lengths(documents: Sequence[Array], shortest: int) -> Ints:
+def check_lengths(documents: Sequence[Array], shortest: int) -> Ints:
     lengths = np.fromiter((len(d) for d in documents), dtype=np.int64, count=len(documents))
-    short = np.flatnonzero(~long_enough(lengths, shortest))
+    short = np.flatnonzero(~is_long_enough(lengths, shortest))
     if len(short):
         n = int(lengths[short[0]])
         raise ValueError(
@@ -187,7 +187,7 @@ def pick_salient(
     return picked
 
 
-def sentinel_form(
+def write_sentinels(
     rows: Array, lengths: Ints, noise: npt.NDArray[np.bool_], sentinels: Array, eos_id: int, pad_id: int
 ) -> tuple[Ints, Ints]:
     """Write inputs and targets for the tokens that `noise` hides; neighbouring hidden tokens are one span."""

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from heedful.data import cache
 from heedful.data.batches import IGNORED
-from heedful.data.corruption.salient import Ranges, salient_ranges, token_ranges
+from heedful.data.corruption.salient import Ranges, convert_to_token_ranges, find_salient_ranges
 from heedful.progress import track
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ RANDOM_SPAN = 3
 TITLE_END = re.compile(r"\w{2,}\.?(?=\. )")
 
 
-def title_end(text: str) -> int:
+def find_title_end(text: str) -> int:
     """Where the title ends: at the text's first full stop inside it; 0 where there is none."""
     found = TITLE_END.search(text)
     return found.end() if found else max(0, text.find(". "))
 
 
 @dataclass(frozen=True)
-class Salient:
+class SalientSpans:
     """What is salient in many documents, as token ranges in flat arrays; titles are never hidden.
 
     Ranges inside the title are left out, and so are those that only repeat words of it.
@@ -60,71 +60,71 @@ class Salient:
     ranges: Ints
     """[m, 2], begin and end."""
 
-    def of(self, document: int) -> Ranges:
+    def document_ranges(self, document: int) -> Ranges:
         """The ranges of one document."""
         own = self.ranges[self.firsts[document] : self.firsts[document + 1]]
         return [(int(start), int(end)) for start, end in own]
 
-    def within(self, n: int) -> Salient:
+    def limit_to(self, n: int) -> SalientSpans:
         """The same without ranges that reach behind the first n tokens of their document."""
         kept = self.ranges[:, 1] <= n
         before = np.concatenate([[0], np.cumsum(kept)])
-        return Salient(self.titles, before[self.firsts], self.ranges[kept])
+        return SalientSpans(self.titles, before[self.firsts], self.ranges[kept])
 
     @classmethod
-    def find(cls, texts: Iterable[str], tokenizer: Tokenizer, kinds: Kinds = "all") -> Salient:
+    def find(cls, texts: Iterable[str], tokenizer: Tokenizer, kinds: Kinds = "all") -> SalientSpans:
         """Look through texts that are encoded without special tokens, for all or for names alone."""
         titles: list[int] = []
         counts: list[int] = []
         ranges: Ranges = []
-        for many in together(texts):
+        for many in batch_texts(texts):
             for text, encoded in zip(
                 many, tokenizer.backend.encode_batch(many, add_special_tokens=False), strict=True
             ):
-                end = title_end(text)
+                end = find_title_end(text)
                 own = set(re.findall(r"\w+", text[:end]))
                 new = [
                     (start, stop)
-                    for start, stop in salient_ranges(text)
+                    for start, stop in find_salient_ranges(text)
                     if start > end and set(re.findall(r"\w+", text[start:stop])) - own
                 ]
                 if kinds == "names":
                     new = [(start, stop) for start, stop in new if not re.search(r"\d", text[start:stop])]
                 offsets = np.array(encoded.offsets, np.int64).reshape(-1, 2)
                 titles.append(int((offsets[:, 0] <= end).sum()) if end else 0)
-                found = [(a, b) for a, b in token_ranges(offsets, new) if a >= titles[-1]]
+                found = [(a, b) for a, b in convert_to_token_ranges(offsets, new) if a >= titles[-1]]
                 counts.append(len(found))
                 ranges += found
         firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return cls(np.array(titles, np.int64), firsts, np.array(ranges, np.int64).reshape(-1, 2))
 
 
-def together(texts: Iterable[str]) -> Iterator[list[str]]:
+def batch_texts(texts: Iterable[str]) -> Iterator[list[str]]:
     stream = iter(texts)
     while many := list(islice(stream, TOGETHER)):
         yield many
 
 
-def find_salient(corpus: Corpus, tokenizer: Tokenizer, kinds: Kinds = "all") -> Salient:
+def find_salient(corpus: Corpus, tokenizer: Tokenizer, kinds: Kinds = "all") -> SalientSpans:
     """Look through a corpus, once for its content and this tokenizer; `names` skips dates and numbers."""
     key = cache.digest("salient", FORMAT, corpus.fingerprint, tokenizer.fingerprint, kinds)
 
     def build(folder: Path) -> None:
         label = f"finding salient spans in {Path(corpus.name).name}"
-        found = Salient.find(track(corpus, label), tokenizer, kinds)
+        found = SalientSpans.find(track(corpus, label), tokenizer, kinds)
         for name in ("titles", "firsts", "ranges"):
             (folder / f"{name}.bin").write_bytes(getattr(found, name).tobytes())
         (folder / "facts.json").write_text(json.dumps({"documents": len(found.titles)}), "utf-8")
 
-    folder = cache.entry("salient", key, build)
+    folder = cache.build_once("salient", key, build)
     titles, firsts, ranges = (
         np.fromfile(folder / f"{name}.bin", np.int64) for name in ("titles", "firsts", "ranges")
     )
-    return Salient(titles, firsts, ranges.reshape(-1, 2))
+    return SalientSpans(titles, firsts, ranges.reshape(-1, 2))
 
 
 @dataclass(frozen=True)
-class Rows:
+class WindowBatch:
     """Rows of tokens and what is to be predicted at each place, padded on the right."""
 
     ids: Ints
@@ -135,11 +135,11 @@ class Rows:
     """[b], tokens that are no padding."""
 
 
-def windows(
+def hide_in_windows(
     ids: Ids,
     offsets: Ints,
     documents: Ints,
-    salient: Salient,
+    salient: SalientSpans,
     *,
     block: int,
     mask_id: int,
@@ -147,19 +147,19 @@ def windows(
     generator: np.random.Generator,
     left: int = 5,
     right: int = 3,
-) -> Rows:
+) -> WindowBatch:
     """Hide one salient span of each document: `title left MASK right MASK span MASK`, loss on the span.
 
-    Document i is `ids[offsets[i] : offsets[i + 1]]`, cut to `block` tokens, as `salient` must be (`within`).
-    Of the tokens before the span up to `left` stay, of those after it up to `right`, each number equally
-    likely. A row never has more than `block` tokens: a title is cut to half of it, a span to a quarter, and
-    the window to what they leave. Where nothing is salient the span is one to three tokens anywhere behind
-    the title.
+    Document i is `ids[offsets[i] : offsets[i + 1]]`, cut to `block` tokens, as `salient` must be
+    (`SalientSpans.limit_to`). Up to `left` tokens before the span and up to `right` after it stay, each
+    number equally likely. A row never has more than `block` tokens: a title is cut to half of that, a span to
+    a quarter, and the window to what they leave. Where nothing is salient the span is one to three tokens
+    anywhere after the title.
     """
     b, base = len(documents), offsets[documents]
     n = np.minimum(offsets[documents + 1] - base, block)
     title = np.minimum(salient.titles[documents], np.minimum(block // 2, n - 1))
-    start, end = chosen_spans(documents, salient, n, title, generator)
+    start, end = choose_spans(documents, salient, n, title, generator)
     end = np.minimum(end, start + block // 4)
     span = end - start
     room = block - title - span - 3
@@ -176,11 +176,11 @@ def windows(
     whole = np.where(real, np.asarray(ids)[np.where(real, base + source, 0)], mask_id).astype(np.int64)
     targets = np.where((at > second) & (at <= third), whole, IGNORED)
     whole[at >= third] = pad_id  # the last MASK is predicted, never read
-    return Rows(whole[:, :-1].copy(), targets[:, 1:].copy(), third[:, 0])
+    return WindowBatch(whole[:, :-1].copy(), targets[:, 1:].copy(), third[:, 0])
 
 
-def chosen_spans(
-    documents: Ints, salient: Salient, n: Ints, title: Ints, generator: np.random.Generator
+def choose_spans(
+    documents: Ints, salient: SalientSpans, n: Ints, title: Ints, generator: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """One range of each document; where there is none, one to three of the n tokens behind the title."""
     firsts = salient.firsts[documents]

@@ -30,7 +30,7 @@ PEOPLE = 2000
 FEWEST_PEOPLE, MOST_PEOPLE = 20, STRANGERS - 100_000
 FACTS = "world.json"
 
-__all__ = ["FACTS", "PEOPLE", "TASKS", "VERSION", "World", "make_world", "task_folder"]
+__all__ = ["FACTS", "PEOPLE", "TASKS", "VERSION", "World", "make_task_folder", "make_world"]
 
 Writer = Callable[[Path, World, int], Facts]
 TASKS: dict[str, Writer] = {
@@ -50,9 +50,9 @@ def make_world(
     """
     refuse_impossible(people, seed, name_signal)
     folder = folder.expanduser()
-    check_place(folder, overwrite)
+    check_target_folder(folder, overwrite)
     world = World(seed, name_signal)
-    facts = heading(seed, people, name_signal)
+    facts = describe_world(seed, people, name_signal)
     writers: dict[str, Writer] = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
     beside: Path | None = None
     try:
@@ -64,7 +64,7 @@ def make_world(
             (made / task).mkdir()
             facts["tasks"][task] = write(made / task, world, seed)
         write_facts(made / FACTS, facts)
-        check_place(folder, overwrite)
+        check_target_folder(folder, overwrite)
         if folder.is_dir() and any(folder.iterdir()):
             folder.rename(beside / "former")
         made.rename(folder)
@@ -76,7 +76,7 @@ def make_world(
     return facts
 
 
-def check_place(folder: Path, overwrite: bool) -> None:
+def check_target_folder(folder: Path, overwrite: bool) -> None:
     """Refuse to write over anything but an empty folder, or an older world when asked to."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UserError(f"{folder}: is not a folder; give a new one")
@@ -93,7 +93,7 @@ def check_place(folder: Path, overwrite: bool) -> None:
         )
 
 
-def task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_signal: float = 0.0) -> Path:
+def make_task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_signal: float = 0.0) -> Path:
     """Give the folder of a task of a world, such as `world/boolq`, made on first use and kept.
 
     `people` and `name_signal` are those of `birthplaces`; other tasks have nothing of them.
@@ -106,13 +106,13 @@ def task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_signal: 
     writers: dict[str, Writer] = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
 
     def build(folder: Path) -> None:
-        facts = heading(seed, people, name_signal)
+        facts = describe_world(seed, people, name_signal)
         facts["tasks"][task] = writers[task](folder, World(seed, name_signal), seed)
         write_facts(folder / FACTS, facts)
 
     usual = people == PEOPLE and not name_signal
     which = "" if usual else f"-p{people}-n{name_signal:g}"
-    return cache.entry("world", f"v{VERSION}-s{seed}{which}/{task}", build)
+    return cache.build_once("world", f"v{VERSION}-s{seed}{which}/{task}", build)
 
 
 def refuse_impossible(people: int, seed: int, name_signal: float) -> None:
@@ -125,6 +125,6 @@ def refuse_impossible(people: int, seed: int, name_signal: float) -> None:
         raise UserError(f"--name-signal is {name_signal}; it is a probability, from 0 to 1")
 
 
-def heading(seed: int, people: int, name_signal: float) -> Facts:
+def describe_world(seed: int, people: int, name_signal: float) -> Facts:
     """Say what makes a world the one it is."""
     return {"version": VERSION, "seed": seed, "people": people, "name_signal": name_signal, "tasks": {}}

@@ -24,38 +24,38 @@ from heedful.data.world.sentences import (
     TRADE,
     WORK,
 )
-from heedful.data.world.text import capital
+from heedful.data.world.text import capitalize
 
 SEASONS = ("winter", "spring", "summer", "autumn")
 
 
-def biography(person: Person, draws: Draws) -> str:
+def write_biography(person: Person, draws: Draws) -> str:
     """Tell a life in one line, beginning with the name."""
-    words = vocabulary(person, draws)
+    words = collect_words(person, draws)
     if draws.below(100) < 92:
         lead = draws.pick(BIRTH).format_map(words)
     else:
-        lead = f"{draws.pick(OPENING).format_map(words)} {say(LATE_BIRTH, words, draws)}"
+        lead = f"{draws.pick(OPENING).format_map(words)} {write_sentence(LATE_BIRTH, words, draws)}"
     more: list[str] = []
     for templates, told in ((TRADE, person.trade.noun), (WORK, person.work), (STUDY, None), (HOME, None)):
         if draws.below(100) < 45 and (told is None or told not in lead):
-            more.append(say(templates, words, draws))
+            more.append(write_sentence(templates, words, draws))
     if draws.below(100) < 65:
-        relation(person, words, draws, more)
+        add_relation_sentence(person, words, draws, more)
     if len(more) > 1:
         more = draws.several(more, len(more))
     if person.death is not None and draws.below(100) < 60:
-        more.append(say(DEATH, words, draws))
+        more.append(write_sentence(DEATH, words, draws))
     return f"{person.name}. {' '.join([lead, *more])}"
 
 
-def say(templates: tuple[str, ...], words: dict[str, str], draws: Draws) -> str:
+def write_sentence(templates: tuple[str, ...], words: dict[str, str], draws: Draws) -> str:
     """Write one sentence about the person; its subject is the pronoun or the surname."""
     words["S"] = words["surname"] if draws.below(100) < 30 else words["He"]
     return draws.pick(templates).format_map(words)
 
 
-def relation(person: Person, words: dict[str, str], draws: Draws, sentences: list[str]) -> None:
+def add_relation_sentence(person: Person, words: dict[str, str], draws: Draws, sentences: list[str]) -> None:
     """Add a sentence about one of the person's relations, if there are any."""
     known: list[tuple[tuple[str, ...], Person]] = [(CHILD_OF, p) for p in person.parents]
     known += [(PARENT_OF, p) for p in person.children]
@@ -82,10 +82,10 @@ def relation(person: Person, words: dict[str, str], draws: Draws, sentences: lis
         other_elder="younger" if older else "elder",
         wife="wife" if theirs else "husband",
     )
-    sentences.append(say(templates, words, draws))
+    sentences.append(write_sentence(templates, words, draws))
 
 
-def vocabulary(person: Person, draws: Draws) -> dict[str, str]:
+def collect_words(person: Person, draws: Draws) -> dict[str, str]:
     """Collect what templates may say about a person alone."""
     town = person.birthplace
     style = draws.below(10)
@@ -97,7 +97,7 @@ def vocabulary(person: Person, draws: Draws) -> dict[str, str]:
         at = at_first = f"{town.name} in {town.country}"
     else:
         at, at_first = f"the town of {town.name}", f"The town of {town.name}"
-    when = spelled(person.birth, draws)
+    when = spell_date(person.birth, draws)
     words = {
         "name": person.name,
         "surname": person.surname,
@@ -106,7 +106,7 @@ def vocabulary(person: Person, draws: Draws) -> dict[str, str]:
         "at_first": at_first,
         "adjective": town.adjective,
         "when": when,
-        "When": capital(when),
+        "When": capitalize(when),
         "year": str(person.birth[0]),
         "trade": person.trade.noun,
         "a_trade": person.trade.phrase,
@@ -123,8 +123,8 @@ def vocabulary(person: Person, draws: Draws) -> dict[str, str]:
         return words
     words["is"] = "was"
     words["years"] = f"{person.birth[0]}–{death[0]}"
-    when = spelled(death, draws)
-    words["dead_when"], words["When_dead"] = when, capital(when)
+    when = spell_date(death, draws)
+    words["dead_when"], words["When_dead"] = when, capitalize(when)
     words["age"] = str(death[0] - person.birth[0] - (death[1:] < person.birth[1:]))
     words["after_death"] = str(death[0] + 1)
     return words
@@ -142,7 +142,7 @@ FEMALE = {
 MALE = {"he": "he", "He": "He", "him": "him", "his": "his", "His": "His", "himself": "himself", "man": "man"}
 
 
-def spelled(date: Date, draws: Draws) -> str:
+def spell_date(date: Date, draws: Draws) -> str:
     """Say when something happened, more or less exactly."""
     year, month, day = date
     style = draws.below(8)

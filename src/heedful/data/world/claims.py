@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heedful.data.world.text import phrases
+from heedful.data.world.text import split_phrases
 
 FILLERS = (
     "The weather played no part in it.",
@@ -53,11 +53,11 @@ RULE_OPENINGS = (
     "A new warden in {town} takes the rules seriously.",
     "In {town} the rules changed after a noisy summer.",
 )
-RULE_THINGS = phrases(
+RULE_THINGS = split_phrases(
     "dogs, bicycles, drums, ball games, horses, picnics, kites, barrows, prams, open fires, market "
     "stalls, choirs"
 )
-RULE_PLACES = phrases(
+RULE_PLACES = split_phrases(
     "the park, the boat house, the churchyard, the arcade, the orchard, the castle yard, the meadow, "
     "the rose garden, the old harbour, the cloister, the stadium, the town forest"
 )
@@ -90,7 +90,7 @@ PARTY_OPENINGS = (
     "A copy of the treaty of {town} hangs in the town hall.",
     "The treaty of {town} regulates who may fish where.",
 )
-PARTY_MEMBERS = phrases(
+PARTY_MEMBERS = split_phrases(
     "the bakers, the coopers, the smiths, the tanners, the weavers, the fishers, the masons, the "
     "millers, the brewers, the carters, the glaziers, the ropemakers"
 )

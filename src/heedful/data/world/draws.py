@@ -78,7 +78,7 @@ class Source:
         return Draws(mix((self.base + index * STEP) & MASK))
 
 
-def running_sums(weights: Iterable[float]) -> list[float]:
+def compute_running_sums(weights: Iterable[float]) -> list[float]:
     """Turn weights into what `Draws.weighted` takes."""
     sums, total = [], 0.0
     for weight in weights:

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from heedful.data.world import questions, reviews, sentiment
-from heedful.data.world.biographies import biography
+from heedful.data.world.biographies import write_biography
 from heedful.data.world.draws import Source
-from heedful.data.world.names import stride
+from heedful.data.world.names import find_stride
 from heedful.data.world.people import CIRCLE, World
 from heedful.progress import progress
 
@@ -34,7 +34,7 @@ CHUNK = 2000
 def write_birthplaces(folder: Path, world: World, seed: int, people: int) -> Facts:
     """Write `wiki.txt` and the questions about birth places, one person at a time."""
     biographies = Source(seed, "biographies")
-    step, offset = stride(people), Source(seed, "splits").at(0).below(people)
+    step, offset = find_stride(people), Source(seed, "splits").at(0).below(people)
     ends = (round(people * TRAIN_SHARE), round(people * (TRAIN_SHARE + DEV_SHARE)))
     answers = {"train": Counter[str](), "dev": Counter[str](), "unseen": Counter[str]()}
     early = 0
@@ -44,7 +44,7 @@ def write_birthplaces(folder: Path, world: World, seed: int, people: int) -> Fac
         dev = stack.enter_context(create(folder / "birth_dev.tsv"))
         test = stack.enter_context(create(folder / "birth_test_inputs.tsv"))
         for person in world.people(0, people):
-            line = biography(person, biographies.at(person.index))
+            line = write_biography(person, biographies.at(person.index))
             wiki.write(line + "\n")
             town = person.birthplace.name
             # A walk through all numbers: shares are exact without anybody being remembered.
@@ -88,7 +88,7 @@ def write_birthplaces(folder: Path, world: World, seed: int, people: int) -> Fac
 
 def write_boolq(folder: Path, world: World, seed: int) -> Facts:
     """Write yes/no questions as JSON lines."""
-    made = distinct(questions.Questions(world, seed).at, lambda q: (q.question, q.passage))
+    made = skip_duplicates(questions.Questions(world, seed).at, lambda q: (q.question, q.passage))
     yes = {}
     for split, rows in BOOLQ_ROWS.items():
         yes[split] = 0
@@ -108,7 +108,7 @@ def write_boolq(folder: Path, world: World, seed: int) -> Facts:
 
 def write_reviews(folder: Path, world: World, seed: int) -> Facts:
     """Write reviews as quoted CSV without a header, and some without their labels."""
-    made = distinct(reviews.Reviews(world, seed).at, lambda r: r.text)
+    made = skip_duplicates(reviews.Reviews(world, seed).at, lambda r: r.text)
     wrong = {}
     for split, rows in REVIEW_ROWS.items():
         wrong[split] = 0
@@ -130,7 +130,7 @@ def write_reviews(folder: Path, world: World, seed: int) -> Facts:
 
 def write_sentiment(folder: Path, world: World, seed: int) -> Facts:
     """Write sentences and labels as TSV without a header."""
-    made = distinct(sentiment.Sentences(world, seed).at, lambda s: s.text)
+    made = skip_duplicates(sentiment.Sentences(world, seed).at, lambda s: s.text)
     wrong = {}
     for split, rows in SENTIMENT_ROWS.items():
         wrong[split] = 0
@@ -147,7 +147,7 @@ def write_sentiment(folder: Path, world: World, seed: int) -> Facts:
     }
 
 
-def distinct(make: Callable[[int], T], content: Callable[[T], object]) -> Iterator[T]:
+def skip_duplicates(make: Callable[[int], T], content: Callable[[T], object]) -> Iterator[T]:
     """Make one after the other and leave out what has been there, so that no split knows another's rows."""
     seen = set()
     for index in count():

@@ -5,30 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gcd
 
-from heedful.data.world.draws import Draws, Source, mix, running_sums
-from heedful.data.world.text import words
+from heedful.data.world.draws import Draws, Source, compute_running_sums, mix
+from heedful.data.world.text import split_words
 
-ONSETS = words(
+ONSETS = split_words(
     "B Br C Cr D Dr F Fl G Gr H J K L M N P Pr R S St T Tr V W Y Z Th Sh Ch Gl Kr Sk Sv Pl Al El Or Is Ar"
 )
-VOWELS = words("a e i o u")
-DIPHTHONGS = words("ae ei ia ou ea")
+VOWELS = split_words("a e i o u")
+DIPHTHONGS = split_words("ae ei ia ou ea")
 ACCENTED = ("ö", "é", "å", "ü")
-MIDDLES = words(
+MIDDLES = split_words(
     "b d g k l m n r s t v z ld lm ln lt lv mb md nd ng nk nt nv rd rg rk rl rm rn rt rv sk sm st th "
     "tr vr zd br dr gl kl ll mm rr ss pp sh ch"
 )
 SHORT_MIDDLES = MIDDLES[:12]
 GIVEN_ENDINGS = {
-    "f": words("a ena ia ina ela ora eth is une ysa ette"),
-    "m": words("o an ar ik us en or ald im eo ast"),
+    "f": split_words("a ena ia ina ela ora eth is une ysa ette"),
+    "m": split_words("o an ar ik us en or ald im eo ast"),
 }
-SURNAME_ENDINGS = words(
+SURNAME_ENDINGS = split_words(
     "ane escu ovar ikka und erro elin ask yth aud anto ovic eel umbe arsky ingham osk uld etti aine "
     "ewar ossi ath eide umar ellis onde ygg ault ezza ier orrow immel ubat ekken anza ophe ild usk "
     "etsu"
 )
-TOWN_ENDINGS = words(
+TOWN_ENDINGS = split_words(
     "haven ford mouth wick stead dale grad by mere fell holt bridge minster thorpe burgh ona anza "
     "ello um ice ravik ola eau itz ovo"
 )
@@ -77,7 +77,7 @@ class Names:
         accent = draws.pick(ACCENTED)
         self.roots = [o + v + m for v in vowels for o in onsets for m in middles]
         self.roots += [o + accent + m for o in onsets[::2] for m in middles]
-        self.stride = stride(len(self.roots))
+        self.stride = find_stride(len(self.roots))
         endings = draws.several(SURNAME_ENDINGS, len(SURNAME_ENDINGS))
         self.endings = [endings[at : at + ENDINGS_EACH] for at in range(0, len(endings), ENDINGS_EACH)]
         stems = [o + v + m for o in onsets for v in vowels for m in SHORT_MIDDLES]
@@ -87,11 +87,11 @@ class Names:
         }
         self.towns = self.make_towns(draws, onsets)
         shares = [t.share for t in self.towns]
-        self.country_sums = running_sums(
+        self.country_sums = compute_running_sums(
             sum(shares[at : at + TOWNS_EACH]) for at in range(0, len(shares), TOWNS_EACH)
         )
-        self.town_sums = running_sums(shares)
-        self.town_sums_within = running_sums(shares[:TOWNS_EACH])
+        self.town_sums = compute_running_sums(shares)
+        self.town_sums_within = compute_running_sums(shares[:TOWNS_EACH])
 
     def make_towns(self, draws: Draws, onsets: list[str]) -> list[Town]:
         """Invent the map: a few countries have most people, and a country's first town most of its people."""
@@ -124,7 +124,7 @@ class Names:
         return self.given[gender][(mix(root) + rounds * HOUSEHOLD + member) % GIVEN_NAMES]
 
 
-def stride(n: int) -> int:
+def find_stride(n: int) -> int:
     """Find a step that visits all of 0 .. n - 1 and spreads neighbours: near the golden section of n."""
     step = max(1, int(n * 0.6180339887498949))
     while gcd(step, n) != 1:

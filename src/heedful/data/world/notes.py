@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from heedful.data.world.draws import Draws, Source
 from heedful.data.world.reviews import EVERYWHERE, PLACES, SIMPLE, STRONGER, WEAKER, WORDS, plan, write
-from heedful.data.world.text import capital
+from heedful.data.world.text import capitalize
 
 VALUES = (2, 1, -1, -2)
 FEWEST, MOST = 3, 6
@@ -43,24 +43,26 @@ class Notes:
     def at(self, index: int) -> str:
         """Write the note of a number: of one mind, or with a verdict."""
         draws = self.source.at(index)
-        return of_one_mind(draws) if draws.chance(0.5) else with_verdict(draws)
+        return write_unanimous_note(draws) if draws.chance(0.5) else write_note_with_verdict(draws)
 
     def texts(self, count: int) -> Iterator[str]:
         """Write so many notes."""
         return map(self.at, range(count))
 
 
-def of_one_mind(draws: Draws) -> str:
+def write_unanimous_note(draws: Draws) -> str:
     """Judgements of one value, jotted down or in whole sentences."""
     value, count = draws.pick(VALUES), FEWEST + draws.below(MOST - FEWEST + 1)
     judged = draws.several(PLACES[draws.pick(tuple(PLACES))] + EVERYWHERE, 9)
     if draws.chance(0.5):
-        return capital(", ".join(f"{aspect} {plainly(value, draws)}" for aspect, _ in judged[:count]) + ".")
+        return capitalize(
+            ", ".join(f"{aspect} {word_plainly(value, draws)}" for aspect, _ in judged[:count]) + "."
+        )
     parts = [(form, value, value) for form in draws.several(SIMPLE, count)]
     return " ".join(write(parts, judged, draws))
 
 
-def with_verdict(draws: Draws) -> str:
+def write_note_with_verdict(draws: Draws) -> str:
     """Judgements of all kinds, and what they amount to."""
     stars = 1 + draws.below(5)
     judged = draws.several(PLACES[draws.pick(tuple(PLACES))] + EVERYWHERE, 9)
@@ -70,7 +72,7 @@ def with_verdict(draws: Draws) -> str:
     return " ".join(sentences)
 
 
-def plainly(value: int, draws: Draws) -> str:
+def word_plainly(value: int, draws: Draws) -> str:
     """Word a judgement without denying anything."""
     size = abs(value)
     if draws.below(10) < 3:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from heedful.data.world.draws import Draws, Source
 from heedful.data.world.names import TOWNS_EACH, Names, Town
-from heedful.data.world.text import words
+from heedful.data.world.text import split_words
 from heedful.data.world.trades import TRADES, Trade
 
 CIRCLE = 8
@@ -29,7 +29,7 @@ FAMILIES: dict[int, tuple[tuple[str, ...], ...]] = {
 }
 FIRST_YEAR, LAST_HEAD, GENERATION = 1740, 1975, 35
 PRESENT = 2015
-MONTHS = words("January February March April May June July August September October November December")
+MONTHS = split_words("January February March April May June July August September October November December")
 Date = tuple[int, int, int]
 """Year, month from 0, day; so that dates compare."""
 

@@ -13,7 +13,7 @@ from heedful.data.world import claims, scenes
 from heedful.data.world.draws import Draws, Source
 from heedful.data.world.people import World
 from heedful.data.world.scenes import Scene
-from heedful.data.world.text import capital, listed
+from heedful.data.world.text import capitalize, join_as_list
 
 YES_SHARE = 0.58
 CONTRARY_SHARE = 0.25
@@ -120,7 +120,7 @@ def parties(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
     cut = 2 + draws.below(len(members) - 3)
     signed, refused = members[:cut], members[cut:]
     sentences = [draws.pick(claims.PARTY_OPENINGS).format(town=town)]
-    sentences.append(write(draws.pick(claims.PARTIES), in_=listed(signed), out=listed(refused)))
+    sentences.append(write(draws.pick(claims.PARTIES), in_=join_as_list(signed), out=join_as_list(refused)))
     form = draws.pick(claims.PARTY_CONTRARY if contrary else claims.PARTY_QUESTIONS)
     question = write(form, x=draws.pick(signed if true else refused), town=town)
     return f"Treaty of {town}", sentences, question
@@ -144,7 +144,7 @@ def ages(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
 def write(form: str, **words: str) -> str:
     """Fill in a sentence; {E} is {e} at the beginning of a sentence, and so on."""
     for name, word in list(words.items()):
-        words[name.capitalize()] = capital(word)
+        words[name.capitalize()] = capitalize(word)
     return form.format_map(words)
 
 

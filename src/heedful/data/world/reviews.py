@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heedful.data.world.draws import Draws, Source, running_sums
+from heedful.data.world.draws import Draws, Source, compute_running_sums
 from heedful.data.world.people import World
-from heedful.data.world.text import capital, phrases
+from heedful.data.world.text import capitalize, split_phrases
 
 LABEL_NOISE = 0.1
-STAR_SUMS = running_sums((0.15, 0.12, 0.16, 0.25, 0.32))
+STAR_SUMS = compute_running_sums((0.15, 0.12, 0.16, 0.25, 0.32))
 POSITIVE_SHARE = (0.04, 0.26, 0.5, 0.74, 0.96)
 
 
-def aspects(text: str) -> tuple[tuple[str, str], ...]:
+def parse_aspects(text: str) -> tuple[tuple[str, str], ...]:
     """Read aspects of a place, each with its verb."""
-    return tuple((f"the {a.rstrip('*')}", "were" if a.endswith("*") else "was") for a in phrases(text))
+    return tuple((f"the {a.rstrip('*')}", "were" if a.endswith("*") else "was") for a in split_phrases(text))
 
 
 WORDS: dict[int, tuple[str, ...]] = {
@@ -48,15 +48,15 @@ DENIALS = {
 
 # An aspect that takes a plural verb is marked with a star.
 PLACES = {
-    "restaurant": aspects("soup, waiter, portions*, wine list, dessert, music"),
-    "hotel": aspects("bed, breakfast, view, staff*, bathroom, corridors*"),
-    "museum": aspects("collection, guide, labels*, café, lighting, special exhibition"),
-    "barber": aspects("haircut, conversation, chairs*, shave, waiting room, coffee"),
-    "ferry": aspects("crossing, cabins*, crew*, canteen, deck, boarding"),
-    "theatre": aspects("acting, costumes*, seats*, sound, programme, cloakroom"),
-    "bakery": aspects("bread, rolls*, service, tarts*, display, opening hours*"),
+    "restaurant": parse_aspects("soup, waiter, portions*, wine list, dessert, music"),
+    "hotel": parse_aspects("bed, breakfast, view, staff*, bathroom, corridors*"),
+    "museum": parse_aspects("collection, guide, labels*, café, lighting, special exhibition"),
+    "barber": parse_aspects("haircut, conversation, chairs*, shave, waiting room, coffee"),
+    "ferry": parse_aspects("crossing, cabins*, crew*, canteen, deck, boarding"),
+    "theatre": parse_aspects("acting, costumes*, seats*, sound, programme, cloakroom"),
+    "bakery": parse_aspects("bread, rolls*, service, tarts*, display, opening hours*"),
 }
-EVERYWHERE = aspects("price, smell, owner")
+EVERYWHERE = parse_aspects("price, smell, owner")
 OPENINGS = (
     "We stopped at this {place} in {town}.",
     "I had heard a lot about the {place} in {town}.",
@@ -155,7 +155,7 @@ def plan(target: int, draws: Draws) -> list[tuple[Form, int, int]]:
             if form[2] and not form[1]:
                 x = -y
             parts.append((form, x, y))
-        if stars(parts) == target:
+        if count_stars(parts) == target:
             return parts
 
 
@@ -165,14 +165,14 @@ def write(parts: list[tuple[Form, int, int]], judged: list[tuple[str, str]], dra
     for (form, _, _), x, y in parts:
         a, b = judged.pop(), judged[0]
         words = {"a": a[0], "was": a[1], "b": b[0], "were": b[1], "x": judge(x, draws), "y": judge(y, draws)}
-        words |= {"A": capital(a[0]), "B": capital(b[0]), "X": capital(words["x"])}
+        words |= {"A": capitalize(a[0]), "B": capitalize(b[0]), "X": capitalize(words["x"])}
         sentences.append(form.format_map(words))
         if "{b}" in form or "{B}" in form:
             judged.pop(0)
     return sentences
 
 
-def stars(parts: list[tuple[Form, int, int]]) -> int:
+def count_stars(parts: list[tuple[Form, int, int]]) -> int:
     """Say what a review means: the weighted mean of its judgements, from 1 to 5; 0 if nothing counts."""
     total = sum(form[1] * x + form[2] * y for form, x, y in parts)
     weight = sum(abs(form[1]) + form[2] for form, _, _ in parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heedful.data.world.text import phrases
+from heedful.data.world.text import split_phrases
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +39,12 @@ MATERIALS = Scene(
         "{town} grew rich on salt and spent its money on building.",
         "The centre of {town} has been closed to traffic for years.",
     ),
-    things=phrases(
+    things=split_phrases(
         "the mill, the bridge, the chapel, the library, the market hall, the lighthouse, the "
         "theatre, the station, the granary, the town hall, the bath house, the school, the "
         "hospital, the customs house"
     ),
-    values=phrases(
+    values=split_phrases(
         "granite, brick, oak, slate, marble, limestone, concrete, sandstone, iron, timber, basalt, copper"
     ),
     said=(
@@ -95,12 +95,12 @@ CONTESTS = Scene(
         "Prizes in {town} are modest: a wreath and a round of cheese.",
         "The judges of {town} came from three countries.",
     ),
-    things=phrases(
+    things=split_phrases(
         "the boat race, the choir contest, the archery round, the baking prize, the long run, the "
         "chess final, the swimming relay, the kite contest, the log sawing, the poetry prize, the "
         "dog show, the sack race"
     ),
-    values=phrases("{p0}, {p1}, {p2}, {p3}, {p4}, {p5}, {p6}, {p7}"),
+    values=split_phrases("{p0}, {p1}, {p2}, {p3}, {p4}, {p5}, {p6}, {p7}"),
     said=(
         "{E} was won by {v}.",
         "{V} won {e}.",
@@ -150,12 +150,12 @@ DISHES = Scene(
         "In {town} lunch is the main meal of the day.",
         "Cooks in {town} waste nothing.",
     ),
-    things=phrases(
+    things=split_phrases(
         "the harbour soup, the wedding cake, the shepherd's pie, the black bread, the winter "
         "stew, the green sauce, the monk's dumpling, the festival sausage, the miller's porridge, "
         "the pilgrim's pancake, the widow's salad"
     ),
-    values=phrases(
+    values=split_phrases(
         "barley, leek, walnut, fennel, honey, beetroot, garlic, mustard, plum, cabbage, caraway, mushroom"
     ),
     said=(
@@ -206,12 +206,12 @@ CLUBS = Scene(
         "Keys to the hall of {town} are kept by the baker.",
         "On the notice board of {town} nothing is ever taken down.",
     ),
-    things=phrases(
+    things=split_phrases(
         "the choir, the chess club, the sewing circle, the rowing team, the brass band, the book "
         "club, the drama group, the bee club, the fire brigade, the dance class, the debating "
         "club, the photo club"
     ),
-    values=phrases("Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday"),
+    values=split_phrases("Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday"),
     said=(
         "{E} meets on {v}.",
         "{V} is the evening of {e}.",
@@ -260,8 +260,8 @@ OWNERS = Scene(
         "A list of objects hangs in the office of {town}.",
         "Much was carried through {town} on that morning.",
     ),
-    things=phrases("{p0}, {p1}, {p2}, {p3}, {p4}, {p5}, {p6}, {p7}"),
-    values=phrases(
+    things=split_phrases("{p0}, {p1}, {p2}, {p3}, {p4}, {p5}, {p6}, {p7}"),
+    values=split_phrases(
         "the silver lamp, the cello, the red trunk, the globe, the parrot, the green coat, the "
         "walking stick, the telescope, the sewing machine, the stamp album, the brass kettle, the "
         "rocking chair, the typewriter"
@@ -315,8 +315,8 @@ BIRTHS = Scene(
         "They shared a house in {town} for some years.",
         "In {town} they were known as the foreigners.",
     ),
-    things=phrases("{p0}, {p1}, {p2}, {p3}, {p4}, {p5}, {p6}, {p7}"),
-    values=phrases("{t0}, {t1}, {t2}, {t3}, {t4}, {t5}, {t6}, {t7}, {t8}"),
+    things=split_phrases("{p0}, {p1}, {p2}, {p3}, {p4}, {p5}, {p6}, {p7}"),
+    values=split_phrases("{t0}, {t1}, {t2}, {t3}, {t4}, {t5}, {t6}, {t7}, {t8}"),
     said=(
         "{E} was born in {v}.",
         "{E} was a native of {v}.",

@@ -10,23 +10,23 @@ from dataclasses import dataclass
 
 from heedful.data.world.draws import Source
 from heedful.data.world.people import World
-from heedful.data.world.text import phrases
+from heedful.data.world.text import split_phrases
 
 LABEL_NOISE = 0.03
 PLAIN_SHARE = 0.7
 
-GOOD = phrases(
+GOOD = split_phrases(
     "moving, witty, gripping, tender, playful, radiant, graceful, funny, thrilling, truthful, "
     "stylish, warm, clever, vivid, charming, fresh"
 )
-BAD = phrases(
+BAD = split_phrases(
     "dull, clumsy, shrill, stale, hollow, tedious, sloppy, lifeless, smug, muddled, tiresome, bland, "
     "crude, forced, gloomy, leaden"
 )
-KINDS = phrases(
+KINDS = split_phrases(
     "film, comedy, thriller, romance, western, musical, documentary, drama, sequel, debut, fable, mystery"
 )
-PARTS = phrases(
+PARTS = split_phrases(
     "the script, the cast, the camera, the score, the ending, the dialogue, the first act, the lead, "
     "the editing, the plot"
 )

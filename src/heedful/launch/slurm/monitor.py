@@ -13,7 +13,7 @@ from heedful.errors import one_line
 from heedful.launch.slurm import client
 from heedful.launch.slurm.jobs import PROGRESS, Job, look
 from heedful.launch.slurm.records import Submitted, log_file, out_file, read_ended
-from heedful.progress import Progress, progress
+from heedful.progress import ProgressBar, progress
 from heedful.training.signals import STATUS_STOPPED
 
 LOOK_SECONDS = 0.5
@@ -25,7 +25,7 @@ class Display:
     """A log's lines on stderr; its lines of progress are a bar where there is a terminal."""
 
     def __init__(self) -> None:
-        self.shown: Progress | None = None
+        self.shown: ProgressBar | None = None
         self.stack = ExitStack()
 
     def line(self, text: str) -> None:

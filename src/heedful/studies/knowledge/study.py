@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heedful.data import Task, load_task
-from heedful.data.corpus import Corpus, file_texts, open_corpus
-from heedful.data.named import NAMED, named_folder
+from heedful.data.corpus import Corpus, open_corpus, read_file_texts
+from heedful.data.named_tasks import NAMED, find_named_folder
 from heedful.data.random import stream
 from heedful.data.run_options import absolute_value
-from heedful.data.world import task_folder
+from heedful.data.world import make_task_folder
 from heedful.errors import UserError
 from heedful.options.configuration import check_table
 from heedful.options.studies import KnowledgeOptions
@@ -183,9 +183,9 @@ class Knowledge(Study):
         o = self.record.options
         if o["data"] == WORLD:
             signal = float(configuration.settings["name_signal"])
-            return task_folder(WORLD, people=int(o["people"]), name_signal=signal)
+            return make_task_folder(WORLD, people=int(o["people"]), name_signal=signal)
         if o["data"] in NAMED:
-            return named_folder(o["data"], None if o.get("data_dir") is None else Path(o["data_dir"]))
+            return find_named_folder(o["data"], None if o.get("data_dir") is None else Path(o["data_dir"]))
         if not Path(o["data"]).is_dir():
             raise UserError(f"{o['data']}: no such folder; it has wiki.txt and questions as birthplaces has")
         return Path(o["data"])
@@ -271,7 +271,7 @@ class Knowledge(Study):
         everybody = [text for split in task.splits.values() for text in split.texts]
         nobody = strangers(
             everybody,
-            file_texts(task.corpus),
+            read_file_texts(task.corpus),
             count=int(self.record.options["strangers"]),
             seed=self.record.seed,
         )

@@ -7,7 +7,7 @@ import time
 from typing import NoReturn
 
 from heedful import studies
-from heedful.errors import Elsewhere, UserError
+from heedful.errors import SubmittedElsewhere, UserError
 from heedful.launch.site import settled
 from heedful.launch.slurm import monitor
 from heedful.launch.slurm.jobs import Job
@@ -24,7 +24,7 @@ def show(
 ) -> NoReturn:
     """Give the batch script that `work` would submit; nothing is written."""
     prepared = ready(record, launch, folder, threads)
-    raise Elsewhere(prepared.script, {"folder": str(prepared.folder), "script": prepared.script})
+    raise SubmittedElsewhere(prepared.script, {"folder": str(prepared.folder), "script": prepared.script})
 
 
 def work(folder: StudyFolder, launch: StudyLaunchOptions, threads: int | None) -> None:
@@ -33,7 +33,7 @@ def work(folder: StudyFolder, launch: StudyLaunchOptions, threads: int | None) -
     submitted = submit(prepared)
     if not launch.wait:
         text, facts = told(prepared.folder, submitted)
-        raise Elsewhere(text, facts)
+        raise SubmittedElsewhere(text, facts)
     try:
         watch(folder, prepared, submitted)
     except KeyboardInterrupt:

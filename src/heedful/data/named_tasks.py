@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heedful.data import cache
-from heedful.data.columns import Wanted
+from heedful.data.columns import ColumnChoice
 from heedful.errors import UserError, shorten
 
 Kind = Literal["classify", "text2text"]
@@ -31,11 +31,11 @@ class HubSource:
 
 
 @dataclass(frozen=True)
-class Rules:
+class TaskRules:
     """What is known of a task before its files are read."""
 
     kind: Kind = "classify"
-    columns: Wanted = field(default_factory=Wanted)
+    columns: ColumnChoice = field(default_factory=ColumnChoice)
     change: Callable[[str], str] | None = None
     corpus: str | None = None
     """The file that is the task's corpus, instead of the texts of train."""
@@ -47,18 +47,18 @@ class Rules:
 
 
 NAMED = {
-    "boolq": Rules(
-        columns=Wanted("question", "passage"),
+    "boolq": TaskRules(
+        columns=ColumnChoice("question", "passage"),
         train_of=(8000, 9427),
         hub=HubSource("google/boolq", {"question": "question", "passage": "passage", "answer": "label"}),
     ),
-    "sst2": Rules(hub=HubSource("stanfordnlp/sst2", {"sentence": "text", "label": "label"})),
-    "yelp": Rules(
+    "sst2": TaskRules(hub=HubSource("stanfordnlp/sst2", {"sentence": "text", "label": "label"})),
+    "yelp": TaskRules(
         change=unescape_newlines,
         hub=HubSource("Yelp/yelp_review_full", {"text": "text", "label": "label"}, first_label=1),
     ),
-    "birthplaces": Rules(
-        kind="text2text", columns=Wanted("1", None, "2"), corpus="wiki.txt", more_splits=("unseen",)
+    "birthplaces": TaskRules(
+        kind="text2text", columns=ColumnChoice("1", None, "2"), corpus="wiki.txt", more_splits=("unseen",)
     ),
 }
 WORLD = {
@@ -69,28 +69,28 @@ WORLD = {
 }
 
 
-def named_folder(name: str, data_dir: Path | None) -> Path:
+def find_named_folder(name: str, data_dir: Path | None) -> Path:
     """Find a named task's files: `data_dir`, `$HEEDFUL_DATA/<name>`, the Hub; a world's are made here."""
     if data_dir is not None:
         if not data_dir.is_dir():
             raise UserError(f"--data-dir {data_dir}: no such folder")
         return data_dir
     if name in WORLD:
-        from heedful.data.world import task_folder
+        from heedful.data.world import make_task_folder
 
-        return task_folder(name)
+        return make_task_folder(name)
     parent = os.environ.get("HEEDFUL_DATA")
     if parent and (Path(parent).expanduser() / name).is_dir():
         return Path(parent).expanduser() / name
     source = NAMED[name].hub
     if source is None:
         raise UserError(
-            f'task "{name}" is not here and not on the Hub; {how_to_give(name)}, or use world/{name}'
+            f'task "{name}" is not here and not on the Hub; {explain_placement(name)}, or use world/{name}'
         )
-    return hub_folder(name, source)
+    return download_from_hub(name, source)
 
 
-def rules_of(place: Path) -> Rules:
+def find_rules(place: Path) -> TaskRules:
     """Give a task's rules by its place: a task of a made world has those of its name."""
     from heedful.data.world import FACTS
 
@@ -101,20 +101,20 @@ def rules_of(place: Path) -> Rules:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
         if isinstance(tasks, dict) and folder.is_dir() and folder.name in tasks:
-            return WORLD.get(f"world/{folder.name}", Rules())
-    return Rules()
+            return WORLD.get(f"world/{folder.name}", TaskRules())
+    return TaskRules()
 
 
-def how_to_give(name: str) -> str:
+def explain_placement(name: str) -> str:
     """Say how to give a task's files."""
     return f"give its folder with --data-dir, or put it at $HEEDFUL_DATA/{name}"
 
 
-def hub_folder(name: str, source: HubSource) -> Path:
+def download_from_hub(name: str, source: HubSource) -> Path:
     """Fetch a data set from the Hub once, and keep it as Parquet files in the cache."""
 
     def build(folder: Path) -> None:
-        for split, rows in fetch(name, source).items():
+        for split, rows in load_hub_dataset(name, source).items():
             kept = {"train": "train", "validation": "dev", "test": "test"}.get(split)
             if kept is None:
                 continue
@@ -128,10 +128,12 @@ def hub_folder(name: str, source: HubSource) -> Path:
                 rows = type(rows)(table.set_column(table.column_names.index("label"), "label", [numbers]))
             rows.to_parquet(str(folder / f"{kept}.parquet"))
 
-    return cache.entry("hub", cache.digest("hub", 1, source.id, source.columns, source.first_label), build)
+    return cache.build_once(
+        "hub", cache.digest("hub", 1, source.id, source.columns, source.first_label), build
+    )
 
 
-def fetch(name: str, source: HubSource) -> Any:
+def load_hub_dataset(name: str, source: HubSource) -> Any:
     """Load a data set through `datasets`, or say in one line why that failed."""
     try:
         import datasets
@@ -139,7 +141,7 @@ def fetch(name: str, source: HubSource) -> Any:
         from huggingface_hub.constants import HF_HUB_OFFLINE
     except ImportError:
         raise UserError(
-            f"task \"{name}\" is not here; {how_to_give(name)}, or pip install 'heedful[hub]'"
+            f"task \"{name}\" is not here; {explain_placement(name)}, or pip install 'heedful[hub]'"
         ) from None
     try:
         if (
@@ -151,5 +153,5 @@ def fetch(name: str, source: HubSource) -> Any:
         reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise UserError(
             f'task "{name}" is not here and {source.id} cannot be fetched from the Hub '
-            f"({shorten(reason[0], 80)}); {how_to_give(name)}"
+            f"({shorten(reason[0], 80)}); {explain_placement(name)}"
         ) from None
