@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from heedful.evaluation import checks
 from heedful.evaluation.checks.words import GRAVITY, percent
+from heedful.evaluation.metrics import PERPLEXITY
 from heedful.runs.schemas import Check, Metrics
 
 
@@ -127,9 +128,9 @@ def test_overfitting_is_a_fall_of_dev_beyond_chance_while_train_rises() -> None:
 
 def test_of_perplexity_lower_is_better() -> None:
     rows = curve([60, 40, 20], [80, 70, 90])
-    assert checks.dev_falls_while_train_rises(rows, "perplexity").status == "warning"
+    assert checks.dev_falls_while_train_rises(rows, PERPLEXITY).status == "warning"
     assert (
-        checks.dev_falls_while_train_rises(curve([60, 40, 20], [80, 70, 60]), "perplexity").status == "passed"
+        checks.dev_falls_while_train_rises(curve([60, 40, 20], [80, 70, 60]), PERPLEXITY).status == "passed"
     )
 
 

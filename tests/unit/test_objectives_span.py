@@ -218,5 +218,5 @@ def test_scores_with_questions_mixed_in_are_the_text_s(corpus):
     mixed = Mixed(span, questions(corpus.parent, span.tokenizer), batch_size=1)
     model = model_for(span.tokenizer)
     assert mixed.one_mean
-    assert mixed.lower_is_better
+    assert (mixed.metric, mixed.outputs) == ("perplexity", ("losses",))
     assert mixed.evaluate(model, "train").loss == span.evaluate(model, "train").loss

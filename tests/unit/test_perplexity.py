@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from heedful.evaluation import perplexity as module
+from heedful.evaluation import metrics
 from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_tokens
+from heedful.evaluation.metrics import PERPLEXITY
 from heedful.evaluation.perplexity import Sizes, figures, text_sizes
 from heedful.text import train
 
@@ -30,7 +31,7 @@ def test_texts_without_a_predicted_token_do_not_count() -> None:
 
 def test_a_perplexity_that_overflows_is_infinite() -> None:
     assert figures([5000.0], [1]).perplexity == math.inf
-    assert figures([5000.0], [1]).ci95 is None
+    assert PERPLEXITY.interval(np.array([1]), np.array([5000.0])) is None
 
 
 def test_bits_a_character_do_not_depend_on_how_the_text_is_cut() -> None:
@@ -69,9 +70,9 @@ def test_many_texts_give_about_the_interval_of_all_of_them(monkeypatch: pytest.M
     rng = np.random.default_rng(0)
     tokens = rng.integers(5, 40, 3000)
     losses = tokens * rng.gamma(9, 0.4, 3000)
-    whole = figures(losses, tokens).ci95
-    monkeypatch.setattr(module, "GROUPS", 600)
-    grouped = figures(losses, tokens).ci95
+    whole = PERPLEXITY.interval(tokens, losses)
+    monkeypatch.setattr(metrics, "TEXT_GROUPS", 600)
+    grouped = PERPLEXITY.interval(tokens, losses)
     assert whole is not None
     assert grouped is not None
     assert grouped.low < figures(losses, tokens).perplexity < grouped.high

@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
+from scipy.special import softmax
 
 from heedful.data.splits import Split
 from heedful.data.tasks import Task
+from heedful.evaluation.metrics import ACCURACY, EXACT_MATCH, Metric
 
 # Scripts without spaces between words: one character is one feature.
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+|[^\w\s]")
@@ -68,12 +70,20 @@ class BagOfWords:
         return csr_matrix((weights, at, ends), shape=(len(rows), len(self.places)))
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Ints:
-        """Give the most probable class of each text."""
+        """Return the most probable class of each text."""
+        return np.argmax(self.scores(texts, pairs), axis=1).astype(np.int32)
+
+    def probabilities(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Floats:
+        """Return the probability of each class of each text, `[n, classes]`."""
+        return np.asarray(softmax(self.scores(texts, pairs), axis=1))
+
+    def scores(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Floats:
+        """Return the score of each class of each text, `[n, classes]`."""
         rows = iter(joined(texts, pairs))
-        found = [np.empty(0, np.int32)]
+        parts = [np.empty((0, self.weights.shape[1]))]
         while part := [count(*row) for row in islice(rows, PREDICT_ROWS)]:
-            found.append(np.argmax(scored(self.features(part), self.weights), axis=1).astype(np.int32))
-        return np.concatenate(found)
+            parts.append(scored(self.features(part), self.weights))
+        return np.concatenate(parts)
 
 
 def joined(texts: Iterable[str], pairs: Iterable[str] | None) -> Iterable[tuple[str, str]]:
@@ -117,48 +127,68 @@ def fit_softmax(x: csr_matrix, labels: npt.NDArray[np.integer], n_classes: int, 
     return best
 
 
-def chance(n_classes: int) -> float:
-    """Give the accuracy of a uniform guess."""
-    return 1 / n_classes
-
-
 def most_frequent(labels: Ints) -> int:
-    """Give the most frequent label, the first of equals."""
+    """Return the most frequent label, the first of equals."""
     return int(np.bincount(labels).argmax())
 
 
 def baselines(
-    task: Task, splits: Sequence[str] | None = None, bag: BagOfWords | None = None
+    task: Task,
+    splits: Sequence[str] | None = None,
+    bag: BagOfWords | None = None,
+    metric: Metric | None = None,
 ) -> dict[str, dict[str, float]]:
-    """Score the baselines on labelled splits (default: all but train), learned from 50,000 rows of train.
+    """Score the baselines on labeled splits (default: all but train), learned from 50,000 rows of train.
 
-    `bag` is a bag of words that has learned already, such as from the rows that a model has learned from.
+    `bag` is a bag of words that is already trained, such as on the rows that a model was trained on.
 
-    Classification: `chance`, `majority` and `bag_of_words`, as accuracy. Text to text: `majority`, the exact
-    match of always giving train's most frequent answer.
+    Classification: `chance`, `majority` and `bag_of_words`, by default as accuracy. Text to text: `majority`,
+    the exact match of always giving train's most frequent answer.
     """
     train = task.splits["train"]
     chosen = [name for name in task.splits if name != "train"] if splits is None else splits
     scored_on = [task.splits[name] for name in chosen if name in task.splits]
     if task.kind == "text2text":
-        answer = constant_answer(train)
+        metric, answer = metric or EXACT_MATCH, constant_answer(train)
         return {
-            split.name: {"majority": sum(found == answer for found in split.answers) / len(split)}
+            split.name: {"majority": float(metric.compute(*constant_arrays(split.answers, answer)))}
             for split in scored_on
             if split.answers is not None
         }
-    assert train.labels is not None
     model = bag or bag_of_words(task)
-    common = most_frequent(train.labels)
     return {
-        split.name: {
-            "chance": chance(len(task.label_names)),
-            "majority": float(np.mean(split.labels == common)),
-            "bag_of_words": float(np.mean(model.predict(split.texts, split.pairs) == split.labels)),
-        }
+        split.name: label_baselines(task, split, model, metric or ACCURACY)
         for split in scored_on
         if split.labels is not None
     }
+
+
+def label_baselines(task: Task, split: Split, bag: BagOfWords, metric: Metric) -> dict[str, float]:
+    """Score a guess, the most frequent label and a bag of words on a split, by any metric of labels."""
+    train, labels, n_classes = task.splits["train"].labels, split.labels, len(task.label_names)
+    assert train is not None
+    assert labels is not None
+    if metric.reads == "probabilities":
+        shares = np.bincount(train, minlength=n_classes) / len(train)
+        outputs = {
+            "chance": np.full((len(labels), n_classes), 1 / n_classes),
+            "majority": np.tile(shares, (len(labels), 1)),
+            "bag_of_words": bag.probabilities(split.texts, split.pairs),
+        }
+    else:
+        outputs = {
+            "chance": np.random.default_rng(0).integers(0, n_classes, len(labels)),
+            "majority": np.full(len(labels), most_frequent(train)),
+            "bag_of_words": bag.predict(split.texts, split.pairs),
+        }
+    scores = {name: float(metric.compute(labels, output)) for name, output in outputs.items()}
+    return scores | ({"chance": 1 / n_classes} if metric.is_share else {})
+
+
+def constant_arrays(answers: Iterable[str], answer: str) -> tuple[npt.NDArray[np.object_], ...]:
+    """Return the true answers, and one answer as often."""
+    truth = np.array(list(answers), object)
+    return truth, np.full(len(truth), answer, object)
 
 
 def bag_of_words(task: Task, rows: npt.NDArray[np.int64] | None = None) -> BagOfWords:

@@ -19,8 +19,6 @@ from heedful.statistics.proportions import Interval
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-GROUPS = 5000
-"""Texts, or groups of them where there are more, that the interval is drawn from."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,6 @@ class Figures:
     """A predicted token, in nats."""
     tokens: int
     texts: int
-    ci95: Interval | None
     mean_sentence_perplexity: float
     """The mean of each text's own perplexity: every text counts the same, and a hard one much."""
     bits_per_character: float | None = None
@@ -64,7 +61,6 @@ def figures(losses: npt.ArrayLike, tokens: npt.ArrayLike, sizes: Sizes | None = 
         total / many,
         many,
         len(n),
-        interval(own, n),
         float(each.mean()),
         None if sizes is None else bits(sums, sizes.characters, used & sizes.whole),
         None if sizes is None else bits(sums, sizes.bytes, used & sizes.whole),
@@ -75,16 +71,6 @@ def bits(losses: Floats, units: Ints, wanted: npt.NDArray[np.bool_]) -> float | 
     """Bits a unit of text, over the texts that are read whole."""
     n = int(units[wanted].sum())
     return float(losses[wanted].sum() / (n * math.log(2))) if n else None
-
-
-def interval(losses: Floats, tokens: Ints) -> Interval | None:
-    """The 95 % interval of corpus perplexity; many texts are drawn in groups, which changes little."""
-    if len(losses) < 2:
-        return None
-    if len(losses) > GROUPS:
-        group = np.random.default_rng(len(losses)).permutation(len(losses)) % GROUPS
-        return perplexity_interval(np.bincount(group, losses), np.bincount(group, tokens))
-    return perplexity_interval(losses, tokens)
 
 
 def text_sizes(texts: Any, first_ids: Ints, whole: npt.NDArray[np.bool_], tokenizer: Any) -> Sizes:

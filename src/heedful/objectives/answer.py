@@ -61,6 +61,14 @@ class Answered(Evaluation):
     confidence: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     """The probability of each answer, its end included."""
     right: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool), repr=False)
+    references: tuple[str, ...] = ()
+    """The true answers."""
+
+    def arrays(self, kind: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+        """Return the true answers and the model's."""
+        if kind != "predictions":
+            return None
+        return np.array(self.references, object), np.array(self.answers, object)
 
 
 class Answer(Objective):
@@ -74,6 +82,7 @@ class Answer(Objective):
 
     name = "answer"
     metric = "exact_match"
+    outputs = ("predictions",)
 
     def __init__(
         self,
@@ -172,8 +181,13 @@ class Answer(Objective):
         sums, counts, forced = self.forced(model, split, rows)
         n = len(rows)
         loss = float(sums.sum() / counts.sum()) if n else float("nan")
+        references = tuple(self.texts[split][row] for row in rows)
         if examples is not None:
-            return Evaluation(self.metric, float(forced.mean()) if n else float("nan"), loss, n)
+            answers = [text if right else "" for text, right in zip(references, forced, strict=True)]
+            value = float(forced.mean()) if n else float("nan")
+            return Answered(
+                self.metric, value, loss, n, answers=tuple(answers), right=forced, references=references
+            )
         answers = [self.form.text(own.tolist()) for own in self.answers[split].ids]
         confidence = np.exp(-sums)
         asked = np.flatnonzero(~forced)
@@ -184,7 +198,14 @@ class Answer(Objective):
         right = np.array([a == b for a, b in zip(answers, self.texts[split], strict=True)], bool)
         value = float(right.mean()) if n else float("nan")
         return Answered(
-            self.metric, value, loss, n, answers=tuple(answers), confidence=confidence, right=right
+            self.metric,
+            value,
+            loss,
+            n,
+            answers=tuple(answers),
+            confidence=confidence,
+            right=right,
+            references=references,
         )
 
     def forced(self, model: nn.Module, split: str, rows: Ints) -> tuple[Floats, Ints, npt.NDArray[np.bool_]]:
@@ -220,12 +241,3 @@ class Answer(Objective):
             for own in encoded.ids:
                 digest.update(len(own).to_bytes(8, "little") + own.tobytes())
         return digest.hexdigest()
-
-    def facts(self) -> Mapping[str, Any]:
-        """Rows, and texts that were cut or have unknown tokens."""
-        sides = {"questions": self.questions, "answers": self.answers}
-        return {
-            "train_rows": len(self.rows),
-            **{f"cut_{k}": {name: e.truncated for name, e in side.items()} for k, side in sides.items()},
-            **{f"unknown_{k}": {name: e.unknown for name, e in side.items()} for k, side in sides.items()},
-        }

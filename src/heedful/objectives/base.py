@@ -70,14 +70,29 @@ class Evaluation:
     text_tokens: Ints | None = field(default=None, repr=False)
     """How many predicted tokens each text's loss is a sum over."""
 
+    def arrays(self, kind: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
+        """Return what a metric is computed from, one row per example: targets and outputs.
+
+        `kind` is "predictions" (labels and predicted labels), "probabilities" (labels and probabilities) or
+        "losses" (numbers of tokens and summed losses of texts). None if the model gives no such outputs.
+        """
+        pairs = {
+            "predictions": (self.labels, self.predicted),
+            "probabilities": (self.labels, self.probabilities),
+            "losses": (self.text_tokens, self.text_losses),
+        }
+        targets, outputs = pairs[kind]
+        return None if targets is None or outputs is None else (targets, outputs)
+
 
 class Objective(ABC):
     """What a step minimises, and how it is scored."""
 
     name: ClassVar[str]
     metric: ClassVar[str]
-    lower_is_better: ClassVar[bool] = False
-    """Of the metric."""
+    """The name of the metric that a model is selected by unless another one is asked for."""
+    outputs: ClassVar[tuple[str, ...]]
+    """What `evaluate` gives a metric to read: "predictions", "probabilities", "losses"."""
     one_mean: ClassVar[bool] = False
     """The parts are one batch: the loss is the mean over the units of all of them together."""
     weights: Mapping[str, float]
@@ -128,10 +143,6 @@ class Objective(ABC):
     def train_ids(self) -> Ints | None:
         """The token ids that occur while training, where that is known and not all of them."""
         return None
-
-    def facts(self) -> Mapping[str, Any]:
-        """Facts for the run's log: rows, truncation."""
-        return {}
 
 
 def padded(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, npt.NDArray[np.bool_], Ints | None]:

@@ -54,6 +54,7 @@ class Classify(Objective):
 
     name = "classify"
     metric = "accuracy"
+    outputs = ("predictions", "probabilities")
 
     def __init__(
         self,
@@ -180,13 +181,6 @@ class Classify(Objective):
                 seen[padded(tokens, part, self.pad_id)[0]] = True
         seen[self.pad_id] = True
         return np.flatnonzero(seen)
-
-    def facts(self) -> Mapping[str, Any]:
-        """Rows and truncation."""
-        return {
-            "train_rows": len(self.rows),
-            "truncated": {n: t.truncated_rows / max(1, len(t)) for n, t in self.tokens.items()},
-        }
 
 
 def score(labels: Ints, probabilities: Floats) -> Evaluation:

@@ -35,6 +35,7 @@ class Joint(Objective):
 
     name = "joint"
     metric = "accuracy"
+    outputs = ("predictions", "probabilities")
 
     def __init__(
         self, classify: Classify, masked: MaskedText, *, mlm_weight: float, first_steps: int = 0
@@ -90,7 +91,3 @@ class Joint(Objective):
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
         """Classification alone."""
         return self.classify.evaluate(model, split, examples)
-
-    def facts(self) -> Mapping[str, Any]:
-        """Rows and truncation, of both."""
-        return {**self.classify.facts(), "unlabelled_rows": len(self.masked.rows)}

@@ -27,7 +27,7 @@ class Mixed(Objective):
     def __init__(self, text: Objective, answer: Answer, *, batch_size: int, seed: int = 0) -> None:
         """`batch_size` questions a step."""
         self.text, self.answer = text, answer
-        self.metric, self.lower_is_better = text.metric, text.lower_is_better  # type: ignore[misc]
+        self.metric, self.outputs = text.metric, text.outputs  # type: ignore[misc]
         self.part_tokens = text.part_tokens
         self.weights = {**text.weights, **answer.weights}
         self.batches = Batches(answer.train_lengths(), batch_size=batch_size, seed=seed, order="shuffled")
@@ -65,7 +65,3 @@ class Mixed(Objective):
     def content(self) -> str:
         """Text and questions."""
         return f"{self.text.content()} {self.answer.content()}"
-
-    def facts(self) -> Mapping[str, Any]:
-        """Of both."""
-        return {**self.text.facts(), "questions": len(self.answer.rows)}

@@ -53,7 +53,7 @@ class PackedText(Objective):
     """
 
     metric = "perplexity"
-    lower_is_better = True
+    outputs = ("losses",)
     part_tokens = 2048
     shift = 0
     """How far ahead the token to predict stands."""
@@ -174,15 +174,6 @@ class PackedText(Objective):
     def content(self) -> str:
         """Texts as ids, by the name of their cached form."""
         return " ".join(tokens.folder.name for tokens in self.texts.values())
-
-    def facts(self) -> Mapping[str, Any]:
-        """Rows, and how full they are."""
-        train = self.packings["train"]
-        return {
-            "train_rows": len(train),
-            "train_texts": len(self.texts["train"]),
-            "filled": float(train.sizes.sum() / (len(train) * train.block)),
-        }
 
 
 def perplexity(loss: float) -> float:

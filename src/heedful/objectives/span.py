@@ -89,7 +89,7 @@ class Span(Objective):
 
     name = "span"
     metric = "perplexity"
-    lower_is_better = True
+    outputs = ("losses",)
 
     def __init__(
         self,
@@ -252,8 +252,3 @@ class Span(Objective):
     def content(self) -> str:
         """Texts as ids, by the name of their cached form."""
         return " ".join(tokens.folder.name for tokens in self.texts.values())
-
-    def facts(self) -> Mapping[str, Any]:
-        """Documents, and how many are too short to hide something in."""
-        n = len(self.rows["train"])
-        return {"train_rows": n, "train_texts": len(self.texts["train"]), "form": self.corruption.form}

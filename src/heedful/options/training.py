@@ -46,6 +46,8 @@ class LoopOptions:
     """Score dev every so many steps instead of every epoch."""
     patience: int | None = None
     """Stop after so many evaluations without a better dev score."""
+    metric: str | None = None
+    """The metric that evaluations on dev are compared by; by default, the one that suits the task."""
     select: Literal["best", "last"] = "best"
     """Keep the model of the best evaluation on dev, or of the last one."""
     train_eval_rows: int = 2000

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 SPLITS = ("train", "dev", "test")
+LOWER_IS_BETTER, SHARES = ("perplexity",), ("accuracy", "exact_match")
+"""Metrics of runs whose results do not say how to read their values: older versions wrote none but these."""
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,7 @@ class SplitResult:
     """How a run did on one split. A number that is not finite (a perplexity that overflowed) is None."""
 
     metric: str
-    """accuracy, exact_match or perplexity."""
+    """The name of the metric: accuracy, exact_match, perplexity, ..."""
     value: float | None
     n: int
     """How many examples (perplexity: tokens) `value` is taken over."""
@@ -38,6 +40,27 @@ class SplitResult:
     """Share of the tokens that the vocabulary lacks: each is easy to predict, and says nothing."""
     of: int | None = None
     """How many the whole split has, where `n` of them were drawn (--dev-rows)."""
+    higher_is_better: bool | None = None
+    """The direction of the metric. Always set: if it is not given, from the metric's name, see `SHARES`."""
+    is_share: bool | None = None
+    """Whether the value is the share of examples that are right. Always set, too."""
+    unit: str | None = None
+    """What `n` counts: examples or tokens. Always set, too."""
+
+    def __post_init__(self) -> None:
+        defaults = {
+            "higher_is_better": self.metric not in LOWER_IS_BETTER,
+            "is_share": self.metric in SHARES,
+            "unit": "tokens" if self.metric in LOWER_IS_BETTER else "examples",
+        }
+        for name, value in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+
+    def sort_key(self) -> tuple[float, float]:
+        """Return a key by which a better result is larger; of equal values, that with the lower loss is."""
+        value = self.value or 0.0
+        return (value if self.higher_is_better else -value, -(self.loss or 0.0))
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ from heedful.runs.directory import BEST, CHECKPOINTS
 from heedful.runs.environment import forget_peak_memory
 from heedful.runs.files import WriteError
 from heedful.runs.leases import holder_of
-from heedful.runs.schemas import SplitResult
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
 from heedful.training.resume import LEASE
 from heedful.training.signals import StoppedError
@@ -181,14 +180,7 @@ def failures(outcomes: Sequence[Outcome]) -> list[Note]:
 
 
 def best(outcomes: Sequence[Outcome]) -> Outcome | None:
-    """The finished run with the best score on dev (the lowest perplexity, else the highest score); of equals
-    the one with the lower loss.
-    """
+    """Return the finished run with the best score on dev; of equals, the one with the lower loss."""
     scored = [(o, o.results.splits["dev"]) for o in outcomes if o.dev is not None and o.results is not None]
-
-    def rank(pair: tuple[Outcome, SplitResult]) -> tuple[float, float]:
-        value = pair[1].value or 0.0
-        return (-value if pair[1].metric == "perplexity" else value, -(pair[1].loss or 0.0))
-
-    ranked = max(scored, key=rank, default=None)
+    ranked = max(scored, key=lambda pair: pair[1].sort_key(), default=None)
     return None if ranked is None else ranked[0]

@@ -14,6 +14,7 @@ from torch import Tensor
 from heedful import checkpoints
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
+from heedful.evaluation.metrics import METRICS
 from heedful.inference.loading import iterate_predictions, load_best_model, load_run, shipped_tokenizer
 from heedful.models import PRESETS, EncoderDecoder, Model
 from heedful.objectives import ClassifyFeatures, Evaluation
@@ -80,7 +81,8 @@ def score(run: Run, split: str) -> tuple[Job, Evaluation]:
     if options.method == "head" and options.cache_features:
         objective = ClassifyFeatures(job.plain, model, split)
     with autocast(job.precision, job.device):
-        return job, objective.evaluate(model, split)
+        metric = METRICS.find(options.metric or objective.metric)
+        return job, metric.score(objective.evaluate(model, split))
 
 
 def check_run(path: str | Path) -> tuple[list[Check], set[str]]:

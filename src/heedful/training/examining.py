@@ -37,7 +37,7 @@ def examine(job: Job, loop: Loop, results: Results, run: Run) -> Checks:
         shared_lines(job.texts.splits),
         rows_cut(tokens["train"].lengths, job.block, job.room, o.pack and o.objective != "span"),
         checks.warmup(loop.warmup, loop.total),
-        checks.dev_falls_while_train_rises(run.metrics(), "perplexity"),
+        checks.dev_falls_while_train_rises(run.metrics(), loop.metric),
         reload_check(job, run),
     ]
     if job.model.config.kind != "encoder":

@@ -12,6 +12,7 @@ import torch
 from heedful.attention import MECHANISMS, Mechanism
 from heedful.data.corpus import Corpus, corpus_texts
 from heedful.errors import UserError
+from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.perplexity import figures, text_sizes
 from heedful.models import LanguageModel
 from heedful.objectives import Causal, Evaluation
@@ -42,11 +43,12 @@ def split_result(found: Evaluation, texts: Iterable[str], objective: Any, split:
         whole = found.text_tokens == np.maximum(lengths - 1, 0)
         sizes = text_sizes(texts, firsts, whole, objective.tokenizer)
     f = figures(found.text_losses, found.text_tokens, sizes)
+    metric = METRICS[found.metric]
     return SplitResult(
-        metric=found.metric,
-        value=f.perplexity,
+        **metric.describe(),
+        value=metric.compute(*metric.examples(found)),
         n=f.tokens,
-        ci95=f.ci95,
+        ci95=metric.evaluation_interval(found),
         loss=f.loss,
         texts=f.texts,
         mean_sentence_perplexity=f.mean_sentence_perplexity,

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from heedful.data.batches import Batches
 from heedful.data.random import key, stream
 from heedful.errors import UserError
+from heedful.evaluation.metrics import METRICS, Metric
 from heedful.objectives import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.base import Ints
 from heedful.options.training import LoopOptions
@@ -73,6 +74,8 @@ class Loop:
     def __post_init__(self) -> None:
         """Plan the steps."""
         o = self.options
+        self.metric: Metric = METRICS.find(o.metric or self.objective.metric)
+        """What evaluations are compared by, to find the best model."""
         if o.patience is not None and "dev" not in self.objective.splits:
             raise UserError("--patience needs a dev split, and this task has none")
         self.device = next(iter(self.parameters.values())).device
@@ -341,7 +344,8 @@ class Loop:
         if self.objective.one_mean:
             loss = sum(p.running_loss.values()) / (sum(p.running_weight.values()) or 1.0)
         seen = p.running_count.get(main, 0)
-        value = self.objective.value(parts[main], p.running_right, seen) if seen else None
+        own_metric = self.metric.name == self.objective.metric
+        value = self.objective.value(parts[main], p.running_right, seen) if seen and own_metric else None
         several = parts if parts.keys() != {main} else None
         rate = self.rate(p.step - 1)
         self.write(log, Metrics(p.step, self.epoch(), "train", loss, value, seen, rate, several))
@@ -368,7 +372,8 @@ class Loop:
         if not math.isfinite(found.loss):
             raise self.no_number("loss on dev")
         self.write(log, Metrics(p.step, epoch, "dev", found.loss, found.value, found.n))
-        better = p.best_step < 0 or self.rank(found.value, found.loss) > self.rank(p.best_value, p.best_loss)
+        key = self.metric.sort_key
+        better = p.best_step < 0 or key(found.value, found.loss) > key(p.best_value, p.best_loss)
         if better or self.options.select == "last":
             p.best_step = p.step
         if better:
@@ -379,14 +384,10 @@ class Loop:
             patience = self.options.patience
             p.stopped_early = patience is not None and p.evaluations_since_best >= patience
 
-    def rank(self, value: float, loss: float) -> tuple[float, float]:
-        """What makes one evaluation better than another: its metric, then its loss."""
-        return (-value if self.objective.lower_is_better else value, -loss)
-
     def score(self, split: str, rows: Ints | None = None) -> Evaluation:
         """Score a split in the run's precision."""
         with autocast(self.precision, self.device):
-            return self.objective.evaluate(self.model, split, rows)
+            return self.metric.score(self.objective.evaluate(self.model, split, rows))
 
     def write(self, log: JsonLines | None, row: Metrics) -> None:
         """One row, to the file and to whoever follows; only the first process has a file."""
@@ -406,7 +407,7 @@ class Loop:
             else []
         )
         if p.best_step >= 0 and math.isfinite(p.best_value):
-            parts.append(f"best dev {self.objective.metric} {p.best_value:.3f}")
+            parts.append(f"best dev {self.metric.title} {p.best_value:.3f}")
         parts.append(f"{p.examples / max(p.seconds, 1e-9):.0f} examples/s")
         return ", ".join(parts)
 

@@ -11,6 +11,7 @@ import torch
 from heedful.data.corpus import open_corpus
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
+from heedful.evaluation.metrics import METRICS
 from heedful.inference.loading import load_language_model
 from heedful.runs.config import load_pretrain_config
 from heedful.runs.directory import Run
@@ -51,7 +52,8 @@ class Rescoring:
         """All figures of one split."""
         objective = make_text(self.options, self.model, self.tokenizer, texts, self.block)
         with autocast(self.machine.precision, self.machine.device):
-            found = objective.evaluate(self.model, split)
+            metric = METRICS.find(self.options.metric or objective.metric)
+            found = metric.score(objective.evaluate(self.model, split))
         return split_result(found, texts.splits[split], objective, split)
 
     def sentences(self, given: Sequence[str]) -> tuple[SentenceResult, ...]:

@@ -29,7 +29,7 @@ def examine(job: Job, loop: Loop, found: Mapping[str, Evaluation], results: Resu
         checks.labels_everywhere(job.task),
         job.scoring.truncation(job.max_len, job.room),
         checks.warmup(loop.warmup, loop.total),
-        checks.dev_falls_while_train_rises(run.metrics(), job.objective.metric.replace("_", " ")),
+        checks.dev_falls_while_train_rises(run.metrics(), loop.metric),
         reload_check(job, run),
     ]
     if isinstance(job.model.body, Decoder):

@@ -6,15 +6,11 @@ import math
 from collections.abc import Iterable
 
 from heedful.evaluation.checks.words import percent
+from heedful.evaluation.metrics import ACCURACY, Metric
 from heedful.runs.schemas import Check, Metrics
 
 WARMUP_LIMIT = 0.5
 """Warm-up is there to survive the first steps: papers use 1 to 10 % of a run, so half is a slip."""
-FALL_WITHOUT_N = 0.01
-"""How far a share may fall by chance when nobody says over how many examples: one point."""
-PERPLEXITY_RISE = 0.02
-"""Perplexity has no simple standard error; two successive epochs of a steady run differ by less."""
-LOWER_IS_BETTER = ("perplexity",)
 
 
 def warmup(warmup_steps: int, total_steps: int) -> Check:
@@ -40,7 +36,7 @@ def warmup(warmup_steps: int, total_steps: int) -> Check:
     return Check(name, "passed", found, share, WARMUP_LIMIT)
 
 
-def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: str = "accuracy") -> Check:
+def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: Metric = ACCURACY) -> Check:
     """Did the run go on learning train by heart after dev was at its best? Takes the rows of metrics.jsonl.
 
     Dev's last value is compared with its best; a fall within one standard error is chance.
@@ -52,18 +48,17 @@ def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: str = "accuracy
         row for row in known if row.split == "train"
     ]
     if len(dev) < 2 or len(train) < 2:
-        return Check(name, "skipped", f"There are too few values of {metric} on train and dev to compare.")
-    sign = -1 if metric in LOWER_IS_BETTER else 1
-    best, last = max(dev, key=lambda row: sign * value(row)), dev[-1]
+        return Check(name, "skipped", f"There are too few values of {metric.title} on train and dev to compare.")
+    best, last = max(dev, key=lambda row: metric.sort_key(value(row))), dev[-1]
     at_best = value(min(train, key=lambda row: abs(row.step - best.step)))
-    fall = sign * (value(best) - value(last))
-    rise = sign * (value(train[-1]) - at_best)
-    limit = chance_of(best, metric)
+    fall = metric.improvement(value(last), value(best))
+    rise = metric.improvement(at_best, value(train[-1]))
+    limit = metric.noise(value(best), best.n)
     if fall <= limit or rise <= 0:
-        found = f"Dev's last {metric} is {value(last):.3f}, its best {value(best):.3f}."
+        found = f"Dev's last {metric.title} is {value(last):.3f}, its best {value(best):.3f}."
         return Check(name, "passed", found, max(fall, 0.0), limit)
     found = (
-        f"Dev got worse while train got better: from epoch {best.epoch:.3g} to {last.epoch:.3g} {metric} "
+        f"Dev got worse while train got better: from epoch {best.epoch:.3g} to {last.epoch:.3g} {metric.title} "
         f"went from {value(best):.3f} to {value(last):.3f} on dev and from {at_best:.3f} to "
         f"{value(train[-1]):.3f} on train; the model learns its training texts by heart; keep the best "
         f"checkpoint, train for fewer epochs, or give more data or dropout."
@@ -75,15 +70,3 @@ def value(row: Metrics) -> float:
     """Give a row's value, which is known to be there."""
     assert row.value is not None
     return row.value
-
-
-def chance_of(best: Metrics, metric: str) -> float:
-    """Give how far dev may fall by chance alone."""
-    share = value(best)
-    if metric in LOWER_IS_BETTER:
-        return PERPLEXITY_RISE * share
-    if not best.n:
-        return FALL_WITHOUT_N
-    # One right or wrong more on each side, so that a perfect score has a standard error too.
-    share = (share * best.n + 1) / (best.n + 2)
-    return math.sqrt(share * (1 - share) / best.n)
