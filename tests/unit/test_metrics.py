@@ -8,6 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.evaluation import metrics
+from heedful.runs.schemas import SplitResult
+from heedful.statistics.comparison import compare_all
+from heedful.statistics.intervals import macro_f1_interval
 
 
 def brute_f1(labels: list[int], predicted: list[int]) -> float:
@@ -54,3 +57,71 @@ def test_perplexity_is_of_the_corpus_not_the_mean_of_texts() -> None:
     losses, tokens = [10.0, 1.0], [2, 10]
     assert metrics.perplexity(sum(losses), sum(tokens)) == pytest.approx(math.exp(11 / 12))
     assert metrics.perplexity(1e6, 1) == math.inf
+
+
+def macro_f1_of_labels(labels: np.ndarray, predicted: np.ndarray) -> float:
+    return metrics.macro_f1(metrics.confusion(labels, predicted, 3))
+
+
+STRANGER = metrics.Metric("macro_f1", macro_f1_of_labels)
+"""What another package would add: a name and a function."""
+
+
+def draw(seed: int, n: int, right: float) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, n)
+    return labels, np.where(rng.random(n) < right, labels, rng.integers(0, 3, n))
+
+
+def test_a_metric_without_an_interval_of_its_own_has_one_by_bootstrap() -> None:
+    labels, predicted = draw(0, 400, 0.8)
+    interval = STRANGER.interval(labels, predicted)
+    assert interval is not None
+    assert interval.low < STRANGER.compute(labels, predicted) < interval.high
+    exact = macro_f1_interval(metrics.confusion(labels, predicted, 3))
+    assert interval.low == pytest.approx(exact.low, abs=0.01)
+    assert interval.high == pytest.approx(exact.high, abs=0.01)
+    assert STRANGER.interval(labels[:1], predicted[:1]) is None
+
+
+def test_a_metric_without_a_paired_test_of_its_own_has_one_by_resampling() -> None:
+    labels, good = draw(1, 400, 0.9)
+    _, same = draw(1, 400, 0.9)
+    bad = np.where(np.random.default_rng(2).random(400) < 0.4, (good + 1) % 3, good)
+    better, equal = (
+        STRANGER.compare_all(labels, {"bad": [bad], "good": [good]}),
+        STRANGER.compare_all(labels, {"a": [good], "b": [same]}),
+    )
+    assert (better[0].a, better[0].b, better[0].differs) == ("good", "bad", True)
+    assert better[0].low <= better[0].difference <= better[0].high
+    assert not equal[0].differs
+    several = STRANGER.paired_test(
+        labels, [good, good, same], [bad, bad, bad], names=("good", "bad"), paired_seeds=False
+    )
+    assert several.seeds == 3
+    assert several.differs
+
+
+def test_the_paired_test_of_a_share_is_mcnemar_s() -> None:
+    labels, a = draw(3, 60, 0.7)
+    b = np.where(np.arange(60) < 10, (a + 1) % 3, a)
+    found = metrics.ACCURACY.compare_all(labels, {"a": [a], "b": [b]})[0]
+    assert found.test == "McNemar"
+    right = {"a": metrics.correct(labels, a), "b": metrics.correct(labels, b)}
+    assert found == compare_all(right)[0]
+
+
+def test_the_direction_belongs_to_the_metric() -> None:
+    assert metrics.ACCURACY.sort_key(0.9) > metrics.ACCURACY.sort_key(0.8)
+    assert metrics.PERPLEXITY.sort_key(10.0) > metrics.PERPLEXITY.sort_key(20.0)
+    assert metrics.ACCURACY.sort_key(0.9, loss=1.0) > metrics.ACCURACY.sort_key(0.9, loss=2.0)
+    assert metrics.PERPLEXITY.improvement(20.0, 15.0) == 5.0
+    tokens, losses = np.array([10, 20, 5]), np.array([12.0, 30.0, 8.0])
+    arms = {"worse": [losses * 1.5], "better": [losses]}
+    assert metrics.PERPLEXITY.compare_all(tokens, arms)[0].a == "better"
+
+
+def test_results_of_older_versions_say_how_to_read_them_by_the_metric_s_name() -> None:
+    for metric in metrics.METRICS.values():
+        stored = SplitResult(metric=metric.name, value=0.5, n=10)
+        assert SplitResult(value=0.5, n=10, **metric.describe()) == stored

@@ -71,7 +71,8 @@ class BagOfWords:
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Ints:
         """Return the most probable class of each text."""
-        return np.argmax(self.scores(texts, pairs), axis=1).astype(np.int32)
+        best: Ints = np.argmax(self.scores(texts, pairs), axis=1).astype(np.int32)
+        return best
 
     def probabilities(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Floats:
         """Return the probability of each class of each text, `[n, classes]`."""
@@ -125,6 +126,11 @@ def fit_softmax(x: csr_matrix, labels: npt.NDArray[np.integer], n_classes: int, 
     )
     best: Floats = found.x.reshape(d + 1, n_classes)
     return best
+
+
+def chance(n_classes: int) -> float:
+    """Return the expected share of right labels among uniform guesses."""
+    return 1 / n_classes
 
 
 def most_frequent(labels: Ints) -> int:
@@ -182,7 +188,7 @@ def label_baselines(task: Task, split: Split, bag: BagOfWords, metric: Metric) -
             "bag_of_words": bag.predict(split.texts, split.pairs),
         }
     scores = {name: float(metric.compute(labels, output)) for name, output in outputs.items()}
-    return scores | ({"chance": 1 / n_classes} if metric.is_share else {})
+    return scores | ({"chance": chance(n_classes)} if metric.is_share else {})
 
 
 def constant_arrays(answers: Iterable[str], answer: str) -> tuple[npt.NDArray[np.object_], ...]:

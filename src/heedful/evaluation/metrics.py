@@ -1,8 +1,8 @@
 """Metrics: what a model is selected and compared by.
 
 A `Metric` knows how it is computed, in which direction it is better, how far it can be trusted (its interval)
-and how two models are compared by it (its paired test). Selection, early stopping, studies, checks, reports and
-baselines ask the metric and never compare its name. `METRICS` lists all of them; another package adds one
+and how two models are compared by it (its paired test). Selection, early stopping, studies, checks, reports
+and baselines ask the metric and never compare its name. `METRICS` lists all of them; another package adds one
 through an entry point:
 
     [project.entry-points."heedful.metrics"]
@@ -33,8 +33,8 @@ from heedful.statistics.comparison import (
     estimate_seed_variance,
 )
 from heedful.statistics.confusion import macro_f1_batch
-from heedful.statistics.intervals import LEVEL, Interval, perplexity_interval
-from heedful.statistics.proportions import wilson
+from heedful.statistics.intervals import perplexity_interval
+from heedful.statistics.proportions import LEVEL, Interval, wilson
 
 if TYPE_CHECKING:
     from heedful.objectives import Evaluation
@@ -347,7 +347,7 @@ def text_perplexity(tokens: Array, losses: Array) -> float:
 
 
 def text_perplexity_interval(tokens: Array, losses: Array) -> Interval | None:
-    """Return the 95 % interval of a corpus's perplexity, resampling texts, or groups of them if there are many."""
+    """Return the 95 % interval of a corpus's perplexity, over texts, or over groups of very many texts."""
     used = tokens > 0
     tokens, losses = tokens[used], losses[used]
     if len(losses) < 2:
@@ -359,7 +359,9 @@ def text_perplexity_interval(tokens: Array, losses: Array) -> Interval | None:
 
 
 ACCURACY = Metric("accuracy", accuracy, interval=share_interval, paired_test=share_test, is_share=True)
-EXACT_MATCH = Metric("exact_match", exact_match, interval=share_interval, paired_test=share_test, is_share=True)
+EXACT_MATCH = Metric(
+    "exact_match", exact_match, interval=share_interval, paired_test=share_test, is_share=True
+)
 PERPLEXITY = Metric(
     "perplexity",
     text_perplexity,

@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.evaluation.metrics import perplexity
-from heedful.statistics.intervals import perplexity_interval
-from heedful.statistics.proportions import Interval
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

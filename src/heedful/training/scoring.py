@@ -15,3 +15,220 @@ from heedful.evaluation import checks
 from heedful.evaluation import metrics as scores
 from heedful.evaluation.baselines import BagOfWords, bag_of_words, baselines, constant_answer
 from heedful.evaluation.metrics import METRICS
+from heedful.objectives import Classify, Evaluation
+from heedful.objectives.answer import Answer, Answered
+from heedful.objectives.base import Floats
+from heedful.objectives.questions import encode_questions, one_spacing, question_room
+from heedful.runs.directory import Run
+from heedful.runs.schemas import Check, Prediction, Results, SplitResult
+
+PROBE_ROWS = 16
+"""Training rows on which a saved model must compute the same."""
+
+
+class Scoring(Protocol):
+    """What differs between labels and free answers, beyond the objective itself."""
+
+    def results(self, found: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
+        """Scores with intervals and baselines."""
+
+    def write(self, run: Run, found: Mapping[str, Evaluation]) -> None:
+        """Predictions of the splits that were scored."""
+
+    def write_unscored(self, run: Run, model: Any) -> None:
+        """Predictions of splits that have nothing to score them by, where that is of use."""
+
+    def checks(self, dev: Evaluation, results: Results) -> list[Check]:
+        """What dev's predictions say."""
+
+    def truncation(self, max_len: int, room: int) -> Check:
+        """How much of the training text is cut off."""
+
+    def probe(self, model: Any) -> Tensor:
+        """Outputs on a few training rows, to compare two models by."""
+
+
+class LabelScores:
+    """Of classification."""
+
+    def __init__(self, task: Task, plain: Classify) -> None:
+        self.task, self.plain = task, plain
+
+    @cached_property
+    def bag(self) -> BagOfWords:
+        """A bag of words that has learned from the rows that the model learns from."""
+        return bag_of_words(self.task, self.plain.rows)
+
+    def results(self, found: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
+        """Return the metric's value, with what each label came to."""
+        names = self.task.label_names
+        results = {}
+        for split, e in found.items():
+            metric = METRICS[e.metric]
+            simple = baselines(self.task, [split], self.bag, metric)
+            assert e.labels is not None
+            assert e.predicted is not None
+            cells = scores.confusion(e.labels, e.predicted, len(names))
+            results[split] = SplitResult(
+                **metric.describe(),
+                value=e.value,
+                n=e.n,
+                ci95=metric.evaluation_interval(e),
+                loss=e.loss,
+                macro_f1=scores.macro_f1(cells),
+                confusion=tuple(tuple(int(c) for c in row) for row in cells),
+                predicted_counts={
+                    name: int(n)
+                    for name, n in zip(names, np.bincount(e.predicted, minlength=len(names)), strict=True)
+                },
+                baselines=simple.get(split),
+                of=self.task.splits[split].of,
+            )
+        return results
+
+    def write(self, run: Run, found: Mapping[str, Evaluation]) -> None:
+        """One row an example, with its text and the probability of each label."""
+        for split, e in found.items():
+            run.write_predictions(split, self.predictions(split, e))
+
+    def predictions(self, split: str, e: Evaluation) -> list[Prediction]:
+        """One row an example."""
+        names = self.task.label_names
+        assert e.labels is not None
+        assert e.predicted is not None
+        assert e.probabilities is not None
+        return [
+            Prediction(
+                id=f"{split}-{i}",
+                label=names[e.labels[i]],
+                predicted=names[e.predicted[i]],
+                probabilities=dict(zip(names, e.probabilities[i].tolist(), strict=True)),
+                text=example.text,
+                pair=example.pair,
+            )
+            for i, example in enumerate(self.task.splits[split])
+        ]
+
+    def write_unscored(self, run: Run, model: Any) -> None:
+        """Nobody asked for labels of such rows: `heedful predict` gives them."""
+
+    def checks(self, dev: Evaluation, results: Results) -> list[Check]:
+        """Collapse, a bag of words, and whether dev is large enough."""
+        assert dev.labels is not None
+        names = self.task.label_names
+        predicted = results.splits["dev"].predicted_counts or {}
+        counts = dict(zip(names, np.bincount(dev.labels, minlength=len(names)).tolist(), strict=True))
+        split = self.task.splits["dev"]
+        right_of_bag = self.bag.predict(split.texts, split.pairs) == dev.labels
+        simple = results.splits["dev"].baselines or {}
+        # The bag of words has a check of its own, on the same examples, which tells smaller differences.
+        best = max((value for name, value in simple.items() if name != "bag_of_words"), default=0.0)
+        return [
+            checks.collapse(predicted, counts, dev.value),
+            checks.beats_bag_of_words(dev.predicted == dev.labels, right_of_bag),
+            checks.evaluation_size(dev.n, dev.value, best, "always giving one label"),
+        ]
+
+    def truncation(self, max_len: int, room: int) -> Check:
+        """How much of the training text is cut off."""
+        lengths = self.plain.tokens["train"].lengths
+        if self.plain.tokens["train"].truncated_rows:
+            lengths = tokenize(self.task.splits["train"], self.plain.tokenizer).lengths
+        return checks.truncation(lengths, max_len, room)
+
+    def probe(self, model: Any) -> Tensor:
+        """Logits."""
+        rows = np.arange(min(PROBE_ROWS, len(self.plain.tokens["train"])))
+        device = next(model.parameters()).device
+        return self.plain.logits(model, self.plain.inputs("train", rows).to(device))
+
+
+class AnswerScores:
+    """Of free answers."""
+
+    def __init__(self, task: Task, objective: Answer) -> None:
+        self.task, self.objective = task, objective
+        self.constant = one_spacing(constant_answer(task.splits["train"]))
+
+    def results(self, found: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
+        """Exact match, beside that of always giving train's most frequent answer."""
+        results = {}
+        for split, e in found.items():
+            metric = METRICS[e.metric]
+            references, _ = metric.examples(e)
+            constant = np.full(len(references), self.constant, object)
+            results[split] = SplitResult(
+                **metric.describe(),
+                value=e.value,
+                n=e.n,
+                ci95=metric.evaluation_interval(e),
+                loss=e.loss,
+                baselines={"constant_answer": float(metric.compute(references, constant))},
+                of=self.task.splits[split].of,
+            )
+        return results
+
+    def right_of_constant(self, split: str) -> Floats:
+        """Where the constant answer is right."""
+        return np.array([text == self.constant for text in self.objective.texts[split]], np.float64)
+
+    def write(self, run: Run, found: Mapping[str, Evaluation]) -> None:
+        """One row an example with the answer's probability, and the bare answers, one a line."""
+        for split, e in found.items():
+            assert isinstance(e, Answered)
+            self.write_answers(run, split, e.answers, e.confidence)
+
+    def write_answers(self, run: Run, split: str, answers: Sequence[str], confidence: Floats) -> None:
+        """Both files of a split."""
+        truth: Sequence[str | None] = self.objective.texts.get(split) or [None] * len(answers)
+        examples = self.task.splits[split]
+        run.write_predictions(
+            split,
+            (
+                Prediction(f"{split}-{i}", right, answer, {answer: float(sure)}, example.text, example.pair)
+                for i, (right, answer, sure, example) in enumerate(
+                    zip(truth, answers, confidence, examples, strict=True)
+                )
+            ),
+        )
+        run.write_answers(split, answers)
+
+    def write_unscored(self, run: Run, model: Any) -> None:
+        """Answers to test's questions, where only others know what is right."""
+        if "test" in self.objective.questions and "test" not in self.objective.splits:
+            self.write_answers(run, "test", *self.objective.ask(model, "test"))
+
+    def checks(self, dev: Evaluation, results: Results) -> list[Check]:
+        """Collapse, the constant answer, whether dev is large enough, and unknown characters."""
+        assert isinstance(dev, Answered)
+        truth, constant = Counter(self.objective.texts["dev"]), self.right_of_constant("dev")
+        return [
+            checks.collapse(Counter(dev.answers), truth, dev.value),
+            checks.beats_constant_answer(dev.right, constant, self.constant),
+            checks.evaluation_size(dev.n, dev.value, float(constant.mean()), "always giving one answer"),
+            checks.unknown_tokens(self.unknown()),
+        ]
+
+    def unknown(self) -> dict[str, tuple[int, int]]:
+        """How many of how many texts have tokens that the vocabulary lacks, by split and side."""
+        sides = {"questions": self.objective.questions, "answers": self.objective.answers}
+        return {
+            f"{split}'s {name}": (encoded.unknown, len(encoded.ids))
+            for name, side in sides.items()
+            for split, encoded in side.items()
+        }
+
+    def truncation(self, max_len: int, room: int) -> Check:
+        """How many questions are cut off to leave room for an answer."""
+        form = self.objective.form
+        limits = (max_len, room) if form.whole else (question_room(max_len), question_room(room))
+        texts = list(self.task.splits["train"].texts)
+        lengths = [len(ids) for ids in encode_questions(form.tokenizer, texts, special=form.whole).ids]
+        return checks.truncation(lengths, *limits)
+
+    def probe(self, model: Any) -> Tensor:
+        """Log-probabilities of the tokens of some answers."""
+        rows = np.arange(min(PROBE_ROWS, len(self.objective.texts["train"])))
+        device = next(model.parameters()).device
+        losses, _, _ = self.objective.each(model, self.objective.inputs("train", rows).to(device))
+        return -losses

@@ -48,7 +48,7 @@ def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: Metric = ACCURA
         row for row in known if row.split == "train"
     ]
     if len(dev) < 2 or len(train) < 2:
-        return Check(name, "skipped", f"There are too few values of {metric.title} on train and dev to compare.")
+        return Check(name, "skipped", f"Train and dev have too few values of {metric.title} to compare.")
     best, last = max(dev, key=lambda row: metric.sort_key(value(row))), dev[-1]
     at_best = value(min(train, key=lambda row: abs(row.step - best.step)))
     fall = metric.improvement(value(last), value(best))
@@ -58,8 +58,8 @@ def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: Metric = ACCURA
         found = f"Dev's last {metric.title} is {value(last):.3f}, its best {value(best):.3f}."
         return Check(name, "passed", found, max(fall, 0.0), limit)
     found = (
-        f"Dev got worse while train got better: from epoch {best.epoch:.3g} to {last.epoch:.3g} {metric.title} "
-        f"went from {value(best):.3f} to {value(last):.3f} on dev and from {at_best:.3f} to "
+        f"Dev got worse while train got better: from epoch {best.epoch:.3g} to {last.epoch:.3g} "
+        f"{metric.title} went from {value(best):.3f} to {value(last):.3f} on dev and from {at_best:.3f} to "
         f"{value(train[-1]):.3f} on train; the model learns its training texts by heart; keep the best "
         f"checkpoint, train for fewer epochs, or give more data or dropout."
     )
