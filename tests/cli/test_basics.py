@@ -67,7 +67,7 @@ def test_importing_heedful_is_quick_and_without_torch() -> None:
     (["inspect", "minilm", "--atention", "softmax"], "--attention"),
     (["inspect", "minilm", "--attention", "sofmax"], 'did you mean "softmax"?'),
     (["inspect", "minilm", "--attention", "performer:feature=3"], "features"),
-    (["inspect", "minilm", "--attention", "performer:features=x"], "features takes int"),
+    (["inspect", "minilm", "--attention", "performer:features=x"], 'performer attention features "x": must be a whole number'),
     (["inspect", "no/such/model/x"], 'no model folder "no/such/model/x"'),
     (["inspect", "minilm", "--head", "classfy"], 'did you mean "classify"?'),
     (["inspect", "char-gpt", "--head", "masked"], 'head "masked" needs an encoder'),

@@ -148,8 +148,8 @@ def test_a_pretrained_run_is_a_model_for_every_other_command(
 
 @pytest.mark.parametrize(("options", "line"), [
     (["--objective", "masked"], "--objective masked trains an encoder; char-gpt is a decoder"),
-    (["--model-options", "n_layer=3"], 'unknown model option "n_layer"; did you mean "n_layers"'),
-    (["--model-options", "n_layers=two"], "--model-options n_layers=two: takes int"),
+    (["--model-options", "n_layer=3"], 'unknown option of a model "n_layer"; did you mean "n_layers"'),
+    (["--model-options", "n_layers=two"], '--model-options n_layers "two": must be a whole number'),
     (["--model-options", "vocab_size=9"], "--model-options vocab_size: the preset or the tokenizer decides it"),
     (["--tokenizer", "cahr"], 'unknown tokenizer "cahr"; did you mean "char"'),
     (["--block", "2"], "--block 2: must be at least 4"),

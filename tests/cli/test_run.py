@@ -83,7 +83,7 @@ def test_a_recipe_needs_only_what_differs(
     ('command = "adapt"\nadapt = 3', [], "adapt is not a table"),
     ('command = "adapt"\n[adapt', [], "recipe.toml: is not TOML"),
     ('command = "adapt"', ["lrr=3"], '--set: unknown option "lrr"; did you mean "lr"?'),
-    ('command = "adapt"', ["lr"], 'is not option=value'),
+    ('command = "adapt"', ["lr"], 'must be option=value'),
     ('command = "adapt"', ["lr=fast"], '--set lr "fast": must be a number'),
     ('command = "adapt"', ["epochs=2.5"], '--set epochs "2.5": must be a whole number'),
 ])  # fmt: skip

@@ -27,9 +27,9 @@ def test_an_unknown_option_lists_the_known_ones(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("performer", {"features": "many"}, "features takes int, not 'many'"),
-        ("performer", {"kind": "sines"}, "kind is one of positive, hyperbolic, trigonometric, not 'sines'"),
-        ("performer", {"orthogonal": 1}, "orthogonal takes bool, not 1"),
+        ("performer", {"features": "many"}, 'features "many": must be a whole number'),
+        ("performer", {"kind": "sines"}, 'kind "sines": must be positive, hyperbolic or trigonometric'),
+        ("performer", {"orthogonal": 1}, "orthogonal 1: must be true or false"),
         (
             "performer",
             {"features": 5, "kind": "trigonometric"},
@@ -38,7 +38,7 @@ def test_an_unknown_option_lists_the_known_ones(name: str) -> None:
         ("performer", {"features": 0}, "features is at least 1"),
         ("performer", {"scale": 0.0}, "scale is above 0, not 0"),
         ("linformer", {"rank": 0}, "rank is at least 1, not 0"),
-        ("linformer", {"share": "layers"}, "share is one of nothing, heads, all"),
+        ("linformer", {"share": "layers"}, 'share "layers": must be nothing, heads or all'),
         ("bigbird", {"window": 2}, "window is an odd number of blocks, not 2"),
         ("bigbird", {"block": 0}, "block is at least 1, not 0"),
         ("additive", {"d_hidden": 0}, "d_hidden is at least 1, not 0"),
@@ -75,9 +75,9 @@ def test_a_specification_is_read_by_the_declared_types() -> None:
     }
     assert make(name, **SIZES, **given).features == 64
     for spec, message in (
-        ("performer:features", "is not option=value"),
-        ("performer:sides=3", 'has no option "sides"'),
-        ("performer:features=x", "features takes int"),
+        ("performer:features", "must be option=value"),
+        ("performer:sides=3", 'unknown option of performer "sides"'),
+        ("performer:features=x", 'features "x": must be a whole number'),
     ):
         with pytest.raises(UserError, match=message):
             parse(spec)

@@ -91,7 +91,7 @@ def test_the_same_options_give_the_command_lines_run(
     ({"epochs": "3"}, 'heedful.adapt: epochs "3": must be a whole number'),
     ({"out": 3}, "heedful.adapt: out 3: must be a path"),
     ({"head": "wide"}, 'heedful.adapt: head "wide": must be auto, linear or family'),
-    ({"method": "lora", "method_options": {"rnk": 1}}, 'method lora has no option "rnk"'),
+    ({"method": "lora", "method_options": {"rnk": 1}}, 'unknown option of lora "rnk"'),
 ])  # fmt: skip
 def test_a_wrong_option_is_told_as_on_the_command_line(
     model: Path, task: Path, options: dict[str, object], line: str

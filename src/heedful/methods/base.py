@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -15,6 +14,7 @@ from heedful.errors import UserError, shorten
 from heedful.methods.counts import polynomial
 from heedful.models.embeddings import PromptVectors
 from heedful.models.heads import HeadForm
+from heedful.options.values import convert_value, type_hints
 
 Trainee = Any
 """A body with a head: `Classifier`, `LanguageModel`, or a Hub model with the same interface."""
@@ -40,7 +40,8 @@ class Method:
 
     def __post_init__(self) -> None:
         """Refuse options of a wrong type or outside their range."""
-        check_types(self)
+        for name, kind in options_of(type(self)).items():
+            convert_value(kind, getattr(self, name), f"{self.name}: {name}")
         self.check()
         self.before: dict[str, Tensor] = {}
         self.parts: set[str] = set()
@@ -167,16 +168,7 @@ def room(model: Trainee) -> int:
     return tokens
 
 
-def check_types(method: Method) -> None:
-    """Refuse an option of the wrong type, naming the right one."""
-    hints = typing.get_type_hints(type(method))
-    for field in fields(method):
-        value, kind = getattr(method, field.name), hints[field.name]
-        if typing.get_origin(kind) is typing.Literal:
-            if value not in typing.get_args(kind):
-                choices = " or ".join(map(str, typing.get_args(kind)))
-                raise UserError(f"{method.name}: {field.name} is {choices}, not {value!r}")
-            continue
-        accepted = (float, int) if kind is float else (kind,)
-        if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-            raise UserError(f"{method.name}: {field.name} takes {kind.__name__}, not {value!r}")
+def options_of(kind: type[Method]) -> dict[str, Any]:
+    """Return the options of a method and their types, which are the fields of its class."""
+    hints = type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import typing
-from dataclasses import fields
 from typing import Any
 
 from heedful.errors import UserError, unknown
-from heedful.methods.base import Method
+from heedful.methods.base import Method, options_of
 from heedful.methods.bitfit import Bitfit
 from heedful.methods.full import Full
 from heedful.methods.head import Head
@@ -27,8 +25,7 @@ def find(name: str) -> type[Method]:
 
 def options(name: str) -> dict[str, Any]:
     """The options of a method and their types, from its fields alone."""
-    hints = typing.get_type_hints(find(name))
-    return {field.name: hints[field.name] for field in fields(find(name))}
+    return options_of(find(name))
 
 
 def make(name: str, **given: Any) -> Method:

@@ -67,17 +67,20 @@ def parse_value(hint: Any, text: str, where: str) -> Any:
 
 
 def parse_assignments(
-    texts: Iterable[str], hints: Mapping[str, Any], where: str, kind: str = "option"
+    texts: Iterable[str], hints: Mapping[str, Any], where: str, owner: str = ""
 ) -> dict[str, Any]:
-    """Read a list of `option=value`, each value as the type that `hints` declares."""
+    """Read a list of `option=value`, each value as the type that `hints` declares.
+
+    `owner` is what the options belong to, such as the name of a method, for the error message.
+    """
     values = {}
     for text in texts:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals:
-            raise UserError(f'{where} "{shorten(text)}": is not {kind}=value')
+            raise UserError(f'{where} "{shorten(text)}": must be option=value')
         if name not in hints:
-            raise UserError(f"{where}: {unknown(kind, name, hints)}")
+            raise UserError(f"{where}: {unknown(f'option of {owner}' if owner else 'option', name, hints)}")
         values[name] = parse_value(hints[name], value.strip(), f"{where} {name}")
     return values
 

@@ -34,6 +34,7 @@ from heedful.objectives import (
 from heedful.objectives.answer import Answer
 from heedful.objectives.questions import Form
 from heedful.options.training import DEFAULT_LR, AdaptOptions, named_after
+from heedful.options.values import parse_assignments
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.files import read_json
 from heedful.runs.leases import Lease
@@ -172,24 +173,11 @@ def trained_for_the_mean(model: Classifier | LanguageModel) -> bool:
 
 
 def make_method(options: AdaptOptions) -> methods.Method:
-    """The method with its options, read by their declared types."""
-    known = methods.options(options.method)
-    given: dict[str, Any] = {}
-    for text in options.method_options:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UserError(f'--method-options "{text}": is not option=value')
-        kind = known.get(name, str)
-        if kind is bool and value.lower() in ("true", "false"):
-            given[name] = value.lower() == "true"
-        elif kind in (int, float):
-            try:
-                given[name] = kind(value)
-            except ValueError:
-                raise UserError(f"--method-options {name}={value}: takes {kind.__name__}") from None
-        else:
-            given[name] = value
-    return methods.make(options.method, **given)
+    """Build the method, with its options read by their declared types."""
+    hints = methods.options(options.method)
+    return methods.make(
+        options.method, **parse_assignments(options.method_options, hints, "--method-options", options.method)
+    )
 
 
 class Job:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from heedful import checkpoints
-from heedful.errors import UserError, unknown
+from heedful.errors import UserError
 from heedful.models import PRESETS, LanguageModel, Model, TransformerConfig
 from heedful.models.heads import with_article
 from heedful.options.training import PretrainOptions
+from heedful.options.values import parse_assignments, type_hints
 from heedful.text import Tokenizer
 
 HEADS = {
@@ -54,38 +55,14 @@ def model_changes(options: PretrainOptions) -> dict[str, Any]:
 
 
 def read_model_options(model: str, texts: Sequence[str]) -> dict[str, Any]:
-    """What `--model-options` say of a model from nothing."""
-    hints = get_type_hints(TransformerConfig)
+    """Return what `--model-options` say about a model that is trained from nothing."""
     if texts and not from_nothing(model):
         raise UserError(f"--model-options are for models from nothing; {model} is as its weights are")
-    found: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise UserError(f'--model-options "{text}": is not option=value')
-        if name not in hints:
-            raise unknown("model option", name, hints)
+    for name in (text.partition("=")[0] for text in texts):
         if name in IDS or name in ("attention", "attention_options", "kind", "family"):
-            own = "--attention" if name.startswith("attention") else "the preset or the tokenizer"
-            raise UserError(f"--model-options {name}: {own} decides it")
-        found[name] = typed(hints[name], name, value)
-    return found
-
-
-def typed(hint: Any, name: str, value: str) -> Any:
-    """A model option's value from the command line."""
-    kinds = {hint, *get_args(hint)}
-    if bool in kinds:
-        if value.lower() not in ("true", "false"):
-            raise UserError(f"--model-options {name}={value}: takes true or false")
-        return value.lower() == "true"
-    for kind in (int, float):
-        if kind in kinds:
-            try:
-                return kind(value)
-            except ValueError:
-                raise UserError(f"--model-options {name}={value}: takes {kind.__name__}") from None
-    return value
+            owner = "--attention" if name.startswith("attention") else "the preset or the tokenizer"
+            raise UserError(f"--model-options {name}: {owner} decides it")
+    return parse_assignments(texts, type_hints(TransformerConfig), "--model-options", "a model")
 
 
 def settled_changes(model: str, changes: Mapping[str, Any], tokenizer: Tokenizer) -> dict[str, Any]:
