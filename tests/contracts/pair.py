@@ -78,7 +78,7 @@ def train(names: Sequence[str], places: Path, out: Path) -> None:
 if __name__ == "__main__":
     rank, port = int(sys.argv[1]), sys.argv[2]
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCH_CPP_LOG_LEVEL": "ERROR"}
-    from heedful.training.ranks import Ranks, joined
+    from heedful.training.ranks import Ranks, join_processes
 
-    with joined(Ranks(rank, 2, rank, 2), "cpu"):
+    with join_processes(Ranks(rank, 2, rank, 2), "cpu"):
         train([*ADAPT, *PRETRAIN], Path(sys.argv[3]), Path(sys.argv[4]))

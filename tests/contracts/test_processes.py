@@ -57,8 +57,8 @@ def test_two_processes_end_with_the_weights_and_scores_of_one(name: str, one: Pa
     alone, together = Run(one / name), Run(two / name)
     assert checkpoint.steps(together) == checkpoint.steps(alone)
     last = checkpoint.steps(alone)[-1]
-    before, weights, moments = checkpoint.read(checkpoint.folder_of(alone, last))
-    after, weights2, moments2 = checkpoint.read(checkpoint.folder_of(together, last))
+    before, weights, moments = checkpoint.read_checkpoint(checkpoint.checkpoint_folder(alone, last))
+    after, weights2, moments2 = checkpoint.read_checkpoint(checkpoint.checkpoint_folder(together, last))
     assert (after.processes, before.processes) == (2, 1)
     assert (after.examples, after.tokens, after.best_step) == (
         before.examples,

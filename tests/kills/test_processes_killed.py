@@ -86,7 +86,7 @@ def command(whole: Command, tmp_path: Path) -> Command:
 
 def traces(folder: Path) -> dict[str, str]:
     """What has to be the same: weights, metrics, predictions."""
-    last = checkpoint.folder_of(Run(folder), max(checkpoint.steps(Run(folder))))
+    last = checkpoint.checkpoint_folder(Run(folder), max(checkpoint.steps(Run(folder))))
     names = ("metrics.jsonl", "predictions_dev.jsonl", "predictions_test.jsonl", "best/model.safetensors")
     files = [*(folder / name for name in names), last / "weights.pt", last / "optimiser.pt"]
     return {path.name: file_checksum(path) for path in files}
@@ -146,7 +146,7 @@ def test_a_killed_process_ends_the_run_at_once_and_loses_only_its_step(
     )
     assert "Traceback" not in said
     assert all(map(gone, ranks.values()))
-    assert damage(checkpoint.folder_of(Run(command.out), last)) is None
+    assert damage(checkpoint.checkpoint_folder(Run(command.out), last)) is None
     command.finish("--resume")
     assert traces(command.out) == traces(whole.out)
 
@@ -198,4 +198,4 @@ def test_processes_whose_command_is_gone_save_and_stop(command: Command) -> None
         time.sleep(0.1)
     steps = checkpoint.steps(Run(command.out))
     assert steps[-1] < 32
-    assert damage(checkpoint.folder_of(Run(command.out), steps[-1])) is None
+    assert damage(checkpoint.checkpoint_folder(Run(command.out), steps[-1])) is None

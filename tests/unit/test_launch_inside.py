@@ -28,8 +28,8 @@ def requeued(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def leave(folder: Path, error: BaseException | None, status: int = 75, **more: str) -> dict[str, Any]:
     """Do work that ends so, as a job; what it left behind."""
-    job = batch_job.Inside(str(folder), JOB | more)
-    assert job.watch(lambda: (status, error)) == status
+    job = batch_job.BatchJob(str(folder), JOB | more)
+    assert job.run(lambda: (status, error)) == status
     name = "ended.json" if job.task is None else f"ended-{job.task}.json"
     return dict(json.loads((folder / name).read_text()))
 
@@ -49,7 +49,7 @@ def test_the_signal_counts_from_the_first_moment_on(tmp_path: Path, requeued: li
             return 75, error
         return 0, None
 
-    assert batch_job.Inside(str(tmp_path), JOB).watch(load) == 75
+    assert batch_job.BatchJob(str(tmp_path), JOB).run(load) == 75
     assert requeued == ["41"]
 
 
@@ -93,7 +93,7 @@ def test_a_crash_leaves_its_reason_and_its_traceback(tmp_path: Path) -> None:
         raise ZeroDivisionError("one\ntwo")
 
     with pytest.raises(ZeroDivisionError):
-        batch_job.Inside(str(tmp_path), JOB).watch(crash)
+        batch_job.BatchJob(str(tmp_path), JOB).run(crash)
     assert json.loads((tmp_path / "ended.json").read_text())["message"] == r"ZeroDivisionError: one\ntwo"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from heedful.errors import UserError
 from heedful.launch import processes
-from heedful.launch.rank_environment import given, tasks_by_node
+from heedful.launch.rank_environment import detect_ranks, tasks_by_node
 from heedful.launch.slurm import batch_job
 from heedful.launch.slurm.script import Batch, batch_script, tasks
 from heedful.options.launch import TrainLaunchOptions
@@ -32,14 +32,15 @@ TASK = {
 def test_slurm_tells_each_task_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(
-        "heedful.launch.slurm.client.call", lambda words: (asked.append(words), "n1\nn2\nn3\n")[1]
+        "heedful.launch.slurm.client.run_slurm_command",
+        lambda words: (asked.append(words), "n1\nn2\nn3\n")[1],
     )
     known = dict(TASK)
-    assert given(known) == Ranks(rank=4, size=5, local_rank=0, local_size=1)
+    assert detect_ranks(known) == Ranks(rank=4, size=5, local_rank=0, local_size=1)
     assert asked == [["scontrol", "show", "hostnames", "n[1-3]"]]
     assert (known["MASTER_ADDR"], known["MASTER_PORT"]) == ("n1", "20123")
     one_node = {**TASK, "SLURM_STEP_NUM_NODES": "1", "SLURM_CPUS_PER_TASK": "3"}
-    place = given(one_node)
+    place = detect_ranks(one_node)
     assert place is not None
     assert (place.threads, one_node["MASTER_ADDR"]) == (3, "127.0.0.1")
     assert tasks_by_node("4(x2),1,2") == [4, 4, 1, 2]
@@ -47,8 +48,8 @@ def test_slurm_tells_each_task_its_place(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_batch_script_and_a_single_task_are_no_place_among_several() -> None:
     script = {name: value for name, value in TASK.items() if "STEP" not in name} | {"SLURM_NTASKS": "5"}
-    assert given(script) is None
-    assert given({**TASK, "SLURM_STEP_NUM_TASKS": "1"}) is None
+    assert detect_ranks(script) is None
+    assert detect_ranks({**TASK, "SLURM_STEP_NUM_TASKS": "1"}) is None
 
 
 def test_cores_are_shared_by_the_processes_of_a_node(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,11 +59,11 @@ def test_cores_are_shared_by_the_processes_of_a_node(monkeypatch: pytest.MonkeyP
 
 def test_without_a_launcher_one_process_agrees_with_itself() -> None:
     alone = Ranks()
-    alone.wait()
-    with alone.first_ahead():
-        assert alone.same("x") == "x"
-    assert alone.most([1, 0]) == [1, 0]
-    assert alone.total([[1.5], [2.0]]) == [[1.5], [2.0]]
+    alone.barrier()
+    with alone.first_process_first():
+        assert alone.broadcast("x") == "x"
+    assert alone.maximum([1, 0]) == [1, 0]
+    assert alone.sum([[1.5], [2.0]]) == [[1.5], [2.0]]
 
 
 @pytest.mark.parametrize(("options", "processes", "number"), [
@@ -107,12 +108,12 @@ def test_of_several_tasks_the_first_alone_speaks_for_the_job(
     monkeypatch.setattr("heedful.launch.slurm.client.requeue", requeued.append)
     job = {"SLURM_JOB_ID": "41", "HEEDFUL_MAX_REQUEUES": "2", "SLURM_STEP_NUM_TASKS": "2"}
     stop = StoppedError("stopped", signal.SIGUSR1)
-    second = batch_job.Inside(str(tmp_path), {**job, "SLURM_PROCID": "1"})
-    assert second.watch(lambda: (75, stop)) == 0  # else srun would end the first
-    assert second.watch(lambda: (2, UserError("no"))) == 2
+    second = batch_job.BatchJob(str(tmp_path), {**job, "SLURM_PROCID": "1"})
+    assert second.run(lambda: (75, stop)) == 0  # else srun would end the first
+    assert second.run(lambda: (2, UserError("no"))) == 2
     assert not (tmp_path / "ended.json").exists()
-    first = batch_job.Inside(str(tmp_path), {**job, "SLURM_PROCID": "0"})
-    assert first.watch(lambda: (75, stop)) == 75
+    first = batch_job.BatchJob(str(tmp_path), {**job, "SLURM_PROCID": "0"})
+    assert first.run(lambda: (75, stop)) == 75
     assert requeued == ["41"]
     assert json.loads((tmp_path / "ended.json").read_text())["requeued"]
 

@@ -17,7 +17,7 @@ from heedful.errors import UserError
 from heedful.launch.site import with_site
 from heedful.launch.slurm.options import refuse_impossible
 from heedful.launch.slurm.script import Batch, batch_script, signal_seconds
-from heedful.launch.slurm.submission import prepare
+from heedful.launch.slurm.submission import prepare_job
 from heedful.options.launch import LaunchOptions, RunLaunchOptions, StudyLaunchOptions
 
 HOSTILE = st.text(st.sampled_from(list(" \t\n'\"$`;&|<>(){}[]*?!#~\\%=-abé\udcff\x1b")), max_size=30)
@@ -162,7 +162,7 @@ def test_what_slurm_or_bash_could_misread_is_refused(options: LaunchOptions, wor
 @pytest.mark.parametrize("name", ["a%j", "a\\b"])
 def test_a_folder_that_slurm_would_rewrite_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="in its own way"):
-        prepare(("true",), LaunchOptions(), tmp_path / name)
+        prepare_job(("true",), LaunchOptions(), tmp_path / name)
     assert not (tmp_path / name).exists()
 
 
@@ -207,9 +207,9 @@ def test_a_wrong_table_is_told(table: dict[str, object], words: str) -> None:
 
 
 def test_requeues_are_the_options_own_number(tmp_path: Path) -> None:
-    prepared = prepare(("true",), replace(RunLaunchOptions(), max_requeues=7), tmp_path)
+    prepared = prepare_job(("true",), replace(RunLaunchOptions(), max_requeues=7), tmp_path)
     assert "HEEDFUL_MAX_REQUEUES=7\n" in prepared.script
-    usual = prepare(("true",), RunLaunchOptions(), tmp_path / "usual")
+    usual = prepare_job(("true",), RunLaunchOptions(), tmp_path / "usual")
     assert "HEEDFUL_MAX_REQUEUES=10\n" in usual.script
 
 

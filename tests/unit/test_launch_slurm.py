@@ -10,9 +10,9 @@ import pytest
 
 from heedful.errors import UserError
 from heedful.launch.slurm import client, jobs
-from heedful.launch.slurm.client import FIELD, RECORD, Known
-from heedful.launch.slurm.monitor import Display, Tail, copy_output, status, summary
-from heedful.launch.slurm.records import Ended, Submitted, write_submitted
+from heedful.launch.slurm.client import FIELD, RECORD, QueueEntry
+from heedful.launch.slurm.monitor import Display, Tail, copy_output, exit_status, summarize_states
+from heedful.launch.slurm.records import JobEnd, Submission, write_submission
 from heedful.runs.files import write_json
 
 
@@ -28,7 +28,7 @@ def test_squeue_is_read_whatever_a_path_holds() -> None:
             ("13", "2", "RUNNING", "None", "1-02:03:04", "UNLIMITED", "main", "n1", "/x/submit.sh"),
         )
     )
-    assert found[0] == Known("12", None, "PENDING", "Resources", "0:00", "1:00:00", "main", "", command)
+    assert found[0] == QueueEntry("12", None, "PENDING", "Resources", "0:00", "1:00:00", "main", "", command)
     assert (found[1].job, found[1].task, found[1].reason) == ("13", 2, "")
     assert client.parse_queue("") == []
     with pytest.raises(UserError, match="not what was asked for"):
@@ -80,23 +80,23 @@ def test_nothing_is_free_on_a_node_that_takes_no_jobs(state: str) -> None:
     ("gpu:1g.5gb:7", (7, "1g.5gb")),
 ])  # fmt: skip
 def test_gpus_are_counted(gres: str, count: tuple[int, str]) -> None:
-    assert client.gpu_count(gres) == count
+    assert client.count_gpus(gres) == count
 
 
-def known(state: str, **more: object) -> Known:
-    return Known("12", None, state, **more)  # type: ignore[arg-type]
+def known(state: str, **more: object) -> QueueEntry:
+    return QueueEntry("12", None, state, **more)  # type: ignore[arg-type]
 
 
-STOPPED = Ended("12", 75, "stopped by SIGUSR1 after step 3")
+STOPPED = JobEnd("12", 75, "stopped by SIGUSR1 after step 3")
 
 
 @pytest.mark.parametrize(("entry", "ended", "finished", "said"), [
     (known("PENDING", reason="Priority"), None, False, ("queued", "Priority")),
-    (known("PENDING", reason="BeginTime"), Ended("12", 75, "x", requeued=True), False, ("queued", "requeued: BeginTime")),
+    (known("PENDING", reason="BeginTime"), JobEnd("12", 75, "x", requeued=True), False, ("queued", "requeued: BeginTime")),
     (known("RUNNING"), None, False, ("running", "")),
     (known("RUNNING"), STOPPED, False, ("running", "")),  # begun again, before the command says so
-    (known("COMPLETING"), Ended("12", 0), True, ("done", "")),
-    (known("COMPLETING"), Ended("12", 2, "no such file"), False, ("failed", "no such file")),
+    (known("COMPLETING"), JobEnd("12", 0), True, ("done", "")),
+    (known("COMPLETING"), JobEnd("12", 2, "no such file"), False, ("failed", "no such file")),
     (known("CANCELLED"), STOPPED, False, ("cancelled", "stopped by SIGUSR1 after step 3")),
     (known("CANCELLED"), None, False, ("cancelled", "")),
     (known("FAILED"), STOPPED, False, ("stopped", "stopped by SIGUSR1 after step 3")),
@@ -104,21 +104,21 @@ STOPPED = Ended("12", 75, "stopped by SIGUSR1 after step 3")
     (known("OUT_OF_MEMORY"), None, False, ("failed", "more memory than it was given; --mem-gb gives more")),
     (known("FAILED", exit_status=7), None, False, ("failed", "status 7: the last line")),
     (known("COMPLETED"), None, False, ("done", "")),
-    (None, Ended("12", 0), True, ("done", "")),
+    (None, JobEnd("12", 0), True, ("done", "")),
     (None, None, True, ("done", "")),
     (None, None, False, ("failed", "the last line")),
 ])  # fmt: skip
 def test_a_job_is_judged_by_its_own_word_and_by_slurm(
-    entry: Known | None, ended: Ended | None, finished: bool, said: tuple[str, str]
+    entry: QueueEntry | None, ended: JobEnd | None, finished: bool, said: tuple[str, str]
 ) -> None:
-    assert jobs.judge(entry, ended, finished, "the last line") == said
+    assert jobs.decide_state(entry, ended, finished, "the last line") == said
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "runs" / "a"
     made.mkdir(parents=True)
-    write_submitted(made, Submitted("12", ("heedful",), "/", "2026-01-01", log_bytes=(4,)))
+    write_submission(made, Submission("12", ("heedful",), "/", "2026-01-01", log_bytes=(4,)))
     return made
 
 
@@ -126,20 +126,22 @@ def test_progress_is_the_last_count_of_this_job_alone(folder: Path) -> None:
     (folder / "log.txt").write_text(
         "old\ntraining (steps): 7 of 96 after 20 s, loss 0.3\nheedful: \x1b[31mhm\n"
     )
-    job = jobs.look(folder, jobs.read_submitted(folder), [known("RUNNING", elapsed="0:21")])  # type: ignore[arg-type]
+    job = jobs.job_state(folder, jobs.read_submission(folder), [known("RUNNING", elapsed="0:21")])  # type: ignore[arg-type]
     assert job.tasks[0].progress == "training (steps) 7 of 96, loss 0.3"
     assert job.tasks[0].elapsed == "0:21"
-    gone = jobs.look(folder, jobs.read_submitted(folder), [])  # type: ignore[arg-type]
+    gone = jobs.job_state(folder, jobs.read_submission(folder), [])  # type: ignore[arg-type]
     assert (gone.state, gone.tasks[0].reason) == ("failed", r"\x1b[31mhm")
     (folder / "log.txt").write_text("old\n")
-    assert jobs.look(folder, jobs.read_submitted(folder), []).tasks[0].reason.startswith("it left no word")  # type: ignore[arg-type]
+    assert (
+        jobs.job_state(folder, jobs.read_submission(folder), []).tasks[0].reason.startswith("it left no word")
+    )  # type: ignore[arg-type]
 
 
 def test_another_jobs_word_is_not_this_jobs(folder: Path) -> None:
-    write_json(folder / "ended.json", Ended("11", 0))
-    assert jobs.look(folder, jobs.read_submitted(folder), []).state == "failed"  # type: ignore[arg-type]
-    write_json(folder / "ended.json", Ended("12", 0))
-    assert jobs.look(folder, jobs.read_submitted(folder), []).state == "done"  # type: ignore[arg-type]
+    write_json(folder / "ended.json", JobEnd("11", 0))
+    assert jobs.job_state(folder, jobs.read_submission(folder), []).state == "failed"  # type: ignore[arg-type]
+    write_json(folder / "ended.json", JobEnd("12", 0))
+    assert jobs.job_state(folder, jobs.read_submission(folder), []).state == "done"  # type: ignore[arg-type]
 
 
 def test_jobs_are_found_below_folders_but_not_in_checkpoints(folder: Path, tmp_path: Path) -> None:
@@ -149,30 +151,30 @@ def test_jobs_are_found_below_folders_but_not_in_checkpoints(folder: Path, tmp_p
     assert jobs.find_folders([tmp_path]) == [folder]
     with pytest.raises(UserError, match="no such folder"):
         jobs.find_folders([tmp_path / "none"])
-    assert jobs.active_below(tmp_path, [known("RUNNING")]) == ["12"]
+    assert jobs.active_jobs(tmp_path, [known("RUNNING")]) == ["12"]
     with pytest.raises(UserError, match="job 12 is over"):
-        jobs.active_below(tmp_path, [known("FAILED")])
+        jobs.active_jobs(tmp_path, [known("FAILED")])
     (tmp_path / "runs" / "b").mkdir()
     with pytest.raises(UserError, match="holds no job"):
-        jobs.active_below(tmp_path / "runs" / "b", [])
+        jobs.active_jobs(tmp_path / "runs" / "b", [])
 
 
 def test_a_damaged_note_is_one_line(folder: Path) -> None:
     (folder / "job.json").write_text('{"job": 12}')
     with pytest.raises(UserError, match=r"job\.json: field"):
-        jobs.read_submitted(folder)
+        jobs.read_submission(folder)
 
 
 def test_a_log_is_followed_line_by_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = Tail(tmp_path / "log.txt", 4, "")
-    assert log.new() == []
+    assert log.new_lines() == []
     (tmp_path / "log.txt").write_bytes(b"old\none\ntw")
-    assert log.new() == ["one"]
+    assert log.new_lines() == ["one"]
     with (tmp_path / "log.txt").open("ab") as file:
         file.write(b"o\n\xff\x1b\n")
-    lines = log.new()
+    lines = log.new_lines()
     assert lines == ["two", "�\x1b"]
     display = Display()
     for line in [*lines, "training (steps): 7 of 96 after 20 s, loss 0.3"]:
@@ -198,18 +200,23 @@ def test_an_array_is_as_its_tasks_are() -> None:
     tasks = tuple(
         jobs.TaskState(i, s, status=c) for i, (s, c) in enumerate([("done", 0), ("failed", 3), ("done", 0)])
     )
-    job = jobs.Job("12", Path("/x"), Submitted("12", (), "/", "", 3), tasks)
-    assert (job.state, job.over, status(job), summary(job)) == ("failed", True, 3, "2 done, 1 failed")
-    alive = jobs.Job("12", Path("/x"), job.submitted, (*tasks, jobs.TaskState(3, "queued")))
+    job = jobs.SlurmJob("12", Path("/x"), Submission("12", (), "/", "", 3), tasks)
+    assert (job.state, job.over, exit_status(job), summarize_states(job)) == (
+        "failed",
+        True,
+        3,
+        "2 done, 1 failed",
+    )
+    alive = jobs.SlurmJob("12", Path("/x"), job.submitted, (*tasks, jobs.TaskState(3, "queued")))
     assert (alive.state, alive.over) == ("queued", False)
 
 
 def test_a_machine_without_slurm_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    for ask in (client.queue, client.nodes, lambda: client.sbatch("submit.sh", tmp_path)):
+    for ask in (client.read_queue, client.read_nodes, lambda: client.sbatch("submit.sh", tmp_path)):
         with pytest.raises(client.NoSlurmError, match="Slurm is not installed here"):
             ask()
-    assert client.accounting(["12"]) == []
+    assert client.read_accounting(["12"]) == []
 
 
 @pytest.fixture
@@ -228,7 +235,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, s
 def test_slurms_errors_are_one_line(pretend: Callable[[str, str], None]) -> None:
     pretend("squeue", "echo 'squeue: error: one' >&2; echo 'squeue: fatal: two' >&2; exit 1")
     with pytest.raises(client.SlurmError, match=r"^squeue: one; two$"):
-        client.queue()
+        client.read_queue()
     pretend("sbatch", "echo '77;cluster'")
     assert client.sbatch("submit.sh", Path("/")) == "77"
     pretend("sbatch", "echo 'welcome!'")

@@ -176,7 +176,7 @@ def test_training_the_occurring_rows_is_training_all(
     size = compact.parameters["body.embed.tokens.weight"].shape[0]
     assert size < 0.5 * compact.model.config.vocab_size
     compact.train()
-    monkeypatch.setattr(module, "compact", lambda *args: None)
+    monkeypatch.setattr(module, "use_occurring_rows", lambda *args: None)
     dense = make_loop(places, tmp_path / "b", optimizer=optimizer)
     dense.train()
     ours, theirs = compact.model.state_dict(), dense.model.state_dict()
@@ -199,7 +199,7 @@ def test_an_id_that_was_not_announced_is_an_error_and_a_tied_table_is_left_alone
     table.eval()
     assert torch.equal(table(unseen)[0, 0], table.whole[0].weight[unseen[0, 0]])
     model = checkpoints.load(places[0], head="masked")
-    assert module.compact(model, dict(model.named_parameters()), np.arange(5)) is None
+    assert module.use_occurring_rows(model, dict(model.named_parameters()), np.arange(5)) is None
 
 
 def test_features_are_the_same_mathematics(places: tuple[Path, Path], tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_evaluating_never_changes_training(tmp_path: Path, more: Mapping[str, An
     def last(part: Scripted, name: str, **more: Any) -> Tensor:
         part.noisy = True
         loop, _ = run_script(tmp_path / name, part, epochs=2, **more)
-        return checkpoint.load_step(loop.run, 10)["weight"]
+        return checkpoint.load_weights(loop.run, 10)["weight"]
 
     assert torch.equal(last(Scripted([(0.5, 1.0)] * 2), "a"), last(Scripted([(0.5, 1.0)] * 10), "b", **more))
 
@@ -343,7 +343,7 @@ def test_test_is_scored_once_for_the_best(
                            precision="float32", threads=1)  # fmt: skip
     done = adapt(replace(options, out=tmp_path / "a"))
     assert [split for split, _ in calls].count("test") == 1
-    best = checkpoint.load_step(Run(tmp_path / "a"), done.results.best_step or 0)["head.out.weight"]
+    best = checkpoint.load_weights(Run(tmp_path / "a"), done.results.best_step or 0)["head.out.weight"]
     assert torch.equal(next(w for split, w in calls if split == "test"), best)
     calls.clear()
     done = adapt(replace(options, epochs=1, score_test=False, out=tmp_path / "b"))

@@ -228,7 +228,7 @@ def test_what_changes_bits_is_said(
 
 
 def test_threads_and_precision_are_those_of_the_beginning(begun: AdaptOptions) -> None:
-    found = resume.continued(replace(begun, threads=None, precision="auto"), {**stored(begun)})
+    found = resume.restore_stored_options(replace(begun, threads=None, precision="auto"), {**stored(begun)})
     assert (found.threads, found.precision) == (1, "float32")
 
 
@@ -305,13 +305,13 @@ def test_the_best_of_each_kept_checkpoint_is_kept_too(tmp_path: Path) -> None:
     run = Run.create(tmp_path)
     for step, best in ((1, 1), (2, 1), (3, 1), (4, 4)):
         checkpoint.save(
-            run, checkpoint.Progress(step=step, best_step=best), {"w": torch.full((3,), float(step))}, {}
+            run, checkpoint.TrainingState(step=step, best_step=best), {"w": torch.full((3,), float(step))}, {}
         )
     assert checkpoint.steps(run) == [1, 3, 4]
     shutil.rmtree(run.checkpoints / "step-00000004")
     found = checkpoint.load_latest(run)
     assert found is not None
-    assert checkpoint.load_step(run, found[0].best_step)["w"][0] == 1
+    assert checkpoint.load_weights(run, found[0].best_step)["w"][0] == 1
 
 
 def test_the_configuration_makes_the_run_again(

@@ -108,7 +108,7 @@ def options(places: tuple[Path, Path, Path]) -> AdaptOptions:
 
 def trained(folder: Path) -> dict[str, Tensor]:
     run = Run(folder)
-    return checkpoint.load_step(run, checkpoint.steps(run)[-1])
+    return checkpoint.load_weights(run, checkpoint.steps(run)[-1])
 
 
 def test_weight_0_is_classification_bit_for_bit(

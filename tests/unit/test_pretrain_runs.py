@@ -152,7 +152,9 @@ def test_a_budget_fixes_the_steps_once_and_for_all(
     steps = Run(tmp_path / "run").config()["pretrain"]["steps"]
     assert steps > 6
     die_at(monkeypatch, None)
-    monkeypatch.setattr("heedful.training.pretrain.fitted", lambda *given: pytest.fail("measured twice"))
+    monkeypatch.setattr(
+        "heedful.training.pretrain.measure_steps_in_budget", lambda *given: pytest.fail("measured twice")
+    )
     done = pretrain(options)
     assert done.results.steps == steps
     assert done.results.seconds < 3 * 60 * 0.05  # of a machine that others use too

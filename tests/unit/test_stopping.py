@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from heedful.training.signals import StoppedError, Stopping
+from heedful.training.signals import StoppedError, StopSignals
 
 
 def send(number: signal.Signals) -> None:
@@ -17,8 +17,8 @@ def send(number: signal.Signals) -> None:
 
 
 def test_slurms_warning_counts_also_when_its_end_follows(capfd: pytest.CaptureFixture[str]) -> None:
-    stopping = Stopping()
-    with stopping.patiently():
+    stopping = StopSignals()
+    with stopping.defer():
         send(signal.SIGUSR1)
         send(signal.SIGTERM)
         assert stopping.asked is signal.SIGUSR1
@@ -32,9 +32,9 @@ def keep_on(seconds: float) -> None:
 
 def test_what_does_not_end_in_time_is_stopped_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEEDFUL_STOP_SECONDS", "1")
-    stopping = Stopping()
+    stopping = StopSignals()
     began = time.monotonic()
-    with stopping.patiently():
+    with stopping.defer():
         send(signal.SIGUSR1)
         with pytest.raises(StoppedError, match="before the next checkpoint") as stopped:
             keep_on(20)
@@ -44,14 +44,14 @@ def test_what_does_not_end_in_time_is_stopped_where_it_is(monkeypatch: pytest.Mo
 
 def test_a_step_that_ends_in_time_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEEDFUL_STOP_SECONDS", "1")
-    with Stopping().patiently():
+    with StopSignals().defer():
         send(signal.SIGUSR1)
-    with Stopping().listening():
+    with StopSignals().listen():
         keep_on(1.5)  # a second signal would stop it
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGTERM])
 def test_before_the_first_step_a_signal_stops_at_once(number: signal.Signals) -> None:
-    with Stopping().listening(), pytest.raises(StoppedError) as stopped:
+    with StopSignals().listen(), pytest.raises(StoppedError) as stopped:
         send(number)
     assert stopped.value.by is number

@@ -122,16 +122,16 @@ def test_precision_is_measured_once_and_decides_by_speed(
 
     monkeypatch.setattr(precision, "probe", fake)
     cpu = torch.device("cpu")
-    chosen, notice = precision.choose("auto", cpu)
+    chosen, notice = precision.choose_precision("auto", cpu)
     assert chosen == "float32"
     assert notice is not None
     assert "0.01 times its speed" in notice
-    assert precision.choose("auto", cpu)[0] == "float32"
+    assert precision.choose_precision("auto", cpu)[0] == "float32"
     assert len(calls) == 1
-    assert precision.choose("bfloat16", cpu) == ("bfloat16", None)
+    assert precision.choose_precision("bfloat16", cpu) == ("bfloat16", None)
     monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "other"))
     monkeypatch.setattr(precision, "probe", lambda device: {"float32": 2.0, "bfloat16": 1.0, "finite": True})
-    assert precision.choose("auto", cpu) == ("bfloat16", None)
+    assert precision.choose_precision("auto", cpu) == ("bfloat16", None)
 
 
 def test_the_runs_of_one_process_tell_of_their_precision_once(
@@ -148,7 +148,7 @@ def test_the_runs_of_one_process_tell_of_their_precision_once(
 def test_checkpoints_keep_the_last_two_and_the_best(tmp_path: Path) -> None:
     run = Run.create(tmp_path)
     for step in range(1, 7):
-        progress = checkpoint.Progress(step=step, best_step=2 if step >= 2 else 1)
+        progress = checkpoint.TrainingState(step=step, best_step=2 if step >= 2 else 1)
         checkpoint.save(run, progress, {"w": torch.full((3,), float(step))}, {"state": {}})
     assert checkpoint.steps(run) == [2, 5, 6]
     found = checkpoint.load_latest(run)
@@ -163,7 +163,7 @@ def test_a_damaged_checkpoint_is_passed_over_and_said_so(
     run = Run.create(tmp_path)
     for step in (1, 2):
         checkpoint.save(
-            run, checkpoint.Progress(step=step, best_step=1), {"w": torch.full((3,), float(step))}, {}
+            run, checkpoint.TrainingState(step=step, best_step=1), {"w": torch.full((3,), float(step))}, {}
         )
     path = run.checkpoints / "step-00000002" / "weights.pt"
     data = bytearray(path.read_bytes())

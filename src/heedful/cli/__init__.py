@@ -103,9 +103,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. Tests call this in-process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if "HEEDFUL_JOB" in os.environ:
-        from heedful.launch.slurm.batch_job import Inside
+        from heedful.launch.slurm.batch_job import BatchJob
 
-        return Inside.enter().watch(lambda: attempt(arguments))
+        return BatchJob.from_environment().run(lambda: attempt(arguments))
     return attempt(arguments)[0]
 
 

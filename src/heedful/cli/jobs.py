@@ -13,7 +13,7 @@ from heedful.cli.output import Json, print_json, print_table
 from heedful.errors import UserError, one_line
 
 if TYPE_CHECKING:
-    from heedful.launch.slurm.jobs import Job
+    from heedful.launch.slurm.jobs import SlurmJob
 
 NUMBER = re.compile(r"\d+(_\d+)?", re.ASCII)
 app = App(name="jobs")
@@ -58,7 +58,7 @@ def show(*folders: Path, json: Json = False) -> None:
     print_table("jobs", ("job", "state", "folder", "time", "progress", "why"), rows, right=("time",))
 
 
-def facts(job: Job) -> dict[str, Any]:
+def facts(job: SlurmJob) -> dict[str, Any]:
     """A job for a program."""
     from heedful.launch.slurm.jobs import study_progress
     from heedful.launch.slurm.records import log_file
@@ -85,7 +85,7 @@ def facts(job: Job) -> dict[str, Any]:
     }
 
 
-def rows_of(job: Job) -> list[Sequence[str]]:
+def rows_of(job: SlurmJob) -> list[Sequence[str]]:
     """A line for a job; workers of an array that are alike share one."""
     from heedful.launch.slurm.jobs import study_progress
 
@@ -122,15 +122,15 @@ def cancel(*jobs: str, json: Json = False) -> None:
         Print one JSON object.
     """
     from heedful.launch.slurm import client
-    from heedful.launch.slurm.jobs import active_below
+    from heedful.launch.slurm.jobs import active_jobs
 
     if not jobs:
         raise UserError("which jobs? heedful jobs cancel 1234, or a run's folder; heedful jobs lists them")
-    queue = client.queue()
+    queue = client.read_queue()
     numbers = []
     for given in jobs:
         if not NUMBER.fullmatch(given):
-            numbers += active_below(Path(given), queue)
+            numbers += active_jobs(Path(given), queue)
             continue
         job, _, task = given.partition("_")
         if not any(k.job == job and k.active and (not task or str(k.task) == task) for k in queue):
@@ -157,7 +157,7 @@ def nodes(*, json: Json = False) -> None:
     """
     from heedful.launch.slurm import client
 
-    found = client.nodes()
+    found = client.read_nodes()
     if json:
         print_json([vars(node) for node in found])
         return

@@ -26,22 +26,22 @@ def send(
 
     `replacing` removes what the job is to replace.
     """
-    from heedful.launch.site import settled
-    from heedful.launch.slurm.submission import prepare, submit, told
+    from heedful.launch.site import add_site_options
+    from heedful.launch.slurm.submission import describe_submission, prepare_job, submit_job
 
-    prepared = prepare(words, settled(launch), folder, name, tasks=tasks)
+    prepared = prepare_job(words, add_site_options(launch), folder, name, tasks=tasks)
     if launch.dry_run:
         facts = {"folder": str(prepared.folder), "script": prepared.script}
         print_json(facts) if json else print(prepared.script, end="")
         return 0
-    submitted = submit(prepared, replacing)
+    submitted = submit_job(prepared, replacing)
     if not launch.wait:
-        text, facts = told(prepared.folder, submitted)
+        text, facts = describe_submission(prepared.folder, submitted)
         print_json(facts) if json else print(text, end="")
         return 0
-    from heedful.launch.slurm.monitor import follow, status
+    from heedful.launch.slurm.monitor import exit_status, follow_job
 
-    return status(follow(prepared.folder, submitted))
+    return exit_status(follow_job(prepared.folder, submitted))
 
 
 def send_run(
@@ -57,17 +57,17 @@ def send_run(
     With several tasks each is one of the run's processes.
     """
     from heedful.launch.processes import place_of
-    from heedful.launch.site import settled
+    from heedful.launch.site import add_site_options
     from heedful.launch.slurm.options import refuse_impossible
     from heedful.launch.slurm.script import tasks
     from heedful.options.command_line import command_words
     from heedful.runs.directory import Run
-    from heedful.training.resume import begun
+    from heedful.training.resume import resolve_resumed_folder
 
-    site = settled(launch)
+    site = add_site_options(launch)
     refuse_impossible(site)
     number = tasks(site, options.processes)
-    options = begun(options)
+    options = resolve_resumed_folder(options)
     if options.out is not None and options.out.exists() and not options.overwrite:
         Run.create(options.out, resume=options.resume)  # refuses what is not empty, or holds no run
     out = place_of(options).expanduser().absolute()

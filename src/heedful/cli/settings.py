@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from heedful.errors import UserError, unknown
-from heedful.launch.site import SLURM, places
+from heedful.launch.site import SLURM, configuration_files
 
 if TYPE_CHECKING:
     from cyclopts import App, ArgumentCollection
@@ -29,7 +29,7 @@ def settings(commands: Mapping[str, tuple[str, str]]) -> list[Source]:
 
     `commands` are all of them, with the place of each.
     """
-    found = [path for path in places() if path.is_file()]
+    found = [path for path in configuration_files() if path.is_file()]
     if not found:
         return [whole_numbers]
     from cyclopts.config import Dict

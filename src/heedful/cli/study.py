@@ -73,8 +73,9 @@ def worker(folder: Path, /, *, threads: int | None = None, parent: int | None = 
     parent
         Stop when this process, which started the worker, is gone.
     """
+    from heedful.launch.parent import stop_with_parent
     from heedful.studies.shared import worker
 
     if parent is not None:
-        worker.follow(parent)
+        stop_with_parent(parent)
     worker.work(folder, threads)

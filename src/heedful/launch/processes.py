@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError
-from heedful.launch.rank_environment import given
+from heedful.launch.rank_environment import detect_ranks
 from heedful.launch.worker import OPTIONS, STOP
 from heedful.options.training import AdaptOptions, PretrainOptions, named_after
 from heedful.runs.directory import RESULTS, Run, run_paths
-from heedful.training.signals import StoppedError, say
+from heedful.training.signals import StoppedError, announce_signal
 
 if TYPE_CHECKING:
     from heedful.training.running import Finished
@@ -37,19 +37,19 @@ HINT = {signal.SIGKILL: " (which is how a system that is short of memory ends on
 
 def carry_out(options: Options) -> Finished:
     """Adapt or pretrain, in as many processes as the options or the machine ask for."""
-    from heedful.training.ranks import LostError, joined
-    from heedful.training.resume import begun
+    from heedful.training.ranks import LostError, join_processes
+    from heedful.training.resume import resolve_resumed_folder
 
-    place = given()
+    place = detect_ranks()
     if place is not None:
         try:
-            with joined(place, options.device):
+            with join_processes(place, options.device):
                 return work(options)
         except LostError as lost:
             if place.launched or options.out is None:
                 raise
             raise LostError(f"{lost}; {kept(options.out)}") from lost
-    options = begun(options)
+    options = resolve_resumed_folder(options)
     number = count(options)
     over = options.resume and options.out is not None and (options.out / RESULTS).is_file()
     if number == 1 or over:
@@ -59,7 +59,7 @@ def carry_out(options: Options) -> Finished:
 
 def speaks() -> bool:
     """Whether this process prints: of several that a launcher started, only the first one does."""
-    place = given()
+    place = detect_ranks()
     return place is None or place.first
 
 
@@ -192,7 +192,7 @@ def forwarding(folder: Path) -> Iterator[list[signal.Signals]]:
     def hand_on(number: int, frame: object) -> None:
         name = signal.Signals(number)
         if not asked:
-            say(name)
+            announce_signal(name)
         asked.append(name)
         (folder / STOP).write_text(name.name)
         for file in folder.glob("*.pid"):

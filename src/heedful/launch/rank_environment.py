@@ -16,16 +16,16 @@ FIRST_PORT, PORTS = 10_000, 20_000
 """Ports below those that systems give out."""
 
 
-def given(environment: MutableMapping[str, str] | None = None) -> Ranks | None:
+def detect_ranks(environment: MutableMapping[str, str] | None = None) -> Ranks | None:
     """Find this process's place among several; None when it is alone."""
     known = os.environ if environment is None else environment
-    if "TORCHELASTIC_RUN_ID" not in known and not is_task(known):
+    if "TORCHELASTIC_RUN_ID" not in known and not is_slurm_task(known):
         return None
     known.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # advice about torch's settings is not for this terminal
-    return of_torch(known) if "TORCHELASTIC_RUN_ID" in known else of_slurm(known)
+    return ranks_from_torch(known) if "TORCHELASTIC_RUN_ID" in known else ranks_from_slurm(known)
 
 
-def of_torch(known: Mapping[str, str]) -> Ranks:
+def ranks_from_torch(known: Mapping[str, str]) -> Ranks:
     """What torch's launcher says, ours or `torchrun` by hand."""
     from heedful.training.ranks import Ranks
 
@@ -38,32 +38,32 @@ def of_torch(known: Mapping[str, str]) -> Ranks:
     )
 
 
-def is_task(known: Mapping[str, str]) -> bool:
+def is_slurm_task(known: Mapping[str, str]) -> bool:
     """Whether `srun` started this process as one of several; a batch script itself has no step."""
-    return number(known, "SLURM_STEP_NUM_TASKS") > 1 and "SLURM_PROCID" in known
+    return read_number(known, "SLURM_STEP_NUM_TASKS") > 1 and "SLURM_PROCID" in known
 
 
-def is_follower(known: Mapping[str, str]) -> bool:
+def is_slurm_follower(known: Mapping[str, str]) -> bool:
     """Whether this is a task of a job, but not the first one, which speaks for the job."""
-    return is_task(known) and number(known, "SLURM_PROCID") > 0
+    return is_slurm_task(known) and read_number(known, "SLURM_PROCID") > 0
 
 
-def of_slurm(known: MutableMapping[str, str]) -> Ranks:
+def ranks_from_slurm(known: MutableMapping[str, str]) -> Ranks:
     """What `srun` says; torch is told where the processes meet: at the first node."""
     from heedful.training.ranks import Ranks
 
-    rank, size = number(known, "SLURM_PROCID"), number(known, "SLURM_STEP_NUM_TASKS")
+    rank, size = read_number(known, "SLURM_PROCID"), read_number(known, "SLURM_STEP_NUM_TASKS")
     here = tasks_by_node(known.get("SLURM_STEP_TASKS_PER_NODE", ""))
-    local = here[number(known, "SLURM_NODEID")] if number(known, "SLURM_NODEID") < len(here) else 1
-    apart = number(known, "SLURM_JOB_ID") + 101 * number(known, "SLURM_STEP_ID")
+    local = here[read_number(known, "SLURM_NODEID")] if read_number(known, "SLURM_NODEID") < len(here) else 1
+    apart = read_number(known, "SLURM_JOB_ID") + 101 * read_number(known, "SLURM_STEP_ID")
     known.setdefault("MASTER_ADDR", first_node(known))
     known.setdefault("MASTER_PORT", str(FIRST_PORT + apart % PORTS))
     return Ranks(
         rank=rank,
         size=size,
-        local_rank=number(known, "SLURM_LOCALID"),
+        local_rank=read_number(known, "SLURM_LOCALID"),
         local_size=local,
-        cores=number(known, "SLURM_CPUS_PER_TASK") or None,
+        cores=read_number(known, "SLURM_CPUS_PER_TASK") or None,
     )
 
 
@@ -72,9 +72,9 @@ def first_node(known: Mapping[str, str]) -> str:
     from heedful.launch.slurm import client
 
     nodes = known.get("SLURM_STEP_NODELIST") or known.get("SLURM_JOB_NODELIST", "")
-    if number(known, "SLURM_STEP_NUM_NODES") <= 1 or not nodes:
+    if read_number(known, "SLURM_STEP_NUM_NODES") <= 1 or not nodes:
         return "127.0.0.1"
-    return client.call(["scontrol", "show", "hostnames", nodes]).split()[0]
+    return client.run_slurm_command(["scontrol", "show", "hostnames", nodes]).split()[0]
 
 
 def tasks_by_node(text: str) -> list[int]:
@@ -85,6 +85,6 @@ def tasks_by_node(text: str) -> list[int]:
     return found
 
 
-def number(known: Mapping[str, str], name: str) -> int:
+def read_number(known: Mapping[str, str], name: str) -> int:
     """A number from the environment, 0 where there is none."""
     return int(known[name]) if known.get(name, "").isdigit() else 0

@@ -20,7 +20,7 @@ NOT_OF_SITE = ("on", "wait", "dry_run")
 """Options that a table [slurm] cannot set."""
 
 
-def places() -> list[Path]:
+def configuration_files() -> list[Path]:
     """Where a person's defaults are looked for; the first that has an option wins."""
     if os.environ.get("HEEDFUL_TOML") == "none":
         return []
@@ -29,9 +29,9 @@ def places() -> list[Path]:
     return [Path(NAME), above / "heedful" / NAME]
 
 
-def settled(options: L) -> L:
+def add_site_options(options: L) -> L:
     """The options, with what the files say about this cluster: flags first, then the nearer file."""
-    for path in places():
+    for path in configuration_files():
         table = read_toml(path).get(SLURM) if path.is_file() else None
         if isinstance(table, dict):
             options = with_site(options, table, str(path))

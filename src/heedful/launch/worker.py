@@ -6,17 +6,15 @@ import os
 import signal
 import socket
 import sys
-import threading
-import time
 import traceback
 from pathlib import Path
 from typing import Any
 
+from heedful.launch.parent import stop_with_parent
 from heedful.launch.rank_environment import LAUNCHED
 
 OPTIONS, STOP = "options.json", "stop"
 """What the command leaves in the folder: what to do, and that all is to stop before it began."""
-LOOK_SECONDS = 1.0
 LOOPBACK = ("lo", "lo0")
 
 
@@ -27,7 +25,7 @@ def main(folder: Path) -> int:
     (folder / f"{rank}.pid").write_text(str(os.getpid()))
     if (folder / STOP).is_file():
         return 1
-    threading.Thread(target=outlive, args=(parent,), daemon=True).start()
+    stop_with_parent(parent)
     for name in LOOPBACK:
         if name in (own for _, own in socket.if_nameindex()):
             os.environ.setdefault("GLOO_SOCKET_IFNAME", name)  # a laptop's host name may lead anywhere
@@ -65,13 +63,6 @@ def attempt(folder: Path) -> tuple[int, dict[str, Any]]:
         traceback.print_exc()
         return 1, {"kind": "failure", "message": f"{type(failure).__name__}: {failure}"}
     return 0, {"kind": "done"}
-
-
-def outlive(parent: int) -> None:
-    """Stop when the command that started this process is gone: nobody would hand a signal on any more."""
-    while os.getppid() == parent:
-        time.sleep(LOOK_SECONDS)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":

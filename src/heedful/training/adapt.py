@@ -44,7 +44,7 @@ from heedful.text import load as load_tokenizer
 from heedful.text import train as train_tokenizer
 from heedful.training import resume
 from heedful.training.loop import Loop
-from heedful.training.ranks import here
+from heedful.training.ranks import current_ranks
 from heedful.training.running import (
     Finished,
     Machine,
@@ -60,7 +60,7 @@ from heedful.training.running import (
 )
 from heedful.training.scoring import AnswerScores, LabelScores, Scoring
 from heedful.training.selfcheck import examine
-from heedful.training.signals import Stopping
+from heedful.training.signals import StopSignals
 from heedful.training.starting import from_nothing, read_model_options, refuse_more_tokens, settled_changes
 from heedful.training.trackers import Hook, TensorBoard
 
@@ -70,10 +70,10 @@ DEFAULTS = AdaptOptions()
 def adapt(options: AdaptOptions, hooks: Sequence[Hook] = ()) -> Finished:
     """Adapt a model to a task and leave a run directory. Resuming a finished run gives its results again."""
     refuse_impossible(options)
-    options = resume.begun(options)
+    options = resume.resolve_resumed_folder(options)
 
-    def work(settled: AdaptOptions, stopping: Stopping) -> Finished:
-        with here().first_ahead():
+    def work(settled: AdaptOptions, stopping: StopSignals) -> Finished:
+        with current_ranks().first_process_first():
             job = prepare(settled)
         return job.work(stopping, hooks)
 
@@ -302,20 +302,20 @@ class Job:
         if other.config.tie_output:
             other.head.out.weight = self.model.body.embed.tokens.weight
 
-    def work(self, stopping: Stopping | None = None, hooks: Sequence[Hook] = ()) -> Finished:
+    def work(self, stopping: StopSignals | None = None, hooks: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
-        out = here().same(o.out or new_run_path("runs", *named_after(o)))
-        with resume.opened(out, o) as (run, lease):
+        out = current_ranks().broadcast(o.out or new_run_path("runs", *named_after(o)))
+        with resume.open_run(out, o) as (run, lease):
             describe(run, self.machine, "adapt", resolved(o, learning_rate(o)), {"max_len": self.max_len})
-            return self.train(run, lease, stopping or Stopping(), hooks)
+            return self.train(run, lease, stopping or StopSignals(), hooks)
 
     def trainable(self) -> dict[str, torch.nn.Parameter]:
         """What a step moves: the method's parameters, and the second head where there is one."""
         second = {n: p for n, p in self.model.named_parameters() if n.startswith("masked_head.")}
         return self.method.trainable(self.model) | second
 
-    def train(self, run: Run, lease: Lease, stopping: Stopping, more: Sequence[Hook] = ()) -> Finished:
+    def train(self, run: Run, lease: Lease, stopping: StopSignals, more: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write."""
         o = self.options
         hooks = [*more, TensorBoard(run.path / "tensorboard")] if o.tensorboard else more
@@ -325,7 +325,7 @@ class Job:
             self.model, parameters, self.objective, o, lr, run, self.precision, hooks, stopping, lease.lost
         )
         progress = loop.train(resume=o.resume)
-        if not here().first:
+        if not current_ranks().first:
             return followed(run)
         found = {
             split: loop.score(split)
@@ -351,7 +351,7 @@ class Job:
         checks = examine(self, loop, found, results, run)
         run.write_checks(checks)
         run.write_results(results)
-        here().wait()
+        current_ranks().barrier()
         return Finished(run.path, results, checks)
 
     def save_best(self, run: Run) -> None:

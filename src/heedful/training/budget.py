@@ -20,7 +20,7 @@ from heedful.runs.checksums import damage
 from heedful.runs.directory import METRICS, TIMING, Run
 from heedful.training import checkpoint, resume, schedules
 from heedful.training.loop import Loop
-from heedful.training.ranks import here
+from heedful.training.ranks import current_ranks
 from heedful.training.running import resolved
 
 TRIAL_SHARE, TRIAL_SECONDS, TRIAL_STEPS = 0.03, 20.0, 5
@@ -34,7 +34,9 @@ MAY_DIFFER = (
 """Options in which a branch may be another than what it goes on from; the last ones are found again."""
 
 
-def fitted(options: PretrainOptions, make: Callable[[PretrainOptions], Loop], spent: float = 0.0) -> int:
+def measure_steps_in_budget(
+    options: PretrainOptions, make: Callable[[PretrainOptions], Loop], spent: float = 0.0
+) -> int:
     """How many steps take `--budget-min`, by the speed of the first ones, after `spent` seconds.
 
     Evaluations are counted in. The model is left as it was. Of several processes the first decides.
@@ -46,7 +48,7 @@ def fitted(options: PretrainOptions, make: Callable[[PretrainOptions], Loop], sp
     loop.model.train()
     allowed = min(TRIAL_SHARE * budget, TRIAL_SECONDS)
     begun, done, first = time.monotonic(), 0, 0.0
-    while here().same(done < TRIAL_STEPS or time.monotonic() - begun - first < allowed):
+    while current_ranks().broadcast(done < TRIAL_STEPS or time.monotonic() - begun - first < allowed):
         loop.step(done)
         done += 1
         if done == 1:
@@ -54,13 +56,15 @@ def fitted(options: PretrainOptions, make: Callable[[PretrainOptions], Loop], sp
     a_step = (time.monotonic() - begun - first) / (done - 1)
     begun = time.monotonic()
     for split, rows in (("train", loop.train_rows), ("dev", None)):
-        if here().first and split in loop.objective.splits and (rows is None or len(rows)):
+        if current_ranks().first and split in loop.objective.splits and (rows is None or len(rows)):
             loop.score(split, rows)
     scoring = time.monotonic() - begun
     loop.load(before)
     loop.together = None
     between = options.eval_every or (loop.ends[0] - loop.objective.first_steps)
-    steps = here().same(int((MARGIN * (budget - spent) - 2 * scoring) / (a_step + scoring / between)))
+    steps = current_ranks().broadcast(
+        int((MARGIN * (budget - spent) - 2 * scoring) / (a_step + scoring / between))
+    )
     if steps < 1:
         raise UserError(
             f"--budget-min {options.budget_min:g}: is over before the first step; one takes {a_step:.2g} s, "
@@ -69,20 +73,20 @@ def fitted(options: PretrainOptions, make: Callable[[PretrainOptions], Loop], sp
     return steps
 
 
-def branched(options: PretrainOptions, lr: float) -> tuple[PretrainOptions, checkpoint.Progress]:
+def branch_options(options: PretrainOptions, lr: float) -> tuple[PretrainOptions, checkpoint.TrainingState]:
     """Options and progress of a run that goes on from `--branch`, which must have been made with the same."""
     assert options.branch is not None
     parent = Run.open(options.branch)
     stored = resume.stored_options(parent.path, "pretrain")
     if options.schedule != "wsd":
         raise UserError("--branch needs --schedule wsd: with others the first steps depend on the last")
-    resume.refuse_different(parent.path, stored, resolved(options, lr), options, MAY_DIFFER, "--branch")
+    resume.refuse_other_options(parent.path, stored, resolved(options, lr), options, MAY_DIFFER, "--branch")
     if stored.get("block") != options.block:
-        raise resume.different(parent.path, "block", stored.get("block"), options.block, "--branch")
+        raise resume.option_mismatch(parent.path, "block", stored.get("block"), options.block, "--branch")
     usable = checkpoints_before_decay(parent)
     if not usable:
         raise UserError(f"{parent.path}: has no checkpoint from before its decay; --branch needs one")
-    progress = checkpoint.read(usable[-1])[0]
+    progress = checkpoint.read_checkpoint(usable[-1])[0]
     return replace(options, warmup=float(progress.warmup)), progress
 
 
@@ -92,12 +96,14 @@ def checkpoints_before_decay(parent: Run) -> list[Path]:
     whole = [folder for folder in found if damage(folder) is None]
     if not whole:
         return []
-    pinned = checkpoint.read(whole[-1])[0].pinned
+    pinned = checkpoint.read_checkpoint(whole[-1])[0].pinned
     last = pinned if pinned >= 0 else checkpoint.steps(parent)[-1]
     return [folder for folder in whole if int(folder.name.partition("-")[2]) <= last]
 
 
-def begin_branch(run: Run, options: PretrainOptions, loop: Loop, progress: checkpoint.Progress) -> None:
+def copy_branch_point(
+    run: Run, options: PretrainOptions, loop: Loop, progress: checkpoint.TrainingState
+) -> None:
     """Copy the checkpoint that a branch goes on from, with its best weights and what was measured so far."""
     assert options.branch is not None
     if progress.step > loop.pinned:

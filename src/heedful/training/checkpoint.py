@@ -24,7 +24,7 @@ VERDICT = ("best_step", "best_value", "best_loss", "evaluations_since_best", "st
 
 
 @dataclass
-class Progress:
+class TrainingState:
     """Everything about a run in progress that is not a tensor."""
 
     step: int = 0
@@ -62,53 +62,54 @@ class Progress:
             setattr(self, name, value)
 
 
-def folder_of(run: Run, step: int) -> Path:
+def checkpoint_folder(run: Run, step: int) -> Path:
     """Where the checkpoint of a step is."""
     return run.checkpoints / f"step-{step:08d}"
 
 
-def save(run: Run, progress: Progress, weights: dict[str, Tensor], optimiser: dict[str, Any]) -> None:
+def save(run: Run, progress: TrainingState, weights: dict[str, Tensor], optimiser: dict[str, Any]) -> None:
     """Write the checkpoint of a step, then remove those that are no longer needed."""
-    folder = folder_of(run, progress.step)
+    folder = checkpoint_folder(run, progress.step)
     run.checkpoints.mkdir(exist_ok=True)
     with new_folder(folder) as new:
         try:
             torch.save(weights, new / "weights.pt")
             torch.save(optimiser, new / "optimiser.pt")
         except RuntimeError as error:  # how torch says that the disk is full
+            why = failure_reason(folder, error)
             raise WriteError(
-                f"{folder}: cannot be written ({reason(folder, error)}); the checkpoints before it are intact"
+                f"{folder}: cannot be written ({why}); the checkpoints before it are intact"
             ) from None
-        write_json(new / "progress.json", plain(progress))
+        write_json(new / "progress.json", to_json(progress))
         seal(new)
     last = {*steps(run)[-KEEP_LAST:], progress.pinned}
-    keep = {*last, *(best_of(run, step) for step in last)}
+    keep = {*last, *(best_step_of(run, step) for step in last)}
     for step in steps(run):
         if step not in keep:
-            remove(run, step)
+            remove_checkpoint(run, step)
 
 
-def reason(folder: Path, error: Exception) -> str:
+def failure_reason(folder: Path, error: Exception) -> str:
     """Why a checkpoint could not be written: the disk, if it is full."""
     full = shutil.disk_usage(folder.parent).free < 2**20
     return "No space left on device" if full else str(error).splitlines()[0]
 
 
-def best_of(run: Run, step: int) -> int:
+def best_step_of(run: Run, step: int) -> int:
     """The step of the best weights so far that a checkpoint names: it is of no use without them."""
     with suppress(UserError, KeyError, TypeError):
-        return int(read_json(folder_of(run, step) / "progress.json")["best_step"])
+        return int(read_json(checkpoint_folder(run, step) / "progress.json")["best_step"])
     return -1
 
 
-def remove(run: Run, step: int) -> None:
+def remove_checkpoint(run: Run, step: int) -> None:
     """Remove a checkpoint; a kill in between leaves no half of it under its name."""
-    folder = folder_of(run, step)
+    folder = checkpoint_folder(run, step)
     with suppress(OSError):
         shutil.rmtree(folder.rename(beside(folder)), ignore_errors=True)
 
 
-def plain(progress: Progress) -> dict[str, Any]:
+def to_json(progress: TrainingState) -> dict[str, Any]:
     """As JSON: infinities are words there."""
     return {
         k: str(v) if isinstance(v, float) and abs(v) == float("inf") else v
@@ -124,40 +125,40 @@ def steps(run: Run) -> list[int]:
     return sorted(int(m[1]) for m in found if m)
 
 
-def load_latest(run: Run) -> tuple[Progress, dict[str, Tensor], dict[str, Any]] | None:
+def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, Any]] | None:
     """The newest whole checkpoint whose best weights are whole too; others are passed over, and said so."""
     if not run.checkpoints.is_dir():
         return None
     remove_temporary(run.checkpoints)
     for step in reversed(steps(run)):
-        folder = folder_of(run, step)
+        folder = checkpoint_folder(run, step)
         wrong = damage(folder)
-        best = folder_of(run, best_of(run, step))
-        if wrong is None and best_of(run, step) not in (-1, step):
+        best = checkpoint_folder(run, best_step_of(run, step))
+        if wrong is None and best_step_of(run, step) not in (-1, step):
             wrong = damage(best)
         if wrong is None:
-            return read(folder)
+            return read_checkpoint(folder)
         left = [s for s in steps(run) if s < step]
         instead = "using the checkpoint before it" if left else "starting from the beginning"
         print(f"heedful: {folder}: {wrong}; {instead}", file=sys.stderr)
-        remove(run, step)
+        remove_checkpoint(run, step)
     return None
 
 
-def load_step(run: Run, step: int) -> dict[str, Tensor]:
+def load_weights(run: Run, step: int) -> dict[str, Tensor]:
     """The weights of one checkpoint, checked."""
-    folder = folder_of(run, step)
+    folder = checkpoint_folder(run, step)
     wrong = damage(folder)
     if wrong is not None:
         raise UserError(f"{folder}: {wrong}")
-    return read(folder)[1]
+    return read_checkpoint(folder)[1]
 
 
-def read(folder: Path) -> tuple[Progress, dict[str, Tensor], dict[str, Any]]:
+def read_checkpoint(folder: Path) -> tuple[TrainingState, dict[str, Tensor], dict[str, Any]]:
     """A whole checkpoint; tensors and plain values only, nothing is executed."""
     stored = read_json(folder / "progress.json")
     for name in ("best_value", "best_loss"):
         stored[name] = float(stored[name])
     weights = torch.load(folder / "weights.pt", map_location="cpu", weights_only=True)
     optimiser = torch.load(folder / "optimiser.pt", map_location="cpu", weights_only=True)
-    return Progress(**stored), weights, optimiser
+    return TrainingState(**stored), weights, optimiser

@@ -12,13 +12,13 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from heedful.objectives import Inputs, Losses, Objective
-from heedful.training.ranks import Ranks, noticing
+from heedful.training.ranks import Ranks, report_lost_process
 
 EXCHANGE_WORDS = ("gloo", "Gloo", "NCCL", "Connection", "Socket", "peer")
 """What torch's messages about a lost process have in common."""
 
 
-class Minimised(nn.Module):
+class ObjectiveModule(nn.Module):
     """An objective on a model as one module: DistributedDataParallel has to see the whole forward pass."""
 
     def __init__(self, model: nn.Module, objective: Objective) -> None:
@@ -32,7 +32,7 @@ class Minimised(nn.Module):
         return dict(found.sums), found.right
 
 
-class Together:
+class GradientExchange:
     """The exchange of gradients: each process's are of its own parts, divided by the whole step's counts.
 
     Torch takes the mean over the processes, and the sum is wanted: `scale` is the number of processes.
@@ -43,7 +43,7 @@ class Together:
     ) -> None:
         self.moving, self.ranks, self.scale = list(moving), ranks, float(ranks.size)
         self.shared = DistributedDataParallel(
-            Minimised(model, objective),
+            ObjectiveModule(model, objective),
             # Which parameters a part reaches depends on the part: joint training has two kinds.
             find_unused_parameters=True,
         )
@@ -56,7 +56,7 @@ class Together:
         waits: AbstractContextManager[None] = nullcontext()
         if self.by_hand or not last:
             waits = self.shared.no_sync()
-        with waits, noticing(EXCHANGE_WORDS):
+        with waits, report_lost_process(EXCHANGE_WORDS):
             yield
 
     def losses(self, part: Inputs) -> Losses:
@@ -79,7 +79,7 @@ class Together:
         """
         if not self.by_hand:
             return
-        reached = self.ranks.most([int(p.grad is not None) for p in self.moving])
+        reached = self.ranks.maximum([int(p.grad is not None) for p in self.moving])
         wanted = [p for p, used in zip(self.moving, reached, strict=True) if used]
         if not wanted:
             return
@@ -88,7 +88,7 @@ class Together:
                 p.grad = torch.zeros_like(p)
         grads = [p.grad for p in wanted if p.grad is not None]
         flat = torch.cat([grad.flatten() for grad in grads]) / self.scale
-        with noticing():
+        with report_lost_process():
             dist.all_reduce(flat)
         sizes = [grad.numel() for grad in grads]
         for grad, own in zip(grads, torch.split(flat, sizes), strict=True):

@@ -35,13 +35,13 @@ from heedful.runs.directory import Run
 from heedful.runs.files import JsonLines
 from heedful.runs.schemas import Metrics, Timing
 from heedful.training import checkpoint, optimizers, schedules
-from heedful.training.checkpoint import Progress
+from heedful.training.checkpoint import TrainingState
 from heedful.training.devices import clip, seed_generators, threads
-from heedful.training.distributed import Together
+from heedful.training.distributed import GradientExchange
 from heedful.training.precision import autocast
-from heedful.training.ranks import Ranks, here
-from heedful.training.signals import StoppedError, Stopping
-from heedful.training.sparse_embeddings import compact
+from heedful.training.ranks import Ranks, current_ranks
+from heedful.training.signals import StoppedError, StopSignals
+from heedful.training.sparse_embeddings import use_occurring_rows
 from heedful.training.trackers import Hook
 
 CHECKPOINT_SECONDS = 300.0
@@ -65,10 +65,10 @@ class Loop:
     run: Run
     precision: str = "float32"
     hooks: Sequence[Hook] = ()
-    stopping: Stopping = field(default_factory=Stopping)
+    stopping: StopSignals = field(default_factory=StopSignals)
     lost: threading.Event = field(default_factory=threading.Event)
     """Set when another process has taken the run over."""
-    ranks: Ranks = field(default_factory=here)
+    ranks: Ranks = field(default_factory=current_ranks)
     """The processes that train together. Only the first one writes and scores."""
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class Loop:
             raise UserError("--patience needs a dev split, and this task has none")
         self.device = next(iter(self.parameters.values())).device
         self.parameters = dict(self.parameters)
-        self.rows = compact(self.model, self.parameters, self.objective.train_ids())
+        self.rows = use_occurring_rows(self.model, self.parameters, self.objective.train_ids())
         self.moving = list(self.parameters.values())
         self.batches = Batches(
             self.objective.train_lengths(),
@@ -95,15 +95,17 @@ class Loop:
         self.warmup = schedules.warmup_steps(o.warmup, self.total - first)
         made = optimizers.groups(self.model, self.parameters, o.weight_decay)
         self.optimiser = optimizers.make(o.optimizer, made, self.lr)
-        self.progress = Progress(
+        self.progress = TrainingState(
             data=key(self.batches.fingerprint(), self.objective.content()) % 2**53,
             warmup=self.warmup,
             processes=self.ranks.size,
         )
-        if self.ranks.same((self.progress.data, self.precision)) != (self.progress.data, self.precision):
+        if self.ranks.broadcast((self.progress.data, self.precision)) != (self.progress.data, self.precision):
             raise UserError("the processes read other data, or compute in another precision, than the first")
         alone = self.ranks.alone
-        self.together = None if alone else Together(self.model, self.objective, self.moving, self.ranks)
+        self.together = (
+            None if alone else GradientExchange(self.model, self.objective, self.moving, self.ranks)
+        )
         begins = schedules.decay_begins(o.schedule, self.total - first, self.warmup)
         self.pinned = first + begins if begins >= 0 else -1
         self.pending: list[list[Losses]] = []
@@ -122,7 +124,7 @@ class Loop:
             self.ends.append(end)
         return end if o.steps is None else first + o.steps
 
-    def train(self, *, resume: bool = False) -> Progress:
+    def train(self, *, resume: bool = False) -> TrainingState:
         """Train to the end, or to a signal; afterwards the model has its best weights."""
         if resume:
             self.restore()
@@ -131,11 +133,11 @@ class Loop:
         try:
             self.work()
             if self.ranks.first:
-                self.load(checkpoint.load_step(self.run, p.best_step))
+                self.load(checkpoint.load_weights(self.run, p.best_step))
         finally:
             self.together = None
             if self.rows is not None:
-                self.model.body.embed.tokens = self.rows.give_back()  # type: ignore[union-attr]
+                self.model.body.embed.tokens = self.rows.restore_table()  # type: ignore[union-attr]
         self.model.eval()
         return p
 
@@ -146,7 +148,7 @@ class Loop:
         with (
             run.metrics_log(keep=p.metrics_bytes) if first else nullcontext() as metrics,
             run.timing_log(keep=p.timing_bytes) if first else nullcontext() as timing,
-            self.stopping.patiently(),
+            self.stopping.defer(),
             threads(self.objective.threads),
             show_progress("training (steps)", self.total) as bar,
         ):
@@ -186,7 +188,7 @@ class Loop:
                 if metrics is not None and timing is not None:
                     p.metrics_bytes, p.timing_bytes = metrics.sync(), timing.sync()
                     checkpoint.save(self.run, p, self.weights(), self.optimiser.state_dict())
-                self.ranks.wait()  # none ends before it is written
+                self.ranks.barrier()  # none ends before it is written
                 saved = time.monotonic()
             if asked:
                 raise StoppedError(
@@ -200,7 +202,7 @@ class Loop:
         if self.ranks.alone:
             return self.stopping.asked, due
         flags = [self.stopping.asked is number for number in SIGNALS]
-        *flags, due = map(bool, self.ranks.most([*flags, due and self.ranks.first]))
+        *flags, due = map(bool, self.ranks.maximum([*flags, due and self.ranks.first]))
         return next((number for number, sent in zip(SIGNALS, flags, strict=True) if sent), None), due
 
     def examples_of(self, step: int) -> tuple[int, Ints]:
@@ -299,7 +301,7 @@ class Loop:
             + [sum(int(one.right or 0) for one in step)]
             for step in self.pending
         ]
-        for *sums, right in self.ranks.total(own) if own else []:
+        for *sums, right in self.ranks.sum(own) if own else []:
             for name, total in zip(names, sums, strict=True):
                 if name in p.running_loss:
                     p.running_loss[name] += total
@@ -357,7 +359,7 @@ class Loop:
         if self.ranks.first:
             self.judge(log)
         p = self.progress
-        p.verdict = self.ranks.same(p.verdict)
+        p.verdict = self.ranks.broadcast(p.verdict)
 
     def judge(self, log: JsonLines | None) -> None:
         """Score train and dev."""
@@ -424,10 +426,12 @@ class Loop:
     def restore(self) -> None:
         """Continue from the newest whole checkpoint, if there is one."""
         found = checkpoint.load_latest(self.run) if self.ranks.first else None
-        step = self.ranks.same(None if found is None else found[0].step)
+        step = self.ranks.broadcast(None if found is None else found[0].step)
         if step is None:
             return
-        progress, weights, optimiser = found or checkpoint.read(checkpoint.folder_of(self.run, step))
+        progress, weights, optimiser = found or checkpoint.read_checkpoint(
+            checkpoint.checkpoint_folder(self.run, step)
+        )
         if progress.data != self.progress.data:
             raise UserError(
                 f"{self.run.path}: was made with other data or batch settings; --overwrite starts anew"

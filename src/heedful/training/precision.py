@@ -49,7 +49,7 @@ print(json.dumps({"float32": plain, "bfloat16": half, "finite": finite}))
 """
 
 
-def choose(precision: Precision, device: torch.device) -> tuple[str, str | None]:
+def choose_precision(precision: Precision, device: torch.device) -> tuple[str, str | None]:
     """The format to use, and a notice for the person when the measurement decided against bfloat16."""
     if precision not in ("auto", "float32", "bfloat16"):
         raise UserError(f'--precision "{precision}": is one of auto, float32, bfloat16')

@@ -20,7 +20,7 @@ from heedful.runs.directory import CONFIG, Run, new_run_path
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results, SentenceResult
 from heedful.training import resume
-from heedful.training.budget import begin_branch, branched, fitted
+from heedful.training.budget import branch_options, copy_branch_point, measure_steps_in_budget
 from heedful.training.corpora import find_tokenizer, open_texts
 from heedful.training.examining import examine
 from heedful.training.language import (
@@ -32,7 +32,7 @@ from heedful.training.language import (
 )
 from heedful.training.loop import Loop
 from heedful.training.precision import autocast
-from heedful.training.ranks import here
+from heedful.training.ranks import current_ranks
 from heedful.training.running import (
     Finished,
     Machine,
@@ -47,7 +47,7 @@ from heedful.training.running import (
     save_whole,
     settle_machine,
 )
-from heedful.training.signals import Stopping
+from heedful.training.signals import StopSignals
 from heedful.training.starting import family_of, from_nothing, make_model, model_changes, refuse_more_tokens
 from heedful.training.text_objectives import make_text
 from heedful.training.trackers import Hook, TensorBoard
@@ -56,10 +56,10 @@ from heedful.training.trackers import Hook, TensorBoard
 def pretrain(options: PretrainOptions, hooks: Sequence[Hook] = ()) -> Finished:
     """Train a language model and leave a run directory. Resuming a finished run gives its results again."""
     refuse_impossible(options)
-    options = resume.begun(options)
+    options = resume.resolve_resumed_folder(options)
 
-    def work(settled: PretrainOptions, stopping: Stopping) -> Finished:
-        with here().first_ahead():
+    def work(settled: PretrainOptions, stopping: StopSignals) -> Finished:
+        with current_ranks().first_process_first():
             job = prepare(settled)
         return job.work(stopping, hooks)
 
@@ -181,43 +181,43 @@ class Job:
             **parts,
         )
 
-    def work(self, stopping: Stopping | None = None, hooks: Sequence[Hook] = ()) -> Finished:
+    def work(self, stopping: StopSignals | None = None, hooks: Sequence[Hook] = ()) -> Finished:
         """Train, score, examine and write, as the only process at this run."""
         o = self.options
-        out = here().same(o.out or new_run_path("runs", *named_after(o)))
-        with resume.opened(out, o) as (run, lease):
-            if here().same(not (o.resume and (run.path / CONFIG).is_file())):
+        out = current_ranks().broadcast(o.out or new_run_path("runs", *named_after(o)))
+        with resume.open_run(out, o) as (run, lease):
+            if current_ranks().broadcast(not (o.resume and (run.path / CONFIG).is_file())):
                 self.settle_length(run)
             settled: dict[str, Any] = {"block": self.block}
             if self.options.steps is not None:
                 settled["steps"] = self.options.steps
             stored = resolved(self.options, learning_rate(o))
             describe(run, self.machine, "pretrain", stored, settled)
-            return self.train(run, lease, stopping or Stopping(), hooks)
+            return self.train(run, lease, stopping or StopSignals(), hooks)
 
     def settle_length(self, run: Run) -> None:
         """Fix the number of steps, and copy what a branch goes on from, when the run begins."""
         o, spent, progress = self.options, 0.0, None
         if o.branch is not None:
-            o, progress = branched(replace(o, block=self.block), learning_rate(o))
+            o, progress = branch_options(replace(o, block=self.block), learning_rate(o))
             spent = progress.seconds
         if o.budget_min is not None and o.steps is None:
-            steps = fitted(o, lambda options: self.make_loop(run, options), spent)
+            steps = measure_steps_in_budget(o, lambda options: self.make_loop(run, options), spent)
             o = replace(o, steps=steps + (0 if progress is None else progress.step))
             print(f"heedful: {o.steps:,} steps take {o.budget_min:g} minutes here", file=sys.stderr)
         self.options = o
         if progress is not None:
             loop = self.make_loop(run, o)
-            if here().first:
-                begin_branch(run, o, loop, progress)
+            if current_ranks().first:
+                copy_branch_point(run, o, loop, progress)
 
-    def train(self, run: Run, lease: Lease, stopping: Stopping, more: Sequence[Hook]) -> Finished:
+    def train(self, run: Run, lease: Lease, stopping: StopSignals, more: Sequence[Hook]) -> Finished:
         """Train, score, examine and write."""
         o = self.options
         hooks = [*more, TensorBoard(run.path / "tensorboard")] if o.tensorboard else more
         loop = self.make_loop(run, o, hooks=hooks, stopping=stopping, lost=lease.lost)
         progress = loop.train(resume=o.resume or o.branch is not None)
-        if not here().first:
+        if not current_ranks().first:
             return followed(run)
         found = {
             split: loop.score(split)
@@ -248,7 +248,7 @@ class Job:
         checks = examine(self, loop, results, run)
         run.write_checks(checks)
         run.write_results(results)
-        here().wait()
+        current_ranks().barrier()
         return Finished(run.path, results, checks)
 
     def score_sentences(self) -> tuple[SentenceResult, ...] | None:

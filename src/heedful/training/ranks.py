@@ -65,22 +65,22 @@ class Ranks:
         """Its share of the cores."""
         return self.cores or max(1, usable_cores() // self.local_size)
 
-    def same(self, value: T) -> T:
+    def broadcast(self, value: T) -> T:
         """The first process's value, in all of them."""
         if self.alone:
             return value
         from torch import distributed as dist
 
         box = [value if self.first else None]
-        with noticing():
+        with report_lost_process():
             dist.broadcast_object_list(box, src=0, group=self.group)
         return box[0]  # type: ignore[return-value]
 
-    def wait(self) -> None:
+    def barrier(self) -> None:
         """Go on when all of them are here."""
-        self.total([[0.0]])
+        self.sum([[0.0]])
 
-    def most(self, values: Sequence[int]) -> list[int]:
+    def maximum(self, values: Sequence[int]) -> list[int]:
         """The largest of each value."""
         if self.alone:
             return list(values)
@@ -88,11 +88,11 @@ class Ranks:
         from torch import distributed as dist
 
         found = torch.tensor(values)
-        with noticing():
+        with report_lost_process():
             dist.all_reduce(found, dist.ReduceOp.MAX, group=self.group)
         return found.tolist()
 
-    def total(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+    def sum(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
         """The sum of each value."""
         if self.alone:
             return [list(row) for row in rows]
@@ -100,18 +100,18 @@ class Ranks:
         from torch import distributed as dist
 
         found = torch.tensor(rows, dtype=torch.float64)
-        with noticing():
+        with report_lost_process():
             dist.all_reduce(found, group=self.group)
         return found.tolist()
 
     @contextmanager
-    def first_ahead(self) -> Iterator[None]:
+    def first_process_first(self) -> Iterator[None]:
         """The first process goes ahead: what it puts into the cache, the others find there."""
         if not self.first:
-            self.wait()
+            self.barrier()
         yield
         if self.first:
-            self.wait()
+            self.barrier()
 
     def device(self, found: torch.device) -> torch.device:
         """Its own GPU."""
@@ -130,13 +130,13 @@ class Ranks:
 _current = [Ranks()]
 
 
-def here() -> Ranks:
+def current_ranks() -> Ranks:
     """Say which process this is."""
     return _current[-1]
 
 
 @contextmanager
-def joined(ranks: Ranks, device: str) -> Iterator[Ranks]:
+def join_processes(ranks: Ranks, device: str) -> Iterator[Ranks]:
     """Meet the others, where MASTER_ADDR and MASTER_PORT say; inside, all but the first are silent."""
     import torch
     from torch import distributed as dist
@@ -154,16 +154,16 @@ def joined(ranks: Ranks, device: str) -> Iterator[Ranks]:
         raise LostError(f"the {ranks.size} processes do not find each other: {reason}") from None
     _current.append(replace(ranks, group=dist.new_group(backend="gloo", timeout=WAIT)))
     try:
-        here().wait()  # connects them: from now on the end of one is noticed by all
-        with quietly(not ranks.first):
-            yield here()
+        current_ranks().barrier()  # connects them: from now on the end of one is noticed by all
+        with silence(not ranks.first):
+            yield current_ranks()
     finally:
         _current.pop()
         dist.destroy_process_group()
 
 
 @contextmanager
-def quietly(silent: bool) -> Iterator[None]:
+def silence(silent: bool) -> Iterator[None]:
     """Drop notices and progress, if `silent`."""
     if not silent:
         yield
@@ -173,7 +173,7 @@ def quietly(silent: bool) -> Iterator[None]:
 
 
 @contextmanager
-def noticing(only: Sequence[str] = ()) -> Iterator[None]:
+def report_lost_process(only: Sequence[str] = ()) -> Iterator[None]:
     """Tell an error of the exchange in one line; with `only`, errors that hold one of these words."""
     try:
         yield

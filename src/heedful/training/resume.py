@@ -18,7 +18,7 @@ from heedful.runs.files import write_json
 from heedful.runs.leases import Holder, Lease, holder_of, newest_number, numbered
 from heedful.runs.schemas import Environment
 from heedful.runs.toml import to_toml
-from heedful.training.ranks import here
+from heedful.training.ranks import current_ranks
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 LEASE = ".lease"
@@ -27,7 +27,7 @@ SETTLED_LATER = ("threads", "precision", "processes", "max_len", "block")
 """What config.toml has as it was resolved, not as it was asked for."""
 
 
-def begun(options: O) -> O:
+def resolve_resumed_folder(options: O) -> O:
     """With --resume and no --out, the folder is that of the last run of the same name."""
     if not options.resume or options.out is not None:
         return options
@@ -39,7 +39,7 @@ def begun(options: O) -> O:
     return replace(options, out=last)
 
 
-def continued(options: O, resolved: Mapping[str, Any], command: str = "adapt") -> O:
+def restore_stored_options(options: O, resolved: Mapping[str, Any], command: str = "adapt") -> O:
     """The options of a run that goes on: `resolved` must be those it was begun with.
 
     Threads and precision, where they are not given, are those of the beginning, so that the bits are too.
@@ -49,11 +49,11 @@ def continued(options: O, resolved: Mapping[str, Any], command: str = "adapt") -
     if not (options.out / CONFIG).is_file():
         return options
     stored = stored_options(options.out, command)
-    refuse_different(options.out, stored, resolved, options, SETTLED_LATER)
+    refuse_other_options(options.out, stored, resolved, options, SETTLED_LATER)
     precision = stored.get("precision", options.precision)
     if options.precision not in ("auto", precision):
-        raise different(options.out, "precision", precision, options.precision)
-    if stored.get("processes", 1) != here().size:
+        raise option_mismatch(options.out, "precision", precision, options.precision)
+    if stored.get("processes", 1) != current_ranks().size:
         return replace(options, precision=precision)
     threads = stored.get("threads")
     if options.threads not in (None, threads):
@@ -66,7 +66,7 @@ def continued(options: O, resolved: Mapping[str, Any], command: str = "adapt") -
     return replace(options, precision=precision, threads=threads)
 
 
-def refuse_different(
+def refuse_other_options(
     out: Path,
     stored: Mapping[str, Any],
     resolved: Mapping[str, Any],
@@ -82,7 +82,7 @@ def refuse_different(
         plain = list(field.default) if isinstance(field.default, tuple) else field.default
         was, now = stored.get(field.name, plain), new.get(field.name, plain)
         if was != now:
-            raise different(out, field.name, was, now, asked)
+            raise option_mismatch(out, field.name, was, now, asked)
 
 
 def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
@@ -93,7 +93,7 @@ def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
     return stored
 
 
-def different(out: Path, name: str, was: Any, now: Any, asked: str = "--resume") -> UserError:
+def option_mismatch(out: Path, name: str, was: Any, now: Any, asked: str = "--resume") -> UserError:
     """Say which option differs."""
     option = name if name in ("model", "task", "corpus") else "--" + name.replace("_", "-")
     had, has = (
@@ -110,7 +110,7 @@ def different(out: Path, name: str, was: Any, now: Any, asked: str = "--resume")
     )
 
 
-def compare_environments(run: Run, now: Environment) -> None:
+def warn_of_other_environment(run: Run, now: Environment) -> None:
     """Say what is not as it was when the run began, if that changes its bits."""
     before = run.environment()
     changed = [
@@ -131,19 +131,19 @@ def compare_environments(run: Run, now: Environment) -> None:
 
 
 @contextmanager
-def opened(out: Path, options: LoopOptions) -> Iterator[tuple[Run, Lease]]:
+def open_run(out: Path, options: LoopOptions) -> Iterator[tuple[Run, Lease]]:
     """Create or continue the run in `out`, as the only process that writes there.
 
     Of processes that train together that is the first; the others come when the folder is there.
     """
     place = out / "checkpoints" / LEASE
-    if not here().first:
-        here().wait()
+    if not current_ranks().first:
+        current_ranks().barrier()
         yield Run(out), Lease(place, 0, "", TTL_SECONDS)
         return
     if options.resume and (out / CONFIG).is_file():
         place.parent.mkdir(exist_ok=True)
-        lease = claim(place)
+        lease = claim_lease(place)
         run = Run.create(out, resume=True)
     else:
         if place.parent.is_dir():
@@ -152,18 +152,18 @@ def opened(out: Path, options: LoopOptions) -> Iterator[tuple[Run, Lease]]:
             print(f"heedful: {out}: there is no run yet; it begins", file=sys.stderr)
         run = Run.create(out, overwrite=options.overwrite, resume=options.resume)
         place.parent.mkdir(exist_ok=True)
-        lease = claim(place)
+        lease = claim_lease(place)
     with lease.held():
-        here().wait()
+        current_ranks().barrier()
         yield run, lease
 
 
-def claim(place: Path) -> Lease:
+def claim_lease(place: Path) -> Lease:
     """Take the run's lease, from a process that is dead if need be."""
     refuse_held(place)
     lease = Lease.claim(place, process_name(os.getpid()), TTL_SECONDS)
     if lease is None:
-        raise held(place)
+        raise held_error(place)
     return lease
 
 
@@ -174,12 +174,12 @@ def refuse_held(place: Path) -> None:
         return
     host, _, rest = holder.rpartition(" process ")
     number = rest.partition(" ")[0]
-    if host != machine() or not number.isdigit() or process_name(int(number)) == holder:
-        raise held(place)
+    if host != machine_name() or not number.isdigit() or process_name(int(number)) == holder:
+        raise held_error(place)
     write_json(numbered(place, newest_number(place)), Holder(holder, TTL_SECONDS, released=True))
 
 
-def held(place: Path) -> UserError:
+def held_error(place: Path) -> UserError:
     """Say who is at it."""
     by = holder_of(place)
     who = f" ({by})" if by else ""
@@ -188,7 +188,7 @@ def held(place: Path) -> UserError:
     )
 
 
-def machine() -> str:
+def machine_name() -> str:
     """Name this machine, and on it the space in which process numbers count."""
     space = ""
     with suppress(OSError):
@@ -203,7 +203,7 @@ def process_name(number: int) -> str:
         fields_after_name = stat.rpartition(")")[2].split()
         if fields_after_name[0] == "Z":
             return ""
-        return f"{machine()} process {number} begun {fields_after_name[19]}"
+        return f"{machine_name()} process {number} begun {fields_after_name[19]}"
     except OSError:
         pass
     if Path("/proc/self").exists():
@@ -214,4 +214,4 @@ def process_name(number: int) -> str:
         return ""
     except OSError:
         pass
-    return f"{machine()} process {number}"
+    return f"{machine_name()} process {number}"

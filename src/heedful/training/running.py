@@ -27,12 +27,12 @@ from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
 from heedful.text import Tokenizer
 from heedful.training import resume
-from heedful.training.checkpoint import Progress
+from heedful.training.checkpoint import TrainingState
 from heedful.training.optimizers import OPTIMISERS
-from heedful.training.precision import choose
-from heedful.training.ranks import here
+from heedful.training.precision import choose_precision
+from heedful.training.ranks import current_ranks
 from heedful.training.schedules import SCHEDULES
-from heedful.training.signals import Stopping
+from heedful.training.signals import StopSignals
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 LEAST = {
@@ -73,10 +73,10 @@ class Machine:
 
 def settle_machine(options: LoopOptions) -> Machine:
     """Find device, precision and threads, and say when a measurement decided."""
-    threads = options.threads or here().threads
+    threads = options.threads or current_ranks().threads
     torch.set_num_threads(threads)
-    device = here().device(find_device(options.device))
-    precision, notice = choose(options.precision, device)
+    device = current_ranks().device(find_device(options.device))
+    precision, notice = choose_precision(options.precision, device)
     if notice is not None:
         say_once(notice)
     return Machine(device, precision, threads)
@@ -136,24 +136,24 @@ def resolved(options: LoopOptions, lr: float) -> dict[str, Any]:
 def conduct(
     options: O,
     stored: Callable[[O], Mapping[str, Any]],
-    work: Callable[[O, Stopping], Finished],
+    work: Callable[[O, StopSignals], Finished],
     command: str,
 ) -> Finished:
     """Do a command's work in a run directory. Resuming a finished run gives its results again."""
-    ranks = here()
+    ranks = current_ranks()
     if options.processes not in (None, ranks.size):
         raise UserError(f"--processes {options.processes}: here it is {ranks.size}")
     options = replace(options, processes=ranks.size)
     if options.resume and options.out is not None:
         out = options.out
-        options = resume.continued(options, stored(options), command)
+        options = resume.restore_stored_options(options, stored(options), command)
         if (out / RESULTS).is_file():
             return finished(Run.open(out))
     new = ranks.first and not (options.resume or options.overwrite)
     if new and options.out is not None and options.out.exists():
         Run.create(options.out)  # refuses a folder that is not empty, before anything is loaded
-    stopping = Stopping(silent=ranks.launched or not ranks.first)
-    with stopping.listening():
+    stopping = StopSignals(silent=ranks.launched or not ranks.first)
+    with stopping.listen():
         return work(options, stopping)
 
 
@@ -164,7 +164,7 @@ def finished(run: Run) -> Finished:
 
 def followed(run: Run) -> Finished:
     """What a process that is not the first does at the end: wait until the first has written everything."""
-    here().wait()
+    current_ranks().barrier()
     return finished(run)
 
 
@@ -175,19 +175,19 @@ def describe(
 
     `settled` are options that the model or the data decided; they must be what they were.
     """
-    if not here().first:
+    if not current_ranks().first:
         return
     now = environment(threads=machine.threads, device=str(machine.device), precision=machine.precision)
     if (run.path / CONFIG).is_file() and (run.path / ENVIRONMENT).is_file():
         begun = resume.stored_options(run.path, command)
         for name, value in settled.items():
             if begun.get(name) != value:
-                raise resume.different(run.path, name, begun.get(name), value)
-        resume.compare_environments(run, now)
+                raise resume.option_mismatch(run.path, name, begun.get(name), value)
+        resume.warn_of_other_environment(run, now)
         return
     found = {
         "threads": machine.threads,
-        "processes": here().size,
+        "processes": current_ranks().size,
         "precision": machine.precision,
         **settled,
     }
@@ -196,7 +196,11 @@ def describe(
 
 
 def measures(
-    run: Run, model: nn.Module, parameters: Mapping[str, nn.Parameter], progress: Progress, more: float = 0.0
+    run: Run,
+    model: nn.Module,
+    parameters: Mapping[str, nn.Parameter],
+    progress: TrainingState,
+    more: float = 0.0,
 ) -> dict[str, Any]:
     """What results.json says of any run's cost; `more` are seconds before the first step."""
     seconds = max(progress.seconds + more, 1e-9)

@@ -26,7 +26,7 @@ class StoppedError(UserError):
         """The signal; SIGUSR1 is Slurm's before a job's time is over."""
 
 
-class Stopping:
+class StopSignals:
     """Listens for signals. Between `patiently` steps the run stops at once; there is nothing to save.
 
     A `silent` one leaves it to another process to say what comes.
@@ -39,19 +39,19 @@ class Stopping:
         self.insisting: threading.Timer | None = None
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
+    def listen(self) -> Iterator[None]:
         """Take SIGTERM and SIGUSR1; in another thread than the first, whoever runs us handles them."""
-        with self.handling(signal.SIGTERM, signal.SIGUSR1):
+        with self.handle(signal.SIGTERM, signal.SIGUSR1):
             yield
 
     @contextmanager
-    def patiently(self) -> Iterator[None]:
+    def defer(self) -> Iterator[None]:
         """Inside, a signal (Ctrl-C too) is only noted in `asked`; a second Ctrl-C ends at once.
 
         So does a second SIGUSR1, which comes by itself after the seconds that a batch script allows: when a
         long evaluation is not over by then, Slurm would soon not requeue the job any more.
         """
-        with self.handling(signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+        with self.handle(signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
             self.patient = True
             try:
                 yield
@@ -61,18 +61,18 @@ class Stopping:
                     self.insisting.cancel()
 
     @contextmanager
-    def handling(self, *numbers: signal.Signals) -> Iterator[None]:
+    def handle(self, *numbers: signal.Signals) -> Iterator[None]:
         """Take signals for a while."""
         former: dict[signal.Signals, Any] = {}
         if threading.current_thread() is threading.main_thread():
-            former = {number: signal.signal(number, self.take) for number in numbers}
+            former = {number: signal.signal(number, self.receive) for number in numbers}
         try:
             yield
         finally:
             for number, handler in former.items():
                 signal.signal(number, handler)
 
-    def take(self, number: int, frame: object) -> None:
+    def receive(self, number: int, frame: object) -> None:
         """Note the signal, or stop at once."""
         name = signal.Signals(number)
         if name is signal.SIGINT and (self.asked is signal.SIGINT or not self.patient):
@@ -88,7 +88,7 @@ class Stopping:
         if not self.patient:
             raise StoppedError(f"stopped by {name.name}; the same command with --resume continues", name)
         if not self.silent:
-            say(name)
+            announce_signal(name)
         seconds = os.environ.get("HEEDFUL_STOP_SECONDS", "")
         if name is signal.SIGUSR1 and seconds.isdigit():
             self.insisting = threading.Timer(int(seconds), os.kill, (os.getpid(), name))
@@ -96,6 +96,6 @@ class Stopping:
             self.insisting.start()
 
 
-def say(name: signal.Signals) -> None:
+def announce_signal(name: signal.Signals) -> None:
     """What a signal leads to. Not by print: it may come in the middle of another one."""
     os.write(2, f"heedful: {name.name}: writing a checkpoint, then stopping\n".encode())

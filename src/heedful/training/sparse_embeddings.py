@@ -27,7 +27,7 @@ class OccurringRows(nn.Embedding):
     weight: nn.Parameter
 
     def __init__(self, whole: nn.Embedding, used: Tensor) -> None:
-        order = torch.cat([used, without(whole.num_embeddings, used)])
+        order = torch.cat([used, complement(whole.num_embeddings, used)])
         table = whole.weight.detach()[order]
         super().__init__(len(used), whole.embedding_dim, _weight=table[: len(used)])
         self.whole = [whole]  # in a list, so that it is no part of the model
@@ -38,7 +38,7 @@ class OccurringRows(nn.Embedding):
         rows = self.weight if self.training and torch.is_grad_enabled() else self.table
         return F.embedding(self.place[ids], rows)
 
-    def give_back(self) -> nn.Embedding:
+    def restore_table(self) -> nn.Embedding:
         """The ordinary table, with what was learnt."""
         (whole,) = self.whole
         with torch.no_grad():
@@ -46,14 +46,16 @@ class OccurringRows(nn.Embedding):
         return whole
 
 
-def without(n: int, used: Tensor) -> Tensor:
+def complement(n: int, used: Tensor) -> Tensor:
     """The numbers below n that are not in `used`."""
     rest = torch.ones(n, dtype=torch.bool, device=used.device)
     rest[used] = False
     return rest.nonzero()[:, 0]
 
 
-def compact(model: nn.Module, parameters: dict[str, nn.Parameter], ids: Ints | None) -> OccurringRows | None:
+def use_occurring_rows(
+    model: nn.Module, parameters: dict[str, nn.Parameter], ids: Ints | None
+) -> OccurringRows | None:
     """Replace the token table by its occurring rows, in the model and among the parameters, where it pays.
 
     Not where the table is frozen, or also the output layer: then every row moves. Nor in a model of

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from heedful.errors import UserError, one_line
-from heedful.launch.rank_environment import is_follower
+from heedful.launch.rank_environment import is_slurm_follower
 from heedful.launch.slurm import client
-from heedful.launch.slurm.records import Ended, ended_file
+from heedful.launch.slurm.records import JobEnd, end_file
 from heedful.runs.files import write_json
-from heedful.training.signals import StoppedError, Stopping
+from heedful.training.signals import StoppedError, StopSignals
 
 
-class Inside:
+class BatchJob:
     """The batch job that this process is: `exec`ed by the script that `heedful.launch.slurm.script` makes."""
 
     def __init__(self, folder: str, environment: dict[str, str]) -> None:
@@ -25,17 +25,17 @@ class Inside:
         self.folder = Path(folder)
         self.task = int(task) if task.isdigit() else None
         self.job = environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID", "")
-        self.restarts = whole_number(environment.get("SLURM_RESTART_COUNT"))
-        self.max_requeues = whole_number(environment.get("HEEDFUL_MAX_REQUEUES"))
-        self.follows = is_follower(environment)
+        self.restarts = parse_number(environment.get("SLURM_RESTART_COUNT"))
+        self.max_requeues = parse_number(environment.get("HEEDFUL_MAX_REQUEUES"))
+        self.follows = is_slurm_follower(environment)
 
     @classmethod
-    def enter(cls) -> Inside:
+    def from_environment(cls) -> BatchJob:
         """Take the script's word for it; processes that this one starts are not the job."""
         folder = os.environ.pop("HEEDFUL_JOB")
         inside = cls(folder, dict(os.environ))
         if not inside.follows:
-            ended_file(inside.folder, inside.task).unlink(missing_ok=True)
+            end_file(inside.folder, inside.task).unlink(missing_ok=True)
         return inside
 
     @property
@@ -43,7 +43,7 @@ class Inside:
         """How Slurm calls this job; in an array the job number alone would mean all of its tasks."""
         return self.job if self.task is None else f"{self.job}_{self.task}"
 
-    def watch(self, work: Callable[[], tuple[int, BaseException | None]]) -> int:
+    def run(self, work: Callable[[], tuple[int, BaseException | None]]) -> int:
         """Do the work, and leave a word about how it ended; a stop before the time limit requeues the job.
 
         Of several tasks the first one does so for all. That another one was stopped is no failure, which
@@ -51,48 +51,48 @@ class Inside:
         """
         try:
             # From the first moment on: on a busy node the warning may come while torch is still loaded.
-            with Stopping(silent=True).handling(signal.SIGUSR1):
+            with StopSignals(silent=True).handle(signal.SIGUSR1):
                 status, error = work()
         except BaseException as failure:
             if self.follows:
                 raise
-            self.leave(1, f"{type(failure).__name__}: {failure}")
+            self.write_end(1, f"{type(failure).__name__}: {failure}")
             raise
         if self.follows:
             return 0 if isinstance(error, StoppedError) else status
         if getattr(error, "by", None) is signal.SIGUSR1:
-            self.requeue(status, str(error))
+            self.requeue_or_end(status, str(error))
         else:
-            self.leave(status, str(error or ""))
+            self.write_end(status, str(error or ""))
         return status
 
-    def requeue(self, status: int, message: str) -> None:
+    def requeue_or_end(self, status: int, message: str) -> None:
         """Go back into the queue, if there is a time left to do so."""
         if not self.job or self.restarts >= self.max_requeues:
             said = f"no requeue left of {self.max_requeues}; {message}"
             print(f"heedful: {said}", file=sys.stderr)
-            self.leave(status, said)
+            self.write_end(status, said)
             return
         count = f"requeue {self.restarts + 1} of {self.max_requeues}"
         print(f"heedful: job {self.number} goes back into the queue ({count})", file=sys.stderr, flush=True)
-        self.leave(status, message, requeued=True)  # before: Slurm ends this process at once
+        self.write_end(status, message, requeued=True)  # before: Slurm ends this process at once
         try:
             client.requeue(self.number)
         except UserError as error:
             print(f"heedful: {error}", file=sys.stderr)
-            self.leave(status, f"{error}; {message}")
+            self.write_end(status, f"{error}; {message}")
 
-    def leave(self, status: int, message: str, *, requeued: bool = False) -> None:
+    def write_end(self, status: int, message: str, *, requeued: bool = False) -> None:
         """Write how it ended. That a full disk prevents this changes nothing about the end."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         try:
             write_json(
-                ended_file(self.folder, self.task), Ended(self.job, status, one_line(message), requeued, now)
+                end_file(self.folder, self.task), JobEnd(self.job, status, one_line(message), requeued, now)
             )
         except UserError as error:
             print(f"heedful: {error}", file=sys.stderr)
 
 
-def whole_number(text: str | None) -> int:
+def parse_number(text: str | None) -> int:
     """A number from the environment, 0 where there is none."""
     return int(text) if text is not None and text.isdigit() else 0

@@ -28,7 +28,7 @@ class SlurmError(UserError):
 
 
 @dataclass(frozen=True)
-class Known:
+class QueueEntry:
     """What Slurm knows of one job, or of one task of an array."""
 
     job: str
@@ -48,7 +48,7 @@ class Known:
         return self.state in ACTIVE
 
 
-def call(words: Sequence[str], cwd: Path | None = None, given: bytes = b"") -> str:
+def run_slurm_command(words: Sequence[str], cwd: Path | None = None, given: bytes = b"") -> str:
     """What a command of Slurm's prints; its error, or its absence, in one line."""
     try:
         done = subprocess.run(
@@ -72,35 +72,35 @@ def call(words: Sequence[str], cwd: Path | None = None, given: bytes = b"") -> s
 
 def sbatch(script: str, folder: Path) -> str:
     """Submit a script from its folder; the job's number."""
-    said = call(["sbatch", "--parsable", script], cwd=folder).strip()
+    said = run_slurm_command(["sbatch", "--parsable", script], cwd=folder).strip()
     number = said.splitlines()[-1].partition(";")[0] if said else ""
     if not number.isdigit():
         raise SlurmError(f'sbatch: printed "{shorten(said)}", not a job number')
     return number
 
 
-def would_take(script: str) -> None:
+def test_script(script: str) -> None:
     """Refuse a script that Slurm would refuse."""
-    call(["sbatch", "--test-only"], given=os.fsencode(script))
+    run_slurm_command(["sbatch", "--test-only"], given=os.fsencode(script))
 
 
 def scancel(job: str) -> None:
     """End a job."""
-    call(["scancel", job])
+    run_slurm_command(["scancel", job])
 
 
 def requeue(job: str) -> None:
     """Put a running job back into the queue; Slurm ends its processes."""
-    call(["scontrol", "requeue", job])
+    run_slurm_command(["scontrol", "requeue", job])
 
 
-def queue() -> list[Known]:
+def read_queue() -> list[QueueEntry]:
     """List this person's jobs that Slurm still has in mind: queued, running, and ended a few minutes ago."""
     asked = ["squeue", f"--user={os.getuid()}", "--states=all", "--array", "--noheader"]
-    return parse_queue(call([*asked, f"--format={QUEUE_FORMAT}"]))
+    return parse_queue(run_slurm_command([*asked, f"--format={QUEUE_FORMAT}"]))
 
 
-def parse_queue(text: str) -> list[Known]:
+def parse_queue(text: str) -> list[QueueEntry]:
     """Read squeue's records; a name or path may hold line breaks."""
     found = []
     for record in text.split(RECORD)[1:]:
@@ -111,22 +111,22 @@ def parse_queue(text: str) -> list[Known]:
         number = int(task) if task.isdigit() else None
         reason = "" if reason in ("None", "(null)") else reason
         command = FIELD.join(parts[8:])
-        found.append(Known(job, number, state, reason, elapsed, limit, partition, nodes, command))
+        found.append(QueueEntry(job, number, state, reason, elapsed, limit, partition, nodes, command))
     return found
 
 
-def accounting(jobs: Sequence[str]) -> list[Known]:
+def read_accounting(jobs: Sequence[str]) -> list[QueueEntry]:
     """What the accounting says of jobs that the queue has forgotten; nothing where there is none."""
     if not jobs:
         return []
     asked = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,ExitCode,Elapsed"]
     try:
-        return parse_accounting(call([*asked, f"--jobs={','.join(jobs)}"]))
+        return parse_accounting(run_slurm_command([*asked, f"--jobs={','.join(jobs)}"]))
     except (NoSlurmError, SlurmError):
         return []
 
 
-def parse_accounting(text: str) -> list[Known]:
+def parse_accounting(text: str) -> list[QueueEntry]:
     """Read sacct's lines; "CANCELLED by 1000" is CANCELLED."""
     found = []
     for line in text.splitlines():
@@ -135,24 +135,25 @@ def parse_accounting(text: str) -> list[Known]:
         if len(parts) < 4 or not job.isdigit():
             continue
         code, _, sign = parts[2].partition(":")
-        status = exit_status(code, sign)
-        found.append(Known(job, int(task) if task.isdigit() else None, parts[1].split(" ")[0] or "UNKNOWN",
-                           elapsed=parts[3], exit_status=status))  # fmt: skip
+        status = parse_exit_status(code, sign)
+        number = int(task) if task.isdigit() else None
+        state = parts[1].split(" ")[0] or "UNKNOWN"
+        found.append(QueueEntry(job, number, state, elapsed=parts[3], exit_status=status))
     return found
 
 
-def exit_status_of(entry: Known) -> int | None:
+def ask_exit_status(entry: QueueEntry) -> int | None:
     """The status of a job that ended a few minutes ago; None when Slurm does not know."""
     job = entry.job if entry.task is None else f"{entry.job}_{entry.task}"
     try:
-        said = call(["scontrol", "--oneliner", "show", "job", job])
+        said = run_slurm_command(["scontrol", "--oneliner", "show", "job", job])
     except (NoSlurmError, SlurmError):
         return None
     code = re.search(r"\sExitCode=(\d+):(\d+)\s", said)
-    return exit_status(code[1], code[2]) if code else None
+    return parse_exit_status(code[1], code[2]) if code else None
 
 
-def exit_status(code: str, sign: str) -> int | None:
+def parse_exit_status(code: str, sign: str) -> int | None:
     """A shell's status from Slurm's CODE:SIGNAL."""
     if not code.isdigit():
         return None
@@ -181,9 +182,9 @@ class Node:
         return self.state.rstrip("*").upper().split("+")[0] in ("IDLE", "MIXED", "ALLOCATED", "COMPLETING")
 
 
-def nodes() -> list[Node]:
+def read_nodes() -> list[Node]:
     """The cluster's nodes."""
-    return parse_nodes(call(["scontrol", "--details", "--oneliner", "show", "nodes"]))
+    return parse_nodes(run_slurm_command(["scontrol", "--details", "--oneliner", "show", "nodes"]))
 
 
 def parse_nodes(text: str) -> list[Node]:
@@ -197,17 +198,17 @@ def parse_node(line: str) -> Node:
     for name, value in re.findall(r"(?:^|\s)([A-Za-z:/_]+)=(\S*)", line):
         values.setdefault(name, "" if value in ("(null)", "N/A") else value)
     reason = re.search(r"\sReason=(.*?)(?:\s\[[^\]]*\])?(?:\s+Comment=.*)?$", line)
-    cpus, memory = number(values, "CPUTot"), number(values, "RealMemory")
-    total, kinds = gpu_count(values.get("Gres", ""))
-    used, _ = gpu_count(values.get("GresUsed", ""))
+    cpus, memory = read_number(values, "CPUTot"), read_number(values, "RealMemory")
+    total, kinds = count_gpus(values.get("Gres", ""))
+    used, _ = count_gpus(values.get("GresUsed", ""))
     node = Node(
         name=values["NodeName"],
         state=values.get("State", "").lower(),
         partitions=values.get("Partitions", ""),
         cpus=cpus,
-        cpus_free=cpus - number(values, "CPUAlloc"),
+        cpus_free=cpus - read_number(values, "CPUAlloc"),
         memory_gb=round(memory / 1024, 1),
-        memory_free_gb=round((memory - number(values, "AllocMem")) / 1024, 1),
+        memory_free_gb=round((memory - read_number(values, "AllocMem")) / 1024, 1),
         gpus=total,
         gpus_free=total - used,
         gpu_types=kinds,
@@ -218,12 +219,12 @@ def parse_node(line: str) -> Node:
     return Node(**{**vars(node), "cpus_free": 0, "memory_free_gb": 0.0, "gpus_free": 0})
 
 
-def number(values: Mapping[str, str], name: str) -> int:
+def read_number(values: Mapping[str, str], name: str) -> int:
     """A whole number, 0 where there is none."""
     return int(values[name]) if values.get(name, "").isdigit() else 0
 
 
-def gpu_count(gres: str) -> tuple[int, str]:
+def count_gpus(gres: str) -> tuple[int, str]:
     """Count the GPUs of gpu:a100:4(S:0-1),gpu:2 and name their types."""
     total, kinds = 0, []
     for kind, count in re.findall(r"(?:^|,)gpu(?::([A-Za-z0-9_.-]+))??:(\d+)(?![\w.-])", gres):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from heedful.errors import UserError, one_line
 from heedful.launch.slurm import client
-from heedful.launch.slurm.client import Known
-from heedful.launch.slurm.records import Ended, Submitted, log_file, read_ended, read_submitted
+from heedful.launch.slurm.client import QueueEntry
+from heedful.launch.slurm.records import JobEnd, Submission, log_file, read_end, read_submission
 from heedful.launch.slurm.script import SCRIPT
 from heedful.runs.directory import BEST, CHECKPOINTS, JOB, RESULTS, Run
 from heedful.runs.studies import STUDY, StudyFolder
@@ -48,12 +48,12 @@ class TaskState:
 
 
 @dataclass(frozen=True)
-class Job:
+class SlurmJob:
     """A job, its folder, and how its tasks are."""
 
     job: str
     folder: Path
-    submitted: Submitted
+    submitted: Submission
     tasks: tuple[TaskState, ...]
 
     @property
@@ -83,29 +83,29 @@ def find_folders(roots: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def find_jobs(roots: Sequence[Path]) -> tuple[list[Job], str | None]:
+def find_jobs(roots: Sequence[Path]) -> tuple[list[SlurmJob], str | None]:
     """All jobs below the folders, and without folders those in Slurm's queue too; why Slurm has no say."""
-    trouble, known = None, list[Known]()
+    trouble, known = None, list[QueueEntry]()
     try:
-        known = client.queue()
+        known = client.read_queue()
     except UserError as error:
         trouble = str(error)
     folders = find_folders(roots or [path for path in map(Path, PLACES) if path.is_dir()])
     if not roots:
         scripts = [Path(entry.command) for entry in known if Path(entry.command).name == SCRIPT]
         folders += [script.parent for script in scripts if (script.parent / JOB).is_file()]
-    submitted = {folder: read_submitted(folder) for folder in dict.fromkeys(folders)}
+    submitted = {folder: read_submission(folder) for folder in dict.fromkeys(folders)}
     pairs = [(folder, one) for folder, one in submitted.items() if one is not None]
     queued = {entry.job for entry in known}
     if trouble is None:
-        known += client.accounting([one.job for _, one in pairs if one.job not in queued])
-    jobs = [look(folder, one, known) for folder, one in pairs]
+        known += client.read_accounting([one.job for _, one in pairs if one.job not in queued])
+    jobs = [job_state(folder, one, known) for folder, one in pairs]
     return sorted(jobs, key=lambda job: job.submitted.submitted), trouble
 
 
-def active_below(folder: Path, known: Sequence[Known]) -> list[str]:
+def active_jobs(folder: Path, known: Sequence[QueueEntry]) -> list[str]:
     """The numbers of a folder's jobs that are not over."""
-    found = [read_submitted(place) for place in find_folders([folder])]
+    found = [read_submission(place) for place in find_folders([folder])]
     if not any(found):
         raise UserError(f"{folder}: holds no job")
     numbers = [one.job for one in found if one is not None]
@@ -115,27 +115,27 @@ def active_below(folder: Path, known: Sequence[Known]) -> list[str]:
     return active
 
 
-def look(folder: Path, submitted: Submitted, known: Sequence[Known]) -> Job:
+def job_state(folder: Path, submitted: Submission, known: Sequence[QueueEntry]) -> SlurmJob:
     """How a job is, from its folder and what Slurm knows."""
-    mine = {entry.task: detailed(entry) for entry in known if entry.job == submitted.job}
-    tasks = tuple(look_at_task(folder, submitted, task, mine.get(task)) for task in submitted.tasks)
-    return Job(submitted.job, folder, submitted, tasks)
+    mine = {entry.task: add_exit_status(entry) for entry in known if entry.job == submitted.job}
+    tasks = tuple(task_state(folder, submitted, task, mine.get(task)) for task in submitted.tasks)
+    return SlurmJob(submitted.job, folder, submitted, tasks)
 
 
-def detailed(entry: Known) -> Known:
+def add_exit_status(entry: QueueEntry) -> QueueEntry:
     """With the status of a job that failed, which squeue does not tell."""
     if entry.active or entry.exit_status is not None or entry.state == "COMPLETED":
         return entry
-    return replace(entry, exit_status=client.exit_status_of(entry))
+    return replace(entry, exit_status=client.ask_exit_status(entry))
 
 
-def look_at_task(folder: Path, submitted: Submitted, task: int | None, entry: Known | None) -> TaskState:
+def task_state(folder: Path, submitted: Submission, task: int | None, entry: QueueEntry | None) -> TaskState:
     """How one task is."""
     begin = submitted.log_bytes[task or 0] if len(submitted.log_bytes) > (task or 0) else 0
-    lines = tail(log_file(folder, task), begin)
-    ended = read_ended(folder, task, submitted.job)
+    lines = read_tail(log_file(folder, task), begin)
+    ended = read_end(folder, task, submitted.job)
     finished = task is None and (folder / RESULTS).is_file()
-    state, reason = judge(entry, ended, finished, last_word(lines))
+    state, reason = decide_state(entry, ended, finished, last_message(lines))
     return TaskState(
         task,
         state,
@@ -146,9 +146,11 @@ def look_at_task(folder: Path, submitted: Submitted, task: int | None, entry: Kn
     )
 
 
-def judge(entry: Known | None, ended: Ended | None, finished: bool, last: str) -> tuple[str, str]:
+def decide_state(
+    entry: QueueEntry | None, ended: JobEnd | None, finished: bool, last: str
+) -> tuple[str, str]:
     """State and reason of one task; `finished` says that a run's results are there."""
-    if entry is not None and entry.active and not cleaning_up(entry, ended):
+    if entry is not None and entry.active and not is_cleaning_up(entry, ended):
         if entry.state not in WAITING:
             return "running", ""
         if ended is not None and ended.requeued:
@@ -170,7 +172,7 @@ def judge(entry: Known | None, ended: Ended | None, finished: bool, last: str) -
     return "failed", last or "it left no word, and Slurm does not know it any more"
 
 
-def cleaning_up(entry: Known, ended: Ended | None) -> bool:
+def is_cleaning_up(entry: QueueEntry, ended: JobEnd | None) -> bool:
     """Whether a job has said its last word while Slurm still holds it; after a stop it may begin again."""
     return entry.state not in WAITING and ended is not None and ended.status != STATUS_STOPPED
 
@@ -198,7 +200,7 @@ def progress(folder: Path, lines: Sequence[str]) -> str:
     return f"epoch {rows[-1].epoch:.3g}, {rows[-1].split} {rows[-1].value:.3f}" if rows else ""
 
 
-def tail(path: Path, begin: int) -> list[str]:
+def read_tail(path: Path, begin: int) -> list[str]:
     """The last lines of a log, not before `begin`; the first may be half."""
     try:
         with path.open("rb") as file:
@@ -218,7 +220,7 @@ def last_progress(lines: Sequence[str]) -> str:
     return ""
 
 
-def last_word(lines: Sequence[str]) -> str:
+def last_message(lines: Sequence[str]) -> str:
     """The last line that is no progress."""
     for line in reversed(lines):
         if line.strip() and not PROGRESS.fullmatch(line):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from heedful.errors import one_line
 from heedful.launch.slurm import client
-from heedful.launch.slurm.jobs import PROGRESS, Job, look
-from heedful.launch.slurm.records import Submitted, log_file, out_file, read_ended
+from heedful.launch.slurm.jobs import PROGRESS, SlurmJob, job_state
+from heedful.launch.slurm.records import Submission, log_file, out_file, read_end
 from heedful.progress import ProgressBar, progress
 from heedful.training.signals import STATUS_STOPPED
 
@@ -53,7 +53,7 @@ class Tail:
     def __init__(self, path: Path, begin: int, prefix: str) -> None:
         self.path, self.at, self.prefix, self.rest = path, begin, prefix, b""
 
-    def new(self) -> list[str]:
+    def new_lines(self) -> list[str]:
         """The lines since the last time."""
         try:
             with self.path.open("rb") as file:
@@ -68,7 +68,7 @@ class Tail:
         return [self.prefix + line.decode(errors="replace") for line in lines]
 
 
-def follow(folder: Path, submitted: Submitted) -> Job:
+def follow_job(folder: Path, submitted: Submission) -> SlurmJob:
     """Show a job's log until it is over, then copy its output to stdout."""
     display = Display()
     tails = [
@@ -79,18 +79,18 @@ def follow(folder: Path, submitted: Submitted) -> Job:
     try:
         while job is None or not job.over:
             for log in tails:
-                for line in log.new():
+                for line in log.new_lines():
                     display.line(line)
-            if job is None or time.monotonic() - asked > ASK_SECONDS or all_ended(folder, submitted):
-                job, asked = ask(folder, submitted, job), time.monotonic()
-                now = summary(job)
+            if job is None or time.monotonic() - asked > ASK_SECONDS or have_all_ended(folder, submitted):
+                job, asked = refresh_job(folder, submitted, job), time.monotonic()
+                now = summarize_states(job)
                 if now != said and not job.over:
                     display.close()
                     print(f"heedful: job {job.job}: {now}", file=sys.stderr)
                     said = now
             time.sleep(LOOK_SECONDS)
         for log in tails:
-            for line in log.new():
+            for line in log.new_lines():
                 display.line(line)
     except KeyboardInterrupt:
         display.close()
@@ -106,24 +106,24 @@ def follow(folder: Path, submitted: Submitted) -> Job:
     return job
 
 
-def ask(folder: Path, submitted: Submitted, before: Job | None) -> Job:
+def refresh_job(folder: Path, submitted: Submission, before: SlurmJob | None) -> SlurmJob:
     """How the job is now; while Slurm does not answer, how it was."""
     try:
-        known = [entry for entry in client.queue() if entry.job == submitted.job]
+        known = [entry for entry in client.read_queue() if entry.job == submitted.job]
     except client.SlurmError:
         if before is None:
             raise
-        return look(folder, submitted, []) if all_ended(folder, submitted) else before
-    return look(folder, submitted, known or client.accounting([submitted.job]))
+        return job_state(folder, submitted, []) if have_all_ended(folder, submitted) else before
+    return job_state(folder, submitted, known or client.read_accounting([submitted.job]))
 
 
-def all_ended(folder: Path, submitted: Submitted) -> bool:
+def have_all_ended(folder: Path, submitted: Submission) -> bool:
     """Whether every task has said how it ended; one that was stopped may begin again."""
-    notes = [read_ended(folder, task, submitted.job) for task in submitted.tasks]
+    notes = [read_end(folder, task, submitted.job) for task in submitted.tasks]
     return all(note is not None and note.status != STATUS_STOPPED for note in notes)
 
 
-def summary(job: Job) -> str:
+def summarize_states(job: SlurmJob) -> str:
     """The states of a job's tasks in a few words."""
     if len(job.tasks) == 1:
         reason = job.tasks[0].reason
@@ -143,7 +143,7 @@ def copy_output(path: Path, begin: int) -> None:
     sys.stdout.flush()
 
 
-def status(job: Job) -> int:
+def exit_status(job: SlurmJob) -> int:
     """The status to leave with: the first that is not 0."""
     for task in job.tasks:
         if task.state != "done":

@@ -12,7 +12,7 @@ from heedful.runs.records import decode
 
 
 @dataclass(frozen=True)
-class Submitted:
+class Submission:
     """job.json: a job that Slurm has taken."""
 
     job: str
@@ -31,7 +31,7 @@ class Submitted:
 
 
 @dataclass(frozen=True)
-class Ended:
+class JobEnd:
     """ended.json: what the command itself said last."""
 
     job: str
@@ -41,16 +41,16 @@ class Ended:
     time: str = ""
 
 
-def write_submitted(folder: Path, submitted: Submitted) -> None:
+def write_submission(folder: Path, submitted: Submission) -> None:
     """Remember a job."""
     write_json(folder / JOB, submitted)
 
 
-def read_submitted(folder: Path) -> Submitted | None:
+def read_submission(folder: Path) -> Submission | None:
     """The job of a folder; None when there is none."""
     if not (folder / JOB).is_file():
         return None
-    return decode(Submitted, read_json(folder / JOB), str(folder / JOB))
+    return decode(Submission, read_json(folder / JOB), str(folder / JOB))
 
 
 def out_file(folder: Path, task: int | None) -> Path:
@@ -63,16 +63,16 @@ def log_file(folder: Path, task: int | None) -> Path:
     return folder / ("log.txt" if task is None else f"log-{task}.txt")
 
 
-def ended_file(folder: Path, task: int | None) -> Path:
+def end_file(folder: Path, task: int | None) -> Path:
     """How the command ended."""
     return folder / ("ended.json" if task is None else f"ended-{task}.json")
 
 
-def read_ended(folder: Path, task: int | None, job: str) -> Ended | None:
+def read_end(folder: Path, task: int | None, job: str) -> JobEnd | None:
     """How the command of this job ended; None when it said nothing, or not this job did."""
-    path = ended_file(folder, task)
+    path = end_file(folder, task)
     try:
-        ended = decode(Ended, read_json(path), str(path))
+        ended = decode(JobEnd, read_json(path), str(path))
     except UserError:
         return None
     return replace(ended, message=one_line(ended.message)) if ended.job == job else None

@@ -14,12 +14,12 @@ from heedful.errors import UserError
 from heedful.launch.slurm import client
 from heedful.launch.slurm.options import refuse_impossible
 from heedful.launch.slurm.records import (
-    Submitted,
-    ended_file,
+    Submission,
+    end_file,
     log_file,
     out_file,
-    read_submitted,
-    write_submitted,
+    read_submission,
+    write_submission,
 )
 from heedful.launch.slurm.script import SCRIPT, Batch, batch_script, command_line
 from heedful.options.launch import LaunchOptions
@@ -27,7 +27,7 @@ from heedful.runs.files import write_bytes, write_error
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedJob:
     """A job that is ready: its script, and where it goes."""
 
     batch: Batch
@@ -39,14 +39,14 @@ class Prepared:
         return self.batch.folder
 
 
-def prepare(
+def prepare_job(
     words: tuple[str, ...],
     options: LaunchOptions,
     folder: Path,
     name: str = "",
     workers: int | None = None,
     tasks: int = 1,
-) -> Prepared:
+) -> PreparedJob:
     """Check everything, and make the script; nothing is written. By default the folder names the job."""
     refuse_impossible(options)
     whole = folder.expanduser().absolute()
@@ -55,10 +55,10 @@ def prepare(
             f"{folder}: Slurm reads % and \\ in a path in its own way; --out names another folder"
         )
     batch = Batch(words, whole, Path.cwd(), name or whole.name, workers, tasks)
-    return Prepared(batch, batch_script(batch, options))
+    return PreparedJob(batch, batch_script(batch, options))
 
 
-def submit(prepared: Prepared, replacing: Callable[[], object] | None = None) -> Submitted:
+def submit_job(prepared: PreparedJob, replacing: Callable[[], object] | None = None) -> Submission:
     """Write the script into the job's folder and submit it from there; what Slurm refuses leaves nothing.
 
     `replacing` removes what the job is to replace; it is called when nothing speaks against the job any more.
@@ -66,7 +66,7 @@ def submit(prepared: Prepared, replacing: Callable[[], object] | None = None) ->
     folder, batch = prepared.folder, prepared.batch
     refuse_busy(folder)
     if replacing is not None:
-        client.would_take(prepared.script)
+        client.test_script(prepared.script)
         replacing()
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
@@ -76,8 +76,8 @@ def submit(prepared: Prepared, replacing: Callable[[], object] | None = None) ->
     script = write_bytes(folder / SCRIPT, os.fsencode(prepared.script))
     tasks = [None] if batch.workers is None else list(range(batch.workers))
     for task in tasks:
-        ended_file(folder, task).unlink(missing_ok=True)
-    out, log = ([size(path(folder, task)) for task in tasks] for path in (out_file, log_file))
+        end_file(folder, task).unlink(missing_ok=True)
+    out, log = ([file_size(path(folder, task)) for task in tasks] for path in (out_file, log_file))
     try:
         job = client.sbatch(SCRIPT, folder)
     except BaseException:
@@ -87,12 +87,12 @@ def submit(prepared: Prepared, replacing: Callable[[], object] | None = None) ->
                 path.rmdir()
         raise
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    submitted = Submitted(job, batch.words, str(batch.cwd), now, batch.workers, tuple(out), tuple(log))
-    write_submitted(folder, submitted)
+    submitted = Submission(job, batch.words, str(batch.cwd), now, batch.workers, tuple(out), tuple(log))
+    write_submission(folder, submitted)
     return submitted
 
 
-def told(folder: Path, submitted: Submitted) -> tuple[str, dict[str, Any]]:
+def describe_submission(folder: Path, submitted: Submission) -> tuple[str, dict[str, Any]]:
     """Which job it is, where it writes, and how to follow it: in words, and for a program."""
     many = "" if submitted.workers is None else f", an array of {submitted.workers} workers"
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
@@ -117,16 +117,16 @@ def told(folder: Path, submitted: Submitted) -> tuple[str, dict[str, Any]]:
 
 def refuse_busy(folder: Path) -> None:
     """A folder has one job at a time."""
-    former = read_submitted(folder)
+    former = read_submission(folder)
     if former is None:
         return
-    if any(known.job == former.job and known.active for known in client.queue()):
+    if any(known.job == former.job and known.active for known in client.read_queue()):
         raise UserError(
             f"{folder}: job {former.job} is at it; heedful jobs shows it, "
             f"heedful jobs cancel {former.job} ends it"
         )
 
 
-def size(path: Path) -> int:
+def file_size(path: Path) -> int:
     """A file's length, 0 when there is none."""
     return path.stat().st_size if path.is_file() else 0

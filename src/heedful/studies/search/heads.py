@@ -38,7 +38,7 @@ from heedful.training.adapt import Job, learning_rate, prepare
 from heedful.training.devices import clip, seed_generators, threads
 from heedful.training.loop import Loop
 from heedful.training.running import describe, resolved
-from heedful.training.signals import StoppedError, Stopping
+from heedful.training.signals import StoppedError, StopSignals
 
 if TYPE_CHECKING:
     from heedful.studies.search.study import Search
@@ -49,9 +49,9 @@ Cell = tuple[Configuration, AdaptOptions]
 def work_heads(study: Search, job: Sequence[Configuration], threads: int | None) -> bool:
     """Make the runs of a job, whose method is `head`; False where that cannot be done together."""
     cells = [(c, replace(study.options(c), threads=threads)) for c in job]
-    stopping = Stopping()
+    stopping = StopSignals()
     failed: dict[str, Exception] = {}
-    with stopping.listening():
+    with stopping.listen():
         try:
             made = prepare(cells[0][1])
             cells = [(c, replace(o, objective=made.options.objective)) for c, o in cells]
@@ -85,7 +85,7 @@ class One(nn.Module):
         self.head: LinearHead = copy.deepcopy(common.head)
 
 
-def train_together(job: Job, cells: Sequence[Cell], stopping: Stopping) -> dict[str, Exception]:
+def train_together(job: Job, cells: Sequence[Cell], stopping: StopSignals) -> dict[str, Exception]:
     """Train a head for each learning rate, and leave a checkpoint for each number of epochs.
 
     Gives the names of the cells that were not reached, because their loss is no longer a number.
@@ -96,7 +96,7 @@ def train_together(job: Job, cells: Sequence[Cell], stopping: Stopping) -> dict[
     heads = Heads(job, [sorted(chain, key=lambda o: o.epochs) for chain in chains.values()])
     print(f"heedful: {len(heads.loops)} heads are trained at once on kept features", file=sys.stderr)
     with ExitStack() as stack:
-        stack.enter_context(stopping.patiently())
+        stack.enter_context(stopping.defer())
         stack.enter_context(threads(1))
         logs = [
             (stack.enter_context(loop.run.metrics_log()), stack.enter_context(loop.run.timing_log()))
@@ -144,7 +144,7 @@ class Heads:
         run.checkpoints.mkdir(exist_ok=True)
         return run
 
-    def train(self, logs: Sequence[tuple[JsonLines, JsonLines]], stopping: Stopping) -> None:
+    def train(self, logs: Sequence[tuple[JsonLines, JsonLines]], stopping: StopSignals) -> None:
         """All steps; at each number of epochs that was asked for, the cells get their checkpoints."""
         first = self.loops[0]
         began = time.monotonic()

@@ -22,7 +22,7 @@ from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin, place_of
 from heedful.studies.shared import cluster
 from heedful.studies.shared.live_table import watched
 from heedful.studies.shared.worker import work
-from heedful.training.signals import StoppedError, Stopping
+from heedful.training.signals import StoppedError, StopSignals
 
 LOOK_SECONDS = 0.5
 
@@ -88,9 +88,9 @@ def forget_unbegun(folder: StudyFolder, new: Sequence[Path]) -> None:
 
 def supervise(folder: StudyFolder, jobs: int, threads: int) -> None:
     """Keep workers at work until the study is concluded, and show how far it is."""
-    stopping = Stopping()
+    stopping = StopSignals()
     crew = Crew(folder, threads)
-    with stopping.patiently(), watched(folder) as live:
+    with stopping.defer(), watched(folder) as live:
         try:
             while not folder.concluded:
                 crew.look()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,7 @@ from heedful.runs.leases import Lease, newest_number, read_holder
 from heedful.runs.studies import LEASES, Configuration, Outcome, StudyFolder
 from heedful.studies.base import Study, drop_weights
 from heedful.training import resume
-from heedful.training.signals import Stopping
+from heedful.training.signals import StopSignals
 
 POLL_SECONDS = 1.0
 TTL_SECONDS = 1.5 * resume.TTL_SECONDS
@@ -36,7 +34,7 @@ def work(path: str | Path, threads: int | None = None) -> None:
     if folder.concluded:
         return
     study = studies.make(folder)
-    with Stopping().listening():
+    with StopSignals().listen():
         study.check()
         while not folder.concluded:
             if work_one(study, threads):
@@ -157,14 +155,3 @@ def refuse_all_failed(folder: StudyFolder, outcomes: Sequence[Outcome]) -> None:
         reasons = list(dict.fromkeys(o.ended.reason for o in outcomes if o.ended))
         more = f" (and {len(reasons) - 1} other reasons)" if len(reasons) > 1 else ""
         raise UserError(f"{folder.path}: every run failed: {reasons[0]}{more}; --retry tries them again")
-
-
-def follow(parent: int) -> None:
-    """Stop, as if asked to, when the process that started this one is gone."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(POLL_SECONDS)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, name="parent", daemon=True).start()
