@@ -6,15 +6,17 @@ object is imported when it is first used. Another package adds an object through
 
     [project.entry-points."heedful.optimizers"]
     lion = "my_package:Lion"
+
+A script or a notebook adds one for its own process: `OPTIMIZERS["lion"] = Lion`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from heedful.errors import UserError, unknown
 
@@ -39,21 +41,25 @@ class Registry(Mapping[str, T], Generic[T]):
         self.kind, self.group = kind, group or f"heedful.{kind}s"
         self.paths = dict(built_in)
         self.objects: dict[str, T] = {}
+        self.added: dict[str, None] = {}
 
     def __iter__(self) -> Iterator[str]:
-        yield from self.paths
-        yield from (name for name in installed(self.group) if name not in self.paths)
+        yield from dict.fromkeys([*self.paths, *self.added, *installed(self.group)])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.paths or name in installed(self.group)
+        return name in self.paths or name in self.added or name in installed(self.group)
 
     def __getitem__(self, name: str) -> T:
         if name not in self.objects:
             self.objects[name] = self.load(name)
         return self.objects[name]
+
+    def __setitem__(self, name: str, new: T) -> None:
+        self.objects[name] = new
+        self.added[name] = None
 
     def find(self, name: str) -> T:
         """Return the object called `name`; an unknown name is a `UserError` that lists the nearest ones."""
@@ -78,7 +84,9 @@ class Registry(Mapping[str, T], Generic[T]):
         return outside
 
     def package(self, name: str) -> str:
-        """Return the name of the package that provides `name`."""
+        """Return the name of the package that provides `name`; "" if it was added in this process."""
+        if name in self.added:
+            return ""
         return "heedful" if name in self.paths else package_of(installed(self.group)[name])
 
 
@@ -90,3 +98,17 @@ def installed(group: str) -> dict[str, EntryPoint]:
 
 def package_of(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.value.partition(":")[0]
+
+
+def lazy_attributes(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a `__getattr__` that imports `modules[name]` when the attribute `name` is first used.
+
+    With it a package can offer classes that need torch and a registry that does not.
+    """
+
+    def get(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(modules[name]), name)
+
+    return get

@@ -149,7 +149,7 @@ def test_muon_leaves_heads_and_embeddings_to_adamw(places: tuple[Path, Path]) ->
     model = checkpoints.load(places[0], head="classify", n_classes=2, head_dropout=0.0)
     other = checkpoints.load(places[0], head="masked")
     model.masked_head = other.head
-    found = optimizers.groups(model, dict(model.named_parameters()), 0.1)
+    found = optimizers.group_parameters(model, dict(model.named_parameters()), 0.1)
     matrices = {id(p) for g in found if g["kind"] == "matrix" for p in g["params"]}
     names = {name for name, p in model.named_parameters() if id(p) in matrices}
     assert names

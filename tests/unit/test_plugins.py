@@ -55,6 +55,15 @@ def test_a_package_that_cannot_be_imported_is_named_in_one_line(outside):
         things().find("broken")
 
 
+def test_a_script_can_add_an_object_for_its_own_process():
+    registry = things()
+    registry["mine"] = 7
+    assert list(registry) == ["own", "mine"]
+    assert "mine" in registry
+    assert len(registry) == 2
+    assert registry.find("mine") == 7
+
+
 def test_an_unknown_name_lists_the_nearest(outside):
     with pytest.raises(UserError, match='unknown thing "forty_too"; did you mean "forty_two"'):
         things().find("forty_too")
@@ -63,3 +72,16 @@ def test_an_unknown_name_lists_the_nearest(outside):
 def test_importing_the_registry_imports_no_torch():
     code = "import sys, heedful.plugins; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_names_of_methods_and_optimizers_are_listed_without_torch():
+    code = (
+        "import sys\n"
+        "from heedful.methods import METHODS\n"
+        "from heedful.training.optimizers import OPTIMIZERS\n"
+        "print(*METHODS, *OPTIMIZERS, 'torch' in sys.modules)\n"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.split() == [
+        "full", "head", "prompt", "prefix", "lora", "bitfit", "adamw", "sgd", "rmsprop", "muon", "False"
+    ]  # fmt: skip

@@ -16,6 +16,7 @@ from heedful.errors import UserError
 from heedful.options.training import LoopOptions
 from heedful.runs.directory import Run
 from heedful.training import checkpoint, optimizers, precision, running, schedules
+from heedful.training.optimizers.muon import orthogonalize
 
 
 @pytest.mark.parametrize("name", ["linear", "cosine", "wsd", "constant"])
@@ -42,7 +43,7 @@ def test_warm_up_is_a_share_or_a_number_of_steps() -> None:
 
 def test_decay_goes_by_what_a_parameter_is_not_by_its_name() -> None:
     model = models.load("bert-tiny", head="classify", vocab_size=50)
-    found = optimizers.groups(model, dict(model.named_parameters()), 0.5)
+    found = optimizers.group_parameters(model, dict(model.named_parameters()), 0.5)
     decayed = {id(p) for group in found if group["weight_decay"] for p in group["params"]}
     everything = [p for group in found for p in group["params"]]
     assert len(everything) == len(list(model.parameters()))
@@ -62,7 +63,9 @@ def problem() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
 def test_every_optimiser_learns_and_continues_from_its_state(name: str, lr: float) -> None:
     def run(steps: int, stop: int | None = None) -> tuple[list[float], list[torch.Tensor]]:
         model, x, y = problem()
-        optimiser = optimizers.make(name, optimizers.groups(model, dict(model.named_parameters()), 0.01), lr)
+        optimiser = optimizers.make(
+            name, optimizers.group_parameters(model, dict(model.named_parameters()), 0.01), lr
+        )
         losses = []
         for step in range(steps):
             if step == stop:
@@ -72,7 +75,7 @@ def test_every_optimiser_learns_and_continues_from_its_state(name: str, lr: floa
                     for p, w in zip(model.parameters(), weights, strict=True):
                         p.copy_(w)
                 optimiser = optimizers.make(
-                    name, optimizers.groups(model, dict(model.named_parameters()), 0.01), lr
+                    name, optimizers.group_parameters(model, dict(model.named_parameters()), 0.01), lr
                 )
                 optimiser.load_state_dict(state)
             loss = nn.functional.cross_entropy(model(x), y)
@@ -92,7 +95,7 @@ def test_every_optimiser_learns_and_continues_from_its_state(name: str, lr: floa
 def test_muon_makes_its_update_orthogonal() -> None:
     torch.manual_seed(0)
     for shape in ((8, 20), (20, 8), (16, 16)):
-        values = torch.linalg.svdvals(optimizers.orthogonal(torch.randn(shape), 5))
+        values = torch.linalg.svdvals(orthogonalize(torch.randn(shape), 5))
         assert values.min() > 0.4
         assert values.max() < 1.4
 

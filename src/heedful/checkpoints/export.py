@@ -14,9 +14,6 @@ from heedful.checkpoints.load import OWN, family_of, head_of, own_tensors
 from heedful.errors import UserError
 from heedful.models import Classifier, Model
 
-PLAIN = ("full", "head", "bitfit")
-"""Methods that add nothing to a model: its own weights are all there is."""
-
 
 def why_not(model: Model) -> str | None:
     """Why transformers has no class that computes this model; None when it has one."""
@@ -54,7 +51,7 @@ def save(model: Model, folder: str | Path, *, tokenizer: str | Path | None = Non
 def write(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
     """Write configuration, weights, tokenizer files and a model card."""
     method = getattr(model, "method", None)
-    if method is not None and method.name not in PLAIN:
+    if method is not None and method.added:
         raise UserError(f"{method.name} is attached to this model; merge it first, or write its adapter")
     report = getattr(model, "report", None)
     source = Path(tokenizer) if tokenizer is not None else (report.folder if report is not None else None)

@@ -35,7 +35,7 @@ def fit(
 ) -> list[float]:
     """Train with AdamW and no weight decay; `loss` draws a batch from the generator. Gives every loss."""
     optimiser = optimizers.make(
-        "adamw", optimizers.groups(model, dict(model.named_parameters()), weight_decay=0.0), LR
+        "adamw", optimizers.group_parameters(model, dict(model.named_parameters()), weight_decay=0.0), LR
     )
     random = torch.Generator().manual_seed(seed)
     losses = []

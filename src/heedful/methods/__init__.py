@@ -1,14 +1,30 @@
 """What a step may change: full, head, prompt, prefix, lora, bitfit."""
 
-from heedful.methods.adapters import read_adapter, write_adapter
-from heedful.methods.base import Method, head_names, room
-from heedful.methods.peft import why_not_peft
-from heedful.methods.registry import METHODS, find, make, options
+from typing import TYPE_CHECKING
+
+from heedful.methods.registry import METHODS, make, options
+from heedful.plugins import lazy_attributes
+
+if TYPE_CHECKING:
+    from heedful.methods.adapters import read_adapter, write_adapter
+    from heedful.methods.base import Method, head_names, room
+    from heedful.methods.peft import why_not_peft
+else:
+    __getattr__ = lazy_attributes(
+        __name__,
+        {
+            "Method": "heedful.methods.base",
+            "head_names": "heedful.methods.base",
+            "read_adapter": "heedful.methods.adapters",
+            "room": "heedful.methods.base",
+            "why_not_peft": "heedful.methods.peft",
+            "write_adapter": "heedful.methods.adapters",
+        },
+    )
 
 __all__ = [
     "METHODS",
     "Method",
-    "find",
     "head_names",
     "make",
     "options",

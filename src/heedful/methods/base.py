@@ -22,19 +22,29 @@ Trainee = Any
 
 @dataclass(kw_only=True)
 class Method:
-    """One way to adapt a model. Options are fields; the class constants say what it promises.
+    """One way to adapt a model. Options are fields; class constants declare what is true of the method.
 
-    `attach` to a model just loaded, train `trainable`, keep `state`. A method object belongs to one model.
+    `attach` it to a model that was just loaded, train `trainable`, and save `state`. A method object belongs
+    to one model.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
     paper: ClassVar[str] = ""
+    learning_rate: ClassVar[float] = 1e-3
+    """The learning rate with AdamW when the user names none."""
     default_head_form: ClassVar[HeadForm] = "family"
+    frozen_body: ClassVar[bool] = False
+    """Nothing inside the body is changed, so objectives that have to train the body are refused."""
+    head_only: ClassVar[bool] = False
+    """Only the head is trained on states of the body that never change, so they can be computed once."""
+    saves_whole_model: ClassVar[bool] = False
+    """A run saves the whole model instead of an adapter that names its base."""
     keeps_output: ClassVar[bool] = True
     """Attaching changes no output."""
     mergeable: ClassVar[bool] = True
-    """What was learnt can be folded into a model without the method."""
+    """What was learned can be folded into the model. A method that is not mergeable needs a pretrained model,
+    because a run that starts from nothing saves the whole model."""
     switchable: ClassVar[bool] = True
     """The model as it was before `attach` is still there, behind `disabled`."""
 
@@ -45,6 +55,9 @@ class Method:
         self.check()
         self.before: dict[str, Tensor] = {}
         self.parts: set[str] = set()
+        """The names of all parameters that are trained."""
+        self.added: set[str] = set()
+        """The names of those that the model did not have before `attach`."""
 
     def check(self) -> None:
         """Refuse values outside their range."""
@@ -55,6 +68,7 @@ class Method:
             raise UserError(f"{model.method.name} is attached to this model already; load the model again")
         existing = {name for name, _ in model.named_parameters()}
         self.parts = {*head_names(model), *self.add(model)}
+        self.added = self.parts - existing
         if not self.parts:
             raise UserError(f"{self.name} has nothing to train in a {model.kind} model without a new head")
         model.method = self

@@ -17,6 +17,7 @@ class Bitfit(Method):
     name = "bitfit"
     about = "biases of linear layers and norms"
     paper = "Ben Zaken, Ravfogel and Goldberg 2022, BitFit, arXiv:2106.10199"
+    learning_rate = 1e-3
 
     def add(self, model: Trainee) -> set[str]:
         """Every bias of the body, by kind of layer, not by name."""

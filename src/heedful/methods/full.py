@@ -13,6 +13,8 @@ class Full(Method):
 
     name = "full"
     about = "every parameter"
+    learning_rate = 5e-5
+    saves_whole_model = True
     switchable = False
 
     def add(self, model: Trainee) -> set[str]:

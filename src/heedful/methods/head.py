@@ -13,7 +13,9 @@ class Head(Method):
 
     name = "head"
     about = "the head alone, on a frozen body"
+    learning_rate = 1e-3
     default_head_form = "linear"
+    frozen_body = head_only = True
 
     def add(self, model: Trainee) -> set[str]:
         """Nothing beside the head."""

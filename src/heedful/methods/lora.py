@@ -63,6 +63,7 @@ class Lora(Method):
     name = "lora"
     about = "low-rank changes of linear layers"
     paper = "Hu et al. 2022, LoRA, arXiv:2106.09685"
+    learning_rate = 5e-4
 
     rank: int = 8
     alpha: float = 16.0

@@ -17,6 +17,8 @@ from heedful.models.blocks import Stack
 class KeysValues(nn.Module):
     """The keys and values themselves: [n_layers, 2, h, p, d_head]."""
 
+    holds_vectors = True  # no weight decay, as for embeddings
+
     def __init__(self, values: Tensor) -> None:
         super().__init__()
         self.values = nn.Parameter(values)
@@ -28,6 +30,8 @@ class KeysValues(nn.Module):
 
 class Reparametrised(nn.Module):
     """Keys and values made by a small network from one vector a position (Li and Liang 2021, section 4.3)."""
+
+    holds_vectors = True  # no weight decay, as for embeddings
 
     def __init__(self, d_model: int, shape: tuple[int, ...], hidden: int) -> None:
         super().__init__()
@@ -57,6 +61,8 @@ class Prefix(Method):
     name = "prefix"
     about = "trainable keys and values in every layer"
     paper = "Li and Liang 2021, Prefix-Tuning, arXiv:2101.00190"
+    learning_rate = 1e-2
+    frozen_body = True
     keeps_output = False
     mergeable = False
 

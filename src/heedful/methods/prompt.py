@@ -24,7 +24,9 @@ class Prompt(Method):
     name = "prompt"
     about = "trainable vectors before the text"
     paper = "Lester, Al-Rfou and Constant 2021, The Power of Scale, arXiv:2104.08691"
+    learning_rate = 1e-2
     default_head_form = "linear"
+    frozen_body = True
     keeps_output = False
     mergeable = False
 

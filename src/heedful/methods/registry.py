@@ -1,38 +1,40 @@
-"""Methods by name."""
+"""Methods by name. Importing this module imports no torch."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from heedful.errors import UserError, unknown
-from heedful.methods.base import Method, options_of
-from heedful.methods.bitfit import Bitfit
-from heedful.methods.full import Full
-from heedful.methods.head import Head
-from heedful.methods.lora import Lora
-from heedful.methods.prefix import Prefix
-from heedful.methods.prompt import Prompt
+from heedful.errors import UserError
+from heedful.plugins import Registry
 
-METHODS: dict[str, type[Method]] = {cls.name: cls for cls in (Full, Head, Prompt, Prefix, Lora, Bitfit)}
+if TYPE_CHECKING:
+    from heedful.methods.base import Method
 
-
-def find(name: str) -> type[Method]:
-    """The class called `name`; an unknown one lists the nearest."""
-    if name not in METHODS:
-        raise unknown("method", name, METHODS)
-    return METHODS[name]
+METHODS: Registry[type[Method]] = Registry(
+    "method",
+    {
+        "full": "heedful.methods.full:Full",
+        "head": "heedful.methods.head:Head",
+        "prompt": "heedful.methods.prompt:Prompt",
+        "prefix": "heedful.methods.prefix:Prefix",
+        "lora": "heedful.methods.lora:Lora",
+        "bitfit": "heedful.methods.bitfit:Bitfit",
+    },
+)
 
 
 def options(name: str) -> dict[str, Any]:
-    """The options of a method and their types, from its fields alone."""
-    return options_of(find(name))
+    """Return the options of a method and their types, which are its fields."""
+    from heedful.methods.base import options_of
+
+    return options_of(METHODS.find(name))
 
 
 def make(name: str, **given: Any) -> Method:
-    """Build a method. An unknown option is an error that lists the known ones."""
-    known = options(name)
+    """Build a method. An unknown option is an error that lists the method's options."""
+    accepted = options(name)
     for option in given:
-        if option not in known:
-            has = f"it has {', '.join(sorted(known))}" if known else "it has none"
+        if option not in accepted:
+            has = f"it has {', '.join(sorted(accepted))}" if accepted else "it has none"
             raise UserError(f'method {name} has no option "{option}"; {has}')
-    return find(name)(**given)
+    return METHODS[name](**given)

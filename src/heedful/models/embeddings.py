@@ -88,6 +88,8 @@ class PromptVectors(nn.Module):
     `pool` says whose state an encoder gives its head: the text's first token's, or the first vector's.
     """
 
+    holds_vectors = True  # no weight decay, as for embeddings
+
     def __init__(self, vectors: Tensor, pool: Pool = "text") -> None:
         super().__init__()
         self.vectors = nn.Parameter(vectors)

@@ -224,7 +224,6 @@ def named_after(options: LoopOptions) -> tuple[str, str, str, int]:
     return Path(options.corpus).stem, options.model, options.objective, options.seed
 
 
-DEFAULT_LR = {"full": 5e-5, "bitfit": 1e-3, "lora": 5e-4, "head": 1e-3, "prompt": 1e-2, "prefix": 1e-2}
 PRETRAIN_LR = {"nothing": 1e-3, "checkpoint": 1e-4}
 """Of a model from nothing, and of one that goes on."""
 BLOCK = 256

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from heedful.data.run_options import absolute_value
 from heedful.errors import UserError, shorten, unknown
+from heedful.methods.registry import METHODS
 from heedful.options.studies import CompareOptions, CompareRun
-from heedful.options.training import DEFAULT_LR
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
@@ -26,8 +26,7 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
     models = arms.read_list("--models", study.models)
     methods = arms.read_list("--methods", study.methods)
     for method in methods:
-        if method not in DEFAULT_LR:
-            raise unknown("method", method, DEFAULT_LR)
+        METHODS.find(method)
     if study.rates and not study.search:
         raise UserError("--rates belongs to --search; without it --lr is the rate")
     lengths = sorted(int(number("--epochs", int, word)) for word in arms.read_list("--epochs", study.epochs))
@@ -54,7 +53,7 @@ def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, An
             if study.search:
                 rates = arms.read_rates("--rates", study.rates) if study.rates else list(usual_rates(method))
             else:
-                rates = [options.lr if options.lr is not None else DEFAULT_LR[method]]
+                rates = [options.lr if options.lr is not None else METHODS[method].learning_rate]
             for rate in rates:
                 job = folder_word(f"{arm}-lr={rate:g}") if sharing else ""
                 plan += [

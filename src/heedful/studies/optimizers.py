@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heedful.errors import UserError, unknown
+from heedful.errors import UserError
+from heedful.methods.registry import METHODS
 from heedful.options.studies import OptimizersOptions, OptimizersRun
-from heedful.options.training import DEFAULT_LR
 from heedful.report.formats import join_names
 from heedful.runs.answers import Answer, Note
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
@@ -15,10 +15,9 @@ from heedful.studies.commands import shared_options, study_command
 from heedful.studies.shared import arms, scores
 from heedful.studies.shared.arms import Arms, candidate
 from heedful.studies.shared.runner import run
-from heedful.studies.shared.search_space import FACTORS, rounded
+from heedful.studies.shared.search_space import rounded
+from heedful.training.optimizers import OPTIMIZERS
 
-SCALE = {"adamw": 1.0, "rmsprop": 1.0, "muon": 1.0, "sgd": 200.0}
-"""Where an optimiser's search begins, times AdamW's rate: plain gradients are far smaller than unit steps."""
 STEP = 10**0.5
 """How far beyond the best rate the next one lies."""
 MOST_RATES = 6
@@ -30,13 +29,12 @@ def optimizers(options: OptimizersRun, study: OptimizersOptions) -> tuple[StudyF
     arms.check_seeds(study.seeds)
     names = arms.read_list("--optimizers", study.optimizers)
     for name in names:
-        if name not in SCALE:
-            raise unknown("optimizer", name, SCALE)
+        OPTIMIZERS.find(name)
     if options.lr is not None and not study.same_settings:
         raise UserError("--lr belongs to --same-settings; --rates are what each optimizer is searched among")
     if study.rates and study.same_settings:
         raise UserError("--rates and --same-settings exclude each other; --lr is the one rate")
-    usual = DEFAULT_LR.get(options.method, 1e-3)
+    usual = METHODS.find(options.method).learning_rate
     plan = []
     for name in names:
         if study.same_settings:
@@ -44,7 +42,7 @@ def optimizers(options: OptimizersRun, study: OptimizersOptions) -> tuple[StudyF
         elif study.rates:
             rates = arms.read_rates("--rates", study.rates)
         else:
-            rates = [rounded(factor * usual * SCALE[name]) for factor in FACTORS]
+            rates = [rounded(rate) for rate in OPTIMIZERS[name].usual_learning_rates(usual)]
         plan += [candidate(name, {"optimizer": name, "lr": rate}, options.seed) for rate in rates]
     record = StudyRecord(
         kind="optimizers",

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from heedful.errors import UserError, shorten
+from heedful.methods.registry import METHODS
 from heedful.options.studies import OverfitOptions, OverfitRun
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
@@ -17,7 +18,6 @@ from heedful.studies.shared.runner import run
 
 ENOUGH = 3
 """Examples of each label that a PASS needs: no rule that leaves a label out may be right on all."""
-FROZEN = ("head", "prompt", "prefix")
 OVERFLOWED = "no longer a number"
 """What the reason of a run says whose loss overflowed."""
 ROSE, FELL = 1.2, 0.98
@@ -145,7 +145,7 @@ class Overfit(Study):
         warmup = {c.name: c for c in Run(outcome.folder).checks().checks}.get("warmup")
         if warmup is not None and warmup.status != "passed":
             found.append(warmup.found)
-        if options.method in FROZEN:
+        if METHODS.find(options.method).frozen_body:
             found.append(
                 f"--method {options.method} keeps the body frozen; --method full can move everything."
             )

@@ -17,7 +17,7 @@ from heedful.data import Task, tokenize
 from heedful.data.corpus import read_file_texts
 from heedful.data.run_options import load_run_task
 from heedful.data.tasks import find_task
-from heedful.errors import UserError, unknown
+from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.inference.loading import generating_head
 from heedful.models import PRESETS, Classifier, LanguageModel
@@ -33,7 +33,7 @@ from heedful.objectives import (
 )
 from heedful.objectives.answer import Answer
 from heedful.objectives.questions import Form
-from heedful.options.training import DEFAULT_LR, AdaptOptions, named_after
+from heedful.options.training import AdaptOptions, named_after
 from heedful.options.values import parse_assignments
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.files import read_json
@@ -82,7 +82,7 @@ def adapt(options: AdaptOptions, hooks: Sequence[Hook] = ()) -> Finished:
 
 def learning_rate(options: AdaptOptions) -> float:
     """The rate that was asked for, or what suits the method."""
-    return options.lr if options.lr is not None else DEFAULT_LR[options.method]
+    return options.lr if options.lr is not None else methods.METHODS.find(options.method).learning_rate
 
 
 def prepare(options: AdaptOptions) -> Job:
@@ -104,15 +104,16 @@ def settled_objective(options: AdaptOptions) -> AdaptOptions:
         raise UserError(f"--class-weights {options.class_weights}: answers are free text and have no classes")
     if options.objective == "answer" and options.head != "auto":
         raise UserError(f"--objective answer writes text and has no --head {options.head}")
-    if options.objective == "answer" and options.method == "head":
-        raise UserError("--method head trains a classifier's head; answers are written by the whole model")
+    if options.objective == "answer" and methods.METHODS[options.method].head_only:
+        raise UserError(
+            f"--method {options.method} trains a classifier's head; answers are written by the whole model"
+        )
     return options
 
 
 def refuse_impossible(options: AdaptOptions) -> None:
     """Find mistakes before anything is loaded."""
-    if options.method not in methods.METHODS:
-        raise unknown("method", options.method, methods.METHODS)
+    method = methods.METHODS.find(options.method)
     refuse_small(options, {"max_len": 4, "train_rows": 1, "mlm_first": 0, "mlm_weight": 0})
     if not 0 <= options.label_smoothing < 1:
         raise UserError(f"--label-smoothing {options.label_smoothing:g}: is a share from 0 to below 1")
@@ -128,7 +129,7 @@ def refuse_impossible(options: AdaptOptions) -> None:
         raise UserError(f"--objective text2text writes label words and has no --head {options.head}")
     if options.unlabeled is not None and not options.unlabeled.is_file():
         raise UserError(f"{options.unlabeled}: there is no such file")
-    if joint and options.method in ("head", "prompt", "prefix"):
+    if joint and method.frozen_body:
         raise UserError(f"--objective joint trains the body; --method {options.method} keeps it frozen")
     if options.pool is not None and options.objective in ("answer", "text2text"):
         raise UserError(f"--pool is for classifying; --objective {options.objective} writes text")
@@ -281,12 +282,12 @@ class Job:
             if o.mlm_weight or o.mlm_first:
                 self.add_masked_head()
             return Joint(plain, masked, mlm_weight=o.mlm_weight, first_steps=o.mlm_first)
-        if o.method == "head" and o.pool is None and trained_for_the_mean(self.model):
+        if self.method.head_only and o.pool is None and trained_for_the_mean(self.model):
             print(
                 f"heedful: {o.model} was trained for the mean of its states; see --pool mean",
                 file=sys.stderr,
             )
-        if o.method == "head" and o.cache_features:
+        if self.method.head_only and o.cache_features:
             print("heedful: the frozen body runs once; its dropout is off", file=sys.stderr)
             began = time.monotonic()
             features = ClassifyFeatures(plain, self.model)
@@ -360,7 +361,7 @@ class Job:
             del self.model.masked_head  # it helped to train, and answers nothing
         if self.from_nothing:
             self.method.merge(self.model)  # no base to name: what was learnt goes into the whole
-        if self.options.method == "full" or self.from_nothing:
+        if self.method.saves_whole_model or self.from_nothing:
             save_whole(run, self.model, self.tokenizer)
         else:
             shutil.rmtree(run.best, ignore_errors=True)

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError
-from heedful.options.training import DEFAULT_LR, AdaptOptions
+from heedful.methods.registry import METHODS
+from heedful.options.training import AdaptOptions
 from heedful.runs.environment import memory_gb, peak_memory_gb
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
         def examples_of(self, step: int) -> tuple[int, Ints]:
             return 0, longest
 
-    lr = o.lr if o.lr is not None else DEFAULT_LR[o.method]
+    lr = o.lr if o.lr is not None else METHODS[o.method].learning_rate
     cuda = job.device.type == "cuda"
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from heedful import checkpoints
+from heedful import checkpoints, methods
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.metrics import METRICS
@@ -78,7 +78,7 @@ def score(run: Run, split: str) -> tuple[Job, Evaluation]:
     if split not in objective.splits:
         raise UserError(f"{job.task.name}: {unknown('split with labels', split, objective.splits)}")
     model = load_best_model(run.best, run.config()["adapt"]).to(job.device)
-    if options.method == "head" and options.cache_features:
+    if methods.METHODS[options.method].head_only and options.cache_features:
         objective = ClassifyFeatures(job.plain, model, split)
     with autocast(job.precision, job.device):
         metric = METRICS.find(options.metric or objective.metric)

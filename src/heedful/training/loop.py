@@ -93,8 +93,8 @@ class Loop:
         """The step after each epoch."""
         self.total = self.plan_epochs(first)
         self.warmup = schedules.warmup_steps(o.warmup, self.total - first)
-        made = optimizers.groups(self.model, self.parameters, o.weight_decay)
-        self.optimiser = optimizers.make(o.optimizer, made, self.lr)
+        groups = optimizers.group_parameters(self.model, self.parameters, o.weight_decay)
+        self.optimiser = optimizers.make(o.optimizer, groups, self.lr)
         self.progress = TrainingState(
             data=key(self.batches.fingerprint(), self.objective.content()) % 2**53,
             warmup=self.warmup,

@@ -28,7 +28,7 @@ from heedful.runs.schemas import Checks, Results
 from heedful.text import Tokenizer
 from heedful.training import resume
 from heedful.training.checkpoint import TrainingState
-from heedful.training.optimizers import OPTIMISERS
+from heedful.training.optimizers import OPTIMIZERS
 from heedful.training.precision import choose_precision
 from heedful.training.ranks import current_ranks
 from heedful.training.schedules import SCHEDULES
@@ -108,8 +108,7 @@ def refuse_small(options: LoopOptions, least: Mapping[str, int]) -> None:
             raise UserError(f"--{name.replace('_', '-')} {value}: must be at least {smallest}")
     if options.lr is not None and not options.lr > 0:
         raise UserError(f"--lr {options.lr}: must be above 0")
-    if options.optimizer not in OPTIMISERS:
-        raise unknown("optimizer", options.optimizer, OPTIMISERS)
+    OPTIMIZERS.find(options.optimizer)
     if options.schedule not in SCHEDULES:
         raise unknown("schedule", options.schedule, SCHEDULES)
 

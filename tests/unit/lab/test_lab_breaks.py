@@ -124,8 +124,8 @@ def test_weight_decay_moves_what_no_gradient_moves(monkeypatch: pytest.MonkeyPat
     from heedful.training import optimizers
 
     assert lookup.learn("argmax", 2, 0).changed == 0
-    real = optimizers.groups
-    monkeypatch.setattr(optimizers, "groups", lambda model, p, weight_decay: real(model, p, 0.1))
+    real = optimizers.group_parameters
+    monkeypatch.setattr(optimizers, "group_parameters", lambda model, p, weight_decay: real(model, p, 0.1))
     assert lookup.learn("argmax", 2, 0).changed > 1000
     monkeypatch.setattr(
         argmax, "learn_all", lambda steps, seed: {"argmax": lookup.learn("argmax", steps, seed)}

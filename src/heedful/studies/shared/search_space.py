@@ -10,7 +10,7 @@ from typing import Any
 
 from heedful.data.random import stream
 from heedful.errors import UserError, shorten
-from heedful.options.training import DEFAULT_LR
+from heedful.methods.registry import METHODS
 
 Value = str | int | float
 KINDS: dict[str, type[str] | type[int] | type[float]] = {
@@ -79,7 +79,9 @@ def read_space(texts: Mapping[str, str], *, ranges: bool) -> dict[str, Axis]:
 
 def usual_rates(method: Any) -> tuple[float, ...]:
     """Learning rates around what suits a method."""
-    return tuple(float(f"{factor * DEFAULT_LR.get(str(method), 1e-3):.{DIGITS}g}") for factor in FACTORS)
+    return tuple(
+        float(f"{factor * METHODS.find(str(method)).learning_rate:.{DIGITS}g}") for factor in FACTORS
+    )
 
 
 def grid(space: Mapping[str, Axis]) -> list[dict[str, Value]]:
