@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.evaluation import checks
-from heedful.evaluation.checks.words import GRAVITY, percent
+from heedful.evaluation.checks.findings import SEVERITY, percent
 from heedful.evaluation.metrics import PERPLEXITY
 from heedful.runs.schemas import Check, Metrics
 
@@ -19,7 +19,7 @@ from heedful.runs.schemas import Check, Metrics
 def test_every_prediction_of_one_class_is_a_collapse() -> None:
     check = checks.collapse({"true": 3270, "false": 0}, {"true": 2033, "false": 1237})
     assert check.status == "failed"
-    assert checks.summary([check]) == 'collapsed: every prediction is "true"'
+    assert checks.summarize([check]) == 'collapsed: every prediction is "true"'
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_better_equal_and_worse_than_a_bag_of_words_are_told_apart() -> None:
     assert checks.beats_bag_of_words(answers(1000, 0.9, 1), bag).status == "passed"
     equal = checks.beats_bag_of_words(answers(1000, 0.8, 2), bag)
     assert equal.status == "warning"
-    assert checks.summary([equal]).startswith("no better than a bag of words")
+    assert checks.summarize([equal]).startswith("no better than a bag of words")
     worse = checks.beats_bag_of_words(answers(1000, 0.6, 3), bag)
     assert worse.status == "failed"
     assert worse.found.startswith("Worse than a bag of words")
@@ -147,17 +147,17 @@ def test_the_last_line_tells_the_gravest_finding_and_names_the_others() -> None:
         Check("collapse", "failed", 'Collapsed: every prediction is "a; b"; of the labels 2 % are.'),
         Check("warmup", "passed", "There is no warm-up."),
     ]
-    assert checks.summary(found) == (
+    assert checks.summarize(found) == (
         'collapsed: every prediction is "a; b" (also: not shown to beat a bag of words, texts cut off)'
     )
-    assert checks.summary(found[:1]) == "50 % of rows are cut"
-    assert checks.summary(found[3:]) == "1 check passed"
-    assert checks.summary([]) == "nothing was checked"
+    assert checks.summarize(found[:1]) == "50 % of rows are cut"
+    assert checks.summarize(found[3:]) == "1 check passed"
+    assert checks.summarize([]) == "nothing was checked"
 
 
 def test_a_warning_never_hides_a_failure() -> None:
     found = [Check("collapse", "warning", "Nearly."), Check("shared_parts", "failed", "Shared.")]
-    assert checks.summary(found) == "shared (also: one answer to nearly everything)"
+    assert checks.summarize(found) == "shared (also: one answer to nearly everything)"
 
 
 @given(st.text(), st.text(min_size=1))
@@ -165,7 +165,7 @@ def test_a_label_from_data_never_breaks_the_line(label: str, other: str) -> None
     check = checks.collapse({label: 10}, {label: 5, label + other: 5})
     assert check.status == "failed"
     assert check.found.isprintable()
-    assert checks.summary([check]).startswith("collapsed: every prediction is")
+    assert checks.summarize([check]).startswith("collapsed: every prediction is")
 
 
 @given(st.floats(0, 1))
@@ -174,8 +174,8 @@ def test_only_a_whole_is_written_as_100_percent_and_only_nothing_as_0(share: flo
     assert (percent(share) == "0 %") == (share == 0)
 
 
-def test_every_check_has_its_place_in_the_order_of_gravity() -> None:
-    assert set(GRAVITY) == set(checks.__all__) - {"summary"}
+def test_every_check_has_a_severity() -> None:
+    assert set(SEVERITY) == set(checks.__all__) - {"summarize"}
 
 
 def test_checks_of_scores_and_data_never_import_torch() -> None:

@@ -85,7 +85,7 @@ def test_accumulation_equals_the_whole_batch(places: tuple[Path, Path], tmp_path
 def test_the_loss_is_torch_s_own_mean(places: tuple[Path, Path], tmp_path: Path, smoothing: float) -> None:
     part = objective(places, class_weights="balanced", label_smoothing=smoothing)
     part.labels["train"][:40] = 0  # far from balanced
-    part.class_weights = part.weigh("balanced")
+    part.class_weights = part.compute_class_weights("balanced")
     assert part.class_weights is not None
     loop = make_loop(places, tmp_path, part=part, clip=0.0)
     found = gradients(loop)

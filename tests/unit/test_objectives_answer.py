@@ -16,14 +16,14 @@ from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.models import PRESETS, LanguageModel, build
 from heedful.objectives.answer import (
-    Answer,
-    Answered,
+    AnswerEvaluation,
+    AnswerObjective,
     answer_rows,
     encode_answers,
     encode_questions,
     separator,
 )
-from heedful.objectives.questions import Form, answer_room, question_room
+from heedful.objectives.questions import QuestionFormat, answer_room, question_room
 from heedful.text import Tokenizer, train
 
 PLACES = {"Ada": "Oslo", "Bo": "Port Elm", "Cy": "Ulm", "Dee": "Oslo", "Eve": "Rome", "Flo": "Ulm"}
@@ -56,11 +56,11 @@ def model_for(tokenizer: Tokenizer, kind: str = "decoder") -> LanguageModel:
     return model
 
 
-def objective(task: Task, tokenizer: Tokenizer, kind: str = "decoder", **options: Any) -> Answer:
-    return Answer(task, Form(tokenizer, 64, kind != "decoder"), generate, **options)
+def objective(task: Task, tokenizer: Tokenizer, kind: str = "decoder", **options: Any) -> AnswerObjective:
+    return AnswerObjective(task, QuestionFormat(tokenizer, 64, kind != "decoder"), generate, **options)
 
 
-def fit(model: LanguageModel, learnt: Answer, steps: int) -> None:
+def fit(model: LanguageModel, learnt: AnswerObjective, steps: int) -> None:
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
     model.train()
     for step in range(steps):
@@ -116,7 +116,7 @@ def test_byte_level_answers_are_spelled_as_inside_a_text() -> None:
     inside = pieces.encode("in Oslo", special=False).ids
     answer = encode_answers(pieces, ["Oslo"]).ids[0].tolist()
     assert inside[-len(answer) :] == answer
-    assert Form(pieces, 64, False).text(answer) == "Oslo"
+    assert QuestionFormat(pieces, 64, False).text(answer) == "Oslo"
 
 
 @pytest.mark.parametrize("kind", ["decoder", "encoder_decoder"])
@@ -130,7 +130,7 @@ def test_a_model_learns_its_answers_and_generates_them(task: Task, tokenizer: To
     assert after.loss < 0.1 < before.loss
     answers, confidence = learnt.ask(model, "train")
     assert answers == [PLACES[name] for name in list(PLACES)[:4]]
-    assert isinstance(after, Answered)
+    assert isinstance(after, AnswerEvaluation)
     assert confidence == pytest.approx(after.confidence, abs=1e-4)
     assert (confidence > 0.8).all()
 
@@ -140,7 +140,7 @@ def test_what_is_scored_is_what_generating_gives(task: Task, tokenizer: Tokenize
     fit(model, learnt, 60)
     for split in ("train", "dev"):
         found = learnt.evaluate(model, split)
-        assert isinstance(found, Answered)
+        assert isinstance(found, AnswerEvaluation)
         answers, confidence = learnt.ask(model, split)
         assert list(found.answers) == answers
         assert found.confidence == pytest.approx(confidence, abs=1e-4)
@@ -172,7 +172,7 @@ def test_unknown_characters_and_cuts_are_counted(task: Task, tokenizer: Tokenize
     questions = objective(task, tokenizer).questions
     unknown = {split: encoded.unknown for split, encoded in questions.items()}
     assert unknown == {"train": 0, "dev": 0, "test": 1}, "nobody in train has a G"
-    long = Form(tokenizer, 24, False).questions(["Where was Ada born?", "Where was born?"])
+    long = QuestionFormat(tokenizer, 24, False).questions(["Where was Ada born?", "Where was born?"])
     assert long.truncated == 1
     assert max(map(len, long.ids)) == question_room(24)
     assert question_room(24) + 1 + answer_room(24) == 24

@@ -16,8 +16,8 @@ from heedful.data import load_task, tokenize
 from heedful.data.batches import collate
 from heedful.errors import UserError
 from heedful.objectives import Classify
-from heedful.objectives.base import padded
-from heedful.objectives.classify import balanced_rows
+from heedful.objectives.base import pad_rows
+from heedful.objectives.classify import choose_balanced_rows
 from heedful.text import load as load_tokenizer
 from tiny import make_model, make_task
 
@@ -27,10 +27,10 @@ def test_train_rows_are_balanced_nested_and_seeded(labels: list[int], seed: int,
     given_labels = np.array([0, 1, 2, 3, *labels])
     few = data.draw(st.integers(4, len(given_labels) - 1))
     more = data.draw(st.integers(few, len(given_labels)))
-    small, large = (balanced_rows(given_labels, n, seed) for n in (few, more))
+    small, large = (choose_balanced_rows(given_labels, n, seed) for n in (few, more))
     assert len(small) == len(set(small.tolist())) == few
     assert set(small.tolist()) <= set(large.tolist())
-    assert small.tolist() == balanced_rows(given_labels, few, seed).tolist()
+    assert small.tolist() == choose_balanced_rows(given_labels, few, seed).tolist()
     chosen, there = (np.bincount(given_labels[rows], minlength=4) for rows in (small, slice(None)))
     # As equal as they can be: a label that has fewer than another has no rows left.
     for i in range(4):
@@ -39,11 +39,11 @@ def test_train_rows_are_balanced_nested_and_seeded(labels: list[int], seed: int,
 
 def test_train_rows_differ_by_seed_and_impossible_numbers_are_refused() -> None:
     labels = np.arange(100) % 2
-    assert balanced_rows(labels, 20, 0).tolist() != balanced_rows(labels, 20, 1).tolist()
+    assert choose_balanced_rows(labels, 20, 0).tolist() != choose_balanced_rows(labels, 20, 1).tolist()
     with pytest.raises(UserError, match="--train-rows 101: the training data has 100 rows"):
-        balanced_rows(labels, 101, 0)
+        choose_balanced_rows(labels, 101, 0)
     with pytest.raises(UserError, match="--train-rows 1: there are 2 labels"):
-        balanced_rows(labels, 1, 0)
+        choose_balanced_rows(labels, 1, 0)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_gathering_texts_at_once_is_gathering_them_one_by_one(
     task = load_task(str(tmp_path), text_column="text", pair_column="pair" if pairs else None)
     tokens = tokenize(task.splits["train"], load_tokenizer(places[0]), max_len=9)
     chosen = np.array([5, 59, 0, 17, 17, 30])
-    ids, mask, types = padded(tokens, chosen, 7)
+    ids, mask, types = pad_rows(tokens, chosen, 7)
     slow = collate([tokens[int(i)] for i in chosen], pad_id=7, types=[tokens.types(int(i)) for i in chosen])
     assert np.array_equal(ids, slow.ids)
     assert np.array_equal(mask, slow.mask)
@@ -74,7 +74,7 @@ def test_gathering_texts_at_once_is_gathering_them_one_by_one(
     if types is not None:
         assert np.array_equal(types, slow.types)
         assert types.any()
-    assert [array.shape for array in padded(tokens, chosen[:0], 7)[:2]] == [(0, 0), (0, 0)]
+    assert [array.shape for array in pad_rows(tokens, chosen[:0], 7)[:2]] == [(0, 0), (0, 0)]
 
 
 def test_a_single_text_needs_no_types(places: tuple[Path, Path]) -> None:

@@ -17,7 +17,7 @@ from heedful.data.batches import IGNORED
 from heedful.errors import UserError
 from heedful.objectives import Causal, Masked
 from heedful.objectives import vocabulary as vocabulary_module
-from heedful.objectives.packed import Texts
+from heedful.objectives.packed import TokenLists
 from heedful.objectives.vocabulary import token_losses, vocabulary_loss
 from heedful.options.training import PretrainOptions
 from heedful.runs.directory import Run
@@ -220,7 +220,7 @@ def test_a_frozen_output_gets_no_gradient_and_no_states_no_loss(corpus: Any) -> 
 def test_what_cannot_be_predicted_is_refused_in_one_line(corpus: Any) -> None:
     tokens, tokenizer = corpus
     with pytest.raises(UserError, match="dev has no text with a token to predict"):
-        Causal({"dev": Texts.of([[3], [4]])}, tokenizer, block=8)
+        Causal({"dev": TokenLists.of([[3], [4]])}, tokenizer, block=8)
     with pytest.raises(UserError, match="the rate is above 0 and below 1"):
         Masked({"train": tokens}, tokenizer, block=8, rate=1.5)
     with pytest.raises(UserError, match="no mask token"):

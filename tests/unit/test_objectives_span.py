@@ -15,9 +15,9 @@ from heedful.data.corruption import find_salient
 from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.models import PRESETS, LanguageModel, build
-from heedful.objectives.answer import Answer
+from heedful.objectives.answer import AnswerObjective
 from heedful.objectives.mixed import Mixed
-from heedful.objectives.questions import Form
+from heedful.objectives.questions import QuestionFormat
 from heedful.objectives.span import Corruption, Span
 from heedful.text import Tokenizer, train
 
@@ -185,12 +185,14 @@ def test_what_cannot_be_is_refused_in_one_line(corpus):
         objective(corpus.parent / "short.txt", "char")
 
 
-def questions(folder: Path, tokenizer: Tokenizer) -> Answer:
+def questions(folder: Path, tokenizer: Tokenizer) -> AnswerObjective:
     (folder / "birth_places_train.tsv").write_text(
         "Where was Ada Lund born?\tOslo\nWhere was Bo Ek born?\tPort Elm\n"
     )
     (folder / "birth_dev.tsv").write_text("Where was Cy P. Dahl born?\tUlm\n")
-    return Answer(load_task("birthplaces", data_dir=folder), Form(tokenizer, 64, False), generate)
+    return AnswerObjective(
+        load_task("birthplaces", data_dir=folder), QuestionFormat(tokenizer, 64, False), generate
+    )
 
 
 def test_every_step_has_its_questions_and_an_epoch_of_them_has_each_once(corpus):

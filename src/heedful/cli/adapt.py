@@ -82,7 +82,7 @@ def finish(options: AdaptOptions, *, json: bool) -> None:
 
 def show(adapted: Finished) -> None:
     """Scores with intervals beside the baselines; the most serious finding last."""
-    from heedful.evaluation.checks import summary
+    from heedful.evaluation.checks import summarize
 
     results = adapted.results
     show_splits(f"{results.model} on {results.task}, {results.method}", results.splits)
@@ -94,7 +94,7 @@ def show(adapted: Finished) -> None:
         markup=False,
     )
     out.print(f"run: {adapted.folder}", markup=False)
-    out.print(f"checks: {summary(adapted.checks.checks)}", markup=False)
+    out.print(f"checks: {summarize(adapted.checks.checks)}", markup=False)
 
 
 def show_splits(title: str, splits: Mapping[str, SplitResult]) -> None:

@@ -32,7 +32,7 @@ def check(what: str, /, *, json: Json = False) -> int:
     json
         Print one JSON object.
     """
-    from heedful.evaluation.checks import summary
+    from heedful.evaluation.checks import summarize
     from heedful.runs.directory import CONFIG
     from heedful.runs.files import plain
     from heedful.runs.schemas import Checks
@@ -61,5 +61,5 @@ def check(what: str, /, *, json: Json = False) -> int:
                 for check in found
             ],
         )
-        console().print(f"checks: {one_line(summary(found))}", markup=False)
+        console().print(f"checks: {one_line(summarize(found))}", markup=False)
     return STATUS_FAILED if worst == "failed" else 0

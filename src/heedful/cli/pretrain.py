@@ -94,7 +94,7 @@ def finish(options: PretrainOptions, *, json: bool) -> None:
 
 def show(done: Finished) -> None:
     """Figures, cost, and the most serious finding last."""
-    from heedful.evaluation.checks import summary
+    from heedful.evaluation.checks import summarize
 
     results = done.results
     if results.splits:
@@ -109,7 +109,7 @@ def show(done: Finished) -> None:
         markup=False,
     )
     out.print(f"run: {done.folder}", markup=False)
-    out.print(f"checks: {summary(done.checks.checks)}", markup=False)
+    out.print(f"checks: {summarize(done.checks.checks)}", markup=False)
 
 
 def show_figures(title: str, splits: Mapping[str, SplitResult]) -> None:

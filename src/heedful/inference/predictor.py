@@ -21,8 +21,8 @@ from heedful.errors import UserError, shorten
 from heedful.inference.generation import generate
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import LabelWords
-from heedful.objectives.base import Floats, in_length_order
-from heedful.objectives.questions import Form
+from heedful.objectives.base import Floats, iterate_by_length
+from heedful.objectives.questions import QuestionFormat
 from heedful.text import Tokenizer
 
 CHUNK = 1024
@@ -56,7 +56,7 @@ class Predictor(ABC):
 
     words: LabelWords | None = None
     """What a text-to-text model writes for each label."""
-    form: Form | None = None
+    form: QuestionFormat | None = None
     """How a model that answers in free text is asked."""
 
     def __init__(
@@ -108,7 +108,7 @@ class LogitPredictor(Predictor):
         rows = np.empty((len(texts), len(self.labels)))
         typed = self.model.config.n_types > 1
         with torch.inference_mode():
-            for batch in in_length_order(np.array([len(e.ids) for e in encoded])):
+            for batch in iterate_by_length(np.array([len(e.ids) for e in encoded])):
                 part = collate(
                     [np.array(encoded[i].ids) for i in batch],
                     pad_id=self.tokenizer.pad_id or 0,
@@ -146,7 +146,7 @@ class AnswerPredictor(Predictor):
 
     def __init__(self, model: LanguageModel, tokenizer: Tokenizer, max_len: int) -> None:
         super().__init__(model, tokenizer, max_len, ())
-        self.form: Form = Form(tokenizer, max_len, model.config.kind == "encoder_decoder")
+        self.form: QuestionFormat = QuestionFormat(tokenizer, max_len, model.config.kind == "encoder_decoder")
 
     def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
         """Generate the answer to each question."""

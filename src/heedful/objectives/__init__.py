@@ -1,6 +1,6 @@
 """What a step minimises: classify, text2text, joint; causal and masked language modelling."""
 
-from heedful.objectives.answer import Answer
+from heedful.objectives.answer import AnswerObjective
 from heedful.objectives.base import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.causal import Causal
 from heedful.objectives.classify import Classify, ClassifyFeatures
@@ -11,7 +11,7 @@ from heedful.objectives.span import Corruption, Span
 from heedful.objectives.text2text import LabelWords, Text2Text, parse_words
 
 __all__ = [
-    "Answer",
+    "AnswerObjective",
     "Causal",
     "Classify",
     "ClassifyFeatures",

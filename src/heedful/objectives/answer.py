@@ -23,27 +23,27 @@ from heedful.objectives.base import (
     Ints,
     Losses,
     Objective,
-    evaluation_tokens,
-    in_length_order,
+    evaluation_batch_tokens,
+    iterate_by_length,
 )
 from heedful.objectives.questions import (
-    Counted,
-    Encoded,
-    Form,
-    Write,
+    AnswerLoss,
+    EncodedTexts,
+    GenerateFunction,
+    QuestionFormat,
     answer_room,
     answer_rows,
     encode_answers,
     encode_questions,
-    one_spacing,
+    normalize_spaces,
     question_room,
     separator,
 )
 from heedful.objectives.text2text import token_losses
 
 __all__ = [
-    "Answer",
-    "Answered",
+    "AnswerEvaluation",
+    "AnswerObjective",
     "answer_room",
     "answer_rows",
     "encode_answers",
@@ -54,7 +54,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class Answered(Evaluation):
+class AnswerEvaluation(Evaluation):
     """Answers to a split's questions."""
 
     answers: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Answered(Evaluation):
         return np.array(self.references, object), np.array(self.answers, object)
 
 
-class Answer(Objective):
+class AnswerObjective(Objective):
     """Cross-entropy of the answer after its question (sums over tokens); scored by exact match.
 
     An answer is right when the most probable tokens, one after the other up to the end, are its text, runs of
@@ -87,10 +87,10 @@ class Answer(Objective):
     def __init__(
         self,
         task: Task,
-        form: Form,
-        write: Write,
+        form: QuestionFormat,
+        write: GenerateFunction,
         *,
-        loss: Counted = "answer",
+        loss: AnswerLoss = "answer",
         train_rows: int | None = None,
         label_smoothing: float = 0.0,
         seed: int = 0,
@@ -101,14 +101,14 @@ class Answer(Objective):
         self.label_smoothing = label_smoothing
         self.weights = {self.name: 1.0}
         self.texts: dict[str, list[str]] = {}
-        self.answers: dict[str, Encoded] = {}
+        self.answers: dict[str, EncodedTexts] = {}
         self.questions = {
             name: form.questions(list(split.texts), None if split.pairs is None else list(split.pairs))
             for name, split in task.splits.items()
         }
         for name, split in task.splits.items():
             if split.answers is not None:
-                self.texts[name] = [one_spacing(text) for text in split.answers]
+                self.texts[name] = [normalize_spaces(text) for text in split.answers]
                 self.answers[name] = form.answers(self.texts[name])
         n = len(self.texts["train"])
         if train_rows is not None and not 0 < train_rows <= n:
@@ -135,7 +135,7 @@ class Answer(Objective):
         rows = self.rows[examples]
         return [self.inputs("train", part, self.loss) for part in np.array_split(rows, parts) if len(part)]
 
-    def inputs(self, split: str, rows: Ints, loss: Counted = "answer") -> Inputs:
+    def inputs(self, split: str, rows: Ints, loss: AnswerLoss = "answer") -> Inputs:
         """Questions with their answers as targets."""
         questions = [self.questions[split].ids[row] for row in rows]
         answers = [self.answers[split].ids[row] for row in rows]
@@ -153,7 +153,9 @@ class Answer(Objective):
         tokens = sum(map(len, questions)) + sum(map(len, answers)) + len(rows)
         return Inputs(tensors, {self.name: count}, len(rows), tokens)
 
-    def each(self, model: Any, inputs: Inputs, smoothing: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+    def token_losses(
+        self, model: Any, inputs: Inputs, smoothing: float = 0.0
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """Each target's loss [n], whether it is the most probable [n], and where the targets are [b, t]."""
         t, body = inputs.tensors, model.body
         wanted = t["targets"] != IGNORED  # [b, t]
@@ -166,7 +168,7 @@ class Answer(Objective):
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
         """Cross-entropy of the targets; a row whose whole answer is right counts with all its targets."""
-        losses, right, wanted = self.each(model, inputs, self.label_smoothing)
+        losses, right, wanted = self.token_losses(model, inputs, self.label_smoothing)
         wrong = torch.zeros_like(wanted).masked_scatter(wanted, ~right)
         if "begins" in inputs.tensors:
             places = torch.arange(wanted.shape[1], device=wanted.device)
@@ -178,14 +180,14 @@ class Answer(Objective):
         rows = np.arange(len(self.texts[split])) if examples is None else examples
         if examples is not None and split == "train":
             rows = self.rows[examples]  # numbered among the rows that are trained on
-        sums, counts, forced = self.forced(model, split, rows)
+        sums, counts, forced = self.score_references(model, split, rows)
         n = len(rows)
         loss = float(sums.sum() / counts.sum()) if n else float("nan")
         references = tuple(self.texts[split][row] for row in rows)
         if examples is not None:
             answers = [text if right else "" for text, right in zip(references, forced, strict=True)]
             value = float(forced.mean()) if n else float("nan")
-            return Answered(
+            return AnswerEvaluation(
                 self.metric, value, loss, n, answers=tuple(answers), right=forced, references=references
             )
         answers = [self.form.text(own.tolist()) for own in self.answers[split].ids]
@@ -197,7 +199,7 @@ class Answer(Objective):
                 answers[row] = text
         right = np.array([a == b for a, b in zip(answers, self.texts[split], strict=True)], bool)
         value = float(right.mean()) if n else float("nan")
-        return Answered(
+        return AnswerEvaluation(
             self.metric,
             value,
             loss,
@@ -208,7 +210,9 @@ class Answer(Objective):
             references=references,
         )
 
-    def forced(self, model: nn.Module, split: str, rows: Ints) -> tuple[Floats, Ints, npt.NDArray[np.bool_]]:
+    def score_references(
+        self, model: nn.Module, split: str, rows: Ints
+    ) -> tuple[Floats, Ints, npt.NDArray[np.bool_]]:
         """The summed loss of each true answer, its tokens, and whether all of them are the most probable."""
         device = next(model.parameters()).device
         sums, counts = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
@@ -217,9 +221,9 @@ class Answer(Objective):
         model.eval()
         with torch.inference_mode():
             lengths = self.lengths(split, rows)
-            for batch in in_length_order(lengths, evaluation_tokens(device), f"scoring {split}"):
+            for batch in iterate_by_length(lengths, evaluation_batch_tokens(device), f"scoring {split}"):
                 inputs = self.inputs(split, rows[batch]).to(device)
-                losses, best, wanted = self.each(model, inputs)
+                losses, best, wanted = self.token_losses(model, inputs)
                 each = torch.zeros(wanted.shape, dtype=torch.float64)  # not every device has these
                 sums[batch] = each.masked_scatter(wanted.cpu(), losses.cpu().double()).sum(1).numpy()
                 counts[batch] = wanted.sum(1).cpu().numpy()

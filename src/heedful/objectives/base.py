@@ -145,7 +145,7 @@ class Objective(ABC):
         return None
 
 
-def padded(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, npt.NDArray[np.bool_], Ints | None]:
+def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, npt.NDArray[np.bool_], Ints | None]:
     """Ids, mask and types [b, t] of some texts, padded on the right, without a loop over the texts.
 
     Types are None where there are none to tell apart.
@@ -161,17 +161,17 @@ def padded(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, npt.NDArray[n
     return ids, mask, np.where(mask, np.asarray(tokens.all_types)[places], 0).astype(np.int64)
 
 
-def exact(logits: Tensor) -> Tensor:
+def upcast(logits: Tensor) -> Tensor:
     """Logits in a format that a loss can be summed in: half precision becomes float32."""
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
-def evaluation_tokens(device: torch.device) -> int:
+def evaluation_batch_tokens(device: torch.device) -> int:
     """How many tokens are scored together."""
     return EVALUATION_TOKENS if device.type == "cpu" else DEVICE_TOKENS
 
 
-def in_length_order(lengths: Ints, tokens: int = EVALUATION_TOKENS, label: str = "") -> Iterator[Ints]:
+def iterate_by_length(lengths: Ints, tokens: int = EVALUATION_TOKENS, label: str = "") -> Iterator[Ints]:
     """Batches for evaluation: longest first, to a token budget, with progress when it takes long."""
     batches = Batches(lengths, token_budget=tokens, order="sorted")
     if not label:

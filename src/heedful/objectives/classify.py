@@ -21,10 +21,10 @@ from heedful.objectives.base import (
     Ints,
     Losses,
     Objective,
-    evaluation_tokens,
-    exact,
-    in_length_order,
-    padded,
+    evaluation_batch_tokens,
+    iterate_by_length,
+    pad_rows,
+    upcast,
 )
 from heedful.text import Tokenizer
 
@@ -33,7 +33,7 @@ PART = 4096
 """Texts that are looked at together."""
 
 
-def balanced_rows(labels: Ints, count: int, seed: int) -> Ints:
+def choose_balanced_rows(labels: Ints, count: int, seed: int) -> Ints:
     """Choose `count` rows, as equal in labels as they can be, seeded; more rows contain the fewer."""
     n_classes = int(labels.max()) + 1
     if count > len(labels):
@@ -81,16 +81,18 @@ class Classify(Objective):
         self.labels: dict[str, Ints] = {n: self.labels_of(n).astype(np.int64) for n in self.tokens}
         self.lengths = {name: tokens.lengths for name, tokens in self.tokens.items()}
         whole = np.arange(len(self.tokens["train"]))
-        self.rows = whole if train_rows is None else balanced_rows(self.labels["train"], train_rows, seed)
+        self.rows = (
+            whole if train_rows is None else choose_balanced_rows(self.labels["train"], train_rows, seed)
+        )
         self.label_smoothing = label_smoothing
-        self.class_weights = self.weigh(class_weights)
+        self.class_weights = self.compute_class_weights(class_weights)
         self.pad_id = 0 if tokenizer.pad_id is None else tokenizer.pad_id
 
     def labels_of(self, split: str) -> Any:
         """The labels of a split."""
         return self.task.splits[split].labels
 
-    def weigh(self, how: ClassWeights) -> Tensor | None:
+    def compute_class_weights(self, how: ClassWeights) -> Tensor | None:
         """Weights that make every label count the same in total."""
         if how == "none":
             return None
@@ -113,13 +115,13 @@ class Classify(Objective):
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
         """Texts of any split, padded to the longest."""
-        ids, mask, types = padded(self.tokens[split], rows, self.pad_id)
+        ids, mask, types = pad_rows(self.tokens[split], rows, self.pad_id)
         tensors = {"ids": torch.from_numpy(ids), "mask": torch.from_numpy(mask)}
         if self.with_types and types is not None:
             tensors["types"] = torch.from_numpy(types)
-        return self.labelled(tensors, split, rows, int(mask.sum()))
+        return self.add_labels(tensors, split, rows, int(mask.sum()))
 
-    def labelled(self, tensors: dict[str, Tensor], split: str, rows: Ints, tokens: int) -> Inputs:
+    def add_labels(self, tensors: dict[str, Tensor], split: str, rows: Ints, tokens: int) -> Inputs:
         """Add the labels, and what their losses are a mean over: with class weights, a weighted one."""
         labels = tensors["labels"] = torch.from_numpy(self.labels[split][rows])
         divisors = None
@@ -135,18 +137,18 @@ class Classify(Objective):
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
         """Cross-entropy, and how many were right."""
-        logits, labels = exact(self.logits(model, inputs)), inputs.tensors["labels"]
+        logits, labels = upcast(self.logits(model, inputs)), inputs.tensors["labels"]
         weight = None if self.class_weights is None else self.class_weights.to(logits)
         loss = F.cross_entropy(logits, labels, weight, reduction="sum", label_smoothing=self.label_smoothing)
         return Losses({"classify": loss}, (logits.detach().argmax(1) == labels).sum())
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
         """Accuracy, plain cross-entropy and probabilities."""
-        rows = np.arange(len(self.tokens[split])) if examples is None else self.chosen(split, examples)
+        rows = np.arange(len(self.tokens[split])) if examples is None else self.find_rows(split, examples)
         probabilities = self.probabilities(model, split, rows)
-        return score(self.labels[split][rows], probabilities)
+        return score_labels(self.labels[split][rows], probabilities)
 
-    def chosen(self, split: str, examples: Ints) -> Ints:
+    def find_rows(self, split: str, examples: Ints) -> Ints:
         """The rows of some examples: those of train are numbered among the rows that are trained on."""
         return self.rows[examples] if split == "train" else examples
 
@@ -157,8 +159,8 @@ class Classify(Objective):
         was_training = model.training
         model.eval()
         with torch.inference_mode():
-            for batch in in_length_order(
-                self.lengths[split][rows], evaluation_tokens(device), f"scoring {split}"
+            for batch in iterate_by_length(
+                self.lengths[split][rows], evaluation_batch_tokens(device), f"scoring {split}"
             ):
                 logits = self.logits(model, self.inputs(split, rows[batch]).to(device))
                 found[batch] = logits.cpu().double().softmax(1).numpy()
@@ -178,12 +180,12 @@ class Classify(Objective):
             seen = tokens.counts(self.tokenizer.vocab_size) > 0
         else:
             for part in np.array_split(self.rows, max(1, len(self.rows) // PART)):
-                seen[padded(tokens, part, self.pad_id)[0]] = True
+                seen[pad_rows(tokens, part, self.pad_id)[0]] = True
         seen[self.pad_id] = True
         return np.flatnonzero(seen)
 
 
-def score(labels: Ints, probabilities: Floats) -> Evaluation:
+def score_labels(labels: Ints, probabilities: Floats) -> Evaluation:
     """Accuracy and cross-entropy of probabilities."""
     predicted = probabilities.argmax(1)
     own = probabilities[np.arange(len(labels)), labels]
@@ -218,8 +220,8 @@ class ClassifyFeatures(Classify):
         was_training = model.training
         model.eval()
         with torch.inference_mode():
-            for batch in in_length_order(
-                self.lengths[split][rows], evaluation_tokens(device), f"features of {split}"
+            for batch in iterate_by_length(
+                self.lengths[split][rows], evaluation_batch_tokens(device), f"features of {split}"
             ):
                 t = self.inputs(split, rows[batch]).to(device).tensors
                 out[rows[batch]] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu()
@@ -231,7 +233,7 @@ class ClassifyFeatures(Classify):
         if split not in self.features:
             return super().inputs(split, rows)
         tensors = {"features": self.features[split].index_select(0, torch.from_numpy(rows))}
-        return self.labelled(tensors, split, rows, int(self.lengths[split][rows].sum()))
+        return self.add_labels(tensors, split, rows, int(self.lengths[split][rows].sum()))
 
     def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
         """Run the head alone."""

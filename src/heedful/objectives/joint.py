@@ -14,7 +14,7 @@ from heedful.objectives.classify import Classify
 from heedful.objectives.masked import MaskedText
 
 
-def merged(*parts: Inputs) -> Inputs:
+def merge_inputs(*parts: Inputs) -> Inputs:
     """Two micro-batches as one; the examples are the first's."""
     return Inputs(
         {name: tensor for part in parts for name, tensor in part.tensors.items()},
@@ -75,7 +75,7 @@ class Joint(Objective):
         if self.weights["masked"] == 0:
             return labelled
         both = zip_longest(labelled, self.masked.prepare(step, parts))
-        return [merged(*(part for part in pair if part is not None)) for pair in both]
+        return [merge_inputs(*(part for part in pair if part is not None)) for pair in both]
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
         """Both losses, on the same body."""

@@ -14,9 +14,9 @@ from heedful.data.batches import Batches
 from heedful.data.corruption import mask_tokens
 from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.objectives.base import Inputs, Ints, Losses, padded
+from heedful.objectives.base import Inputs, Ints, Losses, pad_rows
 from heedful.objectives.packed import PackedText
-from heedful.objectives.vocabulary import labelled, vocabulary_loss
+from heedful.objectives.vocabulary import select_labeled, vocabulary_loss
 from heedful.text import Tokenizer, no_mask
 
 
@@ -117,7 +117,7 @@ class MaskedText:
         epoch, at = divmod(step, self.per_epoch)
         rows = self.rows[self.batches.plan(epoch)[at]]
         pad = 0 if self.tokenizer.pad_id is None else self.tokenizer.pad_id
-        plain, mask, _ = padded(self.tokens, rows, pad)
+        plain, mask, _ = pad_rows(self.tokens, rows, pad)
         ids, labels = self.masking(plain, stream(self.seed, "masking", step))
         return [
             Inputs(
@@ -138,4 +138,4 @@ class MaskedText:
         """Cross-entropy at the masked positions; logits are made nowhere else."""
         t = inputs.tensors
         states = body(t["masked_ids"], t["masked_mask"])  # [b, t, d]
-        return Losses({"masked": vocabulary_loss(head, *labelled(states, t["masked_labels"]))})
+        return Losses({"masked": vocabulary_loss(head, *select_labeled(states, t["masked_labels"]))})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from heedful.data.batches import Batches
-from heedful.objectives.answer import Answer
+from heedful.objectives.answer import AnswerObjective
 from heedful.objectives.base import Evaluation, Inputs, Ints, Losses, Objective
 
 
@@ -23,7 +23,7 @@ class Mixed(Objective):
     name = "mixed"
     one_mean = True
 
-    def __init__(self, text: Objective, answer: Answer, *, batch_size: int, seed: int = 0) -> None:
+    def __init__(self, text: Objective, answer: AnswerObjective, *, batch_size: int, seed: int = 0) -> None:
         """`batch_size` questions a step."""
         self.text, self.answer = text, answer
         self.metric, self.outputs = text.metric, text.outputs  # type: ignore[misc]

@@ -22,22 +22,22 @@ from heedful.objectives.base import (
     Ints,
     Losses,
     Objective,
-    evaluation_tokens,
-    in_length_order,
+    evaluation_batch_tokens,
+    iterate_by_length,
 )
-from heedful.objectives.vocabulary import labelled, token_losses, vocabulary_loss
+from heedful.objectives.vocabulary import select_labeled, token_losses, vocabulary_loss
 from heedful.text import Tokenizer
 
 
 @dataclass(frozen=True)
-class Texts:
+class TokenLists:
     """Texts as ids in memory; `heedful.data.Tokens` are the same on disk."""
 
     ids: npt.NDArray[np.integer]
     offsets: Ints
 
     @classmethod
-    def of(cls, texts: Sequence[Sequence[int]]) -> Texts:
+    def of(cls, texts: Sequence[Sequence[int]]) -> TokenLists:
         """Put lists of ids one after the other."""
         ends = np.cumsum([0, *map(len, texts)])
         return cls(np.array([i for text in texts for i in text], np.int64), ends)
@@ -143,7 +143,7 @@ class PackedText(Objective):
     def losses(self, model: Any, inputs: Inputs) -> Losses:
         """Cross-entropy of what is predicted; logits are made nowhere else."""
         states = self.states(model, inputs)
-        found = vocabulary_loss(model.head, *labelled(states, inputs.tensors["labels"]))
+        found = vocabulary_loss(model.head, *select_labeled(states, inputs.tensors["labels"]))
         return Losses({self.name: found})
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
@@ -156,16 +156,16 @@ class PackedText(Objective):
         model.eval()
         with torch.inference_mode():
             lengths = packing.lengths[rows]
-            for batch in in_length_order(lengths, evaluation_tokens(device), f"scoring {split}"):
+            for batch in iterate_by_length(lengths, evaluation_batch_tokens(device), f"scoring {split}"):
                 arrays = self.arrays(split, rows[batch])
                 inputs = self.inputs(arrays).to(device)
                 states = self.states(model, inputs)
-                each = token_losses(model.head, *labelled(states, inputs.tensors["labels"]))  # type: ignore[arg-type]
+                each = token_losses(model.head, *select_labeled(states, inputs.tensors["labels"]))  # type: ignore[arg-type]
                 documents = packing.documents[arrays["pieces"][arrays["labels"] != IGNORED]]
                 sums += np.bincount(documents, each.cpu().double().numpy(), len(sums))
                 counts += np.bincount(documents, minlength=len(sums))
         model.train(was_training)
-        return language_score(sums, counts)
+        return score_texts(sums, counts)
 
     def value(self, loss: float, right: int, n: int) -> float:
         """Perplexity while training."""
@@ -182,7 +182,7 @@ def perplexity(loss: float) -> float:
         return float(np.exp(loss))
 
 
-def language_score(sums: Floats, counts: Ints) -> Evaluation:
+def score_texts(sums: Floats, counts: Ints) -> Evaluation:
     """Corpus perplexity exp(total loss / tokens), from each text's summed loss and tokens."""
     n = int(counts.sum())
     loss = float(sums.sum() / n) if n else float("nan")

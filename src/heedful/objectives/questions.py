@@ -18,7 +18,7 @@ from heedful.errors import UserError
 from heedful.objectives.base import Floats, Ints
 from heedful.text import Tokenizer
 
-Counted = Literal["answer", "all"]
+AnswerLoss = Literal["answer", "all"]
 """Where there is loss: on the answer and the token that closes it, or on the question too."""
 ANSWER_PART = 4
 """One part in so many of the length is the answer's."""
@@ -33,7 +33,7 @@ def separator(tokenizer: Tokenizer) -> int:
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedTexts:
     """Texts as ids, and what was lost on the way."""
 
     ids: list[Ints]
@@ -55,25 +55,25 @@ def question_room(max_len: int) -> int:
 
 def encode_questions(
     tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None, *, special: bool = False
-) -> Encoded:
+) -> EncodedTexts:
     """Questions as ids, at most `room` of them; `special` with the frame that an encoder expects."""
-    return encoded(tokenizer, texts, room, special)
+    return encode_texts(tokenizer, texts, room, special)
 
 
-def encode_answers(tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None) -> Encoded:
+def encode_answers(tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None) -> EncodedTexts:
     """Answers as ids, spelled as they are inside a text: byte-level pieces carry the space before them."""
     before = " " if tokenizer.kind == "bpe" else ""
-    return encoded(tokenizer, [before + one_spacing(text) for text in texts], room, special=False)
+    return encode_texts(tokenizer, [before + normalize_spaces(text) for text in texts], room, special=False)
 
 
-def encoded(tokenizer: Tokenizer, texts: Sequence[str], room: int | None, special: bool) -> Encoded:
+def encode_texts(tokenizer: Tokenizer, texts: Sequence[str], room: int | None, special: bool) -> EncodedTexts:
     """Texts as ids, with what was cut and what is unknown."""
     found = tokenizer.encode_batch(list(texts), max_len=room, special=special)
     ids = [np.array(one.ids, np.int64) for one in found]
     unknown = 0
     if tokenizer.unk_id is not None:
         unknown = sum(bool((own == tokenizer.unk_id).any()) for own in ids)
-    return Encoded(ids, sum(one.truncated > 0 for one in found), unknown)
+    return EncodedTexts(ids, sum(one.truncated > 0 for one in found), unknown)
 
 
 def answer_rows(
@@ -82,7 +82,7 @@ def answer_rows(
     *,
     separator: int,
     pad_id: int,
-    loss: Counted = "answer",
+    loss: AnswerLoss = "answer",
     width: int | None = None,
 ) -> tuple[Ints, Ints]:
     """Inputs and targets [b, t] of `question MASK answer MASK PAD ...`, the same row shifted by one.
@@ -101,12 +101,12 @@ def answer_rows(
     return whole[:, :-1].copy(), targets[:, 1:].copy()
 
 
-def one_spacing(text: str) -> str:
+def normalize_spaces(text: str) -> str:
     """Text with runs of white space as one space: what an exact match compares."""
     return " ".join(text.split())
 
 
-class Written(Protocol):
+class GeneratedText(Protocol):
     """What a model wrote after one prompt."""
 
     @property
@@ -118,17 +118,17 @@ class Written(Protocol):
         """Of all of them, the one that ended them included."""
 
 
-class Write(Protocol):
+class GenerateFunction(Protocol):
     """Continues prompts greedily (`heedful.inference.generation.generate`, in a layer beside this one)."""
 
     def __call__(
         self, model: Any, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop_ids: Collection[int]
-    ) -> Sequence[Written]:
+    ) -> Sequence[GeneratedText]:
         """What follows each prompt, up to a stop token or so many tokens."""
 
 
 @dataclass(frozen=True)
-class Form:
+class QuestionFormat:
     """How a model is asked and answers: the one place for training, evaluation and use."""
 
     tokenizer: Tokenizer
@@ -147,21 +147,21 @@ class Form:
         """What fills rows up."""
         return 0 if self.tokenizer.pad_id is None else self.tokenizer.pad_id
 
-    def questions(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Encoded:
+    def questions(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> EncodedTexts:
         """Questions as ids; a second text stands after the first."""
         whole = list(texts) if pairs is None else [f"{a} {b}" for a, b in zip(texts, pairs, strict=True)]
         room = self.max_len if self.whole else question_room(self.max_len)
         return encode_questions(self.tokenizer, whole, room, special=self.whole)
 
-    def answers(self, texts: Sequence[str]) -> Encoded:
+    def answers(self, texts: Sequence[str]) -> EncodedTexts:
         """Answers as ids."""
         return encode_answers(self.tokenizer, texts, answer_room(self.max_len))
 
     def text(self, ids: Sequence[int]) -> str:
         """An answer as text."""
-        return one_spacing(self.tokenizer.decode(ids))
+        return normalize_spaces(self.tokenizer.decode(ids))
 
-    def ask(self, model: Any, questions: Sequence[Ints], write: Write) -> tuple[list[str], Floats]:
+    def ask(self, model: Any, questions: Sequence[Ints], write: GenerateFunction) -> tuple[list[str], Floats]:
         """The model's most probable answer to each question, token by token, and its probability."""
         end = [] if self.whole else [separator(self.tokenizer)]
         prompts = [[*question.tolist(), *end] for question in questions]

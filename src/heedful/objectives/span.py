@@ -30,16 +30,16 @@ from heedful.objectives.base import (
     Ints,
     Losses,
     Objective,
-    evaluation_tokens,
-    in_length_order,
+    evaluation_batch_tokens,
+    iterate_by_length,
 )
-from heedful.objectives.packed import language_score, perplexity
-from heedful.objectives.vocabulary import labelled, token_losses, vocabulary_loss
+from heedful.objectives.packed import perplexity, score_texts
+from heedful.objectives.vocabulary import select_labeled, token_losses, vocabulary_loss
 from heedful.text import Tokenizer, no_mask
 
-Form = Literal["line", "window"]
-Counted = Literal["all", "span"]
-FORMS: tuple[Form, ...] = ("line", "window")
+SpanForm = Literal["line", "window"]
+SpanLoss = Literal["all", "span"]
+FORMS: tuple[SpanForm, ...] = ("line", "window")
 PART_TOKENS, MOST_PARTS = 384, 8
 """Rows of about one length are computed together: at least so many tokens, in at most so many parts.
 
@@ -59,8 +59,8 @@ class Corruption:
     decoder's line has loss: on every token or on the span; a window always has it on the span.
     """
 
-    form: Form = "line"
-    counted: Counted = "all"
+    form: SpanForm = "line"
+    counted: SpanLoss = "all"
     block: int = 128
     left: int = 5
     """Of a window: the most tokens that stay before the span."""
@@ -145,7 +145,7 @@ class Span(Objective):
         return found
 
     def corrupted(
-        self, split: str, documents: Ints, generator: np.random.Generator, counted: Counted
+        self, split: str, documents: Ints, generator: np.random.Generator, counted: SpanLoss
     ) -> WindowBatch:
         """Hide something of each document."""
         how, tokens = self.corruption, self.texts[split]
@@ -219,7 +219,9 @@ class Span(Objective):
     def losses(self, model: Any, inputs: Inputs) -> Losses:
         """Cross-entropy of what is predicted; logits are made nowhere else."""
         states = self.states(model, inputs)
-        return Losses({self.name: vocabulary_loss(model.head, *labelled(states, inputs.tensors["targets"]))})
+        return Losses(
+            {self.name: vocabulary_loss(model.head, *select_labeled(states, inputs.tensors["targets"]))}
+        )
 
     def evaluate(self, model: Any, split: str, examples: Ints | None = None) -> Evaluation:
         """Perplexity of the spans of a split, or of some of its documents, with each text's loss."""
@@ -234,16 +236,16 @@ class Span(Objective):
                 documents = self.rows[split][chunk * CHUNK : (chunk + 1) * CHUNK]
                 rows = self.corrupted(split, documents, stream(self.seed, f"spans {split}", chunk), "span")
                 wanted = own[own // CHUNK == chunk] - chunk * CHUNK
-                for batch in in_length_order(rows.lengths[wanted], evaluation_tokens(device)):
+                for batch in iterate_by_length(rows.lengths[wanted], evaluation_batch_tokens(device)):
                     part = wanted[batch]
                     inputs = self.inputs(rows, part).to(device)
                     targets = inputs.tensors["targets"]
-                    each = token_losses(model.head, *labelled(self.states(model, inputs), targets))
+                    each = token_losses(model.head, *select_labeled(self.states(model, inputs), targets))
                     row = (targets != IGNORED).nonzero()[:, 0].cpu().numpy()
                     sums += np.bincount(documents[part][row], each.cpu().double().numpy(), len(sums))
                     counts += np.bincount(documents[part][row], minlength=len(sums))
         model.train(was_training)
-        return language_score(sums, counts)
+        return score_texts(sums, counts)
 
     def value(self, loss: float, right: int, n: int) -> float:
         """Perplexity while training."""

@@ -13,7 +13,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from heedful.data.batches import IGNORED
-from heedful.objectives.base import exact
+from heedful.objectives.base import upcast
 
 NUMBERS = 1 << 21
 """Logits that are made at a time: 8 MB of float32."""
@@ -72,15 +72,15 @@ def token_losses(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
     out: Any = head.out
     rows = max(1, NUMBERS // int(out.out_features))
     if len(states) <= rows:
-        return F.cross_entropy(exact(head(states)), labels, reduction="none")
+        return F.cross_entropy(upcast(head(states)), labels, reduction="none")
     parts = [
-        F.cross_entropy(exact(head(s)), y, reduction="none")
+        F.cross_entropy(upcast(head(s)), y, reduction="none")
         for s, y in zip(torch.split(states, rows), torch.split(labels, rows), strict=True)
     ]
     return torch.cat(parts)
 
 
-def labelled(states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def select_labeled(states: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     """The states [n, d] and labels [n] of the positions of [b, t, d] that have a label."""
     wanted = labels != IGNORED
     if bool(wanted.all()):

@@ -123,14 +123,14 @@ class Overfit(Study):
     def examples(self, outcome: Outcome) -> list[tuple[str, str | None, str]]:
         """The examples that are learnt: text, second text, label."""
         from heedful.data.run_options import load_run_task
-        from heedful.objectives.classify import balanced_rows
+        from heedful.objectives.classify import choose_balanced_rows
 
         options = self.options(outcome.configuration)
         task = load_run_task(options)
         train = task.splits["train"]
         if train.labels is None or options.train_rows is None:
             return []
-        rows = balanced_rows(train.labels.astype("int64"), options.train_rows, options.seed)
+        rows = choose_balanced_rows(train.labels.astype("int64"), options.train_rows, options.seed)
         return [(train[i].text, train[i].pair, task.label_names[train.labels[i]]) for i in rows]
 
     def causes(self, outcome: Outcome, curve: Sequence[Metrics]) -> list[str]:

@@ -31,8 +31,8 @@ from heedful.objectives import (
     Text2Text,
     parse_words,
 )
-from heedful.objectives.answer import Answer
-from heedful.objectives.questions import Form
+from heedful.objectives.answer import AnswerObjective
+from heedful.objectives.questions import QuestionFormat
 from heedful.options.training import AdaptOptions, named_after
 from heedful.options.values import parse_assignments
 from heedful.runs.directory import Run, new_run_path
@@ -264,9 +264,9 @@ class Job:
         kept = {name: split for name, split in self.task.splits.items() if name not in left_out}
         task = replace(self.task, splits=kept)
         if o.objective == "answer":
-            form = Form(self.tokenizer, self.max_len, self.model.config.kind == "encoder_decoder")
+            form = QuestionFormat(self.tokenizer, self.max_len, self.model.config.kind == "encoder_decoder")
             options = {name: options[name] for name in ("train_rows", "label_smoothing", "seed")}
-            answer = Answer(task, form, generate, loss=o.answer_loss, **options)
+            answer = AnswerObjective(task, form, generate, loss=o.answer_loss, **options)
             self.scoring = AnswerScores(self.task, answer)
             return answer
         if o.objective == "text2text":

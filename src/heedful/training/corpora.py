@@ -12,7 +12,7 @@ from heedful.data import Tokens, tokenize
 from heedful.data.cache import build_once, digest
 from heedful.data.corpus import Corpus, list_corpus_splits, open_corpus
 from heedful.errors import UserError, unknown
-from heedful.evaluation.checks.words import percent
+from heedful.evaluation.checks.findings import percent
 from heedful.options.training import PretrainOptions
 from heedful.progress import track
 from heedful.text import Tokenizer

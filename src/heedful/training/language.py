@@ -17,7 +17,7 @@ from heedful.evaluation.perplexity import figures, text_sizes
 from heedful.models import LanguageModel
 from heedful.objectives import Causal, Evaluation
 from heedful.objectives.base import Floats, Ints
-from heedful.objectives.packed import Texts, perplexity
+from heedful.objectives.packed import TokenLists, perplexity
 from heedful.objectives.vocabulary import token_losses
 from heedful.runs.schemas import Prediction, SentenceResult, SplitResult
 from heedful.text import Tokenizer
@@ -134,7 +134,7 @@ def causal_losses(
     # Where documents cannot be kept apart each has a row, which has room for the longest.
     width = block if how.segments else min(max(map(len, encoded)), model.body.room)
     objective = Causal(
-        {"given": Texts.of(encoded)}, tokenizer, block=width, together=how.segments, unsafe=how.unsafe
+        {"given": TokenLists.of(encoded)}, tokenizer, block=width, together=how.segments, unsafe=how.unsafe
     )
     found = objective.evaluate(model, "given")
     assert found.text_losses is not None

@@ -13,8 +13,8 @@ from heedful import methods
 from heedful.data import load_task
 from heedful.errors import UserError
 from heedful.inference.generation import generate
-from heedful.objectives import Answer, Mixed, Objective
-from heedful.objectives.questions import Form
+from heedful.objectives import AnswerObjective, Mixed, Objective
+from heedful.objectives.questions import QuestionFormat
 from heedful.options.training import BLOCK, PRETRAIN_LR, PretrainOptions, named_after
 from heedful.runs.directory import CONFIG, Run, new_run_path
 from heedful.runs.leases import Lease
@@ -145,12 +145,12 @@ class Job:
         task = load_task(o.questions, data_dir=o.data_dir)
         if task.kind != "text2text":
             raise UserError(f"--questions {o.questions}: has labels; a task with free answers is wanted")
-        form = Form(self.tokenizer, self.block, self.model.kind == "text2text")
+        form = QuestionFormat(self.tokenizer, self.block, self.model.kind == "text2text")
         only = replace(task, splits={"train": task.splits["train"]})  # dev and test are never looked at
-        answer = Answer(only, form, generate, seed=o.seed)
+        answer = AnswerObjective(only, form, generate, seed=o.seed)
         return Mixed(text, answer, batch_size=self.questions_a_step(answer), seed=o.seed)
 
-    def questions_a_step(self, answer: Answer) -> int:
+    def questions_a_step(self, answer: AnswerObjective) -> int:
         """How many questions make up their share of a batch."""
         o = self.options
         if o.token_budget is not None:

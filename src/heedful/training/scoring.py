@@ -16,9 +16,9 @@ from heedful.evaluation import metrics as scores
 from heedful.evaluation.baselines import BagOfWords, bag_of_words, baselines, constant_answer
 from heedful.evaluation.metrics import METRICS
 from heedful.objectives import Classify, Evaluation
-from heedful.objectives.answer import Answer, Answered
+from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
 from heedful.objectives.base import Floats
-from heedful.objectives.questions import encode_questions, one_spacing, question_room
+from heedful.objectives.questions import encode_questions, normalize_spaces, question_room
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
 
@@ -146,9 +146,9 @@ class LabelScores:
 class AnswerScores:
     """Of free answers."""
 
-    def __init__(self, task: Task, objective: Answer) -> None:
+    def __init__(self, task: Task, objective: AnswerObjective) -> None:
         self.task, self.objective = task, objective
-        self.constant = one_spacing(constant_answer(task.splits["train"]))
+        self.constant = normalize_spaces(constant_answer(task.splits["train"]))
 
     def results(self, found: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Exact match, beside that of always giving train's most frequent answer."""
@@ -175,7 +175,7 @@ class AnswerScores:
     def write(self, run: Run, found: Mapping[str, Evaluation]) -> None:
         """One row an example with the answer's probability, and the bare answers, one a line."""
         for split, e in found.items():
-            assert isinstance(e, Answered)
+            assert isinstance(e, AnswerEvaluation)
             self.write_answers(run, split, e.answers, e.confidence)
 
     def write_answers(self, run: Run, split: str, answers: Sequence[str], confidence: Floats) -> None:
@@ -200,7 +200,7 @@ class AnswerScores:
 
     def checks(self, dev: Evaluation, results: Results) -> list[Check]:
         """Collapse, the constant answer, whether dev is large enough, and unknown characters."""
-        assert isinstance(dev, Answered)
+        assert isinstance(dev, AnswerEvaluation)
         truth, constant = Counter(self.objective.texts["dev"]), self.right_of_constant("dev")
         return [
             checks.collapse(Counter(dev.answers), truth, dev.value),
@@ -230,5 +230,5 @@ class AnswerScores:
         """Log-probabilities of the tokens of some answers."""
         rows = np.arange(min(PROBE_ROWS, len(self.objective.texts["train"])))
         device = next(model.parameters()).device
-        losses, _, _ = self.objective.each(model, self.objective.inputs("train", rows).to(device))
+        losses, _, _ = self.objective.token_losses(model, self.objective.inputs("train", rows).to(device))
         return -losses

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.evaluation.checks.answers import beats_constant_answer, unknown_tokens
 from heedful.evaluation.checks.curves import dev_falls_while_train_rises, warmup
+from heedful.evaluation.checks.findings import summarize
 from heedful.evaluation.checks.scores import beats_bag_of_words, collapse, evaluation_size
 from heedful.evaluation.checks.splits import labels_everywhere, shared_parts, shared_texts
 from heedful.evaluation.checks.tokens import tokenizer_fits, truncation
-from heedful.evaluation.checks.words import summary
 
 if TYPE_CHECKING:
     from heedful.evaluation.checks.outputs import causality, reload
@@ -29,7 +29,7 @@ __all__ = [
     "reload",
     "shared_parts",
     "shared_texts",
-    "summary",
+    "summarize",
     "tokenizer_fits",
     "truncation",
     "unknown_tokens",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy.typing as npt
 
-from heedful.evaluation.checks.words import percent, quoted
+from heedful.evaluation.checks.findings import percent, quote
 from heedful.report.formats import format_p
 from heedful.runs.schemas import Check
 from heedful.statistics.comparison import compare
@@ -18,7 +18,7 @@ UNKNOWN_LIMIT = 0.01
 def beats_constant_answer(right: npt.ArrayLike, right_of_constant: npt.ArrayLike, constant: str) -> Check:
     """Is the model better than one answer to every question? Takes 1 or 0 for each question, of both."""
     name = "beats_constant_answer"
-    always = f"always answering {quoted(constant)}"
+    always = f"always answering {quote(constant)}"
     try:
         c = compare(right, right_of_constant, names=("the model", always))
     except ValueError:

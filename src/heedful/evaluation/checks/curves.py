@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from heedful.evaluation.checks.words import percent
+from heedful.evaluation.checks.findings import percent
 from heedful.evaluation.metrics import ACCURACY, Metric
 from heedful.runs.schemas import Check, Metrics
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data.splits import content_key
+from heedful.evaluation.checks.findings import percent
 from heedful.evaluation.checks.splits import SHARED_WARNS, normal, overlaps
 from heedful.evaluation.checks.tokens import CUT_LIMIT, KEPT
-from heedful.evaluation.checks.words import percent
 from heedful.runs.schemas import Check
 
 UNKNOWN_LIMIT = 0.05

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from heedful.evaluation.checks.words import percent
+from heedful.evaluation.checks.findings import percent
 from heedful.models import Classifier, EncoderDecoder, LanguageModel, Model
 from heedful.runs.schemas import Check
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy.typing as npt
 
-from heedful.evaluation.checks.words import percent, quoted
+from heedful.evaluation.checks.findings import percent, quote
 from heedful.report.formats import format_estimate, format_p
 from heedful.runs.schemas import Check
 from heedful.statistics.comparison import compare
@@ -41,17 +41,17 @@ def collapse(predicted: Mapping[str, int], labels: Mapping[str, int], accuracy: 
     )
     if others == 0 or (share >= NEARLY_ALL and others < LEFT * true_others):
         every = "every prediction is" if others == 0 else f"{percent(share)} of predictions are"
-        found = f"Collapsed: {every} {quoted(top)}; of the labels {percent(true_share)} are, so {advice}."
+        found = f"Collapsed: {every} {quote(top)}; of the labels {percent(true_share)} are, so {advice}."
         rare = true_share >= NEARLY_ALL
         return Check(name, "warning" if rare else "failed", found, share, NEARLY_ALL)
     majority = max(labels.values())
     if accuracy is not None and share >= MOSTLY and accuracy <= wilson(majority, n).high:
         found = (
-            f"Nearly collapsed: {percent(share)} of predictions are {quoted(top)} and accuracy "
+            f"Nearly collapsed: {percent(share)} of predictions are {quote(top)} and accuracy "
             f"{accuracy:.3f} is no better than that of the most frequent label, {majority / n:.3f}; {advice}."
         )
         return Check(name, "warning", found, share, MOSTLY)
-    found = f"The most frequent prediction, {quoted(top)}, is {percent(share)} of all."
+    found = f"The most frequent prediction, {quote(top)}, is {percent(share)} of all."
     return Check(name, "passed", found, share, NEARLY_ALL)
 
 

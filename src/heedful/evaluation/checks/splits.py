@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from heedful.data.splits import content_key
 from heedful.data.tasks import Task
-from heedful.evaluation.checks.words import percent, quoted
+from heedful.evaluation.checks.findings import percent, quote
 from heedful.runs.schemas import Check
 
 SHARED_WARNS = 0.005
@@ -82,7 +82,7 @@ def shared_texts(task: Task) -> Check:
         )
     share, earlier, later, both = found[0]
     example = task.splits[later].texts[int(both.argmax())]
-    listed = f"{', '.join(told)}, such as {quoted(example, 60)}"
+    listed = f"{', '.join(told)}, such as {quote(example, 60)}"
     if share < SHARED_WARNS:
         return Check(name, "passed", f"Few texts are in two splits: {listed}.", share, SHARED_WARNS)
     sentence = (
@@ -131,7 +131,7 @@ def labels_everywhere(task: Task) -> Check:
     if "train" not in counts or not task.label_names:
         return Check(name, "skipped", "The task has no labels.")
     lacking = {
-        split: [quoted(task.label_names[i]) for i in np.flatnonzero(each == 0)]
+        split: [quote(task.label_names[i]) for i in np.flatnonzero(each == 0)]
         for split, each in counts.items()
         if not each.all()
     }
@@ -151,7 +151,7 @@ def labels_everywhere(task: Task) -> Check:
         return Check(name, "warning", found, missing, 0.0)
     share = float(counts["train"].max() / counts["train"].sum())
     if share >= IMBALANCE:
-        top = quoted(task.label_names[int(counts["train"].argmax())])
+        top = quote(task.label_names[int(counts["train"].argmax())])
         found = (
             f"Labels are uneven: {percent(share)} of train is {top}; always answering so scores as much; "
             f"look at macro F1, and think of class weights."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from heedful.evaluation.checks.words import percent, quoted
+from heedful.evaluation.checks.findings import percent, quote
 from heedful.runs.schemas import Check
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def special_problems(tokenizer: Tokenizer, config: TransformerConfig, pretrained
             wrong.append(f"{role} is id {own:,} in the tokenizer and {stated:,} in the model")
         elif pretrained and stated not in tokenizer.special_ids:
             piece = tokenizer.pieces([stated])[0]
-            meant = f"stands for {quoted(piece)}" if piece else "does not exist"
+            meant = f"stands for {quote(piece)}" if piece else "does not exist"
             wrong.append(f"id {stated:,}, the model's {role}, {meant} in the tokenizer")
     return wrong
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.evaluation.checks.words import percent
+from heedful.evaluation.checks.findings import percent
 from heedful.evaluation.knowledge import Agreement, Sure, Telling, answer_when_sure, telling
 from heedful.report.formats import format_p
 from heedful.runs.answers import Answer

@@ -25,7 +25,7 @@ from heedful.data.random import key
 from heedful.errors import UserError
 from heedful.models.heads import LinearHead
 from heedful.objectives import ClassifyFeatures, Inputs, Losses
-from heedful.objectives.base import exact
+from heedful.objectives.base import upcast
 from heedful.options.training import AdaptOptions
 from heedful.progress import progress as show_progress
 from heedful.runs.directory import METRICS, TIMING, Run
@@ -204,7 +204,7 @@ class Heads:
         features = heads[0].train().dropout(part.tensors["features"])  # [b, d]: the same mask for all
         weight = torch.cat([head.out.weight.detach() for head in heads]).requires_grad_()  # [k n, d]
         bias = torch.cat([head.out.bias.detach() for head in heads]).requires_grad_()
-        logits = exact(F.linear(features, weight, bias)).view(len(features), len(heads), -1)  # [b, k, n]
+        logits = upcast(F.linear(features, weight, bias)).view(len(features), len(heads), -1)  # [b, k, n]
         losses = self.losses(logits, part.tensors["labels"])  # [k]
         whole = float((part.divisors or part.counts)["classify"]) or 1.0
         by_weight, by_bias = torch.autograd.grad(losses.sum() / whole, [weight, bias])

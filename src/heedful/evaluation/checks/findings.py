@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from heedful.errors import shorten
 from heedful.runs.schemas import Check, in_short
 
-GRAVITY = (
+SEVERITY = (
     "collapse",
     "causality",
     "reload",
@@ -39,17 +39,17 @@ def percent(share: float) -> str:
     return f"{digits} %"
 
 
-def quoted(text: str, width: int = 40) -> str:
+def quote(text: str, width: int = 40) -> str:
     """Quote a label or a text from data."""
     return f'"{shorten(" ".join(text.split()), width)}"'
 
 
-def summary(checks: Iterable[Check]) -> str:
+def summarize(checks: Iterable[Check]) -> str:
     """Give the most serious finding in words, and the others in short; for the last line of a run."""
     checks = list(checks)
     findings = sorted(
         (check for check in checks if check.status in ("failed", "warning")),
-        key=lambda check: (check.status != "failed", place(check)),
+        key=lambda check: (check.status != "failed", severity_rank(check)),
     )
     if not findings:
         passed = sum(check.status == "passed" for check in checks)
@@ -62,6 +62,6 @@ def summary(checks: Iterable[Check]) -> str:
     return f"{told} (also: {more})" if more else told
 
 
-def place(check: Check) -> int:
+def severity_rank(check: Check) -> int:
     """Give a check's place in the order of gravity."""
-    return GRAVITY.index(check.name) if check.name in GRAVITY else len(GRAVITY)
+    return SEVERITY.index(check.name) if check.name in SEVERITY else len(SEVERITY)
