@@ -102,7 +102,7 @@ def run_heedful(case: Case) -> dict[str, float]:
     """`heedful adapt` on these rows, written as a task of their own."""
     from heedful.objectives import ClassifyFeatures
     from heedful.options.training import AdaptOptions
-    from heedful.training.adapt import adapt
+    from heedful.training.build.adapt import adapt
     from heedful.training.loop import Loop
 
     task, train, dev = load_rows(case)

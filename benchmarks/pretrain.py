@@ -103,7 +103,7 @@ def heedful_step(dropout: float, activation: str, folder: Path) -> Any:
     """One step of `heedful pretrain char-gpt`."""
     from heedful.options.training import PretrainOptions
     from heedful.runs.directory import Run
-    from heedful.training.pretrain import prepare
+    from heedful.training.build.pretrain import prepare
 
     options = PretrainOptions(
         model="char-gpt",

@@ -69,7 +69,7 @@ class Lines:
 def plain(given: argparse.Namespace, **settings: Any) -> None:
     """A run with its curves."""
     from heedful.options.training import AdaptOptions
-    from heedful.training.adapt import adapt
+    from heedful.training.build.adapt import adapt
 
     settings |= {"lr": given.lr, "epochs": given.num_epochs, "method": METHODS[given.type]}
     if given.type == "prefix":

@@ -140,7 +140,7 @@ def test_real_steps_on_the_longest_texts_are_ended_at_the_budget(tmp_path: Path)
 def test_cuda_out_of_memory_is_an_answer_not_a_crash(
     tiny_bert: Path, tiny_task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heedful.training.adapt import prepare
+    from heedful.training.build.adapt import prepare
     from heedful.training.loop import Loop
 
     options = AdaptOptions(
@@ -176,7 +176,7 @@ def test_cuda_out_of_memory_is_an_answer_not_a_crash(
 def test_other_errors_of_a_step_are_not_taken_for_want_of_memory(
     tiny_bert: Path, tiny_task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heedful.training.adapt import prepare
+    from heedful.training.build.adapt import prepare
     from heedful.training.loop import Loop
 
     def step(self: Loop, number: int) -> None:
@@ -229,7 +229,7 @@ def test_joint_training_is_measured_with_the_longest_unlabelled_texts_and_its_se
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from heedful.objectives import Joint
-    from heedful.training.adapt import prepare
+    from heedful.training.build.adapt import prepare
     from heedful.training.loop import Loop
 
     more = tmp_path / "more.txt"

@@ -36,7 +36,7 @@ def make(name: str, places: Path, out: Path) -> Any:
 
     from heedful.attention.dropout import Dropout
     from heedful.options.training import AdaptOptions, PretrainOptions
-    from heedful.training import adapt, pretrain
+    from heedful.training.build import adapt, pretrain
     from heedful.training.loop import Loop
 
     same: dict[str, Any] = {

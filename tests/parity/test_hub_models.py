@@ -25,7 +25,7 @@ from heedful.methods import METHODS, Method, head_names, make, read_adapter, roo
 from heedful.models import Classifier
 from heedful.options.training import AdaptOptions
 from heedful.text import Tokenizer
-from heedful.training.adapt import adapt
+from heedful.training.build.adapt import adapt
 
 D, VOCAB, CLASSES = 24, 60, 3
 SIZES = {

@@ -16,8 +16,8 @@ from heedful.data.splits import Split, sample
 from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
 from heedful.runs.directory import Run
-from heedful.training.adapt import adapt
-from heedful.training.evaluating import evaluate
+from heedful.training.build.adapt import adapt
+from heedful.training.rescore import evaluate
 from tiny import make_model, make_task
 
 

@@ -18,7 +18,7 @@ from heedful.launch.slurm import batch_job
 from heedful.launch.slurm.script import Batch, batch_script, tasks
 from heedful.options.launch import TrainLaunchOptions
 from heedful.options.training import AdaptOptions
-from heedful.training.adapt import adapt
+from heedful.training.build.adapt import adapt
 from heedful.training.ranks import LostError, Ranks
 from heedful.training.signals import StoppedError
 

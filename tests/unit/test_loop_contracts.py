@@ -24,7 +24,7 @@ from heedful.runs.schemas import Metrics
 from heedful.text import load as load_tokenizer
 from heedful.training import checkpoint, optimizers
 from heedful.training import loop as module
-from heedful.training.adapt import adapt
+from heedful.training.build.adapt import adapt
 from heedful.training.devices import clip, seed_generators
 from heedful.training.loop import Loop
 from heedful.training.sparse_embeddings import OccurringRows
@@ -369,7 +369,7 @@ def test_seeding_only_the_generators_that_are_used_is_torch_s_own_seeding() -> N
 
 def test_the_training_seed_never_moves_a_row_to_another_split(tmp_path: Path) -> None:
     from heedful.options.training import AdaptOptions
-    from heedful.training.adapt import prepare
+    from heedful.training.build.adapt import prepare
 
     rows = [f"text number {i} is {'good' if i % 2 else 'bad'},{i % 2}" for i in range(60)]
     (tmp_path / "one.csv").write_text("\n".join(["text,label", *rows]) + "\n")

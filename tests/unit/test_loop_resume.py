@@ -22,7 +22,7 @@ from heedful.runs.directory import Run
 from heedful.runs.environment import environment
 from heedful.runs.leases import Lease
 from heedful.training import checkpoint, loop, resume
-from heedful.training.adapt import Finished, adapt
+from heedful.training.build.adapt import Finished, adapt
 from heedful.training.loop import Loop
 from heedful.training.signals import StoppedError
 from tiny import make_model, make_task
@@ -121,7 +121,7 @@ def test_a_resumed_run_has_the_same_bits(
 def test_a_death_after_training_loses_nothing(
     moment: str, base: AdaptOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heedful.training import adapt as module
+    from heedful.training.build import adapt as module
 
     options = replace(base, method="lora", epochs=1, out=tmp_path / "run", resume=True)
     places = {"examine": module, "write": module.LabelScores, "write_results": Run}
@@ -150,7 +150,7 @@ def test_a_signal_outside_training_stops_at_once_with_the_same_status(
         os.kill(os.getpid(), signal.SIGTERM)
 
     with monkeypatch.context() as patch:
-        patch.setattr("heedful.training.adapt.examine", ask)
+        patch.setattr("heedful.training.build.adapt.examine", ask)
         with pytest.raises(StoppedError, match="stopped by SIGTERM; the same command with --resume"):
             adapt(replace(base, epochs=1, out=tmp_path))
     assert adapt(replace(base, epochs=1, out=tmp_path, resume=True)).results.splits["test"].n == 20
@@ -216,7 +216,9 @@ def test_what_changes_bits_is_said(
     assert begun.out is not None
     other = environment(threads=1, device="cpu", precision="float32")
     Run(begun.out).write_environment(replace(other, cpu="Abacus 3", packages={"torch": "0.1"}))
-    monkeypatch.setattr("heedful.training.adapt.examine", lambda *args: (_ for _ in ()).throw(DiedError))
+    monkeypatch.setattr(
+        "heedful.training.build.adapt.examine", lambda *args: (_ for _ in ()).throw(DiedError)
+    )
     before = torch.get_num_threads()
     with pytest.raises(DiedError):
         adapt(replace(begun, threads=2))

@@ -20,7 +20,7 @@ from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.text import load as load_tokenizer
 from heedful.training import checkpoint
-from heedful.training.adapt import adapt
+from heedful.training.build.adapt import adapt
 from heedful.training.loop import Loop
 from tiny import make_model, make_task
 

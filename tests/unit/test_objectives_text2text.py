@@ -21,7 +21,7 @@ from heedful.methods import METHODS, make
 from heedful.objectives import Evaluation, LabelWords, Text2Text, parse_words
 from heedful.options.training import AdaptOptions
 from heedful.text import Tokenizer
-from heedful.training.adapt import adapt
+from heedful.training.build.adapt import adapt
 
 WORDS = ["good", "fine", "bad", "poor", "the", "film", "was", "very", "long", "no", "yes", "hardly", "plot"]
 

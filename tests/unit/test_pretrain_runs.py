@@ -18,9 +18,9 @@ from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.training import checkpoint
 from heedful.training import loop as loop_module
-from heedful.training.corpora import open_texts
+from heedful.training.build.corpus import open_texts
+from heedful.training.build.pretrain import prepare, pretrain
 from heedful.training.loop import Loop
-from heedful.training.pretrain import prepare, pretrain
 from heedful.training.rescoring import Rescoring
 
 NOUNS = ["river", "hill", "cloud", "garden", "winter", "bridge", "lamp", "stone"]
@@ -153,7 +153,8 @@ def test_a_budget_fixes_the_steps_once_and_for_all(
     assert steps > 6
     die_at(monkeypatch, None)
     monkeypatch.setattr(
-        "heedful.training.pretrain.measure_steps_in_budget", lambda *given: pytest.fail("measured twice")
+        "heedful.training.build.pretrain.measure_steps_in_budget",
+        lambda *given: pytest.fail("measured twice"),
     )
     done = pretrain(options)
     assert done.results.steps == steps

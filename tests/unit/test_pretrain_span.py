@@ -15,8 +15,8 @@ from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.training import checkpoint
 from heedful.training import loop as loop_module
+from heedful.training.build.pretrain import prepare, pretrain
 from heedful.training.loop import Loop
-from heedful.training.pretrain import prepare, pretrain
 from heedful.training.rescoring import Rescoring
 
 PEOPLE = [

@@ -30,7 +30,7 @@ from heedful.studies.base import Study
 from heedful.studies.compare import compare
 from heedful.studies.labels import labels
 from heedful.studies.optimizers import optimizers
-from heedful.training.adapt import refuse_impossible
+from heedful.training.build.adapt import refuse_impossible
 
 N = 400
 Score = Callable[[AdaptOptions], float]
@@ -83,11 +83,12 @@ class Laboratory:
 
 @pytest.fixture
 def lab(monkeypatch: pytest.MonkeyPatch) -> Laboratory:
-    from heedful.training import adapt, evaluating
+    from heedful.training import rescore
+    from heedful.training.build import adapt
 
     made = Laboratory()
     monkeypatch.setattr(adapt, "adapt", made.adapt)
-    monkeypatch.setattr(evaluating, "add_split", made.add_split)
+    monkeypatch.setattr(rescore, "add_split", made.add_split)
     monkeypatch.setattr(Study, "check", lambda self: None)
     monkeypatch.setattr(Study, "score_test", lambda self, outcome: made.add_split(outcome.folder, "test"))
     monkeypatch.setattr(labels_study, "count_rows", lambda options: 1000)

@@ -359,12 +359,12 @@ def test_the_time_left_counts_epochs_that_runs_share_once() -> None:
 def test_a_test_split_is_scored_where_it_can_be(
     study: StudyFolder, monkeypatch: pytest.MonkeyPatch, labels: object, answers: object, scored: int
 ) -> None:
-    from heedful.training import evaluating
+    from heedful.training import rescore
 
     asked: list[str] = []
     test = SimpleNamespace(labels=labels, answers=answers)
     monkeypatch.setattr(base, "load_run_task", lambda options: SimpleNamespace(splits={"test": test}))
-    monkeypatch.setattr(evaluating, "add_split", lambda folder, split: asked.append(split))
+    monkeypatch.setattr(rescore, "add_split", lambda folder, split: asked.append(split))
     own = Fake(study)
     monkeypatch.setattr(own, "options", lambda configuration: None)
     own.score_test(study.outcomes()[0])

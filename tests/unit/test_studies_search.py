@@ -24,7 +24,7 @@ from heedful.studies.search.answer import answer as write_answer
 from heedful.studies.search.study import plan_grid, search
 from heedful.studies.shared import scores, search_space
 from heedful.studies.shared.search_space import Range
-from heedful.training.adapt import adapt
+from heedful.training.build.adapt import adapt
 from heedful.training.loop import Loop
 from tiny import make_model, make_task
 

@@ -57,7 +57,7 @@ def adapt(
     options = replace(options, model=model, task=task)
     if launch.elsewhere:
         from heedful.cli.launching import send_run
-        from heedful.training.adapt import refuse_impossible
+        from heedful.training.build.adapt import refuse_impossible
 
         refuse_impossible(options)
         return send_run("adapt", (model, task), options, launch, json=json)

@@ -36,7 +36,7 @@ def check(what: str, /, *, json: Json = False) -> int:
     from heedful.runs.directory import CONFIG
     from heedful.runs.files import plain
     from heedful.runs.schemas import Checks
-    from heedful.training.evaluating import check_model, check_run
+    from heedful.training.rescore import check_model, check_run
 
     if (Path(what) / CONFIG).is_file():
         found, again = check_run(what)

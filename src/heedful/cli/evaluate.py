@@ -77,7 +77,7 @@ def evaluate(
     split = split or "test"
     from heedful.cli.adapt import show_splits
     from heedful.runs.files import plain
-    from heedful.training.evaluating import evaluate as score
+    from heedful.training.rescore import evaluate as score
 
     found = score(run, split)
     before = opened.results().splits.get(split) if opened.finished else None

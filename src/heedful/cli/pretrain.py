@@ -69,7 +69,7 @@ def pretrain(
     options = replace(options, model=model, corpus=corpus)
     if launch.elsewhere:
         from heedful.cli.launching import send_run
-        from heedful.training.pretrain import refuse_impossible
+        from heedful.training.build.pretrain import refuse_impossible
 
         refuse_impossible(options)
         return send_run("pretrain", (model, corpus), options, launch, json=json)

@@ -65,8 +65,8 @@ def speaks() -> bool:
 
 def work(options: Options) -> Finished:
     """Do it in this process."""
-    from heedful.training.adapt import adapt
-    from heedful.training.pretrain import pretrain
+    from heedful.training.build.adapt import adapt
+    from heedful.training.build.pretrain import pretrain
 
     return adapt(options) if isinstance(options, AdaptOptions) else pretrain(options)
 
@@ -122,7 +122,7 @@ def launch(options: Options, number: int) -> Finished:
 
 def refuse(options: Options) -> None:
     """Find mistakes before anything is started."""
-    from heedful.training import adapt, pretrain
+    from heedful.training.build import adapt, pretrain
 
     if isinstance(options, AdaptOptions):
         adapt.refuse_impossible(options)

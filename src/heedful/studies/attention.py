@@ -119,7 +119,7 @@ class Attention(Study):
 
     def check(self) -> None:
         """Find mistakes before the first run."""
-        from heedful.training.pretrain import refuse_impossible
+        from heedful.training.build.pretrain import refuse_impossible
 
         for configuration in self.record.configurations:
             refuse_impossible(self.pretraining(configuration))
@@ -135,7 +135,7 @@ class Attention(Study):
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         """Make one run in its folder, or continue it."""
-        from heedful.training.pretrain import pretrain
+        from heedful.training.build.pretrain import pretrain
 
         pretrain(self.pretraining(configuration, threads))
 

@@ -69,7 +69,7 @@ class Study(ABC):
 
     def check(self) -> None:
         """Refuse what no run could survive (an unknown model, task or option), before any is begun."""
-        from heedful.training.adapt import ready_tokenizer, refuse_impossible
+        from heedful.training.build.adapt import ready_tokenizer, refuse_impossible
 
         seen: set[tuple[Any, ...]] = set()
         for configuration in self.record.configurations:
@@ -109,13 +109,13 @@ class Study(ABC):
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         """Make one run in its folder, or continue it."""
-        from heedful.training.adapt import adapt
+        from heedful.training.build.adapt import adapt
 
         adapt(self.options(configuration, threads))
 
     def score_test(self, outcome: Outcome) -> None:
         """Score a selected run on test, where the task has one with labels or answers; once for all."""
-        from heedful.training.evaluating import add_split
+        from heedful.training.rescore import add_split
 
         test = load_run_task(self.options(outcome.configuration)).splits.get("test")
         if test is not None and (test.labels is not None or test.answers is not None):

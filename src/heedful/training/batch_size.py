@@ -27,7 +27,7 @@ from heedful.options.training import AdaptOptions
 from heedful.runs.environment import memory_gb, peak_memory_gb
 
 if TYPE_CHECKING:
-    from heedful.training.adapt import Job
+    from heedful.training.build.adapt import Job
 
 START = 32
 GB = 1e9
@@ -271,7 +271,7 @@ def child(request: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     from heedful.options.configuration import check_table
-    from heedful.training.adapt import prepare
+    from heedful.training.build.adapt import prepare
 
     given = {k: v for k, v in request["options"].items() if v is not None}
     try:

@@ -11,15 +11,15 @@ from torch import Tensor
 from heedful import checkpoints
 from heedful.evaluation import checks
 from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_tokens
+from heedful.evaluation.sentences import unknown_rate
 from heedful.inference.loading import shipped_tokenizer
 from heedful.models import LanguageModel
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Checks, Results
-from heedful.training.language import unknown_rate
 from heedful.training.loop import Loop
 
 if TYPE_CHECKING:
-    from heedful.training.pretrain import Job
+    from heedful.training.build.pretrain import Job
 
 PROBED = 8
 """Rows of train whose losses are computed again with the saved model."""

@@ -12,16 +12,16 @@ from heedful.data.corpus import open_corpus
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.sentences import read_sentences, score_sentences, split_result
 from heedful.inference.loading import load_language_model
 from heedful.runs.config import load_pretrain_config
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, SentenceResult, SplitResult
 from heedful.text import load as load_tokenizer
-from heedful.training.corpora import Texts, open_texts
-from heedful.training.language import read_sentences, score_sentences, split_result
+from heedful.training.build.corpus import Texts, open_texts
+from heedful.training.build.objective import make_text
 from heedful.training.precision import autocast
 from heedful.training.running import settle_machine
-from heedful.training.text_objectives import make_text
 
 
 class Rescoring:

@@ -159,7 +159,7 @@ class Demo:
         run = Run(self.out / PRETRAINED)
         if run.finished:
             return run.results()
-        from heedful.training.pretrain import pretrain
+        from heedful.training.build.pretrain import pretrain
 
         write_text(self.out / NOTES, "".join(f"{text}\n" for text in Notes(0).texts(self.plan.notes)))
         options = PretrainOptions(

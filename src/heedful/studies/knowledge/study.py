@@ -156,7 +156,7 @@ class Knowledge(Study):
 
     def check(self) -> None:
         """Find mistakes in data and recipes before the first run."""
-        from heedful.training import adapt, pretrain
+        from heedful.training.build import adapt, pretrain
 
         for configuration in self.record.configurations:
             task = self.task(configuration)
@@ -239,8 +239,8 @@ class Knowledge(Study):
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         """Make one run in its folder, or continue it."""
-        from heedful.training.adapt import adapt
-        from heedful.training.pretrain import pretrain
+        from heedful.training.build.adapt import adapt
+        from heedful.training.build.pretrain import pretrain
 
         if configuration.settings["arm"] == "pretrain":
             pretrain(self.pretraining(configuration, threads))

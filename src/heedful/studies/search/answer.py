@@ -150,7 +150,7 @@ def saved(outcomes: Sequence[Outcome]) -> dict[str, int]:
 
 def together(outcome: Outcome) -> bool:
     """Whether a head was trained with others, as `heads.work_heads` decides it."""
-    from heedful.training.starting import from_nothing
+    from heedful.training.build.model import from_nothing
 
     if not (outcome.folder / CONFIG).is_file():
         return False

@@ -34,7 +34,7 @@ from heedful.runs.schemas import Timing
 from heedful.runs.studies import Configuration
 from heedful.studies.base import drop_checkpoints
 from heedful.training import checkpoint
-from heedful.training.adapt import Job, learning_rate, prepare
+from heedful.training.build.adapt import Job, learning_rate, prepare
 from heedful.training.devices import clip, seed_generators, threads
 from heedful.training.loop import Loop
 from heedful.training.running import describe, resolved

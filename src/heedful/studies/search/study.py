@@ -127,7 +127,7 @@ class Search(Lengths):
             super().work(configuration, threads)
             return
         from heedful.studies.search.sampling import Pruner
-        from heedful.training.adapt import adapt
+        from heedful.training.build.adapt import adapt
 
         space = search_space.drawable(self.space())
         pruner = Pruner(self.folder, configuration.name, space, self.epochs(configuration))

@@ -12,7 +12,7 @@ from heedful.options.training import PretrainOptions
 def write_untrained(options: PretrainOptions, folder: Path) -> None:
     """Write the model as pretraining begins with it: the same shape, tokenizer and first weights."""
     from heedful import checkpoints
-    from heedful.training.pretrain import prepare
+    from heedful.training.build.pretrain import prepare
 
     shutil.rmtree(folder, ignore_errors=True)
     job = prepare(options)

@@ -43,6 +43,7 @@ from heedful.text import KINDS, MASK_KINDS, Tokenizer, no_mask
 from heedful.text import load as load_tokenizer
 from heedful.text import train as train_tokenizer
 from heedful.training import resume
+from heedful.training.build.model import from_nothing, read_model_options, refuse_more_tokens, settled_changes
 from heedful.training.loop import Loop
 from heedful.training.ranks import current_ranks
 from heedful.training.running import (
@@ -58,10 +59,9 @@ from heedful.training.running import (
     save_whole,
     settle_machine,
 )
-from heedful.training.scoring import AnswerScores, LabelScores, Scoring
-from heedful.training.selfcheck import examine
+from heedful.training.scorer import AnswerScores, LabelScores, Scoring
+from heedful.training.self_check import examine
 from heedful.training.signals import StopSignals
-from heedful.training.starting import from_nothing, read_model_options, refuse_more_tokens, settled_changes
 from heedful.training.trackers import Hook, TensorBoard
 
 DEFAULTS = AdaptOptions()

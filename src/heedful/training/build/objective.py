@@ -6,12 +6,12 @@ from typing import Any
 
 from heedful.data.corruption import find_salient
 from heedful.errors import UserError
+from heedful.evaluation.sentences import mechanism_of
 from heedful.models import LanguageModel
 from heedful.objectives import Causal, Corruption, Masked, Span
 from heedful.options.training import PretrainOptions
 from heedful.text import Tokenizer
-from heedful.training.corpora import Texts
-from heedful.training.language import mechanism_of
+from heedful.training.build.corpus import Texts
 
 TextObjective = Causal | Masked | Span
 

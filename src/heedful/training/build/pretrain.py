@@ -12,6 +12,13 @@ import torch
 from heedful import methods
 from heedful.data import load_task
 from heedful.errors import UserError
+from heedful.evaluation.sentences import (
+    predictions,
+    read_sentences,
+    refuse_sentences,
+    score_sentences,
+    split_result,
+)
 from heedful.inference.generation import generate
 from heedful.objectives import AnswerObjective, Mixed, Objective
 from heedful.objectives.questions import QuestionFormat
@@ -21,15 +28,16 @@ from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results, SentenceResult
 from heedful.training import resume
 from heedful.training.budget import branch_options, copy_branch_point, measure_steps_in_budget
-from heedful.training.corpora import find_tokenizer, open_texts
-from heedful.training.examining import examine
-from heedful.training.language import (
-    predictions,
-    read_sentences,
-    refuse_sentences,
-    score_sentences,
-    split_result,
+from heedful.training.build.corpus import find_tokenizer, open_texts
+from heedful.training.build.model import (
+    family_of,
+    from_nothing,
+    make_model,
+    model_changes,
+    refuse_more_tokens,
 )
+from heedful.training.build.objective import make_text
+from heedful.training.examining import examine
 from heedful.training.loop import Loop
 from heedful.training.precision import autocast
 from heedful.training.ranks import current_ranks
@@ -48,8 +56,6 @@ from heedful.training.running import (
     settle_machine,
 )
 from heedful.training.signals import StopSignals
-from heedful.training.starting import family_of, from_nothing, make_model, model_changes, refuse_more_tokens
-from heedful.training.text_objectives import make_text
 from heedful.training.trackers import Hook, TensorBoard
 
 

@@ -23,7 +23,7 @@ from heedful.runs.config import load_adapt_config
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, SplitResult
 from heedful.text import load as load_tokenizer
-from heedful.training.adapt import Job, prepare
+from heedful.training.build.adapt import Job, prepare
 from heedful.training.precision import autocast
 from heedful.training.rescoring import check_language
 

@@ -17,7 +17,7 @@ from heedful.runs.schemas import Check, Checks, Results
 from heedful.training.loop import Loop
 
 if TYPE_CHECKING:
-    from heedful.training.adapt import Job
+    from heedful.training.build.adapt import Job
 
 
 def examine(job: Job, loop: Loop, found: Mapping[str, Evaluation], results: Results, run: Run) -> Checks:
