@@ -127,10 +127,7 @@ class AnswerObjective(Objective):
         if options.class_weights != "none":
             classes = f"--class-weights {options.class_weights}"
             raise UserError(f"{classes}: answers are free text and have no classes")
-        if options.head != "auto":
-            raise UserError(f"--objective answer writes text and has no --head {options.head}")
-        if options.pool is not None:
-            raise UserError("--pool is for classifying; --objective answer writes text")
+        super().check_options(options)
 
     @classmethod
     def build(cls, setup: TaskSetup) -> Objective:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from heedful.data import Tokens
 from heedful.data.batches import Batches
+from heedful.errors import UserError
 from heedful.progress import progress
 
 Ints = npt.NDArray[np.int64]
@@ -121,6 +122,13 @@ class Objective(ABC):
     @classmethod
     def check_options(cls, options: Any) -> None:
         """Refuse options that the objective cannot use, before anything is loaded."""
+        if "classify" in cls.heads.values():
+            return
+        head, pool = getattr(options, "head", "auto"), getattr(options, "pool", None)
+        if head != "auto":
+            raise UserError(f"--objective {cls.name} writes text and has no --head {head}")
+        if pool is not None:
+            raise UserError(f"--pool is for classifying; --objective {cls.name} writes text")
 
     @classmethod
     def build(cls, setup: Any) -> Objective:

@@ -15,7 +15,6 @@ from heedful.models import EncoderDecoder
 from heedful.objectives.base import Inputs, Ints, Losses, Objective
 from heedful.objectives.classify import Classify, common_options
 from heedful.objectives.setup import TaskSetup
-from heedful.options.training import AdaptOptions
 from heedful.text import Tokenizer
 
 CHUNK = 2048
@@ -126,13 +125,6 @@ class Text2Text(Classify):
         super().__init__(task, tokenizer, **options)
         self.words = LabelWords(task.label_names, tokenizer, words)
         self.weights = {self.name: 1.0}
-
-    @classmethod
-    def check_options(cls, options: AdaptOptions) -> None:
-        if options.head != "auto":
-            raise UserError(f"--objective text2text writes label words and has no --head {options.head}")
-        if options.pool is not None:
-            raise UserError("--pool is for classifying; --objective text2text writes text")
 
     @classmethod
     def build(cls, setup: TaskSetup) -> Objective:
