@@ -171,7 +171,7 @@ CANNOT = [
     (BERT, "prefix", {"length": 4, "shift": False}, "begins after the prefix"),
     (DISTILBERT, "prefix", {"length": 4}, "takes no keys from outside"),
     (T5_11, "prefix", {"length": 4}, "takes no keys from outside"),
-    (GPT2, "prompt", {"length": 4}, "be it padding"),
+    (GPT2, "prompt", {"length": 4}, "even if it is padding"),
     (T5, "prompt", {"length": 4}, "takes no embedded text"),
 ]
 

@@ -74,14 +74,18 @@ def test_importing_the_registry_imports_no_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_names_of_methods_and_optimizers_are_listed_without_torch():
+def test_names_are_listed_and_a_tokenizer_is_loaded_without_torch():
     code = (
-        "import sys\n"
-        "from heedful.methods import METHODS\n"
+        "import sys, heedful\n"
         "from heedful.training.optimizers import OPTIMIZERS\n"
-        "print(*METHODS, *OPTIMIZERS, 'torch' in sys.modules)\n"
+        "print(*heedful.methods.METHODS, *OPTIMIZERS, *heedful.checkpoints.FAMILIES)\n"
+        "print(*heedful.attention.MECHANISMS)\n"
+        "heedful.text.load('minilm')\n"
+        "print('torch' in sys.modules)\n"
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert printed.split() == [
-        "full", "head", "prompt", "prefix", "lora", "bitfit", "adamw", "sgd", "rmsprop", "muon", "False"
-    ]  # fmt: skip
+    assert printed.splitlines() == [
+        "full head prompt prefix lora bitfit adamw sgd rmsprop muon bert distilbert roberta gpt2 t5",
+        "softmax argmax additive linformer bigbird performer synthesizer zero_after zero_scores",
+        "False",
+    ]

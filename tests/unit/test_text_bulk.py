@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
+from heedful.checkpoints import bert, roberta
 from heedful.errors import UserError
 from heedful.text import Tokenizer, train, word_level
 from heedful.text.bulk import Bulk, Joined
-from heedful.text.families import BERT_ROLES, ROBERTA_ROLES, bert_frame, roberta_frame
 from heedful.text.word_level import Words, rule_of
 
 RNG = random.Random(3)
@@ -38,15 +38,15 @@ def changed(kind: str, change: Callable[[Backend], None]) -> Tokenizer:
 
 
 def framed(backend: Backend) -> None:
-    holder = {role: (token, backend.token_to_id(token)) for role, token in ROBERTA_ROLES.items()}
+    holder = {role: (token, backend.token_to_id(token)) for role, token in roberta.ROLES.items()}
     backend.add_special_tokens([AddedToken("<mask>", lstrip=True)])
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    backend.post_processor = roberta_frame(holder.__getitem__)
+    backend.post_processor = roberta.frame(holder.__getitem__)
 
 
 def with_types(backend: Backend) -> None:
-    holder = {role: (token, backend.token_to_id(token)) for role, token in BERT_ROLES.items()}
-    backend.post_processor = bert_frame(holder.__getitem__)
+    holder = {role: (token, backend.token_to_id(token)) for role, token in bert.ROLES.items()}
+    backend.post_processor = bert.frame(holder.__getitem__)
     backend.add_tokens(["LoLo", AddedToken("st!", normalized=True, rstrip=True)])
 
 

@@ -1,7 +1,16 @@
-"""How q, k and v become an output: one file a mechanism, one `Mask`, one registry."""
+"""How q, k and v become an output: one file per mechanism, one `Mask`, one registry."""
 
-from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism
+from typing import TYPE_CHECKING
+
 from heedful.attention.registry import MECHANISMS, able, make, options, parse
+from heedful.plugins import lazy_attributes
+
+if TYPE_CHECKING:
+    from heedful.attention.mask import Mask
+    from heedful.attention.mechanism import Mechanism
+else:
+    __getattr__ = lazy_attributes(
+        __name__, {"Mask": "heedful.attention.mask", "Mechanism": "heedful.attention.mechanism"}
+    )
 
 __all__ = ["MECHANISMS", "Mask", "Mechanism", "able", "make", "options", "parse"]

@@ -1,6 +1,20 @@
-"""One table a family (bert, distilbert, roberta, gpt2, t5): read and write Hub folders."""
+"""One file per family (bert, distilbert, roberta, gpt2, t5): read and write Hub folders."""
 
-from heedful.checkpoints.export import export, save, why_not
-from heedful.checkpoints.load import FAMILIES, LoadReport, kind_of, load
+from typing import TYPE_CHECKING
+
+from heedful.families import FAMILIES
+from heedful.plugins import lazy_attributes
+
+if TYPE_CHECKING:
+    from heedful.checkpoints.reader import LoadReport, kind_of, load
+    from heedful.checkpoints.writer import export, save, why_not
+else:
+    __getattr__ = lazy_attributes(
+        __name__,
+        {
+            **dict.fromkeys(("export", "save", "why_not"), "heedful.checkpoints.writer"),
+            **dict.fromkeys(("LoadReport", "kind_of", "load"), "heedful.checkpoints.reader"),
+        },
+    )
 
 __all__ = ["FAMILIES", "LoadReport", "export", "kind_of", "load", "save", "why_not"]

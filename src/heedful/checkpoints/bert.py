@@ -1,4 +1,4 @@
-"""BERT (Devlin et al. 2019) and RoBERTa (Liu et al. 2019), which differ in positions and heads."""
+"""BERT (Devlin et al. 2019)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tokenizers import processors
+
 from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, weight
-from heedful.models import TransformerConfig
+from heedful.models.config import TransformerConfig
+from heedful.text.tokenizer import WITH_TYPES
+from heedful.text.tokenizer_forms import SpecialToken, TokenizerForm, wordpiece
 
 LAYER = [
     *pair("encoder.layer.{i}.attention.self.query", "stack.layers.{i}.attn.q_proj"),
@@ -62,16 +66,17 @@ def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
         ours["head_dropout"] = ours["dropout"]
 
 
-def roberta_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
-    """RoBERTa's first position is row pad_id + 1 of the table."""
-    finish_read(ours, theirs)
-    ours["position_offset"] = ours["pad_id"] + 1
-    ours["max_len"] -= ours["position_offset"]
+ROLES = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 
 
-def roberta_write(theirs: dict[str, Any], config: TransformerConfig) -> None:
-    """Count the rows before the first position again."""
-    theirs["max_position_embeddings"] = config.max_len + config.position_offset
+def frame(token: SpecialToken) -> processors.PostProcessor:
+    """Frame as `[CLS] a [SEP] b [SEP]`, the second text with token type 1."""
+    cls, sep = token("cls"), token("sep")
+    return processors.TemplateProcessing(
+        single=[f"{cls[0]}:0", "$A:0", f"{sep[0]}:0"],
+        pair=[f"{cls[0]}:0", "$A:0", f"{sep[0]}:0", "$B:1", f"{sep[0]}:1"],
+        special_tokens=[cls, sep],
+    )
 
 
 BERT = Family(
@@ -89,40 +94,22 @@ BERT = Family(
     classes={None: "BertModel", "classify": "BertForSequenceClassification", "masked": "BertForMaskedLM"},
     prefixes={None: "", "classify": "bert.", "masked": "bert."},
     fields=(*FIELDS, Field("pad_token_id", "pad_id", 0)),
-    fixed=FIXED,
+    fixed={**FIXED, "classifier": "linear"},
     refused=REFUSED,
     layer=re.compile(r"encoder\.layer\.\d+\."),
     ignored=re.compile(r"embeddings\.position_ids|cls\.(seq_relationship|predictions)\.|pooler\.|classifier\.|qa_outputs\."),
     fallbacks={"cls.predictions.bias": "cls.predictions.decoder.bias"},
     pooled=frozenset({None, "classify"}),
+    tokenizer=TokenizerForm(
+        name="BERT",
+        kind="wordpiece",
+        roles=ROLES,
+        inputs=WITH_TYPES,
+        build=wordpiece,
+        frame=frame,
+        framing_roles=("cls", "sep"),
+        shared_by=("electra", "mobilebert", "convbert"),
+        default="always",
+    ),
     finish_read=finish_read,
-)  # fmt: skip
-
-ROBERTA = Family(
-    name="roberta",
-    rows=rows,
-    heads={
-        "classify": [*pair("classifier.dense", "head.dense"), *pair("classifier.out_proj", "head.out")],
-        "masked": [
-            *pair("lm_head.dense", "head.dense"),
-            *pair("lm_head.layer_norm", "head.norm"),
-            *weight("lm_head.decoder", "head.out"),
-            Row("lm_head.bias", ("head.out.bias",)),
-        ],
-    },
-    classes={
-        None: "RobertaModel",
-        "classify": "RobertaForSequenceClassification",
-        "masked": "RobertaForMaskedLM",
-    },
-    prefixes={None: "", "classify": "roberta.", "masked": "roberta."},
-    fields=(*FIELDS, Field("pad_token_id", "pad_id", 1)),
-    fixed=FIXED,
-    refused=REFUSED,
-    layer=re.compile(r"encoder\.layer\.\d+\."),
-    ignored=re.compile(r"embeddings\.position_ids|lm_head\.|pooler\.|classifier\.|qa_outputs\."),
-    fallbacks={"lm_head.bias": "lm_head.decoder.bias"},
-    pooled=frozenset({None}),
-    finish_read=roberta_read,
-    finish_write=roberta_write,
 )  # fmt: skip

@@ -6,8 +6,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from heedful.checkpoints import bert
 from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, weight
-from heedful.models import TransformerConfig
+from heedful.models.config import TransformerConfig
+from heedful.text.tokenizer import NO_TYPES
+from heedful.text.tokenizer_forms import TokenizerForm, wordpiece
 
 LAYER = [
     *pair("transformer.layer.{i}.attention.q_lin", "stack.layers.{i}.attn.q_proj"),
@@ -76,8 +79,21 @@ DISTILBERT = Family(
         "embed_norm": True,
         "norm_eps": 1e-12,
         "attention_output_dropout": 0.0,
+        "classifier": "relu",
     },
     layer=re.compile(r"transformer\.layer\.\d+\."),
     ignored=re.compile(r"embeddings\.position_ids|vocab_|pre_classifier\.|classifier\.|qa_outputs\."),
+    tokenizer=TokenizerForm(
+        name="DistilBERT",
+        kind="wordpiece",
+        roles=bert.ROLES,
+        inputs=NO_TYPES,
+        build=wordpiece,
+        frame=bert.frame,
+        framing_roles=("cls", "sep"),
+    ),
+    peft_refusals={
+        "prefix": "transformers' distilbert model takes no keys from outside, so peft has no prefix there"
+    },
     finish_read=finish_read,
 )

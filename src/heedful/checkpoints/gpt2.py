@@ -6,8 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tokenizers import processors
+
 from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, weight
-from heedful.models import TransformerConfig
+from heedful.models.config import TransformerConfig
+from heedful.text.tokenizer import NO_TYPES
+from heedful.text.tokenizer_forms import SpecialToken, TokenizerForm, byte_level
 
 QKV = ("stack.layers.{i}.attn.q_proj", "stack.layers.{i}.attn.k_proj", "stack.layers.{i}.attn.v_proj")
 LAYER = [
@@ -35,6 +39,11 @@ def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
     ours["d_ff"] = ours["d_ff"] or 4 * ours["d_model"]
 
 
+def frame(token: SpecialToken) -> processors.PostProcessor:
+    """Leave the texts as they are."""
+    return processors.TemplateProcessing(single=["$A:0"], pair=["$A:0", "$B:1"], special_tokens=[])
+
+
 GPT2 = Family(
     name="gpt2",
     rows=rows,
@@ -59,7 +68,7 @@ GPT2 = Family(
         Field("bos_token_id", "bos_id", None),
         Field("eos_token_id", "eos_id", None),
     ),
-    fixed={"kind": "decoder", "head_dropout": 0.0},
+    fixed={"kind": "decoder", "head_dropout": 0.0, "classifier": "unbiased"},
     refused={
         "scale_attn_by_inverse_layer_idx": False,
         "scale_attn_weights": True,
@@ -67,5 +76,16 @@ GPT2 = Family(
     },
     layer=re.compile(r"h\.\d+\."),
     ignored=re.compile(r"h\.\d+\.attn\.(bias|masked_bias)$|lm_head\.|score\.|multiple_choice_head\."),
+    tokenizer=TokenizerForm(
+        name="GPT-2",
+        kind="bpe",
+        roles={"unk": "<|endoftext|>", "bos": "<|endoftext|>", "eos": "<|endoftext|>"},
+        inputs=NO_TYPES,
+        build=byte_level,
+        frame=frame,
+        shared_by=("gptneo", "gptj"),
+        default="always",
+    ),
+    peft_refusals={"prompt": "peft's GPT-2 pools the last position after a prompt, even if it is padding"},
     finish_read=finish_read,
 )

@@ -6,8 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from tokenizers import processors
+
 from heedful.checkpoints.tables import Family, Field, Row, layers, pair, weight
-from heedful.models import TransformerConfig
+from heedful.models.config import TransformerConfig
+from heedful.text.tokenizer import NO_TYPES
+from heedful.text.tokenizer_forms import SpecialToken, TokenizerForm, sentencepiece_vocabulary
 
 FEED_FORWARDS = {"relu": "relu", "gated-gelu": "gated_gelu"}
 
@@ -73,6 +77,16 @@ def finish_write(theirs: dict[str, Any], config: TransformerConfig) -> None:
     theirs["scale_decoder_outputs"] = config.output_scale != 1.0
 
 
+def frame(token: SpecialToken) -> processors.PostProcessor:
+    """Frame as `a </s> b </s>`."""
+    eos = token("eos")
+    return processors.TemplateProcessing(
+        single=["$A:0", f"{eos[0]}:0"],
+        pair=["$A:0", f"{eos[0]}:0", "$B:0", f"{eos[0]}:0"],
+        special_tokens=[eos],
+    )
+
+
 T5 = Family(
     name="t5",
     rows=rows,
@@ -110,7 +124,14 @@ T5 = Family(
         Field("eos_token_id", "eos_id", 1),
         Field("decoder_start_token_id", "start_id", 0),
     ),
-    fixed={"kind": "encoder_decoder", "position": "relative", "norm": "rms", "bias": False, "scale": 1.0},
+    fixed={
+        "kind": "encoder_decoder",
+        "position": "relative",
+        "norm": "rms",
+        "bias": False,
+        "scale": 1.0,
+        "classifier": "tanh",
+    },
     layer=re.compile(r"(en|de)coder\.block\.\d+\."),
     ignored=re.compile(
         r"(en|de)coder\.embed_tokens\.|lm_head\.|classification_head\."
@@ -118,6 +139,21 @@ T5 = Family(
     ),
     fallbacks={"shared.weight": "encoder.embed_tokens.weight"},
     output="lm_head.weight",
+    tokenizer=TokenizerForm(
+        name="T5",
+        kind="unigram",
+        roles={"pad": "<pad>", "unk": "<unk>", "eos": "</s>"},
+        inputs=NO_TYPES,
+        build=sentencepiece_vocabulary,
+        frame=frame,
+        framing_roles=("eos",),
+        shared_by=("mt5", "umt5", "longt5"),
+        default="always",
+    ),
+    peft_refusals={
+        "prefix": "transformers' t5 encoder takes no keys from outside, so peft has no prefix there",
+        "prompt": "transformers' T5 classifier takes no embedded text, so peft has no prompt there",
+    },
     finish_read=finish_read,
     finish_write=finish_write,
 )

@@ -1,17 +1,21 @@
-"""How one family's tensors and configuration map to ours. Every table is read in both directions."""
+"""What a family declares: how its tensors and configuration map to ours, read in both directions, and more.
+
+Importing this module and the families' files imports no torch, so that tokenizers load without it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError
-from heedful.models import TransformerConfig
+from heedful.models.config import TransformerConfig
+from heedful.text.tokenizer_forms import TokenizerForm
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 REQUIRED = object()
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "relu": "relu"}
@@ -42,6 +46,8 @@ class Row:
 
     def write(self, ours: Mapping[str, Tensor]) -> Tensor:
         """Ours to theirs."""
+        import torch
+
         tensor = torch.cat([ours[name] for name in self.ours])
         return (tensor.T if self.transpose and tensor.dim() == 2 else tensor).contiguous()
 
@@ -106,6 +112,10 @@ class Family:
     """The heads whose class has BERT's pooler in its body."""
     output: str = ""
     """The output layer whose values say whether it is tied, where configurations do not tell the truth."""
+    tokenizer: TokenizerForm | None = None
+    """How its tokenizer splits and frames text."""
+    peft_refusals: Mapping[str, str] = field(default_factory=dict)
+    """Methods whose adapters peft cannot hold for this family, each with the reason."""
     finish_read: Callable[[dict[str, Any], Mapping[str, Any]], None] | None = None
     finish_write: Callable[[dict[str, Any], TransformerConfig], None] | None = None
 
@@ -119,6 +129,8 @@ class Family:
 
     def tied(self, config: TransformerConfig, found: Mapping[str, Tensor]) -> bool:
         """Whether the output layer is the token embedding."""
+        import torch
+
         if self.output not in found:
             return config.tie_output
         return torch.equal(found[self.output], found[self.rows(config)[0].theirs])

@@ -61,7 +61,7 @@ def inspect(
 def describe(model: Model) -> dict[str, Any]:
     """Everything `inspect` knows, as plain values."""
     from heedful.checkpoints import why_not
-    from heedful.checkpoints.load import head_of
+    from heedful.checkpoints.reader import head_of
 
     config, report = model.config, model.report
     parts = parameters_by_part(model)

@@ -1,4 +1,4 @@
-"""Labels: any strings or numbers, one per row, sorted as numbers if all are numbers, else by name."""
+"""Labels: any strings or numbers, one a row. Names are kept; they are ordered by number, else by name."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ MANY_NUMBERS, FEW_ROWS_EACH = 30, 10
 
 @dataclass
 class LabelIndex:
-    """The labels of one file, numbered in order of appearance, with the line of each first appearance."""
+    """The labels of one file, numbered as they come, with where each was first seen."""
 
     ids: dict[str, int] = field(default_factory=dict)
     lines: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
 
     def add(self, name: str, line: int) -> int:
-        """Count a label and return its number."""
-        label_id = self.ids.get(name)
-        if label_id is None:
-            label_id = self.ids[name] = len(self.ids)
+        """Number a label."""
+        found = self.ids.get(name)
+        if found is None:
+            found = self.ids[name] = len(self.ids)
             self.lines.append(line)
             self.counts.append(0)
-        self.counts[label_id] += 1
-        return label_id
+        self.counts[found] += 1
+        return found
 
     def line(self, name: str) -> int:
-        """Return the line where a label appears first."""
+        """Give the first line of a label."""
         return self.lines[self.ids[name]]
 
     def count(self, name: str) -> int:
-        """Return the number of rows with a label."""
+        """Give the number of rows with a label."""
         return self.counts[self.ids[name]]
 
 
 def parse_label(value: Any) -> str | None:
-    """Return a label's name, or None if it is missing; raise ValueError if it is not a single label."""
+    """Give a label's name, None when it is missing. Raises ValueError for what is no single label."""
     if isinstance(value, str):
         name = value.strip()
         whole = WHOLE.fullmatch(name)
@@ -68,12 +68,12 @@ def parse_label(value: Any) -> str | None:
 
 
 def parse_number(name: str) -> float | None:
-    """Return a label as a number, or None if it is not one."""
+    """Read a label as a number, None when it is none."""
     try:
-        value = float(name)
+        found = float(name)
     except ValueError:
         return None
-    return value if math.isfinite(value) else None
+    return found if math.isfinite(found) else None
 
 
 def sort_labels(names: Iterable[str]) -> list[str]:
@@ -86,14 +86,14 @@ def sort_labels(names: Iterable[str]) -> list[str]:
 
 
 def choose_label_names(path: Path, unit: str, labels: LabelIndex) -> list[str]:
-    """Return a task's label names, from its training file; refuse what is not a choice among several."""
+    """Decide a task's label names from its training file; refuse what is not one choice out of several."""
     names = sort_labels(labels.ids)
     if not names:
         raise UserError(f"{path} {unit} 1: no rows")
     if len(names) == 1:
         raise UserError(
             f"{path} {unit} {labels.line(names[0])}: all {sum(labels.counts):,} rows have the label "
-            f'"{shorten(names[0], 30)}"; at least two classes are needed'
+            f'"{shorten(names[0], 30)}"; two classes at least are needed'
         )
     refuse_label_lists(path, unit, labels)
     refuse_regression(path, unit, labels)
@@ -102,9 +102,9 @@ def choose_label_names(path: Path, unit: str, labels: LabelIndex) -> list[str]:
 
 
 def refuse_label_lists(path: Path, unit: str, labels: LabelIndex) -> None:
-    """Refuse several labels in one cell: lists, or parts that recur and one of which is also a label itself.
+    """Refuse several labels in one cell: lists, or pieces that recur and of which one also stands alone.
 
-    A separator alone proves nothing: "Paris, France" and "Paris, Texas" are names.
+    A separator by itself is no evidence: "Paris, France" and "Paris, Texas" are names.
     """
     for name in labels.ids:
         if LIST.fullmatch(name):
@@ -122,14 +122,15 @@ def refuse_label_lists(path: Path, unit: str, labels: LabelIndex) -> None:
 
 
 def multi_label_error(path: Path, unit: str, line: int, value: Any) -> UserError:
+    """Build the error for several labels at once."""
     return UserError(
         f"{path} {unit} {line}: several labels in one row ({shorten(str(value), 40)}); "
-        f"multi-label tasks are not supported, one label per row is"
+        f"multi-label tasks are not supported, one label a row is"
     )
 
 
 def refuse_regression(path: Path, unit: str, labels: LabelIndex) -> None:
-    """Refuse measurements and free text in place of labels."""
+    """Refuse measurements, and free text in the place of labels."""
     rows, classes = sum(labels.counts), len(labels.ids)
     values = {name: parse_number(name) for name in labels.ids}
     for name, value in values.items():
@@ -157,7 +158,7 @@ def refuse_regression(path: Path, unit: str, labels: LabelIndex) -> None:
 
 
 def refuse_stray_word(path: Path, unit: str, labels: LabelIndex) -> None:
-    """Refuse a word among numbers, which is a typing error."""
+    """Refuse a slip of the pen: a word among numbers."""
     rows = sum(labels.counts)
     words = [name for name in labels.ids if parse_number(name) is None]
     odd = sum(labels.count(name) for name in words)
@@ -171,13 +172,13 @@ def refuse_stray_word(path: Path, unit: str, labels: LabelIndex) -> None:
 
 
 def refuse_unseen(path: Path, unit: str, labels: LabelIndex, train: Path, names: Mapping[str, int]) -> None:
-    """Refuse a label that a model cannot learn because it is not in train."""
+    """Refuse a label that a model cannot learn, because train never shows it."""
     for name in labels.ids:
         if name not in names:
-            train_labels = ", ".join(shorten(label, 20) for label in list(names)[:10]) + (
+            known = ", ".join(shorten(known, 20) for known in list(names)[:10]) + (
                 ", ..." if len(names) > 10 else ""
             )
             raise UserError(
                 f'{path} {unit} {labels.line(name)}: label "{shorten(name, 30)}" is not in {train.name}, '
-                f"which has {train_labels}"
+                f"which has {known}"
             )

@@ -43,7 +43,7 @@ class Reading:
 def read(name: str, text: str) -> Reading:
     """Load a model and its tokenizer, and encode the text; what has no maps is refused."""
     from heedful.checkpoints import load
-    from heedful.checkpoints.load import kind_of
+    from heedful.checkpoints.reader import kind_of
     from heedful.text import load as load_tokenizer
 
     kind = kind_of(name)

@@ -47,17 +47,11 @@ def why_not_peft(model: Trainee, method: Method) -> str | None:
         return None
     if model.kind != "classify":
         return f"a {method.name} is exported for classifiers alone"
-    family = model.config.family
+    refusal = checkpoints.FAMILIES[model.config.family].peft_refusals.get(method.name)
+    if refusal is not None:
+        return refusal
     if isinstance(method, Prefix):
-        if family in ("distilbert", "t5"):
-            side = "model" if family == "distilbert" else "encoder"
-            return f"transformers' {family} {side} takes no keys from outside, so peft has no prefix there"
         return None if method.shift else "peft's text begins after the prefix's positions; use shift=True"
-    if family in ("gpt2", "t5"):
-        return {
-            "gpt2": "peft's GPT-2 pools the last position after a prompt, be it padding",
-            "t5": "transformers' T5 classifier takes no embedded text, so peft has no prompt there",
-        }[family]
     return None if method.pool == "first" else 'peft pools the first virtual token; use pool="first"'
 
 

@@ -3,17 +3,29 @@
 `load` is offered here because people look for it here; it lives in `heedful.checkpoints`, a layer above.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from heedful.models.blocks import Cache
-from heedful.models.bodies import Decoder, Encoder, EncoderDecoder
 from heedful.models.config import TransformerConfig
-from heedful.models.heads import HEADS, Classifier, LanguageModel, Model, build
 from heedful.models.presets import PRESETS
+from heedful.plugins import lazy_attributes
 
 if TYPE_CHECKING:
     from heedful.checkpoints import load
+    from heedful.models.blocks import Cache
+    from heedful.models.bodies import Decoder, Encoder, EncoderDecoder
+    from heedful.models.heads import HEADS, Classifier, LanguageModel, Model, build
+else:
+    __getattr__ = lazy_attributes(
+        __name__,
+        {
+            "Cache": "heedful.models.blocks",
+            **dict.fromkeys(("Decoder", "Encoder", "EncoderDecoder"), "heedful.models.bodies"),
+            **dict.fromkeys(
+                ("HEADS", "Classifier", "LanguageModel", "Model", "build"), "heedful.models.heads"
+            ),
+            "load": "heedful.checkpoints",
+        },
+    )
 
 __all__ = [
     "HEADS",
@@ -29,10 +41,3 @@ __all__ = [
     "build",
     "load",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Offer `load` from the layer above, found when it is first asked for."""
-    if name == "load":
-        return import_module("heedful.checkpoints").load
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

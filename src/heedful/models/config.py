@@ -25,7 +25,7 @@ Projections = Literal["separate", "shared_qk", "shared_qkv"]
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig:
-    """Sizes and choices. `family` names the checkpoint table and the form of the classification head."""
+    """Sizes and choices. `family` names the checkpoint table that reads and writes the model."""
 
     kind: Kind
     vocab_size: int
@@ -51,6 +51,10 @@ class TransformerConfig:
     """A dense layer and tanh on the first token's state: part of BERT's body."""
     pool: Literal["first", "mean"] = "first"
     """What an encoder gives a classifier: the first token's state, or the mean over all tokens of a text."""
+
+    classifier: Literal["linear", "unbiased", "tanh", "relu"] = "linear"
+    """The family's classification head: one linear layer, with or without a bias, or a dense layer with this
+    non-linearity before it."""
 
     norm: Literal["layer", "rms"] = "layer"
     norm_place: Literal["pre", "post"] = "pre"

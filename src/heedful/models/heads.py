@@ -24,7 +24,7 @@ HEADS: dict[str, tuple[str, ...]] = {
 
 
 class LinearHead(nn.Module):
-    """Dropout and one linear layer: d n + n parameters (GPT-2's family form has no bias: d n)."""
+    """Dropout and one linear layer: d n + n parameters, or d n without a bias."""
 
     def __init__(self, config: TransformerConfig, n_classes: int, bias: bool = True) -> None:
         super().__init__()
@@ -40,12 +40,13 @@ class LinearHead(nn.Module):
 class DenseHead(nn.Module):
     """A dense layer before the linear one: d^2 + d + d n + n parameters.
 
-    RoBERTa and T5 have tanh between them, DistilBERT ReLU.
+    With tanh between them (RoBERTa, T5) there is dropout before both layers, with ReLU (DistilBERT) only
+    before the second.
     """
 
     def __init__(self, config: TransformerConfig, n_classes: int) -> None:
         super().__init__()
-        self.relu = config.family == "distilbert"
+        self.relu = config.classifier == "relu"
         self.before = Dropout(0.0 if self.relu else config.head_dropout)
         self.dense = nn.Linear(config.d_model, config.d_model)
         self.dropout = Dropout(config.head_dropout)
@@ -126,10 +127,12 @@ class Classifier(Headed):
         config = body.config
         self.body, self.n_classes, self.form = body, n_classes, form
         self.labels = [f"LABEL_{i}" for i in range(n_classes)]
-        if form == "family" and config.family in ("distilbert", "roberta", "t5"):
+        if form == "family" and config.classifier in ("tanh", "relu"):
             self.head: LinearHead | DenseHead = DenseHead(config, n_classes)
         else:
-            self.head = LinearHead(config, n_classes, bias=not (form == "family" and config.family == "gpt2"))
+            self.head = LinearHead(
+                config, n_classes, bias=form == "linear" or config.classifier != "unbiased"
+            )
         initialise(self.head, config.changed(norm_place="post"))
 
     def forward(

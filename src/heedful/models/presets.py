@@ -28,6 +28,7 @@ def gpt(n_layers: int, d_model: int, n_heads: int, max_len: int, vocab_size: int
     return TransformerConfig(
         kind="decoder", family="gpt2", vocab_size=vocab_size, d_model=d_model, n_layers=n_layers,
         n_heads=n_heads, d_ff=4 * d_model, max_len=max_len, tie_output=False, head_dropout=0.0, pad_id=None,
+        classifier="unbiased",
     )  # fmt: skip
 
 
@@ -37,7 +38,7 @@ def t5(n_layers: int, d_model: int, n_heads: int, d_ff: int) -> TransformerConfi
         kind="encoder_decoder", family="t5", vocab_size=32128, d_model=d_model, n_layers=n_layers,
         n_heads=n_heads, d_ff=d_ff, max_len=512, position="relative", norm="rms", norm_eps=1e-6,
         activation="gated_gelu", bias=False, tie_output=False, scale=1.0, ff_dropout=0.1, final_dropout=0.1,
-        head_dropout=0.0, eos_id=1, start_id=0,
+        head_dropout=0.0, eos_id=1, start_id=0, classifier="tanh",
     )  # fmt: skip
 
 

@@ -10,10 +10,19 @@ from tokenizers import AddedToken
 from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError, shorten
-from heedful.text import families
-from heedful.text.families import Family, as_added, named, read_json, read_text
 from heedful.text.model_folders import TOKENIZER_FILES, find_folder
 from heedful.text.tokenizer import NO_TYPES, ROLES, WITH_TYPES, Tokenizer
+from heedful.text.tokenizer_forms import (
+    VOCABULARY_FILES,
+    TokenizerForm,
+    as_added,
+    bert_normalizer,
+    find_form,
+    from_vocabulary,
+    named,
+    read_json,
+    read_text,
+)
 
 # For a tokenizer.json without a word about roles: the names in use, by role.
 USUAL_NAMES = {
@@ -49,13 +58,13 @@ def from_files(folder: Path, only: str | None = None) -> Tokenizer:
         only = "tokenizer.json"
     if only is not None and only.endswith(".json") and only not in ("vocab.json", "encoder.json"):
         return from_json(folder / only, settings, model_type)
-    for names, make in families.FORMS:
+    for names, build in VOCABULARY_FILES:
         files = [folder / file for file in names]
         if all(file.is_file() for file in files) if only is None else only in names:
             if missing := [file.name for file in files if not file.is_file()]:
                 raise UserError(f"{folder}: {only} needs {missing[0]} beside it")
-            backend, family = families.from_vocabulary(files, make, settings, model_type)
-            return framed(backend, family, settings, optional(folder / "added_tokens.json"), folder)
+            backend, form = from_vocabulary(files, build, settings, model_type)
+            return add_frame(backend, form, settings, optional(folder / "added_tokens.json"), folder)
     if only is not None:
         raise UserError(f"{folder / only}: is not a tokenizer's file; known are {known_files()}")
     raise UserError(f"{folder}: has no tokenizer; looked for {known_files()}")
@@ -63,7 +72,7 @@ def from_files(folder: Path, only: str | None = None) -> Tokenizer:
 
 def known_files() -> str:
     """Name the forms that can be loaded."""
-    return ", ".join(["tokenizer.json", *(" + ".join(names) for names, _ in families.FORMS)])
+    return ", ".join(["tokenizer.json", *(" + ".join(names) for names, _ in VOCABULARY_FILES)])
 
 
 def optional(path: Path) -> dict[str, Any]:
@@ -80,29 +89,29 @@ def from_json(path: Path, settings: Mapping[str, Any], model_type: str | None) -
         raise UserError(f"{path}: is not a tokenizer's file: {shorten(str(error), 100)}") from None
     if backend.normalizer is not None and type(backend.normalizer).__name__ == "BertNormalizer":
         stored = read_json(path)["normalizer"]
-        backend.normalizer = families.bert_normalizer(settings, stored)
-    family, _ = families.find(settings, model_type)
+        backend.normalizer = bert_normalizer(settings, stored)
+    form, _ = find_form(settings, model_type)
     roles = stated_roles(settings)
     if not roles:
         special = {str(t.content) for t in backend.get_added_tokens_decoder().values() if t.special}
-        defaults = family.roles if family else {}
+        defaults = form.roles if form else {}
         for role, names in USUAL_NAMES.items():
-            choices = (defaults[role],) if role in defaults else () if family else names
+            choices = (defaults[role],) if role in defaults else () if form else names
             if found := [token for token in choices if token in special]:
                 roles[role] = found[0]
     add(backend, roles, settings)
-    return Tokenizer(backend, roles, with_inputs(settings, family, backend))
+    return Tokenizer(backend, roles, with_inputs(settings, form, backend))
 
 
-def framed(
-    backend: Backend, family: Family, settings: Mapping[str, Any], added: Mapping[str, Any], folder: Path
+def add_frame(
+    backend: Backend, form: TokenizerForm, settings: Mapping[str, Any], added: Mapping[str, Any], folder: Path
 ) -> Tokenizer:
-    """Complete a tokenizer built from a bare vocabulary: special and added tokens, the family's frame."""
+    """Complete a tokenizer built from a bare vocabulary: special and added tokens, the form's frame."""
     vocabulary = backend.get_vocab()
     stated = stated_roles(settings)
-    roles = {role: token for role, token in family.roles.items() if token in vocabulary} | stated
+    roles = {role: token for role, token in form.roles.items() if token in vocabulary} | stated
     roles = {role: token for role, token in roles.items() if settings.get(f"{role}_token", "") is not None}
-    add(backend, roles, settings, mask_takes_space=family is families.ROBERTA)
+    add(backend, roles, settings, mask_takes_space=form.mask_takes_space)
     later = {int(i): value for i, value in (settings.get("added_tokens_decoder") or {}).items()}
     later |= {int(i): token for token, i in added.items() if int(i) not in later}
     for i, value in sorted(later.items()):
@@ -117,11 +126,11 @@ def framed(
     def holder(role: str) -> tuple[str, int]:
         i = backend.token_to_id(roles[role]) if role in roles else None
         if i is None:
-            raise UserError(f"{folder}: the vocabulary has no {role} token, which {family.name} needs")
+            raise UserError(f"{folder}: the vocabulary has no {role} token, which {form.name} needs")
         return roles[role], i
 
-    backend.post_processor = family.frame(holder)
-    return Tokenizer(backend, roles, with_inputs(settings, family, backend))
+    backend.post_processor = form.frame(holder)
+    return Tokenizer(backend, roles, with_inputs(settings, form, backend))
 
 
 def stated_roles(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -148,8 +157,8 @@ def add(
     backend.add_special_tokens(new)
 
 
-def with_inputs(settings: Mapping[str, Any], family: Family | None, backend: Backend) -> dict[str, Any]:
+def with_inputs(settings: Mapping[str, Any], form: TokenizerForm | None, backend: Backend) -> dict[str, Any]:
     """Say which inputs the model takes: transformers would ask the tokenizer's class, which is not saved."""
     types = set(backend.encode("a", "a").type_ids) != {0}
-    inputs = family.inputs if family else WITH_TYPES if types else NO_TYPES
+    inputs = form.inputs if form else WITH_TYPES if types else NO_TYPES
     return {"model_input_names": inputs, **settings}

@@ -1,4 +1,4 @@
-"""Helper functions for writing prose."""
+"""Small helps for writing prose."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def split_phrases(text: str) -> tuple[str, ...]:
 
 
 def capitalize(text: str) -> str:
-    """Return a text with its first letter in upper case and the rest unchanged."""
+    """Let a text begin with a capital and leave the rest as it is."""
     return text[0].upper() + text[1:]
 
 
 def join_as_list(items: Sequence[str]) -> str:
-    """Join items with commas and "and"."""
+    """Join items as prose does."""
     return f"{', '.join(items[:-1])} and {items[-1]}"

@@ -8,16 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.evaluation.checks.findings import percent, quote
+from heedful.families import FAMILIES
 from heedful.runs.schemas import Check
 
 if TYPE_CHECKING:
     from heedful.models import TransformerConfig
     from heedful.text import Tokenizer
 
-KINDS = {"bert": "wordpiece", "distilbert": "wordpiece", "roberta": "bpe", "gpt2": "bpe", "t5": "unigram"}
-"""What each family was published with."""
-FRAMES = {"bert": ("cls", "sep"), "distilbert": ("cls", "sep"), "roberta": ("cls", "sep"), "t5": ("eos",)}
-"""The special tokens that a pretrained model of a family expects around every text."""
 SPARE_ROWS = 0.01
 """Embeddings are often padded to a round number (T5: 28 of 32,128); more rows without a token are odd."""
 PROBE = ("A small Test, with 42 numbers.", "Naïve café — isn't it?")
@@ -104,12 +101,13 @@ def shipped_problems(tokenizer: Tokenizer, shipped: Tokenizer) -> list[str]:
 
 def family_problems(tokenizer: Tokenizer, family: str) -> list[str]:
     """Say what speaks against a tokenizer on pretrained weights of a family without a tokenizer beside."""
+    form = FAMILIES[family].tokenizer if family in FAMILIES else None
+    if form is None:
+        return []
     wrong = []
-    if family in KINDS and tokenizer.kind != KINDS[family]:
-        wrong.append(
-            f"a {family} model was trained with {KINDS[family]}, this is a {tokenizer.kind} tokenizer"
-        )
-    lacking = [role for role in FRAMES.get(family, ()) if role not in tokenizer.roles]
+    if tokenizer.kind != form.kind:
+        wrong.append(f"a {family} model was trained with {form.kind}, this is a {tokenizer.kind} tokenizer")
+    lacking = [role for role in form.framing_roles if role not in tokenizer.roles]
     if lacking:
         wrong.append(f"it has no {' and no '.join(lacking)} token, which {family} expects around a text")
     return wrong

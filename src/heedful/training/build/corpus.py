@@ -13,14 +13,13 @@ from heedful.data.cache import build_once, digest
 from heedful.data.corpus import Corpus, list_corpus_splits, open_corpus
 from heedful.errors import UserError, unknown
 from heedful.evaluation.checks.findings import percent
+from heedful.families import FAMILIES
 from heedful.options.training import PretrainOptions
 from heedful.progress import track
 from heedful.text import Tokenizer
 
 SPLIT_SEED = 0
 """Of the part that is held out: never the training's own, so that runs with other seeds share it."""
-OWN_KINDS = {"bert": "wordpiece", "t5": "unigram"}
-"""What is trained for a preset of a family when nobody says."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,8 @@ def find_tokenizer(options: PretrainOptions, train: Corpus, family: str | None) 
     if kind is None and family is None:
         kind = o.model
     elif kind is None:
-        kind = "char" if o.model.startswith("char") else OWN_KINDS.get(str(family), "bpe")
+        form = FAMILIES[family].tokenizer if family is not None and family in FAMILIES else None
+        kind = "char" if o.model.startswith("char") else form.kind if form is not None else "bpe"
         print(f"heedful: a {kind} tokenizer is trained on the training text", file=sys.stderr)
     if kind in text.KINDS and not Path(kind).is_dir():
         if family is None:

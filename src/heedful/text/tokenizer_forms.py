@@ -1,4 +1,7 @@
-"""How each family of models splits text and frames it, for tokenizers shipped as bare vocabularies."""
+"""How a family's tokenizer splits and frames text, and how it is built from a bare vocabulary.
+
+Each family declares its own `TokenizerForm`; what several share, the kinds of vocabulary files, is here.
+"""
 
 from __future__ import annotations
 
@@ -6,45 +9,51 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError, shorten
+from heedful.families import FAMILIES
 from heedful.text import sentencepiece
-from heedful.text.tokenizer import NO_TYPES, WITH_TYPES
 
-BERT_ROLES = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-ROBERTA_ROLES = {
-    "pad": "<pad>",
-    "unk": "<unk>",
-    "bos": "<s>",
-    "eos": "</s>",
-    "cls": "<s>",
-    "sep": "</s>",
-    "mask": "<mask>",
-}
-GPT2_ROLES = {"unk": "<|endoftext|>", "bos": "<|endoftext|>", "eos": "<|endoftext|>"}
-T5_ROLES = {"pad": "<pad>", "unk": "<unk>", "eos": "</s>"}
-T5_SENTINELS = 100
+SENTINELS = 100
+
+SpecialToken = Callable[[str], tuple[str, int]]
+"""From a role, such as "cls", to the token that has it and its id."""
 
 
 @dataclass(frozen=True)
-class Family:
-    """A family's special tokens, the inputs its models take, and how a bare vocabulary is used."""
+class TokenizerForm:
+    """Declares a family's special tokens, the inputs its models take, and how a bare vocabulary is used."""
 
     name: str
-    roles: dict[str, str]
+    """The family's name in messages."""
+    kind: str
+    """What `heedful tokenizer train` calls a tokenizer of this kind: wordpiece, bpe or unigram."""
+    roles: Mapping[str, str]
+    """The special token of each role."""
     inputs: list[str]
     build: Callable[[list[Path], Mapping[str, Any]], Backend]
-    frame: Callable[[Callable[[str], tuple[str, int]]], processors.PostProcessor]
+    """From vocabulary files, with the settings of tokenizer_config.json, to a tokenizer without a frame."""
+    frame: Callable[[SpecialToken], processors.PostProcessor]
+    """Adds the special tokens around one text or a pair."""
+    framing_roles: tuple[str, ...] = ()
+    """The roles of the special tokens that a pretrained model expects around every text."""
+    shared_by: tuple[str, ...] = ()
+    """Other names, of model types or of tokenizer classes, whose tokenizers have this form."""
+    default: Literal["never", "special tokens", "always"] = "never"
+    """Whether this form is chosen when the files name no family: never, if their vocabulary has all the
+    special tokens, or always."""
+    mask_takes_space: bool = False
+    """The mask token takes the space before it."""
 
 
-def bert(files: list[Path], settings: Mapping[str, Any]) -> Backend:
-    """WordPiece over cleaned words (Devlin et al. 2019), from vocab.txt.
+def wordpiece(files: list[Path], settings: Mapping[str, Any]) -> Backend:
+    """Build a WordPiece tokenizer over cleaned words (Devlin et al. 2019), from vocab.txt.
 
-    Where the settings do not say whether text is lowercased, the vocabulary does: a cased one has capitals.
+    If the settings do not say whether text is lowercased, the vocabulary does: a cased one has capitals.
     """
     lines = read_text(files[0]).split("\n")
     if lines[-1] == "":
@@ -54,7 +63,7 @@ def bert(files: list[Path], settings: Mapping[str, Any]) -> Backend:
     vocabulary = {piece: i for i, piece in enumerate(lines)}
     unk = named(settings.get("unk_token"), "[UNK]")
     if unk not in vocabulary:
-        raise UserError(f"{files[0]}: has no {unk}; vocab.txt is one piece a line, as BERT ships it")
+        raise UserError(f"{files[0]}: has no {unk}; vocab.txt has one piece per line, as BERT ships it")
     cased = any(re.search("[A-Z]", piece) for piece in vocabulary if not piece.startswith("["))
     backend = Backend(models.WordPiece(vocabulary, unk_token=unk))
     backend.normalizer = bert_normalizer(settings, {"lowercase": not cased})
@@ -64,7 +73,7 @@ def bert(files: list[Path], settings: Mapping[str, Any]) -> Backend:
 
 
 def bert_normalizer(settings: Mapping[str, Any], default: Mapping[str, Any]) -> normalizers.BertNormalizer:
-    """Build BERT's normaliser: what tokenizer_config.json says, else `default`, else BERT's own."""
+    """Build BERT's normalizer from tokenizer_config.json, then from `default`, then from BERT's settings."""
     names = {
         "do_lower_case": "lowercase",
         "strip_accents": "strip_accents",
@@ -76,7 +85,7 @@ def bert_normalizer(settings: Mapping[str, Any], default: Mapping[str, Any]) -> 
 
 
 def byte_level(files: list[Path], settings: Mapping[str, Any]) -> Backend:
-    """Byte-level BPE (Radford et al. 2019), from vocab.json and merges.txt."""
+    """Build a byte-level BPE tokenizer (Radford et al. 2019), from vocab.json and merges.txt."""
     vocabulary = read_vocabulary(files[0])
     backend = Backend(models.BPE(vocabulary, read_merges(files[1], vocabulary)))
     spaced = bool(settings.get("add_prefix_space", False))
@@ -85,105 +94,63 @@ def byte_level(files: list[Path], settings: Mapping[str, Any]) -> Backend:
     return backend
 
 
-def t5(files: list[Path], settings: Mapping[str, Any]) -> Backend:
-    """Sentencepiece with sentinels (Raffel et al. 2020), from spiece.model."""
-    return sentencepiece.build(sentencepiece.read(files[0]), int(settings.get("extra_ids", T5_SENTINELS)))
+def sentencepiece_vocabulary(files: list[Path], settings: Mapping[str, Any]) -> Backend:
+    """Build a Unigram tokenizer with sentinels (Raffel et al. 2020), from spiece.model."""
+    return sentencepiece.build(sentencepiece.read(files[0]), int(settings.get("extra_ids", SENTINELS)))
 
 
-def bert_frame(token: Callable[[str], tuple[str, int]]) -> processors.PostProcessor:
-    """Frame as `[CLS] a [SEP] b [SEP]`, the second text with token type 1."""
-    cls, sep = token("cls"), token("sep")
-    return processors.TemplateProcessing(
-        single=[f"{cls[0]}:0", "$A:0", f"{sep[0]}:0"],
-        pair=[f"{cls[0]}:0", "$A:0", f"{sep[0]}:0", "$B:1", f"{sep[0]}:1"],
-        special_tokens=[cls, sep],
-    )
-
-
-def roberta_frame(token: Callable[[str], tuple[str, int]]) -> processors.PostProcessor:
-    """Frame as `<s> a </s></s> b </s>`, all of token type 0."""
-    return processors.RobertaProcessing(token("sep"), token("cls"), trim_offsets=True, add_prefix_space=False)
-
-
-def gpt2_frame(token: Callable[[str], tuple[str, int]]) -> processors.PostProcessor:
-    """Leave the texts as they are."""
-    return processors.TemplateProcessing(single=["$A:0"], pair=["$A:0", "$B:1"], special_tokens=[])
-
-
-def t5_frame(token: Callable[[str], tuple[str, int]]) -> processors.PostProcessor:
-    """Frame as `a </s> b </s>`."""
-    eos = token("eos")
-    return processors.TemplateProcessing(
-        single=["$A:0", f"{eos[0]}:0"],
-        pair=["$A:0", f"{eos[0]}:0", "$B:0", f"{eos[0]}:0"],
-        special_tokens=[eos],
-    )
-
-
-BERT = Family("BERT", BERT_ROLES, WITH_TYPES, bert, bert_frame)
-DISTILBERT = Family("DistilBERT", BERT_ROLES, NO_TYPES, bert, bert_frame)
-ROBERTA = Family("RoBERTa", ROBERTA_ROLES, NO_TYPES, byte_level, roberta_frame)
-GPT2 = Family("GPT-2", GPT2_ROLES, NO_TYPES, byte_level, gpt2_frame)
-T5 = Family("T5", T5_ROLES, NO_TYPES, t5, t5_frame)
-
-# By tokenizer_class without "Tokenizer" and "Fast", or by model_type; "-" and "_" left out.
-FAMILIES = {
-    "bert": BERT,
-    "electra": BERT,
-    "mobilebert": BERT,
-    "convbert": BERT,
-    "distilbert": DISTILBERT,
-    "roberta": ROBERTA,
-    "longformer": ROBERTA,
-    "bart": ROBERTA,
-    "gpt2": GPT2,
-    "gptneo": GPT2,
-    "gptj": GPT2,
-    "t5": T5,
-    "mt5": T5,
-    "umt5": T5,
-    "longt5": T5,
-}
-FORMS: tuple[tuple[tuple[str, ...], Callable[..., Backend]], ...] = (
-    (("spiece.model",), t5),
-    (("vocab.txt",), bert),
+VOCABULARY_FILES: tuple[tuple[tuple[str, ...], Callable[..., Backend]], ...] = (
+    (("spiece.model",), sentencepiece_vocabulary),
+    (("vocab.txt",), wordpiece),
     (("vocab.json", "merges.txt"), byte_level),
     (("encoder.json", "vocab.bpe"), byte_level),
 )
 
 
-def find(settings: Mapping[str, Any], model_type: str | None) -> tuple[Family | None, str | None]:
-    """Find the family that a model's files name, and the name they use; (None, None) when they name none."""
+def find_form(settings: Mapping[str, Any], model_type: str | None) -> tuple[TokenizerForm | None, str | None]:
+    """Return the form that a model's files name, and the name they use; (None, None) if they name none."""
     by_class = re.sub(r"Tokenizer(Fast)?$", "", str(settings.get("tokenizer_class") or ""))
     names = [name for name in (model_type, by_class) if name and name != "PreTrained"]
     for name in names:
-        if family := FAMILIES.get(re.sub("[-_]", "", name).lower()):
-            return family, name
+        if form := form_of(re.sub("[-_]", "", name).lower()):
+            return form, name
     return None, names[0] if names else None
 
 
+def form_of(name: str) -> TokenizerForm | None:
+    """Return the form of a family, or of the family that shares its form with `name`."""
+    if name in FAMILIES:
+        return FAMILIES[name].tokenizer
+    forms = (family.tokenizer for family in FAMILIES.values())
+    return next((form for form in forms if form is not None and name in form.shared_by), None)
+
+
 def from_vocabulary(
-    files: list[Path], make: Callable[..., Backend], settings: Mapping[str, Any], model_type: str | None
-) -> tuple[Backend, Family]:
-    """Build a tokenizer from bare vocabulary files, by the family that the model's files name."""
-    family, name = find(settings, model_type)
-    form = " and ".join(path.name for path in files)
-    if name is not None and (family is None or family.build is not make):
+    files: list[Path], build: Callable[..., Backend], settings: Mapping[str, Any], model_type: str | None
+) -> tuple[Backend, TokenizerForm]:
+    """Build a tokenizer from bare vocabulary files, in the form that the model's files name."""
+    form, name = find_form(settings, model_type)
+    if name is not None and (form is None or form.build is not build):
+        names = " and ".join(path.name for path in files)
         raise UserError(
-            f'{files[0].parent}: how "{shorten(name)}" uses {form} is not known here; '
+            f'{files[0].parent}: how "{shorten(name)}" uses {names} is not known here; '
             "save its fast tokenizer (tokenizer.json) into the folder with transformers"
         )
-    if family is None:
-        family = guess(files, make)
-    return family.build(files, settings), family
+    if form is None:
+        form = guess_form(files, build)
+    return form.build(files, settings), form
 
 
-def guess(files: list[Path], make: Callable[..., Backend]) -> Family:
-    """Guess the family from the files alone: byte-level vocabularies differ by their special tokens."""
-    if make is byte_level:
-        vocabulary = read_vocabulary(files[0])
-        return ROBERTA if all(token in vocabulary for token in ROBERTA_ROLES.values()) else GPT2
-    return BERT if make is bert else T5
+def guess_form(files: list[Path], build: Callable[..., Backend]) -> TokenizerForm:
+    """Guess the form from the files alone: byte-level vocabularies differ by their special tokens."""
+    declared = [family.tokenizer for family in FAMILIES.values()]
+    forms = [form for form in declared if form is not None and form.build is build]
+    for form in forms:
+        if form.default == "special tokens":
+            vocabulary = read_vocabulary(files[0])
+            if all(token in vocabulary for token in form.roles.values()):
+                return form
+    return next(form for form in forms if form.default == "always")
 
 
 def read_text(path: Path) -> str:

@@ -12,19 +12,15 @@ from torch import Tensor
 
 from heedful.attention import parse
 from heedful.checkpoints import hub_folders as hub
-from heedful.checkpoints.bert import BERT, ROBERTA
-from heedful.checkpoints.distilbert import DISTILBERT
 from heedful.checkpoints.files import LEGACY_PATTERNS, read_json, read_tensors
-from heedful.checkpoints.gpt2 import GPT2
-from heedful.checkpoints.t5 import T5
 from heedful.checkpoints.tables import Family, Row
 from heedful.errors import UserError
+from heedful.families import FAMILIES
 from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig, build
 from heedful.models.config import DROPOUTS
 from heedful.models.heads import HeadForm
 from heedful.text.model_folders import find_folder
 
-FAMILIES: dict[str, Family] = {f.name: f for f in (BERT, DISTILBERT, ROBERTA, GPT2, T5)}
 OWN = "heedful"
 CHANGEABLE = {
     "attention",
@@ -110,7 +106,7 @@ def kind_of(name: str | Path) -> str:
     folder = find_folder(name, LEGACY_PATTERNS, PRESETS)
     theirs = read_json(folder / "config.json")
     if theirs.get("model_type") == OWN and isinstance(theirs.get("heedful"), dict):
-        return TransformerConfig.from_dict(theirs["heedful"]).kind
+        return read_own_config(theirs["heedful"]).kind
     if theirs.get("model_type") not in FAMILIES and hub.knows(theirs.get("model_type")):
         return load(name).config.kind
     return find_family(theirs, folder).read_config(theirs, str(folder / "config.json")).kind
@@ -297,7 +293,7 @@ def load_own(
             raise strange_family(theirs["hub"].get("model_type"), folder)
         model, *_ = hub.build(theirs["hub"], head, n, form, spread(changes))
     else:
-        config = apply_changes(TransformerConfig.from_dict(theirs["heedful"]), changes, name)
+        config = apply_changes(read_own_config(theirs["heedful"]), changes, name)
         model = build(config, head, n, form)
     parameters = own_tensors(model)
     body_prefix = "" if theirs.get("head") is None else "body."
@@ -317,6 +313,13 @@ def load_own(
         model.labels = [str(label) for label in labels]
     new = [p for p in parameters if p not in state]
     return finish(model, LoadReport(name, folder, sorted(used), new, sorted(set(tensors) - used)))
+
+
+def read_own_config(values: Mapping[str, Any]) -> TransformerConfig:
+    """Return the configuration that heedful wrote. Older versions left the head's form to the family."""
+    family = FAMILIES.get(str(values.get("family")))
+    older = {"classifier": family.fixed["classifier"]} if family and "classifier" in family.fixed else {}
+    return TransformerConfig.from_dict({**older, **values})
 
 
 def finish(model: Model, report: LoadReport) -> Model:

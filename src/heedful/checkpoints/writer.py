@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful import __version__
 from heedful.checkpoints.files import write_folder
-from heedful.checkpoints.load import OWN, family_of, head_of, own_tensors
+from heedful.checkpoints.reader import OWN, family_of, head_of, own_tensors
 from heedful.errors import UserError
 from heedful.models import Classifier, Model
 
@@ -23,7 +23,11 @@ def why_not(model: Model) -> str | None:
         return "it is of a form that transformers has no class for"
     if head not in family.classes:
         return f"transformers' {family.name} has no {head} head"
-    if isinstance(model, Classifier) and model.form == "linear" and config.family not in ("bert",):
+    if (
+        isinstance(model, Classifier)
+        and model.form == "linear"
+        and family.fixed.get("classifier") != "linear"
+    ):
         return f"transformers' {family.classes[head]} has another head than one linear layer"
     unlike = family.why_not(config)
     if unlike is None and isinstance(model, Classifier) and head in family.pooled and not config.pooler:

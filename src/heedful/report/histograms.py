@@ -1,4 +1,4 @@
-"""Histograms: one sample as bars, several as outlines."""
+"""Histograms: how often values occur; one sample as bars, several as outlines over each other."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from heedful.report.charts.vega import (
+from heedful.report.parts import (
     HEIGHT,
     WIDTH,
     Chart,
-    clean_label,
-    color_by_series,
-    fade_unselected,
-    finite_or_none,
-    legend_toggle,
-    make_axis,
-    make_chart,
+    axis,
+    chart,
+    colour,
+    faded,
+    number,
+    toggle,
     tooltip,
     vertical_rules,
+    words,
 )
 
 
@@ -37,15 +37,13 @@ def histogram(
 ) -> Chart:
     """Count values in bins; several named samples share the bins and are drawn as outlines.
 
-    `bins` is the number of bins (rounded so that whole numbers get bins of whole width) or their edges, all
-    of which are then on the axis. `share` shows fractions of each sample instead of counts, to compare
-    samples of different sizes. `rules` are labeled vertical lines, such as a maximum length.
+    `bins` is a number of bins (rounded so that whole numbers get bins of whole width) or the edges, which the
+    axis then shows all.
+    `share` shows each sample as shares of itself, which compares samples of different size.
+    `rules` are labelled vertical lines, such as a maximum length.
     """
     samples = values if isinstance(values, Mapping) else {"": values}
-    clean = {
-        clean_label(name): np.asarray([n for v in sample if (n := finite_or_none(v)) is not None])
-        for name, sample in samples.items()
-    }
+    clean = {words(k): np.asarray([n for v in s if (n := number(v)) is not None]) for k, s in samples.items()}
     names = list(clean)
     edges = bin_edges(np.concatenate(list(clean.values())), bins)
     rows: list[dict[str, Any]] = []
@@ -64,27 +62,27 @@ def histogram(
                     }
                 )
     whole = {"nice": True} if isinstance(bins, int) else {"domain": [float(edges[0]), float(edges[-1])]}
-    x = {"type": "quantitative", "axis": make_axis(x_title, tickCount=12), "scale": {"zero": False, **whole}}
+    x = {"type": "quantitative", "axis": axis(x_title, tickCount=12), "scale": {"zero": False, **whole}}
     y_title = y_title or ("share" if share else "count")
     floor = 0.5 * min((row["y"] for row in rows), default=1.0) if log_y else 0.0
     height = {
         "field": "y",
         "type": "quantitative",
-        "axis": make_axis(y_title, format="%") if share else make_axis(y_title, [0.0]),
+        "axis": axis(y_title, format="%") if share else axis(y_title, [0.0]),
         "scale": {"type": "log", "domainMin": floor} if log_y else {"zero": True},
         "stack": None,
     }
     body = {
         "data": {"values": rows},
-        "params": legend_toggle(names),
+        "params": toggle(names),
         "mark": {"type": "bar", "binSpacing": 1 if len(names) == 1 else 0},
         "encoding": {
             "x": {**x, "field": "x"},
             "x2": {"field": "end"},
             "y": height,
             "y2": {"datum": floor},
-            "color": color_by_series(names),
-            "opacity": fade_unselected(names, 0.9 if len(names) == 1 else 0.06, 0.02),
+            "color": colour(names),
+            "opacity": faded(names, 0.9 if len(names) == 1 else 0.06, 0.02),
             "tooltip": tooltip(
                 *([("series", "sample")] if len(names) > 1 else []),
                 ("x", "from"),
@@ -103,18 +101,18 @@ def histogram(
                 "encoding": {
                     "x": {**x, "field": "at"},
                     "y": {**height, "field": "height"},
-                    "order": {"field": "index", "type": "quantitative"},
-                    "color": color_by_series(names),
-                    "opacity": fade_unselected(names),
+                    "order": {"field": "place", "type": "quantitative"},
+                    "color": colour(names),
+                    "opacity": faded(names),
                 },
             }
         )
     layers += vertical_rules(rules, x)
-    return make_chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, "layer": layers})
+    return chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, "layer": layers})
 
 
 def outlines(rows: Sequence[Mapping[str, Any]], floor: float) -> list[dict[str, Any]]:
-    """Return the corners along the top of each sample's bars, from the floor and back to it, also in gaps."""
+    """Walk along the top of each sample's bars, from the floor and down to it again, also in gaps."""
     points: list[dict[str, Any]] = []
     for name in dict.fromkeys(row["series"] for row in rows):
         path: list[tuple[float, float]] = []
@@ -124,12 +122,12 @@ def outlines(rows: Sequence[Mapping[str, Any]], floor: float) -> list[dict[str, 
             else:
                 path.pop()
             path += [(row["x"], row["y"]), (row["end"], floor)]
-        points += [{"series": name, "at": x, "height": y, "index": i} for i, (x, y) in enumerate(path)]
+        points += [{"series": name, "at": x, "height": y, "place": i} for i, (x, y) in enumerate(path)]
     return points
 
 
 def bin_edges(values: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
-    """Choose the edges of bins; whole numbers get a whole width, and if it is 1, bins centered on them."""
+    """Choose the edges of bins; whole numbers get a whole width, centred on the numbers when it is one."""
     if not isinstance(bins, int):
         return np.asarray(bins, dtype=float)
     if not len(values):
