@@ -20,9 +20,7 @@ def test_a_fraction_is_no_whole_number_in_a_file(heedful: Callable[..., Any], va
     Path("heedful.toml").write_text(f"[adapt]\nbatch_size = {value}\n")
     done = heedful("adapt", "no-model", "no-task")
     number = value.strip('"')
-    wanted = (
-        f'heedful: Invalid value for [batch-size] from heedful.toml: unable to convert "{number}" into int.\n'
-    )
+    wanted = f'heedful: heedful.toml: batch-size "{number}": must be a whole number\n'
     assert (done.status, done.err) == (2, wanted)
 
 
@@ -31,7 +29,7 @@ def test_a_fraction_is_no_whole_number_on_the_command_line(heedful: Callable[...
     done = heedful("adapt", "no-model", "no-task", option, "2.5")
     assert (done.status, done.err) == (
         2,
-        f'heedful: Invalid value for {option}: unable to convert "2.5" into int.\n',
+        f'heedful: {option} "2.5": must be a whole number\n',
     )
 
 
@@ -40,19 +38,21 @@ def test_a_table_of_several_commands_has_tables_of_its_own(heedful: Callable[...
     done = heedful("study", "search", "no-model", "no-task")
     assert (done.status, done.err) == (
         2,
-        "heedful: heedful.toml: [study] jobs: study is several commands; write it below [study.COMMAND]\n",
+        "heedful: heedful.toml: [study] jobs: study has several commands; write it below [study.COMMAND]\n",
     )
     Path("heedful.toml").write_text("[study.serach]\njobs = 4\n")
     refused = heedful("study", "search", "no-model", "no-task").err
     assert refused == 'heedful: heedful.toml: unknown table of study "serach"; did you mean "search"?\n'
     Path("heedful.toml").write_text("[study.search]\njobs = -4\n")
-    assert "--jobs -4" in heedful("study", "search", "no-model", "no-task").err
+    assert (
+        "heedful.toml: jobs -4: must be at least 0" in heedful("study", "search", "no-model", "no-task").err
+    )
 
 
 def test_commands_below_a_command_refuse_fractions_too(heedful: Callable[..., Any]) -> None:
     done = heedful("tokenizer", "train", "no-corpus", "--vocab-size", "99.5")
     assert (done.status, done.err.count("\n")) == (2, 1)
-    assert 'unable to convert "99.5" into int' in done.err
+    assert '--vocab-size "99.5": must be a whole number' in done.err
 
 
 def test_whole_numbers_and_fractions_stand_where_they_belong(heedful: Callable[..., Any]) -> None:

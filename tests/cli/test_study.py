@@ -149,7 +149,7 @@ def test_a_search_prints_its_cells_its_best_and_its_test_score(
     (["overfit", "MODEL", "TASK", "--tokenizer", "word"], "has a vocabulary already"),
     (["labels", "bert-tiny", "TASK", "--tokenizer", "word", "--sizes", "all"], "joint needs one (kinds that have it: bpe"),
     (["compare", "TASK"], "--models: names nothing"),
-    (["overfit", "MODEL", "TASK", "--jobs", "-1"], "--jobs -1: is 0 (in this process) or more"),
+    (["overfit", "MODEL", "TASK", "--jobs", "-1"], "--jobs -1: must be at least 0"),
     (["show", "."], "is not a study"),
     (["worker", "."], "is not a study"),
 ])  # fmt: skip

@@ -81,7 +81,7 @@ def test_a_run_scores_those_rows_of_dev_and_the_whole_of_test(base: AdaptOptions
     assert evaluate(done.folder, "dev") == splits["dev"]
 
 
-@pytest.mark.parametrize("count", [0, 31])
-def test_impossible_numbers_are_refused(base: AdaptOptions, count: int) -> None:
-    with pytest.raises(UserError, match=f"--dev-rows {count}: dev has 30 rows"):
+@pytest.mark.parametrize(("count", "reason"), [(0, "must be at least 1"), (31, "dev has 30 rows")])
+def test_impossible_numbers_are_refused(base: AdaptOptions, count: int, reason: str) -> None:
+    with pytest.raises(UserError, match=f"--dev-rows {count}: {reason}"):
         adapt(replace(base, dev_rows=count))

@@ -146,10 +146,10 @@ def test_a_short_job_is_warned_late_enough_to_begin() -> None:
     (LaunchOptions(gpus="1\n#SBATCH --x"), "--gpus"),
     (LaunchOptions(partition="a\n#SBATCH --uid=0"), r'--partition "a\n#SBATCH --uid=0"'),
     (LaunchOptions(account=""), "--account"),
-    (LaunchOptions(slurm=("no de=1",)), "is not key=value"),
+    (LaunchOptions(slurm=("no de=1",)), "must be key=value"),
     (LaunchOptions(slurm=("output=x",)), "the batch script depends on it"),
     (LaunchOptions(slurm=("--array=0-9",)), "the batch script depends on it"),
-    (LaunchOptions(slurm=("comment=a\nb",)), "cannot stand in a batch script"),
+    (LaunchOptions(slurm=("comment=a\nb",)), "cannot be in a batch script"),
     (LaunchOptions(setup=("module load 'x",)), "--setup"),
     (LaunchOptions(setup=("a; ; b",)), "syntax error"),
 ])  # fmt: skip

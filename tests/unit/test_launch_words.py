@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -14,21 +14,26 @@ from hypothesis import strategies as st
 from heedful.cli import build
 from heedful.options.command_line import command_words, option_flags
 from heedful.options.training import AdaptOptions, PretrainOptions
+from heedful.options.values import members, split_bounds
 
 TEXT = st.text(st.sampled_from(list(" '\"$;\n-=[]{},aé1")), min_size=1, max_size=8)
 SKIPPED = ("model", "task", "corpus")
 
 
 def value_of(hint: Any, default: Any) -> st.SearchStrategy[Any]:
-    """Some values of an option's type."""
+    """Some values of an option's type, within its bounds."""
+    for member in members(hint):
+        kind, bounds = split_bounds(member)
+        if kind in (int, float):
+            numbers = st.integers(-9, 9) if kind is int else st.floats(-1e6, 1e6, allow_nan=False)
+            return numbers.filter(
+                lambda number, bounds=bounds: all(b.violation(number) is None for b in bounds)
+            )
+    hint = (get_origin(hint) is Annotated and get_args(hint)[0]) or hint
     arguments = getattr(hint, "__args__", ())
     named = [a for part in (hint, *arguments) for a in getattr(part, "__args__", ()) if isinstance(a, str)]
     if hint is bool:
         return st.booleans()
-    if int in (hint, *arguments):
-        return st.integers(-9, 9)
-    if float in (hint, *arguments):
-        return st.floats(-1e6, 1e6, allow_nan=False)
     if Path in (hint, *arguments):
         return TEXT.map(Path)
     if isinstance(default, tuple):
@@ -40,7 +45,7 @@ def value_of(hint: Any, default: Any) -> st.SearchStrategy[Any]:
 
 @pytest.mark.parametrize(("command", "kind"), [("adapt", AdaptOptions), ("pretrain", PretrainOptions)])
 def test_a_command_reads_back_the_options_it_was_written_from(command: str, kind: Any) -> None:
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     each = {f.name: value_of(hints[f.name], f.default) for f in fields(kind) if f.name not in SKIPPED}
     app = build(command)
 

@@ -182,7 +182,7 @@ def test_both_losses_are_logged_and_dev_s_accuracy_chooses(options: AdaptOptions
 
 def test_a_negative_weight_and_a_frozen_body_are_refused(options: AdaptOptions, tmp_path: Path) -> None:
     for more, words in (
-        ({"mlm_weight": -1.0}, "--mlm-weight -1.0: must be at least 0"),
+        ({"mlm_weight": -1.0}, "--mlm-weight -1: must be at least 0"),
         ({"method": "head"}, "--method head keeps it frozen"),
     ):
         with pytest.raises(UserError, match=words):

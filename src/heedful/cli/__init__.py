@@ -1,6 +1,6 @@
-"""The `heedful` command. One file a command: it parses, calls one function and prints.
+"""The `heedful` command. Each command has a file that parses, calls one function and prints.
 
-Commands are registered by import path, so that `heedful --help` loads none of them, and never torch.
+Commands are registered by import path, so that `heedful --help` imports none of them, and never torch.
 """
 
 from __future__ import annotations
@@ -17,90 +17,111 @@ from heedful.errors import SubmittedElsewhere, UserError, one_line, unknown
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
 
-    from heedful.cli.settings import Source
+    from heedful.cli.user_defaults import Source
 
 STATUS_USER_ERROR = 2
 STATUS_INTERRUPTED = 130
 
 COMMANDS = {
-    "list": ("heedful.cli.listing:app", "What there is: attention mechanisms, models, families."),
+    "demo": ("heedful.cli.demo:demo", "Run everything once, from data to report, on generated data."),
+    "list": ("heedful.cli.list_names:app", "List attentions, models, methods and all else that has a name."),
     "adapt": (
         "heedful.cli.adapt:adapt",
-        "Adapt a model to a task: fine-tune, head, prompt, prefix, LoRA, BitFit.",
+        "Adapt a model to a task: full fine-tuning, head, prompt, prefix, LoRA or BitFit.",
     ),
     "pretrain": (
         "heedful.cli.pretrain:pretrain",
-        "Train a language model on text, from nothing or from a checkpoint.",
+        "Train a language model on text, from scratch or from a checkpoint.",
     ),
-    "inspect": (
-        "heedful.cli.inspect:inspect",
-        "A model's family, sizes, parameters by part, and what was loaded.",
-    ),
-    "evaluate": ("heedful.cli.evaluate:evaluate", "Score a run's best model on a split."),
+    "run": ("heedful.cli.run:run", "Run a recipe, or repeat a run from its config.toml."),
+    "batch-size": ("heedful.cli.batch_size:batch_size", "Find the largest and the fastest batch size."),
     "predict": ("heedful.cli.predict:predict", "Label a text, a pair of texts, or a file of them."),
-    "generate": ("heedful.cli.generate:generate", "Continue text with a language model."),
-    "check": ("heedful.cli.check:check", "Examine a run or a model, and say what is wrong with it."),
+    "generate": ("heedful.cli.generate:generate", "Continue a text with a language model."),
+    "evaluate": ("heedful.cli.evaluate:evaluate", "Score the best model of a run on a split."),
     "export": ("heedful.cli.export:export", "Write a run or a model as a folder that transformers loads."),
-    "run": ("heedful.cli.run:run", "Run a recipe, or make a run again from its config.toml."),
-    "batch-size": ("heedful.cli.batch_size:batch_size", "The largest batch that fits, and the fastest."),
-    "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and look into tokenizers."),
-    "study": ("heedful.cli.study:app", "Many runs, one answer: overfit, search, compare, labels, ..."),
+    "check": ("heedful.cli.check:check", "Check a run or a model, and say what is wrong with it."),
+    "study": (
+        "heedful.cli.study:app",
+        "Answer a question with many runs: search, compare, labels, ...",
+    ),
     "report": (
         "heedful.cli.report:report",
-        "Report runs and studies: one HTML file, figures, PDF, a bundle.",
+        "Report on runs and studies: one HTML file, figures, PDF or a bundle.",
     ),
-    "data": ("heedful.cli.data:app", "Look at a task's data, or make a world of data."),
-    "lab": ("heedful.cli.lab:app", "Attention taken apart: claims, constructions, numbers, figures."),
-    "jobs": ("heedful.cli.jobs:app", "Batch jobs: what is queued, running, done, failed and why."),
-    "demo": ("heedful.cli.demo:demo", "The main job from start to end on data made here."),
+    "lab": ("heedful.cli.lab:app", "Take attention apart: claims, constructions, numbers, figures."),
+    "inspect": (
+        "heedful.cli.inspect:inspect",
+        "Show a model's family, sizes, parameters per part, and what was loaded.",
+    ),
+    "data": ("heedful.cli.data:app", "Show the data of a task, or generate a world of data."),
+    "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and inspect tokenizers."),
+    "jobs": ("heedful.cli.jobs:app", "Show batch jobs: queued, running, finished, failed and why."),
 }
+COMMAND_GROUPS = {
+    "Start here": ("demo", "list"),
+    "Train a model": ("adapt", "pretrain", "run", "batch-size"),
+    "Use a model": ("predict", "generate", "evaluate", "export", "check"),
+    "Compare and report": ("study", "report"),
+    "Understand": ("lab", "inspect", "data", "tokenizer"),
+    "On a cluster": ("jobs",),
+}
+"""The panels of `heedful --help`: commands by what a person wants to do."""
 
 
-def build(chosen: str | None = None) -> App:
+def build(chosen: str | None = None, arguments: Sequence[str] = ()) -> App:
     """Assemble the command tree. Only the chosen command is imported, and shows its own help."""
-    from cyclopts import App, Parameter
+    from cyclopts import App, Group, Parameter
 
-    from heedful.cli.helping import Flowing, usual
+    from heedful.cli.help_format import PanelFormatter, format_default
 
+    formatter = PanelFormatter()
     app = App(
         name="heedful",
-        help="From how attention works to a Transformer language model adapted to your problem.",
+        help="Understand attention, pretrain small language models and adapt models to your text problem.",
         help_epilogue="" if chosen else "Start with: heedful demo",
         version=__version__,
         error_formatter=error_line,
         help_format="plaintext",
-        help_formatter=Flowing(),
-        default_parameter=Parameter(negative_iterable=(), show_default=usual),
+        help_formatter=formatter,
+        default_parameter=Parameter(negative_iterable=(), show_default=format_default),
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
         suppress_keyboard_interrupt=False,
-        config=defaults() if chosen else [],
+        config=read_user_defaults() if chosen else [],
     )
-    for name, (path, about) in COMMANDS.items():
-        if name == chosen:
-            module, _, attribute = path.partition(":")
-            target = getattr(import_module(module), attribute)
-            app.command(target, name=None if isinstance(target, App) else name)
-        else:
-            app.command(path, name=name, help=about)
+    for number, (title, names) in enumerate(COMMAND_GROUPS.items()):
+        group = Group(title, sort_key=number)
+        for place, name in enumerate(names):
+            path, about = COMMANDS[name]
+            if name == chosen:
+                module, _, attribute = path.partition(":")
+                target = getattr(import_module(module), attribute)
+                app.command(target, name=None if isinstance(target, App) else name)
+            else:
+                app.command(path, name=name, help=about, group=group, sort_key=place)
+    other = Group("Other", sort_key=len(COMMAND_GROUPS))
+    for option in ("--help", "--version"):
+        app[option].group = other
+    if chosen is not None:
+        formatter.read_bounds(app, arguments)
     return app
 
 
-def defaults() -> list[Source]:
-    """A person's own defaults, from their files, and a look at what was given."""
-    from heedful.cli.settings import settings
+def read_user_defaults() -> list[Source]:
+    """Return the user's defaults from their files, and the check of all numbers."""
+    from heedful.cli.user_defaults import load_defaults
 
-    return settings(COMMANDS)
+    return load_defaults(COMMANDS)
 
 
 def error_line(error: CycloptsError) -> str:
-    """Turn a parsing error into the one line a person needs."""
+    """Return a parsing error as one line."""
     return one_line(" ".join(str(error).split()))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status. Tests call this in-process."""
+    """Run one command and return the exit status. Tests call this in-process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if "HEEDFUL_JOB" in os.environ:
         from heedful.launch.slurm.batch_job import BatchJob
@@ -110,19 +131,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
-    """Run one command: the exit status, and the mistake or the interruption that it was told of."""
+    """Run one command; return the exit status, and the error that ended it, if any."""
     from cyclopts import CycloptsError
 
     try:
         chosen = arguments[0] if arguments and not arguments[0].startswith("-") else None
         if chosen is not None and chosen not in COMMANDS:
             raise unknown("command", chosen, COMMANDS)
-        result = build(chosen)(arguments)
+        result = build(chosen, arguments)(arguments)
     except UserError as error:
         fail(str(error))
         return error.status, error
-    except SubmittedElsewhere as given:
-        tell(given, json="--json" in arguments)
+    except SubmittedElsewhere as submitted:
+        print_submitted(submitted, json="--json" in arguments)
         return 0, None
     except CycloptsError as error:
         fail(error_line(error))
@@ -136,16 +157,16 @@ def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
     return (result if isinstance(result, int) else 0), None
 
 
-def tell(given: SubmittedElsewhere, *, json: bool) -> None:
-    """Say where the work goes on."""
+def print_submitted(submitted: SubmittedElsewhere, *, json: bool) -> None:
+    """Print where the work continues."""
     if json:
         from heedful.cli.output import print_json
 
-        print_json(given.facts)
+        print_json(submitted.facts)
         return
-    print(given, end="")
+    print(submitted, end="")
 
 
 def fail(message: str) -> None:
-    """Print the one line of a person's mistake."""
+    """Print the one line of an error."""
     print(f"heedful: {message}", file=sys.stderr)

@@ -56,7 +56,7 @@ def adapt(
     """
     options = replace(options, model=model, task=task)
     if launch.elsewhere:
-        from heedful.cli.launching import send_run
+        from heedful.cli.submit import send_run
         from heedful.training.build.adapt import refuse_impossible
 
         refuse_impossible(options)

@@ -57,7 +57,7 @@ def evaluate(
 
     opened = Run.open(run)
     if launch.elsewhere:
-        from heedful.cli.launching import send
+        from heedful.cli.submit import send
         from heedful.options.command_line import command_words
 
         words = command_words(["evaluate"], [run])

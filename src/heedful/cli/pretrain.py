@@ -68,7 +68,7 @@ def pretrain(
     """
     options = replace(options, model=model, corpus=corpus)
     if launch.elsewhere:
-        from heedful.cli.launching import send_run
+        from heedful.cli.submit import send_run
         from heedful.training.build.pretrain import refuse_impossible
 
         refuse_impossible(options)

@@ -23,6 +23,7 @@ from heedful.errors import UserError
 from heedful.launch.rank_environment import detect_ranks
 from heedful.launch.worker import OPTIONS, STOP
 from heedful.options.training import AdaptOptions, PretrainOptions, named_after
+from heedful.options.values import check_bounds
 from heedful.runs.directory import RESULTS, Run, run_paths
 from heedful.training.signals import StoppedError, announce_signal
 
@@ -86,8 +87,7 @@ def count(options: Options) -> int:
         stored = stored_options(options.out, COMMANDS[type(options)]) if begun and options.out else {}
         before = int(stored.get("processes", gpus))
         return before if device.type == "cpu" else min(before, gpus)
-    if wanted < 1:
-        raise UserError(f"--processes {wanted}: must be at least 1")
+    check_bounds(options)
     if wanted > gpus and device.type != "cpu":
         has = {"cuda": f"there are {gpus} GPUs here" if gpus > 1 else f"{options.device} is one GPU"}
         raise UserError(f"--processes {wanted}: {has.get(device.type, 'this device takes one')}")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Group, Parameter
 
 from heedful.errors import UserError
-from heedful.options.types import Flag, Several
+from heedful.options.types import Bounds, Count, Flag, Positive, Several
 from heedful.options.values import flag
 
 MAX_REQUEUES, MAX_PARALLEL = 10, 4
@@ -16,38 +16,38 @@ MAX_REQUEUES, MAX_PARALLEL = 10, 4
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchOptions:
-    """Everything that can be said about where a command runs."""
+    """Where a command runs, and what it asks of a cluster."""
 
     on: Literal["here", "slurm"] = "here"
-    """slurm: as a batch job, with the same result."""
+    """Where to run: on this machine, or as a Slurm batch job with the same result."""
     wait: Flag = False
-    """Follow the job to its end, and leave with its status."""
+    """Follow the job until it ends, and exit with its status."""
     dry_run: Flag = False
-    """Print the batch script, submit nothing."""
+    """Print the batch script and submit nothing."""
     partition: str | None = None
-    """The partition (queue)."""
+    """Partition (queue)."""
     account: str | None = None
-    """Who pays."""
+    """Account that is charged."""
     qos: str | None = None
-    """The quality of service."""
+    """Quality of service."""
     constraint: str | None = None
-    """Features that the node has to have, as "a100|h100"."""
+    """Features that the node must have, such as "a100|h100"."""
     gpus: str | None = None
-    """GPUs, as 1 or a100:2."""
-    cpus: int | None = None
-    """CPU cores."""
-    mem_gb: int | None = None
+    """GPUs, such as 1 or a100:2."""
+    cpus: Positive | None = None
+    """Number of CPU cores."""
+    mem_gb: Positive | None = None
     """Memory, in units of 2^30 bytes."""
-    time_min: int | None = None
-    """Minutes that the job may take at a time."""
+    time_min: Annotated[int, Bounds(least=1, cap=10_000_000)] | None = None
+    """Time limit of the job, in minutes."""
     setup: Several = ()
-    """Shell lines to run before, as "module load python"."""
+    """Shell lines to run first, such as "module load python"."""
     slurm: Several = ()
-    """Any other option of sbatch, as nodelist=n1 exclusive."""
+    """Other options of sbatch, such as nodelist=n1 exclusive."""
 
     @property
     def elsewhere(self) -> bool:
-        """Whether the command is for a cluster; options that say how, without that, are a mistake."""
+        """Whether the command is for a cluster; options that only a cluster has are refused without it."""
         if self.on == "slurm":
             return True
         for field in fields(self):
@@ -58,31 +58,31 @@ class LaunchOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class RunLaunchOptions(LaunchOptions):
-    """For a command that continues after a stop."""
+    """For a command that can continue after it was stopped."""
 
-    max_requeues: int | None = None
-    """Times that the job may go on after its time limit; by default 10."""
+    max_requeues: Count | None = None
+    """How often the job may continue after its time limit. By default 10."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainLaunchOptions(RunLaunchOptions):
     """For a command that several processes can share."""
 
-    nodes: int | None = None
-    """Nodes. On several, srun starts --processes, or one for each GPU (--gpus are those of a node)."""
+    nodes: Positive | None = None
+    """Number of nodes. On several, srun starts --processes, or one per GPU (--gpus are per node)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyLaunchOptions(RunLaunchOptions):
     """For a command that many workers share."""
 
-    max_parallel: int | None = None
-    """Workers, which are the tasks of a job array, at a time; by default 4."""
+    max_parallel: Positive | None = None
+    """Largest number of workers at a time, each a task of a job array. By default 4."""
 
 
 GROUP = Parameter(name="*", group=Group("On a cluster", sort_key=50))
 Once = Annotated[LaunchOptions, GROUP]
 Launch = Annotated[TrainLaunchOptions, GROUP]
 Workers = Annotated[StudyLaunchOptions, GROUP]
-"""How a command file takes them: a second group of options."""
+"""How a command takes these options: in a panel of their own."""
 ONCE, HERE, WORKERS = LaunchOptions(), TrainLaunchOptions(), StudyLaunchOptions()

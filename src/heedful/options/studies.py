@@ -1,7 +1,4 @@
-"""What studies can be told, and what their runs can be told beside what the study decides for them.
-
-Nothing here imports torch, so that `--help` is quick.
-"""
+"""The options of the studies, and those of their runs that a study does not decide itself."""
 
 from __future__ import annotations
 
@@ -13,36 +10,50 @@ from cyclopts import Parameter
 
 from heedful.options.launch import WORKERS, Workers
 from heedful.options.training import AdaptObjective, AdaptOptions, Precision
-from heedful.options.types import Argument, Flag, Several
+from heedful.options.types import (
+    Argument,
+    Bounds,
+    Count,
+    Flag,
+    Length,
+    OpenShare,
+    Positive,
+    Rate,
+    Seed,
+    Several,
+    Share,
+    Threads,
+    Weight,
+)
 
 Keep = Literal["best", "all", "none"]
-INHERITED = (AdaptObjective, Argument, Precision, Several)
-"""Names in the annotations of inherited fields: they are looked up in this module."""
+INHERITED = (AdaptObjective, Argument, Length, OpenShare, Precision, Several)
+"""Names in the annotations of inherited fields, which are looked up in this module."""
 Decided = Parameter(parse=False)
-"""The study decides it: no option of the command line."""
+"""Marks an option that the study decides: the command line does not have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOptions:
-    """What every study can be told."""
+    """The options that all studies share."""
 
     out: Path | None = None
-    """The study's folder; by default studies/KIND-TASK-MODEL. The same command continues what is there."""
-    jobs: int = 1
-    """Runs at a time, each in a process of its own with its share of the threads; 0: in this process."""
+    """Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study."""
+    jobs: Annotated[int, Bounds(least=0, cap=4096)] = 1
+    """Number of runs at a time, each in a process with its share of the threads; 0 for this process."""
     overwrite: Flag = False
     """Replace the study in --out."""
     retry: Flag = False
-    """Try the runs that failed again."""
+    """Try failed runs again."""
     keep: Keep = "best"
-    """Whose weights stay when the study is over: of the best run on dev, of all, or of none."""
+    """Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none."""
     launch: Workers = WORKERS
     """Where the workers run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(AdaptOptions):
-    """What the runs of a study can be told: the options of `heedful adapt`."""
+    """The options of a study's runs: those of `heedful adapt`."""
 
     out: Annotated[Path | None, Decided] = None
     resume: Annotated[bool, Decided] = False
@@ -54,22 +65,22 @@ class RunOptions(AdaptOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class OverfitOptions(StudyOptions):
-    """What `heedful study overfit` can be told beside its run's options."""
+    """The options of `heedful study overfit`, beside those of its run."""
 
     keep: Keep = "all"
-    """Whose weights stay when the study is over: of the best run on dev, of all, or of none."""
-    examples: int = 10
-    """How many training examples to learn by heart, as equal in labels as they can be."""
+    """Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none."""
+    examples: Annotated[int, Bounds(least=2, cap=10**9)] = 10
+    """Number of training examples to memorize, balanced between the labels."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OverfitRun(RunOptions):
-    """The run's options, with defaults that suit a few examples."""
+    """The options of the run, with defaults for a few examples."""
 
-    epochs: int = 20
-    """Passes over the examples."""
-    batch_size: int = 2
-    """Examples a step."""
+    epochs: Positive = 20
+    """Number of passes over the examples."""
+    batch_size: Positive = 2
+    """Number of examples per step."""
     steps: Annotated[int | None, Decided] = None
     eval_every: Annotated[int | None, Decided] = None
     select: Annotated[Literal["best", "last"], Decided] = "last"
@@ -82,21 +93,21 @@ class OverfitRun(RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchOptions(StudyOptions):
-    """What `heedful study search` goes through."""
+    """What `heedful study search` searches."""
 
     lr: str = ""
-    """Learning rates, as 1e-4,5e-4,1e-3, or a range to draw from, as 2e-5:8e-5; by default around what suits
-    the method."""
+    """Learning rates, such as 1e-4,5e-4,1e-3, or a range to draw from, such as 2e-5:8e-5. The default
+    depends on the method."""
     epochs: str = "3"
-    """Numbers of epochs, as 5,7,9; a cell's score is that of its last epoch."""
+    """Numbers of epochs, such as 5,7,9. A configuration's score is that of its last epoch."""
     batch_size: str = "32"
-    """Examples a step, as 32,64."""
+    """Numbers of examples per step, such as 32,64."""
     method: str = "full"
-    """Methods, as full,head,lora."""
-    random: int | None = None
-    """Draw so many configurations instead of going through all."""
-    tpe: int | None = None
-    """Draw so many, each guided by those before it (tree-structured Parzen estimator)."""
+    """Methods, such as full,head,lora."""
+    random: Positive | None = None
+    """Draw this many configurations instead of trying all."""
+    tpe: Positive | None = None
+    """Draw this many configurations, each guided by the results so far (tree-structured Parzen estimator)."""
     prune: Flag = False
     """With --random or --tpe: stop runs early that fall behind (Hyperband)."""
 
@@ -112,9 +123,9 @@ class SearchRun(RunOptions):
     token_budget: Annotated[int | None, Decided] = None
     method: Annotated[str, Decided] = "full"
     schedule: str = "constant"
-    """constant, linear, cosine or wsd; only with constant do numbers of epochs share their beginning."""
-    warmup: float = 10.0
-    """From 1 on a number of steps, below 1 a share of all steps."""
+    """constant, linear, cosine or wsd. Only with constant do runs of different length share epochs."""
+    warmup: Weight = 10.0
+    """Warm-up: a number of steps from 1 on, a share of all steps if below 1."""
     eval_every: Annotated[int | None, Decided] = None
     patience: Annotated[int | None, Decided] = None
     select: Annotated[Literal["best", "last"], Decided] = "last"
@@ -122,43 +133,44 @@ class SearchRun(RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class KnowledgeOptions(StudyOptions):
-    """Everything `heedful study knowledge` can be told."""
+    """The options of `heedful study knowledge`."""
 
     keep: Keep = "all"
-    """Whose weights stay when the study is over: of the best run on dev, of all, or of none."""
+    """Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none."""
     data: Argument = "world/birthplaces"
-    """world/birthplaces (made here), birthplaces, or a folder with wiki.txt and questions as it has them."""
-    people: int = 600
-    """Of the made world: so many people with a biography."""
-    name_signal: float = 0.8
-    """Of a second made world: the share of people born where their surname hints at; 0 for no such world."""
+    """world/birthplaces (generated), birthplaces, or a folder with a wiki.txt and questions in its form."""
+    people: Positive = 600
+    """Number of people with a biography in the generated world."""
+    name_signal: Annotated[float, Bounds(least=0, most=1)] = 0.8
+    """Share of people in a second generated world whose surname hints at their birthplace; 0 for no second
+    world."""
     pretrain: Path | None = None
-    """A recipe (command = "pretrain") for the biographies, by default one of some minutes; or the folder of a
-    finished run that has learnt them."""
+    """A recipe (command = "pretrain") for the biographies, or the folder of a finished run that has learned
+    them. By default a recipe of a few minutes."""
     finetune: Path | None = None
     """A recipe (command = "adapt") for the questions."""
-    from_nothing_epochs: int | None = None
-    """Passes over the questions without pretraining; by default as many as with it."""
-    strangers: int = 400
-    """Ask about so many people who do not exist."""
-    risk: float = 0.1
-    """Answering only when sure: the largest share of wrong answers to be accepted."""
-    seed: int = 0
-    """Decides everything random."""
+    from_nothing_epochs: Positive | None = None
+    """Number of passes over the questions without pretraining. By default as many as with it."""
+    strangers: Annotated[int, Bounds(least=8, cap=10**9)] = 400
+    """Number of questions about people who do not exist."""
+    risk: OpenShare = 0.1
+    """Largest acceptable share of wrong answers when the model answers only if it is sure."""
+    seed: Seed = 0
+    """Seed of everything random."""
     data_dir: Path | None = None
-    """Where birthplaces' files are; by default $HEEDFUL_DATA/birthplaces."""
+    """Folder with the files of birthplaces. By default $HEEDFUL_DATA/birthplaces."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1 or mps."""
-    threads: int | None = None
-    """CPU threads; by default the cores this process may use."""
+    threads: Threads | None = None
+    """CPU threads. By default the available cores."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ArmOptions(StudyOptions):
-    """What every study that compares arms can be told."""
+    """The options of every study that compares arms."""
 
-    seeds: int = 3
-    """Runs of each arm, with seeds of their own."""
+    seeds: Positive = 3
+    """Number of runs per arm, each with another seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,22 +178,22 @@ class OptimizersOptions(ArmOptions):
     """What `heedful study optimizers` compares."""
 
     optimizers: str = "adamw,sgd,rmsprop,muon"
-    """Optimisers, as adamw,sgd."""
+    """Optimizers, such as adamw,sgd."""
     rates: str = ""
-    """Learning rates to try with each, as 1e-4,1e-3; by default three around what suits it, and further ones
-    while the best is the lowest or the highest."""
+    """Learning rates to try with each optimizer, such as 1e-4,1e-3. By default three around its usual rate,
+    and more while the best is the lowest or the highest."""
     same_settings: Flag = False
-    """One rate for all, --lr: no comparison of optimisers, but what many papers do."""
-    seeds: int = 1
-    """Runs of each optimiser at its best rate, with seeds of their own."""
+    """Use one rate, --lr, for all. Many papers do it, but it does not compare optimizers."""
+    seeds: Positive = 1
+    """Number of runs per optimizer at its best rate, each with another seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptimizersRun(RunOptions):
     """The options that all runs share."""
 
-    lr: float | None = None
-    """With --same-settings: the one learning rate; by default what suits the method."""
+    lr: Rate | None = None
+    """With --same-settings: the learning rate of all optimizers. The default depends on the method."""
     optimizer: Annotated[str, Decided] = "adamw"
 
 
@@ -190,15 +202,16 @@ class CompareOptions(ArmOptions):
     """What `heedful study compare` compares."""
 
     models: str = ""
-    """Models, as minilm,bert-tiny; folders, presets and Hub ids will do."""
+    """Models, such as minilm,bert-tiny: folders, presets or Hub ids."""
     methods: str = "full,head"
-    """Methods, as full,head,prompt,lora."""
+    """Methods, such as full,head,prompt,lora."""
     search: Flag = False
-    """Choose each arm's learning rate on dev, among --rates, instead of taking what suits its method."""
+    """Choose the learning rate of each arm on dev, from --rates, instead of its method's usual rate."""
     rates: str = ""
-    """With --search: learning rates to try, as 1e-4,1e-3; by default three around what suits the method."""
+    """With --search: learning rates to try, such as 1e-4,1e-3. By default three around the usual rate of
+    the method."""
     epochs: str = "3"
-    """Passes over the training data; with --search also several to choose from, as 5,7,9."""
+    """Number of passes over the training data; with --search several to choose from, such as 5,7,9."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,11 +219,11 @@ class CompareRun(RunOptions):
     """The options that all runs share."""
 
     epochs: Annotated[int, Decided] = 3
-    lr: float | None = None
-    """One learning rate for all; by default what suits each method."""
+    lr: Rate | None = None
+    """One learning rate for all arms. The default depends on the method."""
     method: Annotated[str, Decided] = "full"
     method_options: Several = ()
-    """Options of the methods, each for its own: lora:rank=8 prompt:length=20."""
+    """Options of the methods, each with the method's name: lora:rank=8 prompt:length=20."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,17 +231,17 @@ class LabelsOptions(ArmOptions):
     """What `heedful study labels` compares."""
 
     sizes: str = "50,200,1000,all"
-    """Numbers of labels, as 50,200,all; each seed draws its own, and more labels contain the fewer."""
+    """Numbers of labels, such as 50,200,all. Each seed draws its own; a larger draw contains the smaller."""
     arms: str = "classify,joint"
-    """Objectives: classify, joint (with masked language modelling on the training texts)."""
+    """Objectives: classify, joint (also masked language modeling on the training texts)."""
     rates: str = ""
-    """Learning rates to choose from; by default three around what suits the method."""
+    """Learning rates to choose from. By default three around the usual rate of the method."""
     mlm_weights: str = "0.1,0.3,1"
-    """joint: weights of masked language modelling to choose from."""
-    least_steps: int = 200
-    """Train for at least so many steps, however few the labels."""
-    seeds: int = 5
-    """Draws of the labels for each size and arm."""
+    """With joint: weights of the masked language modeling loss to choose from."""
+    least_steps: Count = 200
+    """Smallest number of steps, however few the labels."""
+    seeds: Positive = 5
+    """Number of draws of the labels per size and arm."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,8 +249,8 @@ class LabelsRun(RunOptions):
     """The options that all runs share."""
 
     lr: Annotated[float | None, Decided] = None
-    epochs: int = 3
-    """Passes over the labels, or more where --least-steps asks for it; dev selects the best."""
+    epochs: Positive = 3
+    """Number of passes over the labels, or more where --least-steps asks for it. Dev selects the best."""
     steps: Annotated[int | None, Decided] = None
     token_budget: Annotated[int | None, Decided] = None
     train_rows: Annotated[int | None, Decided] = None
@@ -247,49 +260,49 @@ class LabelsRun(RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionOptions(StudyOptions):
-    """Everything `heedful study attention` can be told."""
+    """The options of `heedful study attention`."""
 
     keep: Keep = "all"
-    """Whose weights stay when the study is over: of the best run on dev, of all, or of none."""
+    """Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none."""
     corpus: Argument = "world/birthplaces"
-    """A text file, a folder, a task's text or world/...; a line is a text."""
+    """A text file, a folder, the text of a task or world/...; each line is a text."""
     attentions: str = "softmax,additive"
-    """Mechanisms, as softmax,additive,performer:features=64 (heedful list attentions)."""
+    """Mechanisms, such as softmax,additive,performer:features=64 (heedful list attentions)."""
     projections: str = "separate,shared_qk,shared_qkv"
-    """Of softmax: whether queries, keys and values share their projection."""
+    """With softmax: whether queries, keys and values share their projection."""
     masking: str = "before,zero_after,zero_scores"
-    """Of softmax: how the future is hidden. before (minus infinity), or two ways that leak."""
+    """With softmax: how the future is masked: before (minus infinity), or in two ways that leak."""
     model: str = "gpt-nano"
-    """The decoder that is trained."""
+    """The decoder to train."""
     tokenizer: str = "word"
-    """A folder, or a kind to train: word, char, bpe, ..."""
-    min_count: int = 3
-    """Of a tokenizer that is trained: how often a word must occur."""
-    block: int = 100
-    """Tokens a text; longer ones are cut."""
-    epochs: int = 1
-    """Passes over the text."""
-    steps: int | None = None
-    """Train for so many steps, instead of --epochs."""
-    batch_size: int = 32
-    """Texts a step."""
-    lr: float = 5e-4
+    """Folder of a tokenizer, or a kind to train: word, char, bpe, ..."""
+    min_count: Positive = 3
+    """How often a word must occur to be in a new vocabulary."""
+    block: Length = 100
+    """Number of tokens per text; longer texts are truncated."""
+    epochs: Positive = 1
+    """Number of passes over the text."""
+    steps: Positive | None = None
+    """Number of optimizer steps, instead of --epochs."""
+    batch_size: Positive = 32
+    """Number of texts per step."""
+    lr: Rate = 5e-4
     """Learning rate."""
-    dropout: float | None = None
-    """Instead of the model's own."""
-    eval_every: int = 50
-    """Steps between two points of the curves."""
+    dropout: Share | None = None
+    """Dropout, instead of the model's own."""
+    eval_every: Positive = 50
+    """Number of steps between two points of the curves."""
     dev: str | None = None
-    """Score this text; by default the corpus's own dev split, or else a part of it."""
+    """Text to score during training. By default the corpus's dev split, or a part of the corpus."""
     test: str | None = None
-    """Score this text once at the end."""
+    """Text to score once at the end."""
     sentences: Several = ()
-    """Give the loss and perplexity of these sentences too, or of each line of a file."""
-    samples: int = 20
-    """Texts that each model writes."""
-    seed: int = 0
-    """Decides everything random: the same batches for all variants."""
+    """Sentences, or a file with one per line, whose loss and perplexity to report."""
+    samples: Positive = 20
+    """Number of texts that each model writes."""
+    seed: Seed = 0
+    """Seed of everything random. All variants see the same batches."""
     device: str = "auto"
     """auto, cpu, cuda, cuda:1 or mps."""
-    threads: int | None = None
-    """CPU threads; by default the cores this process may use."""
+    threads: Threads | None = None
+    """CPU threads. By default the available cores."""

@@ -10,22 +10,32 @@ from cyclopts import Parameter
 
 @dataclass(frozen=True)
 class Bounds:
-    """The numbers that an option accepts. `least` and `most` are included, `above` and `below` are not."""
+    """The numbers that an option accepts. `least` and `most` are included, `above` and `below` are not.
+
+    No reasonable value is beyond `floor` and `cap`; they are named only in the error of a number that is.
+    """
 
     least: float | None = None
     most: float | None = None
     above: float | None = None
     below: float | None = None
+    floor: float | None = None
+    cap: float | None = None
 
-    def contains(self, value: float) -> bool:
-        """Return whether a number is within the bounds; NaN is not."""
-        return (
+    def violation(self, value: float) -> str | None:
+        """Return in words what a number must be, where it is not within the bounds; NaN never is."""
+        if self.cap is not None and value > self.cap:
+            return f"at most {self.cap:,}"
+        if self.floor is not None and value < self.floor:
+            return f"at least {self.floor:,}"
+        inside = (
             value == value
             and (self.least is None or value >= self.least)
             and (self.most is None or value <= self.most)
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
         )
+        return None if inside else self.describe()
 
     def describe(self) -> str:
         """Return the bounds in words: `at least 0 and below 1`."""
@@ -33,25 +43,29 @@ class Bounds:
         return " and ".join(f"{words} {limit:,}" for words, limit in parts.items() if limit is not None)
 
 
-LARGEST_COUNT = 10**12
-"""Nothing that is counted here (steps, rows, tokens) comes near this number."""
+LARGEST_COUNT = 10**9
+"""Nothing that is counted here (steps, rows, tokens of a batch) comes near this number."""
 
-Positive = Annotated[int, Bounds(least=1, most=LARGEST_COUNT)]
+Positive = Annotated[int, Bounds(least=1, cap=LARGEST_COUNT)]
 """A count of at least one."""
-Count = Annotated[int, Bounds(least=0, most=LARGEST_COUNT)]
+Count = Annotated[int, Bounds(least=0, cap=LARGEST_COUNT)]
 """A count that may be zero."""
-Seed = Annotated[int, Bounds(least=0, most=2**63 - 1)]
-"""A seed of 64 bits, as torch and numpy take it."""
-Threads = Annotated[int, Bounds(least=1, most=4096)]
-"""A number of threads or processes on one machine."""
-Rate = Annotated[float, Bounds(above=0, most=1e6)]
+Length = Annotated[int, Bounds(least=4, cap=LARGEST_COUNT)]
+"""A number of tokens that leaves room for the special ones."""
+Seed = Annotated[int, Bounds(floor=-(2**63), cap=2**64 - 1)]
+"""A seed of 64 bits, as torch takes it."""
+Threads = Annotated[int, Bounds(least=1, cap=4096)]
+"""A number of threads or processes of one machine."""
+Rate = Annotated[float, Bounds(above=0, cap=10_000)]
 """A learning rate."""
 Share = Annotated[float, Bounds(least=0, below=1)]
 """A share from 0 to below 1."""
-ShareBetween = Annotated[float, Bounds(above=0, below=1)]
+OpenShare = Annotated[float, Bounds(above=0, below=1)]
 """A share between 0 and 1, neither of them included."""
-Weight = Annotated[float, Bounds(least=0, most=1e6)]
-"""A factor of at least 0."""
+Weight = Annotated[float, Bounds(least=0)]
+"""A finite number of at least 0."""
+Minutes = Annotated[float, Bounds(above=0, cap=10_000_000)]
+"""A time in minutes."""
 
 Flag = Annotated[bool, Parameter(negative=())]
 """An option that takes no value and has no `--no-` form."""

@@ -19,6 +19,10 @@ from heedful.options.types import Bounds
 NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
 
 
+class WrongTypeError(Exception):
+    """A value is not of the one type that was tried."""
+
+
 def type_hints(kind: Any) -> dict[str, Any]:
     """Return the annotations of a dataclass or function, with their bounds."""
     return cached_hints(kind)
@@ -51,7 +55,7 @@ def convert_value(hint: Any, value: Any, where: str) -> Any:
     for member in members(hint):
         try:
             return convert_member(member, value, where)
-        except TypeError:
+        except WrongTypeError:
             continue
     raise wrong_value(hint, value, where)
 
@@ -60,8 +64,12 @@ def parse_value(hint: Any, text: str, where: str) -> Any:
     """Return text from the command line as the declared type; `none` is None where that is allowed."""
     for member in members(hint):
         try:
-            return convert_member(member, read_text_as(member, text), where)
-        except (TypeError, ValueError):
+            value = read_text_as(member, text)
+        except ValueError:
+            continue
+        try:
+            return convert_member(member, value, where)
+        except WrongTypeError:
             continue
     raise wrong_value(hint, text, where)
 
@@ -114,28 +122,28 @@ def split_bounds(member: Any) -> tuple[Any, list[Bounds]]:
 
 
 def convert_member(member: Any, value: Any, where: str) -> Any:
-    """Return a value as one type; TypeError when it has another type."""
+    """Return a value as one type; WrongTypeError when it has another."""
     hint, bounds = split_bounds(member)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return value
     if hint is type(None):
         if value is not None:
-            raise TypeError
+            raise WrongTypeError
         return None
     if origin is Literal:
         if not any(value == choice and type(value) is type(choice) for choice in arguments):
-            raise TypeError
+            raise WrongTypeError
         return value
     if origin is tuple:
         return convert_tuple(arguments, value, where)
     if origin in (dict, Mapping):
         if not isinstance(value, Mapping):
-            raise TypeError
+            raise WrongTypeError
         return {key: convert_value(arguments[1], item, f"{where}, {key}") for key, item in value.items()}
     if hint is Path:
         if not isinstance(value, str | Path):
-            raise TypeError
+            raise WrongTypeError
         return Path(value).expanduser()
     return convert_scalar(hint, bounds, value, where)
 
@@ -143,23 +151,23 @@ def convert_member(member: Any, value: Any, where: str) -> Any:
 def convert_scalar(hint: Any, bounds: list[Bounds], value: Any, where: str) -> Any:
     """Return text, a number within its bounds or a truth value."""
     if isinstance(value, bool) != (hint is bool):
-        raise TypeError
+        raise WrongTypeError
     if hint is float and isinstance(value, int):
         value = float(value) if abs(value) < 2**1023 else math.inf
     if not isinstance(value, hint):
-        raise TypeError
+        raise WrongTypeError
     if isinstance(value, float) and not math.isfinite(value):
         raise UserError(f"{where} {show_value(value)}: must be a finite number")
     for bound in bounds:
-        if not bound.contains(value):
-            raise UserError(f"{where} {show_value(value)}: must be {bound.describe()}")
+        if (expected := bound.violation(value)) is not None:
+            raise UserError(f"{where} {show_value(value)}: must be {expected}")
     return value
 
 
 def convert_tuple(arguments: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
     """Return an array of one type, or of a fixed length."""
     if not isinstance(value, list | tuple):
-        raise TypeError
+        raise WrongTypeError
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         arguments = (arguments[0],) * len(value)
     if len(value) != len(arguments):
@@ -215,11 +223,17 @@ def show_value(value: Any) -> str:
     return shorten(repr(value))
 
 
+def describe_bounds(hint: Any) -> str:
+    """Return the bounds of an option in words, for `--help`; empty where it has none."""
+    bounds = dict.fromkeys(bound for member in members(hint) for bound in split_bounds(member)[1])
+    return " and ".join(bound.describe() for bound in bounds)
+
+
 def describe_type(hint: Any) -> str:
     """Return in words what a type accepts: `a whole number`, `auto, linear or family`."""
     words: list[str] = []
     for member in members(hint):
-        kind, bounds = split_bounds(member)
+        kind, _ = split_bounds(member)
         origin = get_origin(kind)
         if kind is type(None):
             continue
@@ -230,7 +244,6 @@ def describe_type(hint: Any) -> str:
         elif origin in (dict, Mapping):
             words.append("a table")
         else:
-            limits = "".join(f" {bound.describe()}" for bound in bounds)
-            words.append(NAMES.get(kind, getattr(kind, "__name__", str(kind))) + limits)
+            words.append(NAMES.get(kind, getattr(kind, "__name__", str(kind))))
     words = list(dict.fromkeys(words))
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

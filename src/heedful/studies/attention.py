@@ -14,6 +14,7 @@ from heedful.errors import UserError, unknown
 from heedful.options.configuration import check_table
 from heedful.options.studies import AttentionOptions
 from heedful.options.training import PretrainOptions
+from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.files import write_json
@@ -45,8 +46,7 @@ MASKINGS = {
 def attention(options: AttentionOptions) -> tuple[StudyFolder, Answer]:
     """Train every variant on the same batches, and compare."""
     o = options
-    if o.samples < 1:
-        raise UserError(f"--samples {o.samples}: must be at least 1")
+    check_bounds(o)
     record = StudyRecord(
         kind="attention",
         question=f"What does the attention mechanism change for {o.model} on {Path(o.corpus).name}?",

@@ -9,6 +9,7 @@ from heedful.data.run_options import absolute_value
 from heedful.errors import UserError, shorten, unknown
 from heedful.methods.registry import METHODS
 from heedful.options.studies import CompareOptions, CompareRun
+from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
@@ -22,7 +23,7 @@ from heedful.studies.shared.search_space import number, usual_rates
 
 def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, Answer]:
     """Compare models and methods on a task."""
-    arms.check_seeds(study.seeds)
+    check_bounds(study)
     models = arms.read_list("--models", study.models)
     methods = arms.read_list("--methods", study.methods)
     for method in methods:

@@ -9,6 +9,7 @@ from typing import Any
 from heedful.data.run_options import load_run_task
 from heedful.errors import UserError, unknown
 from heedful.options.studies import LabelsOptions, LabelsRun
+from heedful.options.values import check_bounds
 from heedful.report.formats import join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
@@ -27,7 +28,7 @@ OF_JOINT = ("unlabeled", "mlm_first", "mlm_rate")
 
 def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answer]:
     """Compare objectives over numbers of labels."""
-    arms.check_seeds(study.seeds)
+    check_bounds(study)
     chosen = arms.read_list("--arms", study.arms)
     for arm in chosen:
         if arm not in OBJECTIVES:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from heedful.errors import UserError
 from heedful.methods.registry import METHODS
 from heedful.options.studies import OptimizersOptions, OptimizersRun
+from heedful.options.values import check_bounds
 from heedful.report.formats import join_names
 from heedful.runs.answers import Answer, Note
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
@@ -26,7 +27,7 @@ MOST_RATES = 6
 
 def optimizers(options: OptimizersRun, study: OptimizersOptions) -> tuple[StudyFolder, Answer]:
     """Compare optimisers."""
-    arms.check_seeds(study.seeds)
+    check_bounds(study)
     names = arms.read_list("--optimizers", study.optimizers)
     for name in names:
         OPTIMIZERS.find(name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from heedful.errors import UserError, shorten
+from heedful.errors import shorten
 from heedful.methods.registry import METHODS
 from heedful.options.studies import OverfitOptions, OverfitRun
+from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Metrics
@@ -26,8 +27,7 @@ ROSE, FELL = 1.2, 0.98
 
 def overfit(options: OverfitRun, study: OverfitOptions) -> tuple[StudyFolder, Answer]:
     """See whether a model learns a few examples by heart."""
-    if study.examples < 2:
-        raise UserError(f"--examples {study.examples}: must be at least 2")
+    check_bounds(study)
     record = StudyRecord(
         kind="overfit",
         question=f"Can {options.model} learn {study.examples} examples of {options.task} by heart?",

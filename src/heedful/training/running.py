@@ -22,6 +22,7 @@ from heedful.errors import UserError, unknown
 from heedful.inference.devices import find_device
 from heedful.models import Model
 from heedful.options.training import NOT_IN_CONFIG, LoopOptions
+from heedful.options.values import check_bounds
 from heedful.runs.directory import CONFIG, ENVIRONMENT, RESULTS, Run
 from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
@@ -35,20 +36,6 @@ from heedful.training.schedules import SCHEDULES
 from heedful.training.signals import StopSignals
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
-LEAST = {
-    "epochs": 1,
-    "steps": 1,
-    "batch_size": 1,
-    "token_budget": 1,
-    "accumulate": 1,
-    "eval_every": 1,
-    "patience": 1,
-    "train_eval_rows": 0,
-    "warmup": 0,
-    "weight_decay": 0,
-    "clip": 0,
-    "threads": 1,
-}
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 """Of glibc's malloc.h: how much freed memory is kept, and from which size on a piece is mapped by itself."""
 
@@ -100,14 +87,9 @@ def keep_memory() -> None:
         library.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
-def refuse_small(options: LoopOptions, least: Mapping[str, int]) -> None:
-    """Refuse numbers below their least, and names that nothing has, before a run is begun."""
-    for name, smallest in {**LEAST, **least}.items():
-        value = getattr(options, name)
-        if value is not None and value < smallest:
-            raise UserError(f"--{name.replace('_', '-')} {value}: must be at least {smallest}")
-    if options.lr is not None and not options.lr > 0:
-        raise UserError(f"--lr {options.lr}: must be above 0")
+def check_loop_options(options: LoopOptions) -> None:
+    """Refuse values outside their bounds and names that do not exist, before a run begins."""
+    check_bounds(options)
     OPTIMIZERS.find(options.optimizer)
     if options.schedule not in SCHEDULES:
         raise unknown("schedule", options.schedule, SCHEDULES)

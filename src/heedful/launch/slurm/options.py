@@ -7,7 +7,7 @@ import subprocess
 
 from heedful.errors import UserError, shorten
 from heedful.options.launch import LaunchOptions
-from heedful.options.values import flag
+from heedful.options.values import check_bounds, flag
 
 RESERVED = ("array", "chdir", "error", "open-mode", "output", "parsable", "test-only", "wait", "wrap")
 """Options of sbatch that the batch script depends on."""
@@ -16,35 +16,27 @@ GPUS = re.compile(r"(?:[A-Za-z0-9_.-]+:)?[1-9][0-9]*")
 
 
 def refuse_impossible(options: LaunchOptions) -> None:
-    """Find mistakes before anything is written."""
-    for name, least in (
-        ("nodes", 1),
-        ("cpus", 1),
-        ("mem_gb", 1),
-        ("time_min", 1),
-        ("max_requeues", 0),
-        ("max_parallel", 1),
-    ):
-        value = getattr(options, name, None)
-        if value is not None and value < least:
-            raise UserError(f"{flag(name)} {value}: must be at least {least}")
+    """Refuse options that a batch script cannot have, before anything is written."""
+    check_bounds(options)
     if options.gpus is not None and not GPUS.fullmatch(options.gpus):
-        raise UserError(f'--gpus "{shorten(options.gpus)}": is a number, or a type and a number as a100:2')
+        raise UserError(
+            f'--gpus "{shorten(options.gpus)}": must be a number, or a type and a number such as a100:2'
+        )
     for name in ("partition", "account", "qos", "constraint"):
         value = getattr(options, name)
         if value is not None and (not value or not value.isprintable()):
-            raise UserError(f'{flag(name)} "{shorten(value)}": cannot stand in a batch script')
+            raise UserError(f'{flag(name)} "{shorten(value)}": cannot be in a batch script')
     for given in options.slurm:
         key, _, value = given.partition("=")
         if not KEY.fullmatch(key.removeprefix("--")):
-            raise UserError(f'--slurm "{shorten(given)}": is not key=value, as nodelist=n1')
+            raise UserError(f'--slurm "{shorten(given)}": must be key=value, such as nodelist=n1')
         if key.removeprefix("--") in RESERVED:
             raise UserError(f"--slurm {key}: the batch script depends on it; it cannot be set")
         if not value.isprintable():
-            raise UserError(f'--slurm "{shorten(given)}": cannot stand in a batch script')
+            raise UserError(f'--slurm "{shorten(given)}": cannot be in a batch script')
     for line in options.setup:
         if "\0" in line:
-            raise UserError(f'--setup "{shorten(line)}": cannot stand in a batch script')
+            raise UserError(f'--setup "{shorten(line)}": cannot be in a batch script')
         read = subprocess.run(["bash", "-n", "-c", line], capture_output=True, text=True, check=False)
         if read.returncode:
             said = read.stderr.strip().splitlines()[:1]

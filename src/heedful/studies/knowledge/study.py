@@ -18,6 +18,7 @@ from heedful.errors import UserError
 from heedful.options.configuration import check_table
 from heedful.options.studies import KnowledgeOptions
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
+from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer, Note
 from heedful.runs.config import load_pretrain_config, load_run_config
 from heedful.runs.directory import CONFIG, Run
@@ -72,12 +73,7 @@ DECIDED = (
 def knowledge(options: KnowledgeOptions) -> tuple[StudyFolder, Answer]:
     """Make the whole experiment, and give what was found."""
     o = options
-    if not 0 < o.risk < 1:
-        raise UserError(f"--risk {o.risk:g}: is above 0 and below 1")
-    if o.strangers < 8:
-        raise UserError(f"--strangers {o.strangers}: must be at least 8")
-    if o.from_nothing_epochs is not None and o.from_nothing_epochs < 1:
-        raise UserError(f"--from-nothing-epochs {o.from_nothing_epochs}: must be at least 1")
+    check_bounds(o)
     read = finished_run(o.pretrain)
     generated = o.data == WORLD
     signals = [0.0, o.name_signal] if generated and o.name_signal else [0.0]

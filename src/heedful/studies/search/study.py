@@ -9,6 +9,7 @@ from typing import Any
 
 from heedful.errors import UserError
 from heedful.options.studies import SearchOptions, SearchRun, StudyOptions
+from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.studies.base import best
@@ -24,12 +25,11 @@ HEADS = "heads"
 
 def search(options: SearchRun, study: SearchOptions) -> tuple[StudyFolder, Answer]:
     """Search a space of settings for a model on a task."""
+    check_bounds(study)
     if study.random is not None and study.tpe is not None:
         raise UserError("--random and --tpe exclude each other")
     trials = study.random if study.random is not None else study.tpe
     how = "tpe" if study.random is None else "random"
-    if trials is not None and trials < 1:
-        raise UserError(f"--{how} {trials}: must be at least 1")
     if study.prune and trials is None:
         raise UserError("--prune belongs to --random or --tpe; of a grid every cell is wanted")
     own = [f.name for f in fields(SearchOptions) if f.name not in {g.name for g in fields(StudyOptions)}]

@@ -37,12 +37,6 @@ def read_rates(option: str, text: str) -> list[float]:
     return list(dict.fromkeys(float(number(option, float, word)) for word in read_list(option, text)))
 
 
-def check_seeds(seeds: int) -> None:
-    """At least one."""
-    if seeds < 1:
-        raise UserError(f"--seeds {seeds}: must be at least 1")
-
-
 LONGEST = 60
 """Letters of a part of a folder's name."""
 SHOWN = ("lr", "mlm_weight")

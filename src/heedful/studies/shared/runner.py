@@ -16,6 +16,7 @@ from pathlib import Path
 
 from heedful.errors import UserError
 from heedful.options.studies import StudyOptions
+from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer
 from heedful.runs.environment import usable_cores
 from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin, place_of
@@ -31,8 +32,7 @@ def run(
     record: StudyRecord, options: StudyOptions, parts: Sequence[str], threads: int | None = None
 ) -> tuple[StudyFolder, Answer]:
     """Begin a study or continue it, and give its answer. `parts` name its folder where none is given."""
-    if options.jobs < 0:
-        raise UserError(f"--jobs {options.jobs}: is 0 (in this process) or more")
+    check_bounds(options)
     if options.launch.elsewhere and options.jobs != 1:
         raise UserError("--jobs is for workers here; --max-parallel says how many a cluster gives")
     record = replace(record, keep=options.keep)

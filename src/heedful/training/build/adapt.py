@@ -49,11 +49,11 @@ from heedful.training.ranks import current_ranks
 from heedful.training.running import (
     Finished,
     Machine,
+    check_loop_options,
     conduct,
     describe,
     followed,
     measures,
-    refuse_small,
     refuse_unread,
     resolved,
     save_whole,
@@ -114,11 +114,7 @@ def settled_objective(options: AdaptOptions) -> AdaptOptions:
 def refuse_impossible(options: AdaptOptions) -> None:
     """Find mistakes before anything is loaded."""
     method = methods.METHODS.find(options.method)
-    refuse_small(options, {"max_len": 4, "train_rows": 1, "mlm_first": 0, "mlm_weight": 0})
-    if not 0 <= options.label_smoothing < 1:
-        raise UserError(f"--label-smoothing {options.label_smoothing:g}: is a share from 0 to below 1")
-    if not 0 < options.mlm_rate < 1:
-        raise UserError(f"--mlm-rate {options.mlm_rate:g}: is a share between 0 and 1")
+    check_loop_options(options)
     joint, text2text = options.objective == "joint", options.objective == "text2text"
     owners = {
         "--objective joint": (joint, ("unlabeled", "mlm_first", "mlm_weight", "mlm_rate")),

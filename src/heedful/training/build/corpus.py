@@ -38,8 +38,6 @@ class Texts:
 def open_texts(options: PretrainOptions) -> Texts:
     """Find train, dev and test: the corpus's own, those that were named, or a part held out as dev."""
     o = options
-    if not 0 <= o.dev_share < 1:
-        raise UserError(f"--dev-share {o.dev_share:g}: must be at least 0 and below 1")
     own = list_corpus_splits(o.corpus, data_dir=o.data_dir)
     splits: dict[str, Corpus] = {}
     how: dict[str, str] = {}

@@ -44,12 +44,12 @@ from heedful.training.ranks import current_ranks
 from heedful.training.running import (
     Finished,
     Machine,
+    check_loop_options,
     conduct,
     describe,
     followed,
     keep_memory,
     measures,
-    refuse_small,
     refuse_unread,
     resolved,
     save_whole,
@@ -82,11 +82,7 @@ def prepare(options: PretrainOptions) -> Job:
 def refuse_impossible(options: PretrainOptions) -> None:
     """Find mistakes before anything is loaded."""
     o = options
-    refuse_small(o, {"block": 4, "vocab_size": 1, "min_count": 1})
-    if o.budget_min is not None and not o.budget_min > 0:
-        raise UserError(f"--budget-min {o.budget_min:g}: must be above 0")
-    if not 0 < o.questions_share < 1:
-        raise UserError(f"--questions-share {o.questions_share:g}: must be above 0 and below 1")
+    check_loop_options(o)
     if o.questions is not None and o.objective == "masked":
         raise UserError("--questions are answered by writing; --objective masked does not learn to write")
     owners = {
