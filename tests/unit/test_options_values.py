@@ -25,7 +25,7 @@ ABSURD = {
     "steps": [0, 10**10],
     "threads": [100_000, 0],
     "warmup": [math.nan, math.inf, -0.1],
-    "lr": [math.inf, math.nan, 0.0, -1.0, 1e9],
+    "lr": [math.inf, math.nan, 0.0, -1.0],
     "weight_decay": [math.nan, math.inf, -1.0],
     "clip": [math.nan, math.inf, -1.0],
     "batch_size": [0, 10**12],
@@ -41,7 +41,7 @@ def test_an_absurd_number_is_refused_by_every_door(
     assert done.err.startswith(f"heedful: {flag(name)} ")
     assert ": must be " in done.err
     assert done.err.count("\n") == 1
-    with pytest.raises(UserError, match="x.toml: .* must be "):
+    with pytest.raises(UserError, match=r"x\.toml: .* must be "):
         check_table(AdaptOptions, {name: value}, "x.toml")
     with pytest.raises(UserError, match=f"{flag(name)} .*: must be "):
         check_bounds(AdaptOptions(**{name: value}))
@@ -110,7 +110,8 @@ def test_a_value_is_accepted_as_it_is_or_refused_with_a_user_error(value: Any) -
             result = convert_value(hint, value, "x")
         except UserError:
             continue
-        assert result == value or result == Path(str(value)).expanduser()
+        expected = float(value) if isinstance(result, float) else value
+        assert result == expected or result == Path(str(value)).expanduser()
 
 
 def test_assignments_name_the_option_and_its_owner() -> None:

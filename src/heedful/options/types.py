@@ -56,7 +56,7 @@ Seed = Annotated[int, Bounds(floor=-(2**63), cap=2**64 - 1)]
 """A seed of 64 bits, as torch takes it."""
 Threads = Annotated[int, Bounds(least=1, cap=4096)]
 """A number of threads or processes of one machine."""
-Rate = Annotated[float, Bounds(above=0, cap=10_000)]
+Rate = Annotated[float, Bounds(above=0)]
 """A learning rate."""
 Share = Annotated[float, Bounds(least=0, below=1)]
 """A share from 0 to below 1."""

@@ -62,7 +62,7 @@ def convert_value(hint: Any, value: Any, where: str) -> Any:
 
 def parse_value(hint: Any, text: str, where: str) -> Any:
     """Return text from the command line as the declared type; `none` is None where that is allowed."""
-    for member in members(hint):
+    for member in sorted(members(hint), key=lambda member: member is not type(None)):
         try:
             value = read_text_as(member, text)
         except ValueError:
@@ -144,7 +144,10 @@ def convert_member(member: Any, value: Any, where: str) -> Any:
     if hint is Path:
         if not isinstance(value, str | Path):
             raise WrongTypeError
-        return Path(value).expanduser()
+        try:
+            return Path(value).expanduser()
+        except RuntimeError:
+            raise UserError(f"{where} {show_value(str(value))}: there is no such user") from None
     return convert_scalar(hint, bounds, value, where)
 
 
