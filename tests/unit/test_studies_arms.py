@@ -145,7 +145,7 @@ def test_the_command_of_a_comparison_can_be_typed_anywhere(
     folder, _ = compare(CompareRun(task="reviews.csv", lr=1e-4), options)
     words = folder.read().command
     assert words[:3] == ("study", "compare", str(tmp_path / "reviews.csv"))
-    assert dict(zip(words[3::2], words[4::2], strict=True)) == {
+    assert dict(word.split("=", 1) for word in words[3:]) == {
         "--out": str(tmp_path / "s"),
         "--jobs": "0",
         "--models": f"{tmp_path / 'mine'},minilm",
