@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from heedful.report.markdown import inline
+from heedful.report.markdown import escape_markdown
 from heedful.runs.schemas import in_short
 
 ROOT = Path(__file__).parents[1]
@@ -228,9 +228,12 @@ def studies(rows: list[dict[str, Any]]) -> str:
         parts.append(f"### {row['label']}")
         for answer in (read(name, "answer.json") for name in row["runs"]):
             said = [note["text"] for note in answer["notes"] if note["text"] not in answer["summary"]]
-            parts += [inline(" ".join(answer["summary"])), *(f"> {inline(text)}" for text in said)]
+            parts += [
+                escape_markdown(" ".join(answer["summary"])),
+                *(f"> {escape_markdown(text)}" for text in said),
+            ]
             for one in answer["tables"][: row.get("tables")]:
-                parts += [inline(one["title"][:1].upper() + one["title"][1:]), study_table(one)]
+                parts += [escape_markdown(one["title"][:1].upper() + one["title"][1:]), study_table(one)]
         parts.append(commands([row]))
     return "\n\n".join(part for part in parts if part)
 
@@ -239,7 +242,7 @@ def study_table(found: dict[str, Any]) -> str:
     """One table of an answer; columns of numbers stand to the right."""
     columns, rows = found["columns"], found["rows"]
     right = [any(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]
-    head = [list(map(inline, columns)), ["---:" if side else "---" for side in right]]
+    head = [list(map(escape_markdown, columns)), ["---:" if side else "---" for side in right]]
     body = [[cell(*pair) for pair in zip(columns, row, strict=True)] for row in rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in [*head, *body])
 
@@ -251,7 +254,7 @@ def cell(column: str, found: Any) -> str:
     if isinstance(found, int):
         return f"{found:,}"
     if not isinstance(found, float):
-        return inline(str(found))
+        return escape_markdown(str(found))
     if "perplexity" in column:
         return f"{found:,.1f}"
     plain = column in ("learning rate", "epoch", "seconds", "mlm weight") or (found and abs(found) < 1e-3)

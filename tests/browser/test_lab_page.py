@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tab import Tab
 
-from heedful.report.links import links
+from heedful.report.charts.token_links import token_links
 from heedful.report.page import Page
 
 pytestmark = pytest.mark.needs("chromium")
@@ -22,7 +22,7 @@ WORDS = "[...document.querySelectorAll('[data-figure] svg .mark-text text')].map
 
 def test_a_pointer_on_a_token_shows_what_it_attends_to(browser: Tab, tmp_path: Path) -> None:
     page = Page("heads")
-    page.figure(links(MAPS, labels=LABELS, title="t", choice="layer and head"))
+    page.figure(token_links(MAPS, labels=LABELS, title="t", choice="layer and head"))
     browser.open(page.write(tmp_path / "heads.html"))
     assert "0.542" in browser.run(WORDS)  # the mean of 0.5, 0.125 and 1
     browser.page.mouse.move(

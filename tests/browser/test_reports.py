@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tab import Tab
 
-from heedful.report.writing import report
+from heedful.report.outputs import write_report
 from made_runs import HOSTILE, write_answering_run, write_language_run, write_run, write_study
 
 pytestmark = pytest.mark.needs("chromium")
@@ -25,7 +25,7 @@ MARKS = """[...document.querySelectorAll('.chart')].map(chart => {
 
 def opened(browser: Tab, out: Path, *folders: Path) -> list[dict[str, Any]]:
     """Open the report of some folders and count the marks of its figures; nothing may be logged or asked for."""
-    browser.open(report(folders, out).html)
+    browser.open(write_report(folders, out).html)
     open_all(browser)
     assert browser.log == []
     assert browser.only_requested_itself()
@@ -135,7 +135,7 @@ def test_a_drag_moves_the_axes_and_a_double_click_brings_them_back(browser: Tab,
 
 
 def test_a_report_fits_a_phone_and_its_titles_are_whole(phone: Tab, tmp_path: Path) -> None:
-    page = report(
+    page = write_report(
         [write_run(tmp_path / "run", words=("one", "two", "three")), write_study(tmp_path / "s")],
         tmp_path / "r.html",
     )
@@ -155,7 +155,7 @@ def test_a_report_fits_a_phone_and_its_titles_are_whole(phone: Tab, tmp_path: Pa
 
 def test_the_pdf_is_printed_with_every_part_open(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", texts=HOSTILE, words=HOSTILE[:2], epochs=2)
-    pdf = report([run], tmp_path / "r.html", pdf=tmp_path / "out" / "r.pdf").pdf
+    pdf = write_report([run], tmp_path / "r.html", pdf=tmp_path / "out" / "r.pdf").pdf
     assert pdf is not None
     content = pdf.read_bytes()
     assert content.startswith(b"%PDF")

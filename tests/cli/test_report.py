@@ -45,7 +45,7 @@ def test_mistakes_are_one_line(heedful: Command, tmp_path: Path) -> None:
         ((), "needs at least one folder"),
         ((tmp_path / "none",), "there is no such folder"),
         ((tmp_path,), "is neither a run nor a study"),
-        ((write_run(tmp_path / "run"), "--out", tmp_path / "x.pdf"), "ends in .html"),
+        ((write_run(tmp_path / "run"), "--out", tmp_path / "x.pdf"), "must end in .html"),
     ):
         done = heedful("report", *arguments)
         assert (done.status, done.out) == (2, "")
@@ -64,7 +64,7 @@ def test_markdown_without_a_name_stands_beside_the_page(heedful: Command, tmp_pa
         (tmp_path / "both.md").unlink()
     done = heedful("report", *runs, "--out", page, "--markdown", tmp_path / "x.md", tmp_path / "y.md")
     assert (done.status, done.err.count("\n")) == (2, 1)
-    assert "names one file" in done.err
+    assert "takes one file" in done.err
 
 
 def test_a_damaged_run_names_the_file(heedful: Command, tmp_path: Path) -> None:

@@ -296,19 +296,19 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         {"train.csv": GOOD, "dev.csv": b"text,label\n"},
         {},
         "dev.csv line 2",
-        "the split is empty",
+        "a header and no rows",
     ),
     "only one class": (
         {"train.csv": b"text,label\na b c,1\nd e f,1\n"},
         {},
         "train.csv line 2",
-        "two classes at least",
+        "at least two classes",
     ),
     "NUL byte in CSV": (
         {"train.csv": GOOD + b"a\0b,1\n"},
         {},
         "train.csv line 22",
-        "a NUL byte; text in UTF-8 is wanted",
+        "a NUL byte; save the file as UTF-8 text",
     ),
     "NUL byte in text": ({"train.txt": b"a\t1\nb\0\t0\n"}, {}, "train.txt line 2", "NUL byte"),
     "NUL in JSON": (
@@ -364,7 +364,7 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         {"train.parquet": parquet(text=MANY, label=[[n] for n in BINARY])},
         {},
         "train.parquet row 1",
-        "one label a row is",
+        "one label per row is",
     ),
     "label sets": (
         {"train.csv": b'text,label\none two,a\nthree four,b\nfive six,"a,b"\n'},
@@ -428,13 +428,13 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         },
         {},
         "train.csv line 1",
-        'of "1", "2"? Say --text-column (and --pair-column',
+        'of "1", "2"? Say it with --text-column (and --pair-column',
     ),
     "two labels": (
         {"train.csv": b"text,stars,sentiment\none two,1,a\nthree four,2,b\n"},
         {},
         "train.csv line 1",
-        'of "stars", "sentiment"? Say --label-column',
+        'of "stars", "sentiment"? Say it with --label-column',
     ),
     "two columns of one name": (
         {"train.csv": GOOD.replace(b"text,label", b"label,label")},
@@ -458,7 +458,7 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         {"train.csv": b"text\none\ntwo\n"},
         {},
         "train.csv line 1",
-        "a text and a label are wanted",
+        "a task needs a text and a label",
     ),
     "no train": (
         {"dev.csv": GOOD, "test.csv": GOOD},

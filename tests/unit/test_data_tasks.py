@@ -384,7 +384,7 @@ def test_an_unreachable_hub_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", unreachable)
     with pytest.raises(
-        UserError, match=r"google/boolq cannot be fetched from the Hub \(name or .* known\); give its"
+        UserError, match=r"google/boolq cannot be downloaded from the Hub \(name or .* known\); give its"
     ):
         load_task("boolq")
 

@@ -173,7 +173,7 @@ def test_a_file_that_grows_while_it_is_read_is_not_cached(tmp_path: Path, own_ca
                 file.write("one more\n")
             return super().encode(texts, pairs)
 
-    with pytest.raises(UserError, match="was changed while it was read"):
+    with pytest.raises(UserError, match="changed while it was being read"):
         tokenize(path, Growing())
     assert not list((own_cache / "tokens").iterdir())
 

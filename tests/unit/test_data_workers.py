@@ -123,7 +123,7 @@ def test_a_process_that_is_killed_ends_it_in_one_line(
         return ask(self, batch)
 
     monkeypatch.setattr(workers.Worker, "encode", killed_before)
-    with pytest.raises(UserError, match=r"a worker process was ended from outside \(out of memory\?\)"):
+    with pytest.raises(UserError, match=r"a worker process was killed \(out of memory\?\)"):
         tokenize(corpus, MADE)
     assert all_gone(started)
     assert not list((own_cache / "tokens").iterdir())

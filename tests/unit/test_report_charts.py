@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from hypothesis import strategies as st
 
 from heedful.errors import UserError
 from heedful.report import charts, theme
-from heedful.report.histograms import bin_edges
-from heedful.report.save import render
+from heedful.report.charts.histograms import bin_edges
+from heedful.report.charts.images import render_chart
 
 HOSTILE = "</script>&\"'\x00\x1b[31m\ud800\u2028"
 
@@ -102,7 +103,7 @@ def test_every_kind_is_plain_json_and_draws_as_valid_svg(kind: str, word: str) -
 
     chart = samples(word)[kind]
     assert json.loads(json.dumps(chart, allow_nan=False)) == chart
-    svg = render(chart, ".svg").decode()
+    svg = render_chart(chart, ".svg").decode()
     drawn = "".join(ElementTree.fromstring(svg).itertext())
     assert ("\\x1b[31m" in drawn) is (word == HOSTILE)
     assert "NaN" not in svg
@@ -118,28 +119,28 @@ def test_each_ending_gets_its_form(tmp_path: Path) -> None:
         "PNG": b"\x89PNG",
     }
     for ending, start in starts.items():
-        path = charts.save(chart, tmp_path / "new" / "folder" / f"chart.{ending}")
+        path = charts.save_chart(chart, tmp_path / "new" / "folder" / f"chart.{ending}")
         assert path.read_bytes().lstrip().startswith(start.strip()), ending
 
 
 def test_pictures_have_twice_the_pixels(tmp_path: Path) -> None:
-    content = charts.save(samples()["scatter"], tmp_path / "a.png").read_bytes()
+    content = charts.save_chart(samples()["scatter"], tmp_path / "a.png").read_bytes()
     width, _ = struct.unpack(">II", content[16:24])
     assert width > 2 * 480
 
 
 def test_a_wrong_ending_lists_the_right_ones_and_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r'a figure ends in \.png, \.svg, \.pdf, \.html, not in "\.jpeg"'):
-        charts.save(samples()["bars"], tmp_path / "x" / "chart.jpeg")
+        charts.save_chart(samples()["bars"], tmp_path / "x" / "chart.jpeg")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_light_and_dark_differ_only_in_colours() -> None:
     chart = samples()["lines"]
-    light, dark = (render(chart, ".svg", look).decode() for look in ("light", "dark"))  # type: ignore[arg-type]
-    assert theme.LIGHT.ink in light
-    assert theme.DARK.ink in dark
-    assert theme.LIGHT.ink not in dark
+    light, dark = (render_chart(chart, ".svg", mode).decode() for mode in ("light", "dark"))  # type: ignore[arg-type]
+    assert theme.DEFAULT.light.ink in light
+    assert theme.DEFAULT.dark.ink in dark
+    assert theme.DEFAULT.light.ink not in dark
 
 
 def contrast(one: str, other: str) -> float:
@@ -154,12 +155,65 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("look", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
-def test_text_and_series_stand_out_from_the_paper(look: theme.Look) -> None:
-    assert contrast(look.ink, look.paper) > 7
-    assert contrast(look.muted, look.paper) > 4.5
-    assert min(contrast(colour, look.paper) for colour in look.series) > 2.2
-    assert sum(contrast(colour, look.paper) >= 3 for colour in look.series) >= len(look.series) - 1
+PALETTES = [(name, mode) for name in ("default", "contrast") for mode in ("light", "dark")]
+
+
+@pytest.mark.parametrize(("name", "mode"), PALETTES)
+def test_text_and_series_stand_out_from_the_paper(name: str, mode: str) -> None:
+    palette: theme.Palette = getattr(theme.find_theme(name), mode)
+    assert contrast(palette.ink, palette.paper) > 7
+    assert contrast(palette.muted, palette.paper) > 4.5
+    for color in (palette.good, palette.warning, palette.bad):
+        assert contrast(color, palette.paper) > 4.5
+    contrasts = [contrast(color, palette.paper) for color in palette.series]
+    assert min(contrasts) > (4.5 if name == "contrast" else 2.2)
+    assert sum(ratio >= 3 for ratio in contrasts) >= len(contrasts) - 1
+
+
+@pytest.mark.parametrize("name", ["default", "contrast"])
+def test_numbers_in_cells_stand_out_from_them(name: str) -> None:
+    found = theme.find_theme(name)
+    for scale in (found.sequential, found.diverging):
+        for color in scale:
+            assert max(contrast(found.low_ink, color), contrast(found.high_ink, color)) > 3.4
+
+
+def test_a_theme_colors_every_kind_of_chart() -> None:
+    series = tuple(f"#12345{i}" for i in range(8))
+    light = replace(theme.DEFAULT.light, ink="#111213", paper="#fefdfc", series=series)
+    own = replace(
+        theme.DEFAULT,
+        light=light,
+        sequential=("#a1b2c3", "#c3b2a1"),
+        low_ink="#010203",
+        high_ink="#fcfdfe",
+        font="Courier",
+    )
+    for kind, chart in samples().items():
+        svg = render_chart(chart, ".svg", theme=own).decode()
+        assert "#fefdfc" in svg, kind
+        assert "#111213" in svg, kind
+        assert "Courier" in svg, kind
+        default = {theme.DEFAULT.light.ink, theme.DEFAULT.light.paper, *theme.DEFAULT.light.series}
+        assert not [color for color in default if color in svg], kind
+        if "heat" in kind:
+            assert "#010203" in svg
+
+
+def test_a_theme_has_a_color_for_each_of_eight_series() -> None:
+    with pytest.raises(UserError, match="needs 8 colors for series, not 2"):
+        replace(theme.DEFAULT.light, series=("red", "blue"))
+
+
+def test_an_unknown_theme_lists_the_nearest() -> None:
+    with pytest.raises(UserError, match='unknown theme "contrst"; did you mean "contrast"'):
+        theme.find_theme("contrst")
+
+
+def test_what_is_no_theme_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(theme.THEMES.paths, "broken", "heedful.report.theme:vega_config")
+    with pytest.raises(UserError, match=r'theme "broken" of the package heedful is a function; it must be a'):
+        theme.find_theme("broken")
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=50), st.integers(1, 40))
@@ -199,7 +253,7 @@ def test_several_samples_are_outlines_that_hide_nothing() -> None:
 
 @pytest.mark.parametrize("values", [[], [5], [2.5, 2.5]])
 def test_histograms_of_next_to_nothing_draw(values: list[float]) -> None:
-    assert render(charts.histogram(values, title="t", x_title="x"), ".svg").startswith(b"<svg")
+    assert render_chart(charts.histogram(values, title="t", x_title="x"), ".svg").startswith(b"<svg")
 
 
 def test_the_best_point_of_each_curve_is_marked_and_broken_ones_leave_gaps() -> None:
@@ -247,7 +301,7 @@ def test_a_failed_bar_stands_at_zero_with_its_reason() -> None:
         title="",
         y_title="accuracy",
     )
-    svg = render(chart, ".svg").decode()
+    svg = render_chart(chart, ".svg").decode()
     assert "did not fit in 8 GB" in svg
     failed = {row["label"]: row for row in rows_of(chart) if row.get("failed")}
     assert {label: (row["value"], row["reason"]) for label, row in failed.items()} == {
@@ -267,7 +321,7 @@ def test_a_reason_stands_once_for_bars_that_failed_together() -> None:
         )
         for group, value in zip(("dev", "test"), values, strict=True)
     ]
-    svg = render(charts.bars(rows, title="", y_title="accuracy"), ".svg").decode()
+    svg = render_chart(charts.bars(rows, title="", y_title="accuracy"), ".svg").decode()
     assert svg.count(">did not fit in the 8 GB of this machine,<") == 1
     assert svg.count(">even with one example a step and its<") == 1
     assert svg.count(">states made again<") == 1
@@ -277,7 +331,7 @@ def test_a_reason_stands_once_for_bars_that_failed_together() -> None:
 def test_repeated_labels_keep_their_own_cells() -> None:
     chart = charts.heat_map([[1, 2], [3, 4]], x_labels=["the", "the"], y_labels=["cat", "cat"], title="t")
     assert len({(row["i"], row["j"]) for row in rows_of(chart)}) == 4
-    assert render(chart, ".svg").decode().count(">the</text>") == 2
+    assert render_chart(chart, ".svg").decode().count(">the</text>") == 2
 
 
 def test_a_matrix_that_does_not_fit_its_labels_is_refused() -> None:
@@ -292,11 +346,11 @@ def test_a_number_with_a_note_has_a_star_and_a_cell_without_number_has_none() ->
         charts.heat_map([[0.5, None]], notes=notes, **labels),
         charts.small_multiples({"p": [[0.5, None]], "q": [[0.7, 0.8]]}, notes={"p": notes}, **labels),
     ):
-        drawn = render(chart, ".svg").decode()
+        drawn = render_chart(chart, ".svg").decode()
         assert ">0.500*<" in drawn
         assert drawn.count("*<") == 1
         assert "* collapsed" in drawn
-    assert "*" not in render(charts.heat_map([[0.5, 0.6]], **labels), ".svg").decode()
+    assert "*" not in render_chart(charts.heat_map([[0.5, 0.6]], **labels), ".svg").decode()
 
 
 def test_panels_share_one_scale() -> None:
@@ -335,7 +389,7 @@ def test_nothing_at_all_still_draws() -> None:
         charts.lines({}, title="t", x_title="x", y_title="y"),
         charts.bars([], title="t", y_title="y"),
     ):
-        assert render(chart, ".svg").startswith(b"<svg")
+        assert render_chart(chart, ".svg").startswith(b"<svg")
 
 
 def test_one_number_alone_stands_on_an_axis_that_shows_it() -> None:
@@ -343,10 +397,10 @@ def test_one_number_alone_stands_on_an_axis_that_shows_it() -> None:
         charts.lines({"a": [(1, 0.14), (2, 0.14)]}, title="t", x_title="x", y_title="y"),
         charts.scatter([{"x": 1, "y": 0.14}], title="t", x_title="x", y_title="y"),
     ):
-        drawn = render(chart, ".svg").decode()
+        drawn = render_chart(chart, ".svg").decode()
         assert ">0.14" in drawn
     nought = charts.lines({"a": [(1, 0.0)]}, title="t", x_title="x", y_title="y")
-    assert ">1.0<" in render(nought, ".svg").decode()
+    assert ">1.0<" in render_chart(nought, ".svg").decode()
 
 
 def test_whole_numbers_get_no_ticks_between_them_and_levels_that_touch_share_a_label() -> None:
@@ -358,7 +412,7 @@ def test_whole_numbers_get_no_ticks_between_them_and_levels_that_touch_share_a_l
     assert first["encoding"]["x"]["axis"]["values"] == [1, 2, 3]
     labels = {row["label"] for layer in chart["layer"] for row in layer.get("data", {}).get("values", []) if "label" in row}  # fmt: skip
     assert labels == {"low, near", "far"}
-    svg = render(chart, ".svg").decode()
+    svg = render_chart(chart, ".svg").decode()
     assert "low, near" in svg
     assert svg.count("stroke-dasharray") >= 4  # three levels and the guide
 
@@ -367,7 +421,7 @@ def test_a_hundred_curves_draw_without_a_legend() -> None:
     chart = charts.lines(
         {f"run {i}": [(1, i), (2, i + 1)] for i in range(100)}, title="t", x_title="x", y_title="y"
     )
-    svg = render(chart, ".svg").decode()
+    svg = render_chart(chart, ".svg").decode()
     shown = "".join(part.split("<")[0] for part in svg.split(">"))  # what is written, without attributes
     assert "run 99" not in shown
     assert "x" in shown

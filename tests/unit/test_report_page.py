@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.report import charts, formats
-from heedful.report.page import Cell, Page, bundle, embedded_json
+from heedful.report.page import Cell, Page, embed_json, load_vega
 
 
 class Reader(HTMLParser):
@@ -55,7 +55,7 @@ def test_the_drawing_library_is_there_once_however_many_figures() -> None:
         for _ in range(count):
             page.figure(chart())
         sizes.append(len(page.html()))
-    assert sizes[0] > len(bundle())
+    assert sizes[0] > len(load_vega())
     assert sizes[1] - sizes[0] < 100_000
 
 
@@ -99,7 +99,7 @@ texts = st.text(max_size=30) | st.sampled_from(
     st.recursive(texts, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
 )
 def test_embedded_json_reads_back_and_cannot_leave_its_element(value: object) -> None:
-    text = embedded_json(value)
+    text = embed_json(value)
     assert json.loads(text) == value
     assert not re.search("[<>&\u2028\u2029]", text)
 

@@ -123,7 +123,7 @@ def draw(facts: dict[str, Any], lengths: dict[str, Any], path: Path) -> None:
     """Draw the histogram of lengths; of many rows, an evenly spaced part of the sorted lengths."""
     import numpy as np
 
-    from heedful.report.charts import histogram, save
+    from heedful.report.charts import histogram, save_chart
 
     drawn = {}
     for name, values in lengths.items():
@@ -137,7 +137,7 @@ def draw(facts: dict[str, Any], lengths: dict[str, Any], path: Path) -> None:
         share=True,
         rules={f"max_len {facts['max_len']}": facts["max_len"]},
     )
-    save(chart, path)
+    save_chart(chart, path)
 
 
 def print_all(facts: dict[str, Any]) -> None:

@@ -142,10 +142,10 @@ def runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..., in
 
     def run(*given: Any, figure: Path | None = None, json: bool = False, **options: Any) -> int:
         from heedful.lab.vectors import read
-        from heedful.report.save import ending
+        from heedful.report.charts.images import check_extension
 
         if figure is not None:
-            ending(figure)
+            check_extension(figure)
         for name in vectors & options.keys():
             if options[name] is not None:
                 options[name] = read(f"--{name.replace('_', '-')}", options[name])

@@ -1,4 +1,4 @@
-"""`heedful report`: what runs and studies found, as one file."""
+"""`heedful report`: runs and studies in one HTML file."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from heedful.errors import UserError, one_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Beside = Annotated[tuple[Path, ...] | None, Parameter(consume_multiple=True)]
-"""A file that may go without a name: it then stands beside --out."""
+OptionalFile = Annotated[tuple[Path, ...] | None, Parameter(consume_multiple=True)]
+"""An option that may be given without a file name; the file is then next to --out."""
 
 
 def report(
     *folders: Path,
     out: Path = Path("report.html"),
     figures: Path | None = None,
-    pdf: Beside = None,
-    markdown: Beside = None,
+    pdf: OptionalFile = None,
+    markdown: OptionalFile = None,
     bundle: Path | None = None,
+    theme: str = "default",
     json: Json = False,
 ) -> None:
     """Report runs and studies in one HTML file that works offline and by e-mail.
 
-    Words first, then interactive figures, tables that sort, scores of each
-    label, checks, wrong answers with the model's confidence, configuration,
-    environment, and the command that makes it again. Several runs on one task
-    are compared, with intervals and paired tests. What has not finished is
-    reported as far as it got.
+    The report starts with a summary, followed by interactive figures, sortable
+    tables, scores per label, wrong answers with the model's confidence, checks,
+    and how to reproduce it. Several runs on one task are compared, with
+    intervals and paired tests. Unfinished runs are reported as far as they got.
 
     Examples:
       heedful report runs/sst2
@@ -46,52 +46,53 @@ def report(
     out
         The HTML file.
     figures
-        Folder for each figure as PNG, SVG and PDF.
+        Folder for all figures as PNG, SVG and PDF.
     pdf
-        Also as PDF, beside --out or in a file that is named; needs chromium or a browser of its family.
+        Also write a PDF, next to --out or to the given file; needs Chromium or a browser based on it.
     markdown
-        Also as Markdown, beside --out or in a file that is named; pictures in --figures or a folder there.
+        Also write Markdown, next to --out or to the given file; its pictures are in --figures or next to it.
     bundle
-        Also a zip of report, figures, predictions, configurations and a reproduce.sh that reruns all.
+        Also write a zip of the report, figures, predictions, configurations and a script that reruns all.
+    theme
+        Chart theme: default, contrast, or one of an installed package (see heedful list themes).
     json
-        Print what was written as JSON.
+        Print the names of the written files as JSON.
     """
-    from heedful.report.writing import report as work
+    from heedful.report.outputs import write_report
 
-    pdf_file, after_pdf = beside("--pdf", pdf, out.with_suffix(".pdf"))
-    markdown_file, after_markdown = beside("--markdown", markdown, out.with_suffix(".md"))
-    written = work(
-        [*folders, *after_pdf, *after_markdown],
+    pdf_file, folders_after_pdf = split_file("--pdf", pdf, out.with_suffix(".pdf"))
+    markdown_file, folders_after_markdown = split_file("--markdown", markdown, out.with_suffix(".md"))
+    report_files = write_report(
+        [*folders, *folders_after_pdf, *folders_after_markdown],
         out,
         figures=figures,
         pdf=pdf_file,
         markdown=markdown_file,
         bundle=bundle,
+        theme=theme,
     )
-    files = {
-        "html": written.html, "pdf": written.pdf, "markdown": written.markdown, "bundle": written.bundle,
-    }  # fmt: skip
-    made = {name: str(path) for name, path in files.items() if path is not None}
+    paths = {name: getattr(report_files, name) for name in ("html", "pdf", "markdown", "bundle")}
+    files = {name: str(path) for name, path in paths.items() if path is not None}
     if json:
-        drawn = [str(path) for path in written.figures]
-        page = written.page
-        print_json({"title": page.title, "summary": page.summary, **made, "figures": drawn})
+        images = [str(path) for path in report_files.figures]
+        page = report_files.page
+        print_json({"title": page.title, "summary": page.summary, **files, "figures": images})
         return
-    show = console()
-    for line in written.page.summary:
-        show.print(one_line(line), markup=False)
-    for path in made.values():
-        show.print(f"wrote {one_line(path)}", markup=False)
-    if written.figures:
-        show.print(f"wrote {len(written.figures)} figures to {one_line(str(figures))}", markup=False)
+    terminal = console()
+    for line in report_files.page.summary:
+        terminal.print(one_line(line), markup=False)
+    for path in files.values():
+        terminal.print(f"wrote {one_line(path)}", markup=False)
+    if report_files.figures:
+        terminal.print(f"wrote {len(report_files.figures)} figures to {one_line(str(figures))}", markup=False)
 
 
-def beside(option: str, given: Sequence[Path] | None, usual: Path) -> tuple[Path | None, list[Path]]:
-    """Tell the file of an option that may go without a name from folders that follow the option."""
-    if given is None:
+def split_file(option: str, paths: Sequence[Path] | None, default: Path) -> tuple[Path | None, list[Path]]:
+    """Separate the file of an option that may go without one from the folders that follow the option."""
+    if paths is None:
         return None, []
-    folders = [path for path in given if path.is_dir()]
-    named = [path for path in given if path not in folders]
-    if len(named) > 1:
-        raise UserError(f"{option} {named[0]} {named[1]}: names one file; folders come before it")
-    return (named[0] if named else usual), folders
+    folders = [path for path in paths if path.is_dir()]
+    files = [path for path in paths if path not in folders]
+    if len(files) > 1:
+        raise UserError(f"{option} {files[0]} {files[1]}: takes one file; give the folders first")
+    return (files[0] if files else default), folders

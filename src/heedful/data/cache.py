@@ -1,8 +1,8 @@
-"""The cache folder: entries made once, named by what they are made of, written whole or not at all.
+"""The cache folder: each entry is built once, named by a hash of its inputs, and written atomically.
 
-An entry is a folder. It is built beside its final place and renamed into it, so that a reader never sees
-half of one and two processes never disturb each other. `seal.json` holds the size and hash of each of its
-files: an entry that does not match its seal is built again.
+An entry is a folder. It is built beside its final location and then renamed, so that a reader never sees half
+of it and two processes never disturb each other. `seal.json` holds the size and hash of each of its files; an
+entry that does not match its seal is built again.
 """
 
 from __future__ import annotations
@@ -29,67 +29,66 @@ _intact: set[tuple[str, int]] = set()
 
 
 def get_cache_folder() -> Path:
-    """Give the folder of everything that can be made again: `$HEEDFUL_CACHE`, else `~/.cache/heedful`."""
-    if own := os.environ.get("HEEDFUL_CACHE"):
-        return Path(own).expanduser()
+    """Return the folder of everything that can be rebuilt: `$HEEDFUL_CACHE`, or else `~/.cache/heedful`."""
+    if folder := os.environ.get("HEEDFUL_CACHE"):
+        return Path(folder).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "heedful"
 
 
 def digest(*parts: Any) -> str:
-    """Name something by all it depends on; any JSON values."""
+    """Return a short hash of JSON values, which names something by everything it depends on."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True, allow_nan=False)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def hash_file(path: Path) -> str:
-    """Hash a file's bytes, in constant memory."""
+    """Return the hash of a file's bytes, computed in constant memory."""
     with path.open("rb", buffering=0) as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def file_identity(path: Path) -> list[int | str]:
-    """Give what the file system says of a file. Any write changes it: ctime even when mtime is set back."""
+    """Return what changes with any write to a file: ctime does, even when mtime is set back."""
     stat = path.stat()
     return [str(path.resolve()), stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
 def hash_content(path: Path) -> str:
-    """Hash a file's bytes; a large file that has not been written since is not read again.
+    """Return the hash of a file's bytes; a large file is read again only after it has been written.
 
-    The memory of a hash is used only for a file that had been left alone for seconds when it was hashed: a
-    clock too coarse to tell two writes apart cannot hide the second.
+    A stored hash is used only if the file had not been written for some seconds when it was hashed, because a
+    coarse clock may give two writes the same time.
     """
     try:
         before = file_identity(path)
         if int(before[3]) < MEMO_FROM_BYTES:
             return hash_file(path)
         memo = get_cache_folder() / "hashes" / f"{digest(before[0])}.json"
-        known = read_json(memo)
-        if known and known.get("identity") == before:
-            return str(known["hash"])
+        stored = read_json(memo)
+        if stored and stored.get("identity") == before:
+            return str(stored["hash"])
         now = time.time_ns()
-        found = hash_file(path)
+        file_hash = hash_file(path)
         if file_identity(path) != before:
-            raise UserError(f"{path}: was changed while it was read; try again when it is complete")
+            raise UserError(f"{path}: changed while it was being read; try again when it is complete")
     except OSError as error:
         raise UserError(f"{path}: {describe_os_error(error)}") from None
     if now - max(int(before[4]), int(before[5])) > SETTLED_NS:
-        write_json(memo, {"identity": before, "hash": found})
-    return found
+        write_json(memo, {"identity": before, "hash": file_hash})
+    return file_hash
 
 
 def describe_os_error(error: OSError) -> str:
-    """Say why the file system refused, in words."""
     return (error.strerror or str(error)).lower()
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Read a small JSON object; None when it is absent or damaged."""
+    """Read a small JSON object; return None when it is absent or damaged."""
     try:
-        found = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def write_json(path: Path, facts: Any) -> None:
@@ -98,7 +97,7 @@ def write_json(path: Path, facts: Any) -> None:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write a text file atomically: whole or not at all."""
+    """Write a text file atomically."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -114,8 +113,8 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         raise UserError(f"{path}: cannot be written ({describe_os_error(error)})") from None
 
 
-def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:
-    """Give the folder of a cache entry; `build(folder)` makes its files when it is absent or damaged."""
+def build_once(kind: str, key: str, build: Callable[[Path], object]) -> Path:
+    """Return the folder of a cache entry; `build(folder)` writes its files if it is absent or damaged."""
     folder = get_cache_folder() / kind / key
     if is_intact(folder):
         return folder
@@ -144,7 +143,7 @@ def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:
 
 
 def move_into_place(made: Path, folder: Path) -> None:
-    """Rename a finished entry into its place; one that another process finished first is kept."""
+    """Rename a finished entry to its final name; one that another process finished first is kept."""
     for _ in range(100):
         try:
             made.rename(folder)
@@ -168,13 +167,13 @@ def move_into_place(made: Path, folder: Path) -> None:
 
 
 def seal(folder: Path) -> None:
-    """Write down the size and hash of each file of a finished entry."""
+    """Record the size and hash of each file of a finished entry."""
     files = sorted(path for path in folder.iterdir() if path.name != SEAL)
     write_json(folder / SEAL, {path.name: [path.stat().st_size, hash_file(path)] for path in files})
 
 
 def is_intact(folder: Path) -> bool:
-    """Tell whether an entry is complete and undamaged; the hashes are compared once a process."""
+    """Return whether an entry is complete and undamaged; hashes are compared once per process."""
     sealed = read_json(folder / SEAL)
     if sealed is None:
         return False
@@ -184,7 +183,7 @@ def is_intact(folder: Path) -> bool:
                 return False
         mark = (str(folder), (folder / SEAL).stat().st_mtime_ns)
         if mark not in _intact:
-            if any(hash_file(folder / name) != found for name, (_, found) in sealed.items()):
+            if any(hash_file(folder / name) != expected for name, (_, expected) in sealed.items()):
                 return False
             _intact.add(mark)
     except (OSError, ValueError, TypeError):
@@ -193,11 +192,11 @@ def is_intact(folder: Path) -> bool:
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Remove what processes that died a day ago or more left half-made."""
-    for left in parent.glob(".making-*"):
+    """Remove unfinished entries of processes that died at least a day ago."""
+    for leftover in parent.glob(".making-*"):
         try:
-            old = time.time() - left.stat().st_mtime > ABANDONED_SECONDS
+            old = time.time() - leftover.stat().st_mtime > ABANDONED_SECONDS
         except OSError:
             continue
         if old:
-            shutil.rmtree(left, ignore_errors=True)
+            shutil.rmtree(leftover, ignore_errors=True)

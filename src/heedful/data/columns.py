@@ -1,6 +1,6 @@
-"""Which column is the text, which its pair, which the label: by the person's word, by name, or by content.
+"""Find the columns of the text, its pair and the label: as the user says, by name, or by content.
 
-Nothing is guessed in doubt: when two columns could be meant, the error names the options that decide.
+Nothing is guessed: when two columns are possible, the error names the options that decide.
 """
 
 from __future__ import annotations
@@ -48,25 +48,24 @@ NAME = re.compile(r"[^\W\d][\w .:-]{0,40}")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 FEW_ROWS = 8
 HEADER_ROWS = 2000
-"""So many rows are looked at to tell a header: of many labels few come again in a short sample."""
+"""Number of rows read to recognize a header: when there are many labels, few recur in a short sample."""
 
 
 @dataclass(frozen=True)
 class ColumnChoice:
-    """The columns that a person named; None means: find it."""
+    """The columns that the user named; None means that the column is to be found."""
 
     text: str | None = None
     pair: str | None = None
     label: str | None = None
 
     def names(self) -> list[str]:
-        """Give the names that were said."""
         return [name for name in (self.text, self.pair, self.label) if name]
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """A file as rows and named columns. Columns of a file without a header are called 1, 2, 3, ..."""
+    """A file as rows and named columns; without a header the columns are called 1, 2, 3, ..."""
 
     path: Path
     format: str
@@ -78,7 +77,7 @@ class Sheet:
 
     @property
     def unit(self) -> str:
-        """What a row's number counts."""
+        """What a row's number counts, for messages."""
         return "row" if self.format == "parquet" else "line"
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -86,13 +85,13 @@ class Sheet:
         if self.format == "parquet":
             yield from readers.read_parquet(self.path, columns)
         elif self.format == "jsonl":
-            for number, found in readers.read_json(self.path):
-                yield number, [found.get(name) for name in columns]
+            for number, row in readers.read_json(self.path):
+                yield number, [row.get(name) for name in columns]
         else:
             yield from self.cells([self.names.index(name) for name in columns])
 
-    def cells(self, places: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
-        """Yield some cells of every row below the header; every row has the same width."""
+    def cells(self, columns: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+        """Yield some cells of every row below the header; all rows must have the same width."""
         width = len(self.names)
         below = read_cells(self.path, self.delimiter, self.quoted)
         if self.header:
@@ -100,7 +99,7 @@ class Sheet:
         for number, cells in below:
             if len(cells) != width:
                 raise self.ragged_row_error(number, len(cells))
-            yield number, [cells[place] for place in places]
+            yield number, [cells[column] for column in columns]
 
     def ragged_row_error(self, number: int, width: int) -> UserError:
         """Build the error for a row with more or fewer cells than the others."""
@@ -120,44 +119,53 @@ def read_cells(path: Path, delimiter: str, quoted: bool) -> Iterator[readers.Row
 
 
 def open_sheet(path: Path, names: Sequence[str] = ()) -> Sheet:
-    """Look at a file's beginning: its columns, has it a header? `names` are columns it should have."""
+    """Read the beginning of a file to find its columns and whether it has a header.
+
+    `names` are columns it is expected to have.
+    """
     kind = readers.detect_format(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file")
     if kind == "parquet":
         with readers.open_parquet(path) as file:
-            found = tuple(file.schema_arrow.names)
-            refuse_duplicate_names(path, "row", found)
+            columns = tuple(file.schema_arrow.names)
+            refuse_duplicate_names(path, "row", columns)
             if not file.metadata.num_rows:
                 raise UserError(f"{path} row 1: the file has no rows")
-        sample = [row for _, row in islice(readers.read_parquet(path, found), readers.SAMPLE_ROWS)]
-        return Sheet(path, kind, found, True, "", False, tuple(sample))
+        sample = [row for _, row in islice(readers.read_parquet(path, columns), readers.SAMPLE_ROWS)]
+        return Sheet(path, kind, columns, True, "", False, tuple(sample))
     if kind == "jsonl":
         objects = [row for _, row in islice(readers.read_json(path), readers.SAMPLE_ROWS)]
-        found = tuple(dict.fromkeys(name for row in objects for name in row))
+        columns = tuple(dict.fromkeys(name for row in objects for name in row))
         if not objects:
-            raise UserError(f"{path} line 1: the file is empty; one JSON object a line is wanted")
+            raise UserError(f"{path} line 1: the file is empty; write one JSON object per line")
         return Sheet(
-            path, kind, found, True, "", False, tuple([row.get(name) for name in found] for row in objects)
+            path,
+            kind,
+            columns,
+            True,
+            "",
+            False,
+            tuple([row.get(name) for name in columns] for row in objects),
         )
     quoted = kind == "csv" or (kind == "tsv" and readers.is_quoted_tsv(path))
     delimiter = readers.detect_delimiter(path) if kind == "csv" else "\t"
     rows = [cells for _, cells in islice(read_cells(path, delimiter, quoted), HEADER_ROWS)]
     if not rows:
-        raise UserError(f"{path} line 1: the file is empty; a text and a label a line are wanted")
+        raise UserError(f"{path} line 1: the file is empty; write a text and a label per line")
     header = has_header(rows, names, guess=kind != "text" or len(rows[0]) > 1)
-    found = (
+    columns = (
         tuple(cell.strip() for cell in rows[0]) if header else tuple(str(n + 1) for n in range(len(rows[0])))
     )
-    refuse_duplicate_names(path, "line", found)
-    below = tuple(row for row in rows[header : readers.SAMPLE_ROWS] if len(row) == len(found))
-    return Sheet(path, kind, found, header, delimiter, quoted, below)
+    refuse_duplicate_names(path, "line", columns)
+    below = tuple(row for row in rows[header : readers.SAMPLE_ROWS] if len(row) == len(columns))
+    return Sheet(path, kind, columns, header, delimiter, quoted, below)
 
 
 def has_header(rows: Sequence[Sequence[str]], names: Sequence[str], guess: bool = True) -> bool:
-    """Tell whether the first row names the columns: its cells do not look like the data below them.
+    """Return whether the first row names the columns: its cells do not look like the data below them.
 
-    Without `guess` only names that are known count: a text of one column has lines, and the first is one.
+    Without `guess` only well-known names count, because the first line of a plain text is a text.
     """
     first, below = [cell.strip() for cell in rows[0]], [row for row in rows[1:] if len(row) == len(rows[0])]
     if any(name in first for name in names if not name.isdigit()):
@@ -180,30 +188,29 @@ def has_header(rows: Sequence[Sequence[str]], names: Sequence[str], guess: bool 
 
 
 def refuse_duplicate_names(path: Path, unit: str, names: Sequence[str]) -> None:
-    """Refuse two columns of one name; columns without a name cannot be meant."""
-    for place, name in enumerate(names):
-        if name and name in names[:place]:
+    """Refuse two columns of the same name; columns without a name are never read."""
+    for column, name in enumerate(names):
+        if name and name in names[:column]:
             raise UserError(
-                f"{path} {unit} 1: columns {names.index(name) + 1} and {place + 1} are both called "
+                f"{path} {unit} 1: columns {names.index(name) + 1} and {column + 1} are both called "
                 f'"{shorten(name, 30)}"; rename one'
             )
 
 
 def has_few_values(column: Sequence[Any]) -> bool:
-    """Tell whether a column's values are few and come again, as labels do."""
+    """Return whether a column has few different values that recur, as labels do."""
     return len(set(column)) <= len(column) // 4
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a file that are read."""
+    """The columns of a file to read."""
 
     text: str
     pair: str | None
     label: str | None
 
     def columns(self) -> list[str]:
-        """Give the columns to read."""
         return [name for name in (self.text, self.pair, self.label) if name is not None]
 
 
@@ -222,7 +229,7 @@ def find_layout(sheet: Sheet, wanted: ColumnChoice, labelled: bool = True) -> La
 
 
 def follow_layout(sheet: Sheet, leader: Layout, split: str) -> Layout:
-    """Find in another split's file the columns that train has; only test may lack the labels."""
+    """Find train's columns in the file of another split; only test may lack the labels."""
     if leader.text not in sheet.names or (leader.pair and leader.pair not in sheet.names):
         if len(sheet.names) == 1 and not sheet.header and split == "test" and not leader.pair:
             return Layout(sheet.names[0], None, None)
@@ -235,7 +242,6 @@ def follow_layout(sheet: Sheet, leader: Layout, split: str) -> Layout:
 
 
 def missing_column_error(sheet: Sheet, name: str) -> UserError:
-    """Build the error for a column that a file does not have."""
     return UserError(f"{sheet.path} {sheet.unit} 1: {unknown('column', name, sheet.names)}")
 
 
@@ -276,8 +282,8 @@ def find_label(sheet: Sheet, taken: set[str | None]) -> str:
     rest = [name for name in sheet.names if name not in taken]
     if not rest:
         raise UserError(
-            f"{sheet.path} {sheet.unit} 1: one column only; a text and a label are wanted "
-            f"(unlabelled text is a corpus, not a task)"
+            f"{sheet.path} {sheet.unit} 1: one column only; a task needs a text and a label "
+            f"(unlabeled text is a corpus, not a task)"
         )
     lower = {name.lower(): name for name in rest}
     named = [lower[name] for name in LABELS if name in lower]
@@ -296,31 +302,32 @@ def find_label(sheet: Sheet, taken: set[str | None]) -> str:
 
 
 def is_candidate(name: str) -> bool:
-    """Tell whether a column may be text or label: not a number of the row, an address, or without a name."""
+    """Return whether a column may be text or label, by its name: not a row number or an address."""
     return bool(name) and name.lower() not in OTHERS
 
 
 def ambiguous_column_error(sheet: Sheet, names: Sequence[str], role: str, option: str) -> UserError:
-    """Build the error for a choice that is the person's."""
-    found = ", ".join(f'"{shorten(name, 30)}"' for name in names)
-    return UserError(f"{sheet.path} {sheet.unit} 1: which column is the {role}, of {found}? Say {option}")
+    candidates = ", ".join(f'"{shorten(name, 30)}"' for name in names)
+    return UserError(
+        f"{sheet.path} {sheet.unit} 1: which column is the {role}, of {candidates}? Say it with {option}"
+    )
 
 
 def sample_values(sheet: Sheet, name: str) -> list[str]:
-    """Give a column's values in the sample."""
-    place = sheet.names.index(name)
-    return [str(row[place]) for row in sheet.sample]
+    """Return a column's values in the sample."""
+    column = sheet.names.index(name)
+    return [str(row[column]) for row in sheet.sample]
 
 
 def is_prose(sheet: Sheet, name: str) -> bool:
-    """Tell whether a column holds texts: words, three or more in the mean, mostly different."""
+    """Return whether a column holds texts: mostly different ones, of three or more words on average."""
     cells = sample_values(sheet, name)
     words = sum(len(cell.split()) for cell in cells)
     return bool(cells) and words >= 3 * len(cells) and not has_few_values(cells)
 
 
 def choose_label_column(sheet: Sheet, names: Sequence[str]) -> str:
-    """Choose the label of two columns of short values: numbers, or fewer different and shorter ones."""
+    """Choose which of two columns of short values is the label: numbers, or fewer and shorter values."""
     cells = [sample_values(sheet, name) for name in names]
     numeric = [all(NUMBER.fullmatch(cell.strip()) for cell in column) for column in cells]
     if numeric[0] != numeric[1]:

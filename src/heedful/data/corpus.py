@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from heedful.data import cache, readers
 from heedful.data.columns import ColumnChoice, find_layout, open_sheet
-from heedful.data.named_tasks import NAMED, WORLD
+from heedful.data.named_tasks import TASKS
 from heedful.data.splits import Split, content_key
 from heedful.data.store import read_examples
 from heedful.data.tasks import find_task, load_task, split_files
@@ -19,29 +19,28 @@ T = TypeVar("T")
 UNLABELLED = ("unlabeled.txt", "unlabelled.txt")
 Documents = Literal["line", "paragraph", "file"]
 PIECE_CHARS = 2**14
-"""Of a file that is one document: how much of it is read as one text, up to the end of a line."""
+"""Length of the pieces in which a file that is one document is read, up to the end of a line."""
 
 
 @dataclass(frozen=True)
 class HashShare:
-    """A share of the texts, by a hash of their content: the same text is always on the same side."""
+    """A share of the texts, chosen by a hash of their content: the same text is always on the same side."""
 
     share: float
     held_out: bool
     seed: int = 0
 
     def has(self, text: str) -> bool:
-        """Whether a text belongs to this side."""
         return (content_key(self.seed, text, None) < self.share * 2**64) == self.held_out
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts that can be gone through again and again, never all in memory.
+    """Texts that can be read again and again, never all in memory.
 
-    Of a text file every line is a text, empty ones apart, unless `documents` says otherwise: paragraphs are
-    divided by empty lines, and a whole file is read in order, in pieces of some 16,000 characters. Of a table
-    the text and its pair are two texts.
+    In a text file every line that is not empty is a text, unless `documents` says otherwise: paragraphs are
+    separated by empty lines, and a whole file is read in order, in pieces of about 16,000 characters. In a
+    table the text and its pair are two texts.
     """
 
     name: str
@@ -55,24 +54,24 @@ class Corpus:
         yield from self.all() if self.part is None else filter(self.part.has, self.all())
 
     def all(self) -> Iterator[str]:
-        """Every text, also of the part that is left out."""
+        """Yield every text, including those that `part` leaves out."""
         if self.split is not None:
             for texts, pairs in self.split.scan():
-                for place, text in enumerate(texts):
+                for i, text in enumerate(texts):
                     yield text
                     if pairs is not None:
-                        yield pairs[place]
+                        yield pairs[i]
         for path in self.files:
             yield from read_file_texts(path, self.change, self.documents)
 
     def hold_out(self, share: float, seed: int = 0) -> tuple[Corpus, Corpus]:
-        """The rest, and a share that is held out."""
+        """Return the rest, and a share that is held out."""
         rest, held = (replace(self, part=HashShare(share, held, seed)) for held in (False, True))
         return rest, held
 
     @property
     def megabytes(self) -> int | None:
-        """How much there is to read; None when it is a part of files."""
+        """The size of the files; None if the corpus is a split of a task."""
         return None if self.split else sum(path.stat().st_size for path in self.files) // 10**6
 
     @property
@@ -104,32 +103,32 @@ def read_file_texts(
 
 
 def join_lines(lines: Iterable[str], documents: Documents) -> Iterator[str]:
-    """Put a file's lines together to its documents, without the end of their last line."""
+    """Join the lines of a file into documents, without the end of their last line."""
     if documents == "line":
         yield from filter(None, map(readers.strip_line_end, lines))
         return
-    held: list[str] = []
+    document: list[str] = []
     size = 0
     for line in lines:
         ends = documents == "paragraph" and line.isspace()
         if not ends:
-            held.append(line)
+            document.append(line)
             size += len(line)
-        if held and (ends or (documents == "file" and size >= PIECE_CHARS)):
-            yield readers.strip_line_end("".join(held))
-            held, size = [], 0
-    if held:
-        yield readers.strip_line_end("".join(held))
+        if document and (ends or (documents == "file" and size >= PIECE_CHARS)):
+            yield readers.strip_line_end("".join(document))
+            document, size = [], 0
+    if document:
+        yield readers.strip_line_end("".join(document))
 
 
 def list_corpus_splits(source: str | Path, *, data_dir: Path | None = None) -> list[str]:
-    """Which of train, dev and test a corpus has as splits of its own; a file alone is train."""
+    """Return which of train, dev and test a corpus has as separate splits; a single file is train."""
     name = str(source)
     place, rules = find_task(name, data_dir)
     if place.is_file() or rules.corpus:
         return ["train"]
     parts: Iterable[str] = find_split_files(place, rules.more_splits)
-    if name in NAMED or name in WORLD or ("train" in parts and is_table(find_split_files(place)["train"])):
+    if name in TASKS or ("train" in parts and is_table(find_split_files(place)["train"])):
         parts = load_task(name, data_dir=data_dir).splits
     return [split for split in ("train", "dev", "test") if split in parts] or ["train"]
 
@@ -137,8 +136,8 @@ def list_corpus_splits(source: str | Path, *, data_dir: Path | None = None) -> l
 def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str = "train") -> Corpus:
     """Open a corpus: a file, a folder of files, or a task.
 
-    Of a task, and of a folder with train, dev and test files, it is one split; train's comes with
-    `unlabeled.txt` where there is one. A task with a corpus of its own (`birthplaces`) gives that instead.
+    The corpus of a task, or of a folder with train, dev and test files, is one split; that of train includes
+    `unlabeled.txt` if there is one. A task with a corpus file (`birthplaces`) gives that instead.
     """
     name = str(source)
     place, rules = find_task(name, data_dir)
@@ -151,7 +150,7 @@ def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str 
         if not (place / rules.corpus).is_file():
             raise UserError(f"{place}: its corpus {rules.corpus} is missing")
         return Corpus(name, (place / rules.corpus,))
-    if name in NAMED or name in WORLD or ("train" in parts and is_table(parts["train"])):
+    if name in TASKS or ("train" in parts and is_table(parts["train"])):
         task = load_task(name, data_dir=data_dir)
         return Corpus(name, extra, choose_split(task.splits, split, place), rules.change)
     if parts:
@@ -160,25 +159,24 @@ def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str 
 
 
 def find_split_files(place: Path, more: Iterable[str] = ()) -> dict[str, Path]:
-    """The files of each split of a folder; none where all its files are in folders of their own."""
+    """Return the file of each split of a folder; none if all its files are in subfolders."""
     below = list_text_files(place)
     return {} if below and all(path.parent != place for path in below) else split_files(place, more)
 
 
 def list_text_files(place: Path) -> list[Path]:
-    """Every file of a folder and its folders that can be read, in order."""
+    """Return every readable file below a folder, sorted."""
     return sorted(p for p in place.rglob("*") if p.suffix.lower() in readers.FORMATS and p.is_file())
 
 
 def choose_split(parts: dict[str, T], split: str, place: Path) -> T:
-    """Give one of the splits there are."""
     if split not in parts:
         raise UserError(f"{place}: no {split} split; there are {', '.join(parts)}")
     return parts[split]
 
 
 def is_table(path: Path) -> bool:
-    """Tell whether a file has several columns, and so is more than lines of text."""
+    """Return whether a file has several columns, instead of lines of text."""
     return len(open_sheet(path).names) > 1
 
 

@@ -1,4 +1,4 @@
-"""Labels: any strings or numbers, one a row. Names are kept; they are ordered by number, else by name."""
+"""Labels: any strings or numbers, one per row, sorted as numbers if all are numbers, else by name."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ MANY_NUMBERS, FEW_ROWS_EACH = 30, 10
 
 @dataclass
 class LabelIndex:
-    """The labels of one file, numbered as they come, with where each was first seen."""
+    """The labels of one file, numbered in order of appearance, with the line of each first appearance."""
 
     ids: dict[str, int] = field(default_factory=dict)
     lines: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
 
     def add(self, name: str, line: int) -> int:
-        """Number a label."""
-        found = self.ids.get(name)
-        if found is None:
-            found = self.ids[name] = len(self.ids)
+        """Count a label and return its number."""
+        label_id = self.ids.get(name)
+        if label_id is None:
+            label_id = self.ids[name] = len(self.ids)
             self.lines.append(line)
             self.counts.append(0)
-        self.counts[found] += 1
-        return found
+        self.counts[label_id] += 1
+        return label_id
 
     def line(self, name: str) -> int:
-        """Give the first line of a label."""
+        """Return the line where a label appears first."""
         return self.lines[self.ids[name]]
 
     def count(self, name: str) -> int:
-        """Give the number of rows with a label."""
+        """Return the number of rows with a label."""
         return self.counts[self.ids[name]]
 
 
 def parse_label(value: Any) -> str | None:
-    """Give a label's name, None when it is missing. Raises ValueError for what is no single label."""
+    """Return a label's name, or None if it is missing; raise ValueError if it is not a single label."""
     if isinstance(value, str):
         name = value.strip()
         whole = WHOLE.fullmatch(name)
@@ -68,12 +68,12 @@ def parse_label(value: Any) -> str | None:
 
 
 def parse_number(name: str) -> float | None:
-    """Read a label as a number, None when it is none."""
+    """Return a label as a number, or None if it is not one."""
     try:
-        found = float(name)
+        value = float(name)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return value if math.isfinite(value) else None
 
 
 def sort_labels(names: Iterable[str]) -> list[str]:
@@ -86,14 +86,14 @@ def sort_labels(names: Iterable[str]) -> list[str]:
 
 
 def choose_label_names(path: Path, unit: str, labels: LabelIndex) -> list[str]:
-    """Decide a task's label names from its training file; refuse what is not one choice out of several."""
+    """Return a task's label names, from its training file; refuse what is not a choice among several."""
     names = sort_labels(labels.ids)
     if not names:
         raise UserError(f"{path} {unit} 1: no rows")
     if len(names) == 1:
         raise UserError(
             f"{path} {unit} {labels.line(names[0])}: all {sum(labels.counts):,} rows have the label "
-            f'"{shorten(names[0], 30)}"; two classes at least are needed'
+            f'"{shorten(names[0], 30)}"; at least two classes are needed'
         )
     refuse_label_lists(path, unit, labels)
     refuse_regression(path, unit, labels)
@@ -102,9 +102,9 @@ def choose_label_names(path: Path, unit: str, labels: LabelIndex) -> list[str]:
 
 
 def refuse_label_lists(path: Path, unit: str, labels: LabelIndex) -> None:
-    """Refuse several labels in one cell: lists, or pieces that recur and of which one also stands alone.
+    """Refuse several labels in one cell: lists, or parts that recur and one of which is also a label itself.
 
-    A separator by itself is no evidence: "Paris, France" and "Paris, Texas" are names.
+    A separator alone proves nothing: "Paris, France" and "Paris, Texas" are names.
     """
     for name in labels.ids:
         if LIST.fullmatch(name):
@@ -122,15 +122,14 @@ def refuse_label_lists(path: Path, unit: str, labels: LabelIndex) -> None:
 
 
 def multi_label_error(path: Path, unit: str, line: int, value: Any) -> UserError:
-    """Build the error for several labels at once."""
     return UserError(
         f"{path} {unit} {line}: several labels in one row ({shorten(str(value), 40)}); "
-        f"multi-label tasks are not supported, one label a row is"
+        f"multi-label tasks are not supported, one label per row is"
     )
 
 
 def refuse_regression(path: Path, unit: str, labels: LabelIndex) -> None:
-    """Refuse measurements, and free text in the place of labels."""
+    """Refuse measurements and free text in place of labels."""
     rows, classes = sum(labels.counts), len(labels.ids)
     values = {name: parse_number(name) for name in labels.ids}
     for name, value in values.items():
@@ -158,7 +157,7 @@ def refuse_regression(path: Path, unit: str, labels: LabelIndex) -> None:
 
 
 def refuse_stray_word(path: Path, unit: str, labels: LabelIndex) -> None:
-    """Refuse a slip of the pen: a word among numbers."""
+    """Refuse a word among numbers, which is a typing error."""
     rows = sum(labels.counts)
     words = [name for name in labels.ids if parse_number(name) is None]
     odd = sum(labels.count(name) for name in words)
@@ -172,13 +171,13 @@ def refuse_stray_word(path: Path, unit: str, labels: LabelIndex) -> None:
 
 
 def refuse_unseen(path: Path, unit: str, labels: LabelIndex, train: Path, names: Mapping[str, int]) -> None:
-    """Refuse a label that a model cannot learn, because train never shows it."""
+    """Refuse a label that a model cannot learn because it is not in train."""
     for name in labels.ids:
         if name not in names:
-            known = ", ".join(shorten(known, 20) for known in list(names)[:10]) + (
+            train_labels = ", ".join(shorten(label, 20) for label in list(names)[:10]) + (
                 ", ..." if len(names) > 10 else ""
             )
             raise UserError(
                 f'{path} {unit} {labels.line(name)}: label "{shorten(name, 30)}" is not in {train.name}, '
-                f"which has {known}"
+                f"which has {train_labels}"
             )

@@ -1,9 +1,9 @@
-"""Documents side by side in rows of equal length, so that almost nothing of a batch is padding.
+"""Pack documents into rows of equal length, so that almost nothing in a batch is padding.
 
-A row says to which document each of its places belongs: `Mask.segments` keeps them from seeing each other,
-and positions begin anew in each. Whole documents are placed where they leave the least room (best fit, the
+A row records the document of each of its tokens: `Mask.segments` keeps documents from attending to each
+other, and positions restart in each. Whole documents go where they leave the least room (best fit, the
 longest first), because a document cut in two loses the context of its second half (Ding et al. 2024, Fewer
-Truncations Improve Language Modeling); only one that is longer than a row is cut.
+Truncations Improve Language Modeling); only a document longer than a row is cut.
 """
 
 from __future__ import annotations
@@ -17,43 +17,43 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 
 PADDING = -1
-"""The document that padding belongs to."""
+"""The piece number of padding."""
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Pieces of documents, and which of them stand in which row."""
+    """Pieces of documents, and the row of each."""
 
     begins: Ints
-    """[pieces], the place of a piece's first token among all ids"""
+    """[pieces], the index of a piece's first token among all ids"""
     sizes: Ints
     """[pieces]"""
     documents: Ints
-    """[pieces], the document that a piece is of"""
+    """[pieces], the document of each piece"""
     firsts: Ints
     """[rows + 1], the first piece of each row"""
     block: int
     cut: int
-    """Documents of which a part is left out."""
+    """Number of documents of which a part is left out."""
 
     def __len__(self) -> int:
         return len(self.firsts) - 1
 
     @property
     def lengths(self) -> Ints:
-        """The places that are taken in each row."""
+        """[rows], the number of tokens in each row"""
         ends: Ints = np.concatenate([[0], np.cumsum(self.sizes)])
-        found: Ints = ends[self.firsts[1:]] - ends[self.firsts[:-1]]
-        return found
+        lengths: Ints = ends[self.firsts[1:]] - ends[self.firsts[:-1]]
+        return lengths
 
     def has_several_documents(self, rows: Ints) -> bool:
-        """Whether some of these rows hold several pieces."""
+        """Return whether any of these rows holds several pieces."""
         return bool((self.firsts[rows + 1] - self.firsts[rows] > 1).any())
 
     def locate_tokens(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Where each token of some rows stands among all ids, and its piece: [b, longest] each.
+        """Return the index of each token of some rows among all ids, and its piece: [b, longest] each.
 
-        Padding has place 0 and piece `PADDING`.
+        Padding has index 0 and piece `PADDING`.
         """
         counts = self.firsts[rows + 1] - self.firsts[rows]
         pieces = concatenate_ranges(self.firsts[rows], counts)
@@ -64,24 +64,24 @@ class Packing:
         if (lengths == width).all():
             return tokens.reshape(len(rows), width), np.repeat(pieces, sizes).reshape(len(rows), width)
         taken = np.arange(width) < lengths[:, None]
-        where, own = np.zeros(taken.shape, np.int64), np.full(taken.shape, PADDING, np.int64)
-        where[taken], own[taken] = tokens, np.repeat(pieces, sizes)
-        return where, own
+        indices, piece_of = np.zeros(taken.shape, np.int64), np.full(taken.shape, PADDING, np.int64)
+        indices[taken], piece_of[taken] = tokens, np.repeat(pieces, sizes)
+        return indices, piece_of
 
 
 def concatenate_ranges(starts: Ints, counts: Ints) -> Ints:
-    """start, start + 1, ... of each run, `count` numbers long, one after the other."""
+    """Return start, start + 1, ... of each range, `count` numbers long, one after the other."""
     ends = np.cumsum(counts)
-    found: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
-    return found
+    ranges: Ints = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(starts - (ends - counts), counts)
+    return ranges
 
 
 def pack(offsets: npt.NDArray[Any], block: int, *, shift: int = 0, together: bool = True) -> Packing:
-    """Place documents, given where each begins and ends among all ids, into rows of at most `block` places.
+    """Pack documents, given where each begins and ends among all ids, into rows of at most `block` tokens.
 
-    With `shift` 1 a place stands for a token and its successor, as a language model reads and predicts them:
-    a document of n tokens takes n - 1 places, and each token but the first is predicted exactly once, also
-    when the document is cut. Documents without a place are left out. `together=False` gives every document
+    With `shift` 1 a position holds a token and its successor, as a language model reads and predicts them: a
+    document of n tokens takes n - 1 positions, and each token but the first is predicted exactly once, even
+    when the document is cut. Documents without a position are left out. `together=False` gives every document
     a row of its own, cut at `block`.
     """
     if block < 1:
@@ -102,16 +102,16 @@ def pack(offsets: npt.NDArray[Any], block: int, *, shift: int = 0, together: boo
 
 
 def best_fit(sizes: Ints, block: int) -> tuple[Ints, Ints]:
-    """Arrange pieces in rows: the pieces in the order of their rows, and where each row begins among them.
+    """Arrange pieces in rows; return the pieces in the order of their rows, and where each row begins.
 
-    The longest first, each into the fullest row that has room. A bit for each amount of room that some row
-    has makes finding it one operation.
+    The longest piece comes first, and each goes into the fullest row that has room for it. `some` has a bit
+    for each amount of room that a row has, so that finding that row is one operation.
     """
     order = np.argsort(-sizes, kind="stable")
     rows = np.empty(len(sizes), np.int64)
     room: list[list[int]] = [[] for _ in range(block + 1)]
     some, count = 0, 0
-    for place, size in enumerate(sizes[order].tolist()):
+    for piece, size in enumerate(sizes[order].tolist()):
         fitting = some >> size
         if fitting:
             left = size + (fitting & -fitting).bit_length() - 1
@@ -122,7 +122,7 @@ def best_fit(sizes: Ints, block: int) -> tuple[Ints, Ints]:
         else:
             row, left = count, block - size
             count += 1
-        rows[place] = row
+        rows[piece] = row
         if left:
             room[left].append(row)
             some |= 1 << left

@@ -1,8 +1,7 @@
 """Read rows from CSV, TSV, JSON lines, Parquet and text, in constant memory.
 
-Every reader yields (line or row number, values). What is wrong with a file is told in one line that names
-the file and the line. A row may have at most `MAX_ROW_BYTES`: longer ones are an unclosed quote or a whole
-corpus in a cell, and would not fit in memory.
+Every reader yields (line or row number, values). Errors name the file and the line. A row may have at most
+`MAX_ROW_BYTES`: a longer one is an unclosed quote or a whole corpus in a cell, and would not fit in memory.
 """
 
 from __future__ import annotations
@@ -45,15 +44,15 @@ Row = tuple[int, Sequence[Any]]
 
 
 def detect_format(path: Path) -> str:
-    """Tell a file's format from its name."""
-    found = FORMATS.get(path.suffix.lower())
-    if found is None:
+    """Return a file's format, by its name."""
+    name = FORMATS.get(path.suffix.lower())
+    if name is None:
         raise UserError(f"{path}: cannot tell its format from the name; {KINDS}")
-    return found
+    return name
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number, line with its end) of a UTF-8 file; a byte order mark is dropped."""
+    """Yield (number, line with its end) of a UTF-8 file without its byte order mark."""
     try:
         with path.open("rb", buffering=2**20) as file:
             number = 0
@@ -65,7 +64,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                     raw = check_first_line(path, raw)
                 if b"\0" in raw:
                     raise UserError(
-                        f"{path} line {number}: a NUL byte; text in UTF-8 is wanted (not UTF-16, not binary)"
+                        f"{path} line {number}: a NUL byte; save the file as UTF-8 text (not UTF-16)"
                     )
                 try:
                     yield number, raw.decode()
@@ -79,7 +78,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def check_first_line(path: Path, raw: bytes) -> bytes:
-    """Drop a byte order mark, and refuse encodings and line ends that would make one row of a whole file."""
+    """Drop a byte order mark; refuse encodings and line ends that would make the whole file one row."""
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise UserError(f"{path} line 1: is UTF-16; save it as UTF-8")
     if not raw.endswith(b"\n") and b"\r" in raw.rstrip(b"\r"):
@@ -88,7 +87,6 @@ def check_first_line(path: Path, raw: bytes) -> bytes:
 
 
 def too_long_error(path: Path, number: int, unit: str = "line") -> UserError:
-    """Build the error for a row that cannot be one example."""
     return UserError(
         f"{path} {unit} {number}: longer than {MAX_ROW_BYTES // 2**20} MB; one row is one text: split it "
         f"(for example: fold -s -w 10000), or close an open quote"
@@ -96,12 +94,11 @@ def too_long_error(path: Path, number: int, unit: str = "line") -> UserError:
 
 
 def strip_line_end(line: str) -> str:
-    """Drop the line end, and nothing else."""
     return line.removesuffix("\n").removesuffix("\r")
 
 
 def read_plain(path: Path) -> Iterator[Row]:
-    """Yield the cells between tabs: every other character stands for itself. Empty lines are skipped."""
+    """Yield the cells between tabs; quotes have no meaning, and empty lines are skipped."""
     for number, line in read_lines(path):
         if line := strip_line_end(line):
             yield number, line.split("\t")
@@ -134,14 +131,13 @@ def read_quoted(path: Path, delimiter: str) -> Iterator[Row]:
 
 
 def unclosed_quote_error(path: Path, number: int) -> UserError:
-    """Build the error for a quote that swallows the rest of a file."""
     return UserError(
         f'{path} line {number}: a quote that opens here is never closed; a quote in a cell is written ""'
     )
 
 
 def csv_error(path: Path, number: int, message: str) -> UserError:
-    """Say in our words what the csv module found."""
+    """Build the error for a message of the csv module."""
     if "unexpected end" in message:
         return unclosed_quote_error(path, number)
     if "expected after" in message:
@@ -154,10 +150,10 @@ def csv_error(path: Path, number: int, message: str) -> UserError:
 
 
 def is_quoted_tsv(path: Path) -> bool:
-    """Tell whether a TSV file uses quotes as CSV does: everywhere it has a quote, and at least once.
+    """Return whether a TSV file uses quotes as CSV does: wherever it has a quote, and at least once.
 
-    One quote that stands elsewhere, such as in `he said "no"`, means that quotes are only text; so do two
-    that would make a cell of lines which are whole rows by themselves.
+    One quote elsewhere, as in `he said "no"`, means that quotes are only text; so do two quotes that would
+    join lines which are complete rows by themselves.
     """
     parts: list[str] = []
     seen, quotes, size = False, 0, 0
@@ -182,7 +178,7 @@ def is_quoted_tsv(path: Path) -> bool:
 
 
 def detect_delimiter(path: Path) -> str:
-    """Find a CSV file's delimiter: the comma, or the semicolon or tab when only that gives equal rows."""
+    """Return a CSV file's delimiter: a comma, unless only a semicolon or a tab gives rows of equal width."""
     for delimiter in ",;\t":
         try:
             widths = {len(cells) for _, cells in islice(read_quoted(path, delimiter), SAMPLE_ROWS)}
@@ -200,24 +196,22 @@ def read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             continue
         if number == 1 and line.lstrip().startswith("["):
             raise UserError(
-                f"{path} line 1: a JSON array; one object a line is wanted, as jq -c '.[]' {path.name} gives"
+                f"{path} line 1: a JSON array; write one object per line (jq -c '.[]' {path.name})"
             )
         try:
-            found = json.loads(line)
+            row = json.loads(line)
         except (ValueError, RecursionError) as error:
             detail = (
                 f" at column {error.colno}: {error.msg.lower()}"
                 if isinstance(error, json.JSONDecodeError)
                 else ""
             )
-            raise UserError(
-                f"{path} line {number}: broken JSON{detail}; one object a line is wanted"
-            ) from None
-        if not isinstance(found, dict):
+            raise UserError(f"{path} line {number}: broken JSON{detail}; write one object per line") from None
+        if not isinstance(row, dict):
             raise UserError(
                 f'{path} line {number}: {shorten(line, 30)} is not an object such as {{"text": ...}}'
             )
-        yield number, found
+        yield number, row
 
 
 def read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Row]:
@@ -237,7 +231,6 @@ def read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Row]:
 
 
 def open_parquet(path: Path) -> Any:
-    """Open a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

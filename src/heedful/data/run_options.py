@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data import load_task
-from heedful.data.named_tasks import NAMED, WORLD
+from heedful.data.named_tasks import TASKS
 from heedful.data.splits import sample
 from heedful.data.tasks import Task
 from heedful.errors import UserError
@@ -43,7 +43,7 @@ def absolute_value(name: str, value: Any) -> Any:
         return str(value.expanduser().absolute())
     if name == "models":
         return ",".join(absolute_value("model", model) for model in value.split(","))
-    named = name in ("task", "corpus") and (value in NAMED or value in WORLD)
+    named = name in ("task", "corpus") and value in TASKS
     if name in PATHS and not named and Path(value).expanduser().exists():
         return str(Path(value).expanduser().absolute())
     return value

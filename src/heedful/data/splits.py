@@ -1,4 +1,4 @@
-"""Splits: parts of a task's rows, and the hash of the content that decides which part a row is in."""
+"""Splits: parts of a task's rows; a hash of its content decides which part a row is in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRAIN_SHARE, DEV_SHARE = 0.8, 0.1
 
 @dataclass(frozen=True)
 class Example:
-    """One row: a text or a pair of texts, its label's number, or its answer in a text-to-text task."""
+    """One row: a text or a pair of texts, with its label's number, or its answer in a text-to-text task."""
 
     text: str
     pair: str | None = None
@@ -30,7 +30,7 @@ class Example:
 
 
 class Column(Sequence[str]):
-    """One column of a split. Values are read when they are asked for; going through all reads in order."""
+    """One column of a split, read on access; iterating reads the file in order."""
 
     def __init__(self, rows: ExampleStore, index: Index | None, name: str) -> None:
         self.rows, self.chosen, self.name = rows, index, name
@@ -43,13 +43,13 @@ class Column(Sequence[str]):
     @overload
     def __getitem__(self, item: slice) -> list[str]: ...
     def __getitem__(self, item: int | slice) -> str | list[str]:
-        places = range(len(self))
+        indices = range(len(self))
         if isinstance(item, slice):
-            return [self[place] for place in places[item]]
-        place = places[item]
-        found = self.rows.get(self.name, place if self.chosen is None else int(self.chosen[place]))
-        assert found is not None
-        return found
+            return [self[i] for i in indices[item]]
+        row = indices[item] if self.chosen is None else int(self.chosen[indices[item]])
+        value = self.rows.get(self.name, row)
+        assert value is not None
+        return value
 
     def __iter__(self) -> Iterator[str]:
         for (values,) in self.rows.scan([self.name], self.chosen):
@@ -57,10 +57,10 @@ class Column(Sequence[str]):
 
 
 class Split:
-    """A part of a task. `labels` holds numbers into the task's label names; columns a task lacks are None."""
+    """A part of a task. `labels` are indices into the task's label names; missing columns are None."""
 
     of: int | None = None
-    """How many rows the whole has, where this is a sample of it."""
+    """Number of rows of the whole split, if this is a sample of it."""
 
     def __init__(
         self,
@@ -78,7 +78,6 @@ class Split:
         self.fingerprint = cache.digest("split", rows.fingerprint, chosen)
 
     def optional(self, name: str) -> Column | None:
-        """Give a column that not every task has."""
         return (
             Column(self.rows, self.index, name) if len(self) and self.rows.get(name, 0) is not None else None
         )
@@ -87,21 +86,21 @@ class Split:
         return len(self.texts)
 
     def __getitem__(self, item: int) -> Example:
-        place = range(len(self))[item]
+        row = range(len(self))[item]
         return Example(
-            self.texts[place],
-            self.pairs[place] if self.pairs is not None else None,
-            int(self.labels[place]) if self.labels is not None else None,
-            self.answers[place] if self.answers is not None else None,
+            self.texts[row],
+            self.pairs[row] if self.pairs is not None else None,
+            int(self.labels[row]) if self.labels is not None else None,
+            self.answers[row] if self.answers is not None else None,
         )
 
     def __iter__(self) -> Iterator[Example]:
-        place = 0
+        row = 0
         for texts, pairs, answers in self.rows.scan(["text", "pair", "answer"], self.index):
             for text, pair, answer in zip(texts, pairs, answers, strict=True):
-                label = int(self.labels[place]) if self.labels is not None else None
+                label = int(self.labels[row]) if self.labels is not None else None
                 yield Example(text, pair, label, answer)
-                place += 1
+                row += 1
 
     def scan(self) -> Iterator[tuple[list[str], list[str] | None]]:
         """Yield (texts, pairs), some megabytes at a time, in order."""
@@ -109,34 +108,33 @@ class Split:
             yield texts, pairs if self.pairs is not None else None
 
     def hashes(self, seed: int = 0) -> npt.NDArray[np.uint64]:
-        """Give the content hash of each row."""
         return hash_rows(self.rows, seed, self.index)
 
 
 def content_key(seed: int, text: str, pair: str | None) -> int:
-    """Hash a row's content under a seed, 64 bits. The label is no part of it: copies stay together."""
+    """Return a 64-bit hash of a row's content and a seed, without the label: copies stay together."""
     content = f"{seed}\0{text}" if pair is None else f"{seed}\0{text}\0{pair}"
     return int.from_bytes(hashlib.blake2b(content.encode(), digest_size=8).digest(), "big")
 
 
 def hash_rows(rows: ExampleStore, seed: int, index: Index | None = None) -> npt.NDArray[np.uint64]:
-    """Hash the content of each row of a file, or of some."""
-    found = np.empty(len(rows) if index is None else len(index), np.uint64)
-    place = 0
+    """Return the content hash of each row, or of some rows."""
+    hashes = np.empty(len(rows) if index is None else len(index), np.uint64)
+    start = 0
     for texts, pairs in rows.scan(["text", "pair"], index):
         keys = [content_key(seed, text, pair) for text, pair in zip(texts, pairs, strict=True)]
-        found[place : place + len(keys)] = keys
-        place += len(keys)
-    return found
+        hashes[start : start + len(keys)] = keys
+        start += len(keys)
+    return hashes
 
 
 def compute_sort_keys(rows: ExampleStore, seed: int, mode: Mode) -> npt.NDArray[np.uint64]:
-    """Give what rows are ordered by: their content hash, or their number."""
+    """Return what the rows are ordered by: their content hash, or their number."""
     return np.arange(len(rows), dtype=np.uint64) if mode == "first" else hash_rows(rows, seed)
 
 
 def compute_bounds(rows: ExampleStore, mode: Mode, *shares: float) -> list[np.uint64]:
-    """Give where shares of the rows end."""
+    """Return the sort keys at which shares of the rows end."""
     whole = len(rows) if mode == "first" else 2**64
     return [np.uint64(round(share * whole)) for share in shares]
 
@@ -153,39 +151,39 @@ def split_train_dev_test(rows: ExampleStore, seed: int, mode: Mode) -> dict[str,
 
 
 def split_off_dev(rows: ExampleStore, seed: int, mode: Mode) -> dict[str, Index]:
-    """Take a tenth of train as dev."""
+    """Split a tenth off train as dev."""
     (low,) = compute_bounds(rows, mode, 1 - DEV_SHARE)
     keys = compute_sort_keys(rows, seed, mode)
     return {"train": np.flatnonzero(keys < low), "dev": np.flatnonzero(keys >= low)}
 
 
 def choose_smallest(rows: ExampleStore, count: int, seed: int, mode: Mode) -> tuple[Index, Index]:
-    """Choose exactly `count` rows, those with the smallest content hashes, or the first; in file order."""
+    """Return the `count` rows with the smallest content hashes (or the first ones), and the rest."""
     order = np.argsort(compute_sort_keys(rows, seed, mode), kind="stable")
     return np.sort(order[:count]), np.sort(order[count:])
 
 
 def sample(split: Split, count: int, seed: int) -> Split:
-    """Choose `count` rows by their content hash, with the labels' shares of the whole, in order.
+    """Choose `count` rows by their content hash, with the label shares of the whole split, in order.
 
-    More rows contain the fewer, and the same rows are chosen for ever.
+    A larger sample contains the smaller ones, and the same rows are chosen every time.
     """
     labels = np.zeros(len(split), np.int32) if split.labels is None else split.labels
     order = np.argsort(split.hashes(seed), kind="stable")
     turn = np.empty(len(split))  # how far down the order a row is among those of its label, from 0 to 1
     for label in np.unique(labels):
-        own = order[labels[order] == label]
-        turn[own] = (np.arange(len(own)) + 0.5) / len(own)
+        rows = order[labels[order] == label]
+        turn[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
     chosen = np.sort(order[np.argsort(turn[order], kind="stable")][:count])
     index = chosen if split.index is None else split.index[chosen]
     how = f"{len(chosen):,} of {len(split):,} ({split.how}), by content hash, seed {seed}"
-    few = Split(split.name, split.rows, index, None if split.labels is None else labels[chosen], how)
-    few.of = len(split)
-    return few
+    part = Split(split.name, split.rows, index, None if split.labels is None else labels[chosen], how)
+    part.of = len(split)
+    return part
 
 
 def refuse_empty(where: str, parts: dict[str, Index], rows: int) -> None:
-    """Refuse a file too small to be split."""
+    """Refuse a file that is too small to be split."""
     for name, index in parts.items():
         if not len(index):
             raise UserError(

@@ -1,4 +1,4 @@
-"""What a task's data is like: sizes, labels, lengths, duplicates, examples."""
+"""Statistics of a task's data: sizes, labels, lengths, duplicates, examples."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Keys = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class TokenCounts:
-    """A split in tokens: the length of each row (special tokens included), and how much text there is."""
+    """Tokens of a split: the length of each row (with special tokens), and the number of tokens in all."""
 
     lengths: Ints
     tokens: int
@@ -39,31 +39,31 @@ class TokenCounts:
 
 
 def count_tokens(split: Split, tokenizer: Tokenizer | None) -> TokenCounts:
-    """Count a split's tokens; without a tokenizer, words between white space."""
+    """Count a split's tokens; without a tokenizer, its words."""
     if tokenizer is None:
         return count_words(split)
-    found = tokenize(split, tokenizer)
-    counts = found.counts(tokenizer.vocab_size)
+    tokens = tokenize(split, tokenizer)
+    counts = tokens.counts(tokenizer.vocab_size)
     counts[list(tokenizer.special_ids)] = 0
-    return TokenCounts(found.lengths, int(counts.sum()), int(np.count_nonzero(counts)))
+    return TokenCounts(tokens.lengths, int(counts.sum()), int(np.count_nonzero(counts)))
 
 
 def count_words(split: Split) -> TokenCounts:
-    """Count a split's words between white space."""
+    """Count a split's words, separated by white space."""
     lengths, seen = np.empty(len(split), np.int64), set()
-    for place, example in enumerate(split):
+    for row, example in enumerate(split):
         words = example.text.split() + (example.pair or "").split()
         seen.update(words)
-        lengths[place] = len(words)
+        lengths[row] = len(words)
     return TokenCounts(lengths, int(lengths.sum()), len(seen))
 
 
 def describe_task(
     task: Task, counted: dict[str, TokenCounts], max_len: int, batch_size: int | None = None
 ) -> dict[str, Any]:
-    """Gather the facts about a task; `counted` holds each split's `count_tokens`.
+    """Return the statistics of a task; `counted` holds the `count_tokens` of each split.
 
-    With `batch_size`, also the share of padding in train's batches under each strategy.
+    With `batch_size` they include the share of padding in train's batches for each strategy.
     """
     keys = {name: split.hashes(task.seed) for name, split in task.splits.items()}
     facts: dict[str, Any] = {
@@ -89,7 +89,6 @@ def describe_task(
 def describe_split(
     task: Task, split: Split, keys: Keys, counted: TokenCounts, max_len: int
 ) -> dict[str, Any]:
-    """Gather the facts about one split."""
     facts: dict[str, Any] = {
         "rows": len(split),
         "how": split.how,
@@ -116,7 +115,7 @@ def describe_split(
 
 
 def count_contradictions(keys: Keys, labels: npt.NDArray[np.int32]) -> int:
-    """Count the texts that occur with different labels."""
+    """Return the number of texts that occur with different labels."""
     order = np.lexsort((labels, keys))
     keys, labels = keys[order], labels[order]
     differs = (keys[1:] == keys[:-1]) & (labels[1:] != labels[:-1])
@@ -124,8 +123,8 @@ def count_contradictions(keys: Keys, labels: npt.NDArray[np.int32]) -> int:
 
 
 def count_shared_rows(task: Task, keys: dict[str, Keys]) -> dict[str, dict[str, int]]:
-    """Count what two splits have in common: whole rows, and in pairs also each text alone."""
-    found: dict[str, dict[str, int]] = {}
+    """Count the rows that two splits share, and for pairs also the first and the second texts."""
+    shared: dict[str, dict[str, int]] = {}
     columns: dict[str, dict[str, Keys]] = {"rows": {}}
     for name, split in task.splits.items():
         columns["rows"][name] = np.unique(keys[name])
@@ -133,34 +132,34 @@ def count_shared_rows(task: Task, keys: dict[str, Keys]) -> dict[str, dict[str, 
             columns.setdefault("first texts", {})[name] = hash_texts(split.texts)
             columns.setdefault("second texts", {})[name] = hash_texts(split.pairs)
     for one, other in combinations(task.splits, 2):
-        found[f"{one} and {other}"] = {
-            what: len(np.intersect1d(found_in[one], found_in[other], assume_unique=True))
-            for what, found_in in columns.items()
+        shared[f"{one} and {other}"] = {
+            what: len(np.intersect1d(hashes[one], hashes[other], assume_unique=True))
+            for what, hashes in columns.items()
         }
-    return found
+    return shared
 
 
 def hash_texts(texts: Iterable[str]) -> Keys:
-    """Hash each text, each once."""
+    """Return the distinct hashes of some texts, sorted."""
     return np.unique(np.fromiter((content_key(0, text, None) for text in texts), np.uint64))
 
 
 def choose_examples(task: Task, keys: Keys) -> dict[str, list[str]]:
-    """Choose three of train a label, those with the smallest hashes, shortened for one line each."""
+    """Choose three rows of train per label, those with the smallest hashes, each shortened to one line."""
     train = task.splits["train"]
     order = np.argsort(keys, kind="stable")
     if train.labels is None:
-        return {"": [format_example(train, int(place)) for place in order[:EXAMPLES_PER_LABEL]]}
-    found = {}
+        return {"": [format_example(train, int(row)) for row in order[:EXAMPLES_PER_LABEL]]}
+    examples = {}
     for number, name in enumerate(task.label_names):
         chosen = order[train.labels[order] == number][:EXAMPLES_PER_LABEL]
-        found[name] = [format_example(train, int(place)) for place in chosen]
-    return found
+        examples[name] = [format_example(train, int(row)) for row in chosen]
+    return examples
 
 
-def format_example(split: Split, place: int) -> str:
-    """Write one example in one line."""
-    example = split[place]
+def format_example(split: Split, row: int) -> str:
+    """Return one row in one line."""
+    example = split[row]
     parts = [part for part in (example.text, example.pair, example.answer) if part is not None]
-    marks = [shorten(" ".join(part.split()), EXAMPLE_CHARS // len(parts)) for part in parts]
-    return (" -> " if example.answer is not None else " | ").join(marks)
+    shortened = [shorten(" ".join(part.split()), EXAMPLE_CHARS // len(parts)) for part in parts]
+    return (" -> " if example.answer is not None else " | ").join(shortened)

@@ -29,7 +29,7 @@ Change = Callable[[str], str]
 
 
 class ExampleStore:
-    """The texts, pairs and answers of one file, and its labels, in the file's order."""
+    """The texts, pairs, answers and labels of one file, in the file's order."""
 
     def __init__(
         self, source: Path | pa.Buffer, ids: npt.NDArray[np.int32], labels: LabelIndex, fingerprint: str
@@ -43,17 +43,17 @@ class ExampleStore:
         return int(self.starts[-1])
 
     def get(self, column: str, row: int) -> str | None:
-        """Give one value, without reading others."""
+        """Return one value without reading the others."""
         batch = int(np.searchsorted(self.starts, row, side="right")) - 1
-        found: str | None = self.reader.get_batch(batch).column(column)[row - int(self.starts[batch])].as_py()
-        return found
+        value: str | None = self.reader.get_batch(batch).column(column)[row - int(self.starts[batch])].as_py()
+        return value
 
     def scan(
         self, columns: Sequence[str], index: npt.NDArray[np.int64] | None = None
     ) -> Iterator[list[list[Any]]]:
         """Yield lists of values, some megabytes at a time, in order.
 
-        The file is read, not mapped: mapped pages would count as this process's memory.
+        The file is read, not mapped, because mapped pages count as this process's memory.
         """
         opened = pa.ipc.open_file(
             pa.OSFile(str(self.source)) if isinstance(self.source, Path) else self.source
@@ -73,9 +73,9 @@ class ExampleStore:
 def load_examples(
     sheet: Sheet, layout: Layout, answers: bool = False, change: Change | None = None
 ) -> ExampleStore:
-    """Read a file's examples; `answers` keeps the label column as text; `change` rewrites each text.
+    """Read a file's examples; `answers` keeps the label column as text; `change` is applied to each text.
 
-    A file above 64 MB becomes an entry of the cache, named by its content and by how it was read.
+    The examples of a file above 64 MB are kept in the cache, named by its content and by how it was read.
     """
     content = cache.hash_content(sheet.path)
     rewriting = getattr(change, "__name__", "")
@@ -101,30 +101,32 @@ def load_examples(
         names = {"names": list(labels.ids), "lines": labels.lines, "counts": labels.counts}
         (folder / "labels.json").write_text(json.dumps(names), "utf-8")
         if cache.hash_content(sheet.path) != content:
-            raise UserError(f"{sheet.path}: was changed while it was read; try again when it is complete")
+            raise UserError(f"{sheet.path}: changed while it was being read; try again when it is complete")
 
     folder = cache.build_once("rows", key, build)
-    found = json.loads((folder / "labels.json").read_text("utf-8"))
-    labels = LabelIndex({name: n for n, name in enumerate(found["names"])}, found["lines"], found["counts"])
+    stored = json.loads((folder / "labels.json").read_text("utf-8"))
+    labels = LabelIndex(
+        {name: n for n, name in enumerate(stored["names"])}, stored["lines"], stored["counts"]
+    )
     return ExampleStore(folder / "rows.arrow", np.load(folder / "labels.npy", mmap_mode="r"), labels, key)
 
 
 def write_examples(
     sheet: Sheet, layout: Layout, answers: bool, change: Change | None, sink: Any
 ) -> tuple[npt.NDArray[np.int32], LabelIndex]:
-    """Write a file's examples as record batches, and number its labels."""
+    """Write a file's examples as record batches; return the numbers of its labels."""
     labels, ids = LabelIndex(), array("i")
     texts: list[str] = []
     pairs: list[str | None] = []
     targets: list[str | None] = []
     size = 0
     total = sheet.path.stat().st_size
-    bar = (
+    display = (
         progress(f"reading {sheet.path.name} (MB)", total // 10**6)
         if total > IN_MEMORY_BYTES
         else nullcontext()
     )
-    with pa.ipc.new_file(sink, SCHEMA) as writer, bar as shown:
+    with pa.ipc.new_file(sink, SCHEMA) as writer, display as bar:
 
         def flush() -> None:
             nonlocal size
@@ -132,8 +134,8 @@ def write_examples(
             writer.write_batch(pa.record_batch(columns, schema=SCHEMA))
             for values in (texts, pairs, targets):
                 values.clear()
-            if shown:
-                shown.advance(round(size / 10**6))
+            if bar:
+                bar.advance(round(size / 10**6))
             size = 0
 
         for number, text, pair, label in read_examples(sheet, layout, change):
@@ -146,18 +148,16 @@ def write_examples(
             if size > BATCH_CHARS or len(texts) >= BATCH_ROWS:
                 flush()
         if not texts and not len(ids):
-            raise UserError(
-                f"{sheet.path} {sheet.unit} {1 + sheet.header}: a header and no rows; the split is empty"
-            )
+            raise UserError(f"{sheet.path} {sheet.unit} {1 + sheet.header}: a header and no rows")
         if texts:
             flush()
     return np.frombuffer(ids, np.int32) if ids else np.empty(0, np.int32), labels
 
 
 def add_label(sheet: Sheet, labels: LabelIndex, column: str | None, name: str, number: int) -> int:
-    """Number a label, and stop early at a column that holds no labels."""
+    """Return the number of a label; stop early if the column holds no labels."""
     if name.lower() == "nan" and sheet.format not in ("jsonl", "parquet"):
-        # What programs write into a table for no value. "none" and "null" are names; an answer may be Nan.
+        # Programs write "nan" for a missing value. "none" and "null" are names, and an answer may be Nan.
         raise missing_label_error(sheet, number, column)
     if len(name) > MAX_LABEL_CHARS:
         raise UserError(
@@ -175,19 +175,18 @@ def add_label(sheet: Sheet, labels: LabelIndex, column: str | None, name: str, n
 def read_examples(
     sheet: Sheet, layout: Layout, change: Change | None = None
 ) -> Iterator[tuple[int, str, str | None, str | None]]:
-    """Yield (number, text, pair, label name) of every row, each checked."""
-    paired, labelled = layout.pair is not None, layout.label is not None
+    """Yield (number, text, pair, label name) of every row, after checking each."""
+    paired, labeled = layout.pair is not None, layout.label is not None
     for number, values in sheet.rows(layout.columns()):
         text = check_text(sheet, number, layout.text, values[0])
         pair = check_text(sheet, number, layout.pair, values[1]) if paired else None
-        label = check_label(sheet, number, layout.label, values[-1]) if labelled else None
+        label = check_label(sheet, number, layout.label, values[-1]) if labeled else None
         if change:
             text, pair = change(text), change(pair) if pair is not None else None
         yield number, text, pair, label
 
 
 def check_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
-    """Check one text."""
     if not isinstance(value, str):
         what = (
             "is missing"
@@ -195,7 +194,7 @@ def check_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str
             else f"is not a string but {shorten(json.dumps(value, default=str), 30)}"
         )
         raise UserError(
-            f'{sheet.path} {sheet.unit} {number}: "{shorten(str(column), 30)}" {what}; a text is wanted'
+            f'{sheet.path} {sheet.unit} {number}: "{shorten(str(column), 30)}" {what}; it must be a text'
         )
     if not value or value.isspace():
         where = f'{sheet.path} {sheet.unit} {number}: empty text in column "{shorten(str(column), 30)}"'
@@ -206,7 +205,7 @@ def check_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str
 
 
 def check_characters(sheet: Sheet, number: int, value: str) -> None:
-    """Refuse what a UTF-8 file cannot hold but an escape in JSON or a Parquet value can."""
+    """Refuse characters that JSON escapes and Parquet values may hold but UTF-8 files may not."""
     if len(value) > readers.MAX_ROW_BYTES:
         raise readers.too_long_error(sheet.path, number, sheet.unit)
     if "\0" in value:
@@ -216,12 +215,11 @@ def check_characters(sheet: Sheet, number: int, value: str) -> None:
     except UnicodeEncodeError:
         where = f"{sheet.path} {sheet.unit} {number}"
         raise UserError(
-            f"{where}: half a surrogate pair (\\ud800 to \\udfff) is no character; write it whole"
+            f"{where}: half a surrogate pair (\\ud800 to \\udfff) is not a character; write both halves"
         ) from None
 
 
 def check_label(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
-    """Check one label."""
     if isinstance(value, str) and sheet.format in ("jsonl", "parquet"):
         check_characters(sheet, number, value)
     try:
@@ -234,7 +232,6 @@ def check_label(sheet: Sheet, number: int, column: str | None, value: Any) -> st
 
 
 def missing_label_error(sheet: Sheet, number: int, column: str | None) -> UserError:
-    """Build the error for a row without a label."""
     return UserError(
         f"{sheet.path} {sheet.unit} {number}: the label is missing in column "
         f'"{shorten(str(column), 30)}"; label the row or remove it'

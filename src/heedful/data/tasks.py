@@ -1,4 +1,4 @@
-"""Tasks: a folder with train, dev and test files, one file alone, a named task, or one of our own world."""
+"""Tasks: a folder with train, dev and test files, a single file, or a named task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from heedful.data import cache, labels, splits
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, follow_layout, open_sheet
 from heedful.data.manifest import save_manifest
-from heedful.data.named_tasks import NAMED, WORLD, Kind, TaskRules, find_named_folder, find_rules
+from heedful.data.named_tasks import TASKS, Kind, TaskRules, find_named_folder, find_rules
 from heedful.data.readers import FORMATS, KINDS
 from heedful.data.splits import Index, Mode, Split
 from heedful.data.store import ExampleStore, load_examples
@@ -29,7 +29,7 @@ SPLIT_NAMES = {
 
 @dataclass(frozen=True)
 class Task:
-    """A task: its splits, and the names of its labels in the order of their numbers (none in text2text)."""
+    """A task: its splits and its label names (none in text2text)."""
 
     name: str
     kind: Kind
@@ -40,16 +40,16 @@ class Task:
     corpus: Path | None = None
     rules: TaskRules = field(default_factory=TaskRules, repr=False)
     columns: dict[str, str] = field(default_factory=dict, repr=False)
-    """By what they are read for, the columns of train's file; of one without a header they are numbers."""
+    """The columns of train's file by role; they are numbers if the file has no header."""
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything a model could learn from: rows, labels, and which split each is in."""
+        """A hash of everything a model can learn from: rows, labels, and the split of each row."""
         parts = {name: split.fingerprint for name, split in self.splits.items()}
         return cache.digest("task", self.kind, self.label_names, parts)
 
     def save_manifest(self, path: Path) -> None:
-        """Write which row is in which split, by content hash."""
+        """Write the split and the content hash of each row."""
         save_manifest(self.splits.values(), path, self.seed)
 
 
@@ -66,41 +66,42 @@ def load_task(
 ) -> Task:
     """Load a task by name (`boolq`, `sst2`, `yelp`, `birthplaces`, `world/...`), folder or file.
 
-    Rows are split by a hash of their content and `seed` where the files do not say; `split="first"` splits by
-    their order. Columns are found by name or content unless they are named; those of a file without a header
-    are called 1, 2, 3, ... With `kind="text2text"` the label column holds free answers instead of classes.
+    Unless there is a file per split, rows are split by a hash of their content and `seed`; `split="first"`
+    splits them by their order. Columns are found by name or content unless they are named; those of a file
+    without a header are called 1, 2, 3, ... With `kind="text2text"` the label column holds free answers
+    instead of classes.
     """
     mode = parse_split_mode(split)
-    place, rules = find_task(name_or_path, data_dir)
+    path, rules = find_task(name_or_path, data_dir)
     rules = replace(rules, kind=kind or rules.kind)
     wanted = ColumnChoice(
         text_column or rules.columns.text,
         pair_column or rules.columns.pair,
         label_column or rules.columns.label,
     )
-    files = {"train": place} if place.is_file() else split_files(place, rules.more_splits)
+    files = {"train": path} if path.is_file() else split_files(path, rules.more_splits)
     if "train" not in files:
-        found = ", ".join(shorten(path.name, 30) for path in data_files(place)[:8])
+        names = ", ".join(shorten(file.name, 30) for file in data_files(path)[:8])
         raise UserError(
-            f"{place}: no train file (train.csv, .tsv, .jsonl, .parquet or .txt); there are {found}"
+            f"{path}: no train file (train.csv, .tsv, .jsonl, .parquet or .txt); there are {names}"
         )
     if rules.train_of:
         files.pop("test", None)  # published without labels; a part of train's file is test
     rows, sheets = read_files(files, wanted, rules)
-    names = name_labels(sheets, rows) if rules.kind == "classify" else []
+    label_names = name_labels(sheets, rows) if rules.kind == "classify" else []
     parts = partition(files, rows, rules, mode, seed)
-    shown = name_or_path if name_or_path in NAMED or name_or_path in WORLD else place.stem
+    task_name = name_or_path if name_or_path in TASKS else path.stem
     task = Task(
-        name=shown,
+        name=task_name,
         kind=rules.kind,
-        label_names=names,
+        label_names=label_names,
         splits={
-            name: make_split(name, rows[source], index, names, how)
+            name: make_split(name, rows[source], index, label_names, how)
             for name, (source, index, how) in parts.items()
         },
-        folder=place,
+        folder=path,
         seed=seed,
-        corpus=place / rules.corpus if rules.corpus and (place / rules.corpus).is_file() else None,
+        corpus=path / rules.corpus if rules.corpus and (path / rules.corpus).is_file() else None,
         rules=rules,
         columns=named_columns(*sheets["train"]),
     )
@@ -112,7 +113,6 @@ def load_task(
 
 
 def parse_split_mode(split: str) -> Mode:
-    """Check the way of splitting."""
     for mode in get_args(Mode):
         if split == mode:
             return mode  # type: ignore[no-any-return]
@@ -120,23 +120,23 @@ def parse_split_mode(split: str) -> Mode:
 
 
 def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]:
-    """Find a task's files, and its rules when it is a named one or one of a made world."""
-    rules = NAMED.get(name) or WORLD.get(name)
+    """Return the file or folder of a task, and its rules if it is named or belongs to a generated world."""
+    rules = TASKS.get(name)
     if rules:
         return find_named_folder(name, data_dir), rules
     parent = os.environ.get("HEEDFUL_DATA")
-    places = [Path(name).expanduser()]
-    places += [Path(above).expanduser() / name for above in (data_dir, parent) if above]
-    for place in places:
-        if place.exists():
-            return place, find_rules(place)
+    candidates = [Path(name).expanduser()]
+    candidates += [Path(above).expanduser() / name for above in (data_dir, parent) if above]
+    for path in candidates:
+        if path.exists():
+            return path, find_rules(path)
     if name.startswith((".", "/", "~")) or Path(name).suffix.lower() in FORMATS:
         raise UserError(f"{shorten(name)}: no such file or folder")
-    raise unknown("task", name, [*NAMED, *WORLD])
+    raise unknown("task", name, TASKS)
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Find the files of a folder that can be read."""
+    """Return the readable files of a folder."""
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS and path.is_file())
     except OSError as error:
@@ -147,9 +147,9 @@ def data_files(folder: Path) -> list[Path]:
 
 
 def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
-    """Find the files of each split: `train.csv`, or one with the word in its name, as `ptb.train.txt`."""
+    """Return the file of each split: `train.csv`, or one with the word in its name, as `ptb.train.txt`."""
     files = data_files(folder)
-    found = {}
+    split_file = {}
     for split, names in (SPLIT_NAMES | {name: (name,) for name in more}).items():
         exact = [path for path in files if path.stem.lower() in names]
         inside = [path for path in files if set(names) & set(re.split(r"[._ -]", path.stem.lower()))]
@@ -158,14 +158,14 @@ def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
             listed = ", ".join(path.name for path in several)
             raise UserError(f"{folder}: several files for {split} ({listed}); keep one")
         if several:
-            found[split] = several[0]
-    return found
+            split_file[split] = several[0]
+    return split_file
 
 
 def read_files(
     files: dict[str, Path], wanted: ColumnChoice, rules: TaskRules
 ) -> tuple[dict[str, ExampleStore], dict[str, tuple[Sheet, Layout]]]:
-    """Read each split's file; train's columns are looked for in the others."""
+    """Read the file of each split; the others must have train's columns."""
     rows: dict[str, ExampleStore] = {}
     sheets: dict[str, tuple[Sheet, Layout]] = {}
     leader: Layout | None = None
@@ -181,7 +181,7 @@ def read_files(
 
 
 def named_columns(sheet: Sheet, layout: Layout) -> dict[str, str]:
-    """The columns that are read, and whether the file names them."""
+    """Return the columns that are read, and whether the file names them."""
     roles = {"text": layout.text, "pair": layout.pair, "label": layout.label}
     header = "by name" if sheet.header else "by number: the file has no header"
     return {role: name for role, name in roles.items() if name is not None} | {"found": header}
@@ -193,7 +193,7 @@ Parts = dict[str, tuple[str, Index | None, str]]
 def partition(
     files: dict[str, Path], rows: dict[str, ExampleStore], rules: TaskRules, mode: Mode, seed: int
 ) -> Parts:
-    """Decide which rows of which file each split has, and how to say it."""
+    """Return which rows of which file each split has, and a description of that."""
     train = rows["train"]
     how = f"by content hash, seed {seed}" if mode == "hash" else "by order"
     whole: Parts = {name: (name, None, files[name].name) for name in rows}
@@ -216,21 +216,21 @@ def partition(
 
 
 def name_labels(sheets: dict[str, tuple[Sheet, Layout]], rows: dict[str, ExampleStore]) -> list[str]:
-    """Decide the label names from train's file; no other file may have more."""
+    """Return the label names of train's file; no other file may have more."""
     train = sheets["train"][0]
     names = labels.choose_label_names(train.path, train.unit, rows["train"].labels)
-    known = {name: number for number, name in enumerate(names)}
+    numbers = {name: number for number, name in enumerate(names)}
     for split, (sheet, layout) in sheets.items():
         if layout.label is not None and split != "train":
-            labels.refuse_unseen(sheet.path, sheet.unit, rows[split].labels, train.path, known)
+            labels.refuse_unseen(sheet.path, sheet.unit, rows[split].labels, train.path, numbers)
     return names
 
 
 def make_split(name: str, rows: ExampleStore, index: Index | None, names: list[str], how: str) -> Split:
-    """Give a split its rows and the numbers of their labels."""
+    """Build a split from its rows and the numbers of their labels."""
     if not len(rows.label_ids):
         return Split(name, rows, index, None, how)
-    place = {label: number for number, label in enumerate(names)}
-    renumber = np.array([place[label] for label in rows.labels.ids], np.int32)
+    numbers = {label: number for number, label in enumerate(names)}
+    renumber = np.array([numbers[label] for label in rows.labels.ids], np.int32)
     ids = rows.label_ids if index is None else rows.label_ids[index]
     return Split(name, rows, index, renumber[ids], how)

@@ -1,4 +1,4 @@
-"""The ids of a corpus or a split: computed once on all cores, kept in the cache, memory-mapped."""
+"""Token ids of a corpus or a split: computed once on all cores, kept in the cache, memory-mapped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FORMAT = 1
 BATCH_CHARS = 2**19
 BATCH_TEXTS = 4096
 ALONE_CHARS = 4 * 2**20
-"""So much is encoded before other processes are started: most sources are smaller, and wait for none."""
+"""Number of characters encoded before other processes start: most sources are smaller and need none."""
 
 
 class Tokens:
@@ -48,13 +48,13 @@ class Tokens:
         return len(self.offsets) - 1
 
     def __getitem__(self, item: int) -> npt.NDArray[np.unsignedinteger]:
-        place = range(len(self))[item]
-        return self.ids[self.offsets[place] : self.offsets[place + 1]]
+        row = range(len(self))[item]
+        return self.ids[self.offsets[row] : self.offsets[row + 1]]
 
     def types(self, item: int) -> npt.NDArray[np.uint8]:
-        """Give the token types of text `item`: 1 in the second of a pair where a model has types, else 0."""
-        place = range(len(self))[item]
-        start, end = self.offsets[place], self.offsets[place + 1]
+        """Return the token types of text `item`: 1 in the second text of a pair, if the model has types."""
+        row = range(len(self))[item]
+        start, end = self.offsets[row], self.offsets[row + 1]
         return np.zeros(end - start, np.uint8) if self.all_types is None else self.all_types[start:end]
 
     @property
@@ -63,15 +63,15 @@ class Tokens:
         return np.diff(self.offsets)
 
     def counts(self, vocab_size: int) -> npt.NDArray[np.int64]:
-        """Count each id, in constant memory."""
-        found = np.zeros(vocab_size, np.int64)
+        """Return how often each id occurs, counted in constant memory."""
+        counts = np.zeros(vocab_size, np.int64)
         for start in range(0, len(self.ids), 2**22):
-            found += np.bincount(self.ids[start : start + 2**22], minlength=vocab_size)
-        return found
+            counts += np.bincount(self.ids[start : start + 2**22], minlength=vocab_size)
+        return counts
 
 
 def map_array(path: Path, dtype: str) -> npt.NDArray[Any]:
-    """Map a file as an array; an empty file cannot be mapped."""
+    """Map a file as an array; an empty file, which cannot be mapped, gives an empty array."""
     return np.memmap(path, dtype, "r") if path.stat().st_size else np.empty(0, dtype)
 
 
@@ -82,7 +82,7 @@ def tokenize(
     max_len: int | None = None,
     special: bool = True,
 ) -> Tokens:
-    """Give the ids of every text of a split or corpus, computed once for its content and these options."""
+    """Return the ids of all texts of a split or corpus, computed once for its content and these options."""
     texts = open_corpus(source) if isinstance(source, str | Path) else source
     content = texts.fingerprint
     key = cache.digest("tokens", FORMAT, content, tokenizer.fingerprint, max_len, special)
@@ -90,7 +90,7 @@ def tokenize(
     def build(folder: Path) -> None:
         write_tokens(folder, texts, tokenizer, max_len, special)
         if texts.fingerprint != content:
-            raise UserError(f"{texts.name}: was changed while it was read; try again when it is complete")
+            raise UserError(f"{texts.name}: changed while it was being read; try again when it is complete")
 
     return Tokens(cache.build_once("tokens", key, build))
 
@@ -98,7 +98,7 @@ def tokenize(
 def write_tokens(
     folder: Path, texts: Split | Corpus, tokenizer: Tokenizer, max_len: int | None, special: bool
 ) -> None:
-    """Encode batch after batch, and write the ids as they come."""
+    """Encode the texts in batches, and write the ids of each batch when it is done."""
     dtype = "uint16" if tokenizer.vocab_size <= 2**16 else "uint32"
     typed = isinstance(texts, Split) and texts.pairs is not None
     bulk = tokenizer.bulk(paired=typed, max_len=max_len, special=special)
@@ -108,24 +108,24 @@ def write_tokens(
         (folder / "ids.bin").open("wb") as ids,
         (folder / "types.bin").open("wb") as types,
         (folder / "offsets.bin").open("wb") as offsets,
-        progress(f"tokenizing {Path(texts.name).name} ({unit})", whole) as shown,
+        progress(f"tokenizing {Path(texts.name).name} ({unit})", whole) as bar,
         closing(encode_batches(bulk, group_texts(texts))) as results,
     ):
         offsets.write(np.zeros(1, np.int64).tobytes())
-        for batch, found in results:
-            ids.write(found.ids)
-            types.write(found.types or b"")
-            ends = total + np.cumsum(found.lengths)
+        for batch, encoded in results:
+            ids.write(encoded.ids)
+            types.write(encoded.types or b"")
+            ends = total + np.cumsum(encoded.lengths)
             offsets.write(ends.astype(np.int64).tobytes())
-            total, truncated = int(ends[-1]), truncated + found.truncated_rows
-            done += len(found.lengths) if isinstance(texts, Split) else sum(map(len, batch[0])) / 10**6
-            shown.advance(int(done) - shown.done, f"{total:,} tokens")
+            total, truncated = int(ends[-1]), truncated + encoded.truncated_rows
+            done += len(encoded.lengths) if isinstance(texts, Split) else sum(map(len, batch[0])) / 10**6
+            bar.advance(int(done) - bar.done, f"{total:,} tokens")
     facts = {"dtype": dtype, "types": typed, "truncated_rows": truncated}
     (folder / "facts.json").write_text(json.dumps(facts), "utf-8")
 
 
 def encode_batches(bulk: Bulk, items: Iterator[TextBatch]) -> Generator[tuple[TextBatch, Joined], None, None]:
-    """Yield each batch with its ids. Processes are started when the first megabytes have not been all."""
+    """Yield each batch with its ids; other processes start if there is more than the first megabytes."""
     cores, size = usable_cores(), 0
     for batch in items:
         yield batch, bulk.encode(*batch)
@@ -137,10 +137,10 @@ def encode_batches(bulk: Bulk, items: Iterator[TextBatch]) -> Generator[tuple[Te
 
 
 def group_texts(texts: Split | Corpus) -> Iterator[TextBatch]:
-    """Yield batches of about half a million characters: what a tokenizer makes of one takes much memory."""
+    """Yield batches of about half a million characters, because a tokenizer's output takes much memory."""
     if isinstance(texts, Split):
         for many, pairs in texts.scan():
-            sizes = [len(text) + (len(pairs[place]) if pairs else 0) for place, text in enumerate(many)]
+            sizes = [len(text) + (len(pairs[i]) if pairs else 0) for i, text in enumerate(many)]
             for start, end in cut_by_size(sizes):
                 yield many[start:end], pairs[start:end] if pairs else None
         return
@@ -157,12 +157,12 @@ def group_texts(texts: Split | Corpus) -> Iterator[TextBatch]:
 
 
 def cut_by_size(sizes: list[int]) -> Iterator[tuple[int, int]]:
-    """Cut a list into runs of limited total size."""
+    """Yield the bounds of runs of limited total size."""
     start = total = 0
-    for place, size in enumerate(sizes):
+    for i, size in enumerate(sizes):
         total += size
-        if total >= BATCH_CHARS or place - start + 1 >= BATCH_TEXTS:
-            yield start, place + 1
-            start, total = place + 1, 0
+        if total >= BATCH_CHARS or i - start + 1 >= BATCH_TEXTS:
+            yield start, i + 1
+            start, total = i + 1, 0
     if start < len(sizes):
         yield start, len(sizes)

@@ -1,8 +1,8 @@
-"""Encode on all cores: one process a core, each with its own tokenizer and its own memory of words.
+"""Encode texts on all cores: one process per core, each with its own tokenizer and its own cache of words.
 
-The processes are fresh interpreters that read from and write to a pipe. A fork of a process with threads can
-hang, and multiprocessing would run the person's script again. They end with their pipe, whatever becomes of
-the process that started them.
+The processes are new interpreters that read from and write to a pipe. A fork of a process with threads can
+hang, and multiprocessing would run the user's script again. They end when their pipe closes, whatever happens
+to the process that started them.
 """
 
 from __future__ import annotations
@@ -33,28 +33,27 @@ ONE_THREAD = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "M
 
 
 class Worker:
-    """One process. `ask` is for one thread at a time."""
+    """One worker process; only one thread at a time may call `encode`."""
 
     def __init__(self, order: bytes) -> None:
         self.order: bytes | None = order
-        self.complaints = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         try:
             self.child = subprocess.Popen(
                 [sys.executable, "-P", "-c", START.format(path=sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=self.complaints,
+                stderr=self.stderr,
                 env=os.environ | dict.fromkeys(ONE_THREAD, "1") | {"TOKENIZERS_PARALLELISM": "false"},
                 process_group=0,  # Ctrl-C is for the process that started it
             )
         except OSError as error:
-            self.complaints.close()
+            self.stderr.close()
             raise UserError(
                 f"tokenizing: cannot start a worker process ({describe_os_error(error)})"
             ) from None
 
     def encode(self, batch: TextBatch) -> Joined:
-        """Have a batch encoded."""
         stdin, stdout = self.child.stdin, self.child.stdout
         assert stdin is not None
         assert stdout is not None
@@ -74,20 +73,20 @@ class Worker:
         return answer
 
     def describe_failure(self) -> str:
-        """Say what became of a process that answers no more."""
+        """Return why a process no longer answers."""
         self.child.kill()  # where only its pipe is broken
         status = self.child.wait()
-        self.complaints.seek(0)
-        said = self.complaints.read().decode(errors="replace").split("\n")
-        last = next((line for line in reversed(said) if line.strip()), "")
+        self.stderr.seek(0)
+        lines = self.stderr.read().decode(errors="replace").split("\n")
+        last = next((line for line in reversed(lines) if line.strip()), "")
         if last:
             return f"a worker process failed ({shorten(last.strip(), 200)})"
         memory = " (out of memory?)" if status == -SIGKILL else ""
-        return f"a worker process was ended from outside{memory}"
+        return f"a worker process was killed{memory}"
 
     def close(self) -> None:
-        """Close the pipes and take notice of the end."""
-        for pipe in (self.child.stdin, self.child.stdout, self.complaints):
+        """Close the pipes and wait for the process to end."""
+        for pipe in (self.child.stdin, self.child.stdout, self.stderr):
             with suppress(OSError):
                 if pipe is not None:
                     pipe.close()
@@ -97,7 +96,7 @@ class Worker:
 def encode_in_processes(
     bulk: Bulk, batches: Iterable[TextBatch], cores: int
 ) -> Generator[tuple[TextBatch, Joined], None, None]:
-    """Encode batches in processes, a few ahead, and yield each with its ids, in order."""
+    """Encode batches in several processes and yield each with its ids, in order."""
     order = pickle.dumps(bulk, pickle.HIGHEST_PROTOCOL)
     workers: list[Worker] = []
     free: SimpleQueue[Worker] = SimpleQueue()
@@ -132,7 +131,7 @@ def encode_in_processes(
 
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> None:
-    """Encode what comes until nothing comes any more."""
+    """Encode batches from a pipe until it closes."""
     bulk: Bulk = pickle.load(orders)
     while True:
         try:
@@ -151,7 +150,7 @@ def serve(orders: BinaryIO, answers: BinaryIO) -> None:
 
 
 def main() -> NoReturn:
-    """Be a worker; that the process that started it has ended is no error here."""
+    """Run a worker; it is not an error if the process that started it has ended."""
     with suppress(BrokenPipeError, EOFError):
         serve(sys.stdin.buffer, sys.stdout.buffer)
     os._exit(0)

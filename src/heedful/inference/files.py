@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, open_sheet
-from heedful.data.named_tasks import NAMED, WORLD, find_rules
+from heedful.data.named_tasks import TASKS, find_rules
 from heedful.data.readers import read_json
 from heedful.data.store import check_text
 from heedful.data.tasks import split_files
@@ -47,7 +47,7 @@ class Labeler:
         _, config = read_run_facts(run)
         self.run, self.predictor = Path(run), predictor
         self.pairs: bool | None = config["pairs"] if "pairs" in config else reads_pairs(run)
-        named = NAMED.get(config["task"]) or WORLD.get(config["task"])
+        named = TASKS.get(config["task"])
         rules = named or find_rules(Path(config["task"]))
         self.change: Callable[[str], str] = rules.change or str
         stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.errors import unknown
-from heedful.report.parts import Chart
+from heedful.report.charts.vega import Chart
 from heedful.runs.files import plain
 
 R = TypeVar("R")
@@ -136,11 +136,11 @@ class Finding(Generic[R]):
 
     def draw(self, path: str | Path) -> Path:
         """Write the figure as PNG, SVG or PDF; as HTML it is a page with the claim and the numbers too."""
-        from heedful.report.save import ending, save
+        from heedful.report.charts.images import check_extension, save_chart
 
         target = Path(path)
-        if ending(target) != ".html":
-            return save(self.figure, target)
+        if check_extension(target) != ".html":
+            return save_chart(self.figure, target)
         from heedful.report.page import Page
 
         page = Page(f"{self.topic}: {self.claim}", summary="passed" if self.passed else "failed")

@@ -39,7 +39,9 @@ from heedful.objectives.questions import (
     question_room,
     separator,
 )
+from heedful.objectives.setup import TaskSetup
 from heedful.objectives.text2text import token_losses
+from heedful.options.training import AdaptOptions
 
 __all__ = [
     "AnswerEvaluation",
@@ -83,6 +85,10 @@ class AnswerObjective(Objective):
     name = "answer"
     metric = "exact_match"
     outputs = ("predictions",)
+    problem = "text"
+    commands = ("adapt",)
+    heads = {"decoder": "causal", "encoder_decoder": "text2text"}  # noqa: RUF012
+    own_options = ("answer_loss",)
 
     def __init__(
         self,
@@ -115,6 +121,27 @@ class AnswerObjective(Objective):
             raise UserError(f"--train-rows {train_rows}: the training data has {n} rows")
         chosen = stream(seed, "train rows").permutation(n)[:train_rows]
         self.rows = np.sort(chosen)
+
+    @classmethod
+    def check_options(cls, options: AdaptOptions) -> None:
+        if options.class_weights != "none":
+            classes = f"--class-weights {options.class_weights}"
+            raise UserError(f"{classes}: answers are free text and have no classes")
+        super().check_options(options)
+
+    @classmethod
+    def build(cls, setup: TaskSetup) -> Objective:
+        o = setup.options
+        whole = setup.model.config.kind == "encoder_decoder"
+        return cls(
+            setup.task,
+            QuestionFormat(setup.tokenizer, setup.max_len, whole),
+            setup.generate,
+            loss=o.answer_loss,
+            train_rows=o.train_rows,
+            label_smoothing=o.label_smoothing,
+            seed=o.seed,
+        )
 
     @property
     def splits(self) -> Sequence[str]:

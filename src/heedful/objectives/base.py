@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from heedful.data import Tokens
 from heedful.data.batches import Batches
+from heedful.errors import UserError
 from heedful.progress import progress
 
 Ints = npt.NDArray[np.int64]
@@ -93,6 +94,20 @@ class Objective(ABC):
     """The name of the metric that a model is selected by unless another one is asked for."""
     outputs: ClassVar[tuple[str, ...]]
     """What `evaluate` gives a metric to read: "predictions", "probabilities", "losses"."""
+    problem: ClassVar[str]
+    """The name of the problem that it solves (`heedful.problems`)."""
+    commands: ClassVar[tuple[str, ...]]
+    """The commands that can train it: "adapt", "pretrain"."""
+    heads: ClassVar[Mapping[str, str]]
+    """The head that it needs on each kind of model; it cannot train other kinds."""
+    own_options: ClassVar[tuple[str, ...]] = ()
+    """Options of the command that no other objective reads."""
+    trains_body: ClassVar[bool] = False
+    """Whether it needs a method that trains the model's body."""
+    hides_tokens: ClassVar[bool] = False
+    """Whether it needs a tokenizer with a mask token."""
+    packs: ClassVar[bool] = False
+    """Whether several documents can share a row."""
     one_mean: ClassVar[bool] = False
     """The parts are one batch: the loss is the mean over the units of all of them together."""
     weights: Mapping[str, float]
@@ -103,6 +118,27 @@ class Objective(ABC):
     """On a CPU a step is computed in parts of about so many tokens, which stay in its cache; 0: in one."""
     threads: int | None = None
     """So many threads are enough for a step; None: as many as there are."""
+
+    @classmethod
+    def check_options(cls, options: Any) -> None:
+        """Refuse options that the objective cannot use, before anything is loaded."""
+        if "classify" in cls.heads.values():
+            return
+        head, pool = getattr(options, "head", "auto"), getattr(options, "pool", None)
+        if head != "auto":
+            raise UserError(f"--objective {cls.name} writes text and has no --head {head}")
+        if pool is not None:
+            raise UserError(f"--pool is for classifying; --objective {cls.name} writes text")
+
+    @classmethod
+    def build(cls, setup: Any) -> Objective:
+        """Make the objective from a `TaskSetup` (of `adapt`) or a `TextSetup` (of `pretrain`)."""
+        raise NotImplementedError(f"{cls.__name__} is part of other objectives and not built by its name")
+
+    @property
+    def main(self) -> Objective:
+        """The objective that is scored: itself, or the main part of a combination."""
+        return self
 
     @abstractmethod
     def train_lengths(self) -> Ints:

@@ -9,13 +9,19 @@ from torch import Tensor
 
 from heedful.objectives.base import Inputs, Ints
 from heedful.objectives.packed import PackedText
+from heedful.objectives.setup import TextSetup
 
 
 class Causal(PackedText):
     """The loss of each token given those before it (Bengio et al. 2003; Radford et al. 2018)."""
 
     name = "causal"
+    heads = {"decoder": "causal"}  # noqa: RUF012
     shift = 1
+
+    @classmethod
+    def more(cls, setup: TextSetup) -> dict[str, Any]:
+        return {"unsafe": setup.mechanism.unsafe}
 
     def labels(self, split: str, ids: Ints, places: Ints, rows: Ints, step: int | None) -> tuple[Ints, Ints]:
         """Each token's successor."""

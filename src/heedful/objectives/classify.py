@@ -26,6 +26,7 @@ from heedful.objectives.base import (
     pad_rows,
     upcast,
 )
+from heedful.objectives.setup import TaskSetup
 from heedful.text import Tokenizer
 
 ClassWeights = Literal["none", "balanced"]
@@ -49,12 +50,28 @@ def choose_balanced_rows(labels: Ints, count: int, seed: int) -> Ints:
     return np.sort(ranked[:count])
 
 
+def common_options(setup: TaskSetup) -> dict[str, Any]:
+    """Return what every objective with labels takes from the command's options."""
+    o = setup.options
+    return {
+        "max_len": setup.max_len,
+        "with_types": setup.model.config.n_types > 1,
+        "train_rows": o.train_rows,
+        "label_smoothing": o.label_smoothing,
+        "class_weights": o.class_weights,
+        "seed": o.seed,
+    }
+
+
 class Classify(Objective):
     """Cross-entropy of the label (sums over texts)."""
 
     name = "classify"
     metric = "accuracy"
     outputs = ("predictions", "probabilities")
+    problem = "label"
+    commands = ("adapt",)
+    heads = dict.fromkeys(("encoder", "decoder", "encoder_decoder"), "classify")
 
     def __init__(
         self,
@@ -87,6 +104,10 @@ class Classify(Objective):
         self.label_smoothing = label_smoothing
         self.class_weights = self.compute_class_weights(class_weights)
         self.pad_id = 0 if tokenizer.pad_id is None else tokenizer.pad_id
+
+    @classmethod
+    def build(cls, setup: TaskSetup) -> Objective:
+        return cls(setup.task, setup.tokenizer, **common_options(setup))
 
     def labels_of(self, split: str) -> Any:
         """The labels of a split."""
@@ -206,12 +227,18 @@ class ClassifyFeatures(Classify):
     def __init__(self, plain: Classify, model: Any, split: str | None = None) -> None:
         """Run the body over all that training needs, or over the whole of one split."""
         self.__dict__.update(plain.__dict__)
+        self.plain = plain
         self.features: dict[str, Tensor] = {}
         if split is None:
             self.compute(model, "train", self.rows)
         for name in self.tokens if split is None else [split]:
             if name not in self.features:
                 self.compute(model, name, np.arange(len(self.tokens[name])))
+
+    @property
+    def main(self) -> Objective:
+        """The same objective on texts."""
+        return self.plain
 
     def compute(self, model: Any, split: str, rows: Ints) -> None:
         """Run the body over a split."""

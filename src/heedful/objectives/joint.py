@@ -8,10 +8,15 @@ from typing import Any
 
 from torch import nn
 
+from heedful import checkpoints
+from heedful.data import tokenize
 from heedful.errors import UserError
+from heedful.models import LanguageModel
 from heedful.objectives.base import Evaluation, Inputs, Ints, Losses, Objective
-from heedful.objectives.classify import Classify
+from heedful.objectives.classify import Classify, common_options
 from heedful.objectives.masked import MaskedText
+from heedful.objectives.setup import TaskSetup
+from heedful.options.training import AdaptOptions
 
 
 def merge_inputs(*parts: Inputs) -> Inputs:
@@ -25,6 +30,16 @@ def merge_inputs(*parts: Inputs) -> Inputs:
     )
 
 
+def add_masked_head(setup: TaskSetup) -> None:
+    """Give the model a second head on the same body, with the checkpoint's weights if it has them."""
+    other = checkpoints.load(setup.options.model, head="masked", **setup.model_changes)
+    assert isinstance(other, LanguageModel)
+    model = setup.model
+    model.masked_head = other.head.to(next(model.parameters()).device)
+    if other.config.tie_output:
+        other.head.out.weight = model.body.embed.tokens.weight
+
+
 class Joint(Objective):
     """The classification loss plus `mlm_weight` times the masked loss; batches of both in step.
 
@@ -36,6 +51,11 @@ class Joint(Objective):
     name = "joint"
     metric = "accuracy"
     outputs = ("predictions", "probabilities")
+    problem = "label"
+    commands = ("adapt",)
+    heads = Classify.heads
+    own_options = ("unlabeled", "mlm_first", "mlm_weight", "mlm_rate")
+    trains_body = hides_tokens = True
 
     def __init__(
         self, classify: Classify, masked: MaskedText, *, mlm_weight: float, first_steps: int = 0
@@ -44,6 +64,28 @@ class Joint(Objective):
             raise UserError(f"--mlm-weight {mlm_weight}: must not be negative")
         self.classify, self.masked, self.first_steps = classify, masked, first_steps
         self.weights = {"classify": 1.0, "masked": mlm_weight}
+
+    @classmethod
+    def check_options(cls, options: AdaptOptions) -> None:
+        if not 0 < options.mlm_rate < 1:
+            raise UserError(f"--mlm-rate {options.mlm_rate:g}: must be above 0 and below 1")
+        if options.unlabeled is not None and not options.unlabeled.is_file():
+            raise UserError(f"{options.unlabeled}: there is no such file")
+
+    @classmethod
+    def build(cls, setup: TaskSetup) -> Objective:
+        o = setup.options
+        classify = Classify(setup.task, setup.tokenizer, **common_options(setup))
+        source = setup.task.splits["train"] if o.unlabeled is None else o.unlabeled
+        text = tokenize(source, setup.tokenizer, max_len=setup.max_len)
+        masked = MaskedText(text, setup.tokenizer, batch_size=o.batch_size, rate=o.mlm_rate, seed=o.seed)
+        if o.mlm_weight or o.mlm_first:
+            add_masked_head(setup)
+        return cls(classify, masked, mlm_weight=o.mlm_weight, first_steps=o.mlm_first)
+
+    @property
+    def main(self) -> Objective:
+        return self.classify
 
     @property
     def splits(self) -> Any:

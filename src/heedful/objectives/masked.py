@@ -16,6 +16,7 @@ from heedful.data.random import stream
 from heedful.errors import UserError
 from heedful.objectives.base import Inputs, Ints, Losses, pad_rows
 from heedful.objectives.packed import PackedText
+from heedful.objectives.setup import TextSetup
 from heedful.objectives.vocabulary import select_labeled, vocabulary_loss
 from heedful.text import Tokenizer, no_mask
 
@@ -52,6 +53,13 @@ class Masked(PackedText):
     """
 
     name = "masked"
+    heads = {"encoder": "masked"}  # noqa: RUF012
+    own_options = ("mask_rate", "whole_words")
+    hides_tokens = True
+
+    @classmethod
+    def more(cls, setup: TextSetup) -> dict[str, Any]:
+        return {"rate": setup.options.mask_rate, "whole_words": setup.options.whole_words}
 
     def __init__(
         self,

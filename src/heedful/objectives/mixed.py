@@ -33,6 +33,10 @@ class Mixed(Objective):
         self.per_epoch = len(self.batches.plan(0))
 
     @property
+    def main(self) -> Objective:
+        return self.text
+
+    @property
     def splits(self) -> Sequence[str]:
         """Those of the text."""
         return self.text.splits

@@ -25,6 +25,7 @@ from heedful.objectives.base import (
     evaluation_batch_tokens,
     iterate_by_length,
 )
+from heedful.objectives.setup import TextSetup
 from heedful.objectives.vocabulary import select_labeled, token_losses, vocabulary_loss
 from heedful.text import Tokenizer
 
@@ -54,6 +55,9 @@ class PackedText(Objective):
 
     metric = "perplexity"
     outputs = ("losses",)
+    problem = "next_token"
+    commands = ("pretrain",)
+    packs = True
     part_tokens = 2048
     shift = 0
     """How far ahead the token to predict stands."""
@@ -79,6 +83,23 @@ class PackedText(Objective):
         for name, packing in self.packings.items():
             if not len(packing):
                 raise UserError(f"{name} has no text with a token to predict")
+
+    @classmethod
+    def build(cls, setup: TextSetup) -> Objective:
+        o, mechanism = setup.options, setup.mechanism
+        if o.pack and not mechanism.segments:
+            raise UserError(
+                f"{mechanism.name} attention cannot keep packed documents apart; --no-pack gives each a row"
+            )
+        tokens = setup.texts.tokens(setup.tokenizer)
+        return cls(
+            tokens, setup.tokenizer, block=setup.block, together=o.pack, seed=o.seed, **cls.more(setup)
+        )
+
+    @classmethod
+    def more(cls, setup: TextSetup) -> dict[str, Any]:
+        """Return the further arguments of a subclass."""
+        return {}
 
     @property
     def splits(self) -> Sequence[str]:

@@ -15,6 +15,7 @@ from heedful.data.batches import IGNORED
 from heedful.data.corruption import (
     SalientSpans,
     WindowBatch,
+    find_salient,
     hide_in_windows,
     hide_single_span,
     hide_t5_spans,
@@ -34,6 +35,7 @@ from heedful.objectives.base import (
     iterate_by_length,
 )
 from heedful.objectives.packed import perplexity, score_texts
+from heedful.objectives.setup import TextSetup
 from heedful.objectives.vocabulary import select_labeled, token_losses, vocabulary_loss
 from heedful.text import Tokenizer, no_mask
 
@@ -90,6 +92,29 @@ class Span(Objective):
     name = "span"
     metric = "perplexity"
     outputs = ("losses",)
+    problem = "next_token"
+    commands = ("pretrain",)
+    heads = {"decoder": "causal", "encoder_decoder": "text2text"}  # noqa: RUF012
+    own_options = ("span_form", "span_loss", "salient")
+
+    @classmethod
+    def build(cls, setup: TextSetup) -> Objective:
+        """Make the objective, of documents without special tokens."""
+        o = setup.options
+        salient = None
+        if o.salient is not None or o.span_form == "window":
+            kinds = o.salient or "all"
+            splits = setup.texts.splits.items()
+            salient = {name: find_salient(texts, setup.tokenizer, kinds) for name, texts in splits}
+        return cls(
+            setup.texts.tokens(setup.tokenizer, special=False),
+            setup.tokenizer,
+            corruption=Corruption(o.span_form, o.span_loss, setup.block, o.window_left, o.window_right),
+            whole=setup.model.kind == "text2text",
+            unsafe=setup.mechanism.unsafe,
+            salient=salient,
+            seed=o.seed,
+        )
 
     def __init__(
         self,

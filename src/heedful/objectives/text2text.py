@@ -12,8 +12,9 @@ from torch.nn import functional as F
 from heedful.data import Task
 from heedful.errors import UserError, shorten, unknown
 from heedful.models import EncoderDecoder
-from heedful.objectives.base import Inputs, Ints, Losses
-from heedful.objectives.classify import Classify
+from heedful.objectives.base import Inputs, Ints, Losses, Objective
+from heedful.objectives.classify import Classify, common_options
+from heedful.objectives.setup import TaskSetup
 from heedful.text import Tokenizer
 
 CHUNK = 2048
@@ -115,6 +116,8 @@ class Text2Text(Classify):
     """
 
     name = "text2text"
+    heads = {"encoder_decoder": "text2text"}  # noqa: RUF012
+    own_options = ("label_words",)
 
     def __init__(
         self, task: Task, tokenizer: Tokenizer, *, words: Mapping[str, str] | None = None, **options: Any
@@ -122,6 +125,11 @@ class Text2Text(Classify):
         super().__init__(task, tokenizer, **options)
         self.words = LabelWords(task.label_names, tokenizer, words)
         self.weights = {self.name: 1.0}
+
+    @classmethod
+    def build(cls, setup: TaskSetup) -> Objective:
+        words = parse_words(setup.options.label_words, setup.task.label_names)
+        return cls(setup.task, setup.tokenizer, words=words, **common_options(setup))
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
         """Texts of any split, and the pieces of their labels' words: with class weights, a weighted mean."""

@@ -1,4 +1,4 @@
-"""Everything in one zip: report, figures, predictions, configurations, and a script that reruns all."""
+"""A zip file of a report, its figures, predictions and configurations, and a script that reruns all."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from heedful.report.page import Page, unused
-from heedful.report.reading import RunFacts, StudyFacts
+from heedful.report.facts import RunFacts, StudyFacts
+from heedful.report.page import Page, make_unique
 from heedful.runs.answers import ANSWER
 from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, PREDICTIONS, RESULTS, TIMING, slug
 from heedful.runs.files import write_bytes
 from heedful.runs.studies import FAILED, PRUNED, RUNS, STUDY
 
-SMALL = (CONFIG, RESULTS, CHECKS, ENVIRONMENT, METRICS, TIMING, FAILED, PRUNED)
-"""What of a run is packed, with its predictions; models and checkpoints are not."""
+RUN_FILES = (CONFIG, RESULTS, CHECKS, ENVIRONMENT, METRICS, TIMING, FAILED, PRUNED)
+"""The files of a run that are packed, besides its predictions; models and checkpoints are not."""
 DATE = (2000, 1, 1, 0, 0, 0)
-"""Of every entry: a zip needs one, and when it was packed says nothing."""
+"""The date of every entry, so that the same content gives the same zip."""
+RESERVED = {"figures", "again", "report.html", "reproduce.sh"}
 
 
 def write_bundle(
-    path: Path, page: Page, items: Sequence[RunFacts | StudyFacts], figures: Mapping[str, bytes]
+    path: Path, page: Page, facts: Sequence[RunFacts | StudyFacts], figures: Mapping[str, bytes]
 ) -> Path:
-    """Write the zip; it appears when it is complete. `figures` are files by their names."""
+    """Write the zip file atomically. `figures` are contents by file name."""
     packed = io.BytesIO()
     top = slug(path.stem)
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -37,75 +38,70 @@ def write_bundle(
         add("report.html", page.html().encode())
         for name, content in sorted(figures.items()):
             add(f"figures/{name}", content)
-        named = names(items)
-        for name, item in named.items():
-            for file in own_files(item):
+        folders = name_folders(facts)
+        for name, item in folders.items():
+            for file in list_files(item):
                 add(f"{name}/{file.relative_to(item.path).as_posix()}", file.read_bytes())
-        add("reproduce.sh", script(named).encode(), 0o755)
+        add("reproduce.sh", make_script(folders).encode(), 0o755)
     return write_bytes(path, packed.getvalue())
 
 
-def names(items: Sequence[RunFacts | StudyFacts]) -> dict[str, RunFacts | StudyFacts]:
-    """Give each run and study a folder in the zip, of harmless letters only."""
-    found: dict[str, RunFacts | StudyFacts] = {}
-    for item in items:
-        found[
-            unused(
-                slug(item.path.resolve().name), {*found, "figures", "again", "report.html", "reproduce.sh"}
-            )
-        ] = item
-    return found
+def name_folders(facts: Sequence[RunFacts | StudyFacts]) -> dict[str, RunFacts | StudyFacts]:
+    """Give each run and study a folder in the zip, whose name has harmless letters only."""
+    folders: dict[str, RunFacts | StudyFacts] = {}
+    for item in facts:
+        folders[make_unique(slug(item.path.resolve().name), {*folders, *RESERVED})] = item
+    return folders
 
 
-def own_files(item: RunFacts | StudyFacts) -> Iterator[Path]:
-    """List the small files of a run, or of a study and its runs."""
+def list_files(item: RunFacts | StudyFacts) -> Iterator[Path]:
+    """List the files of a run, or of a study and its runs, that are packed."""
     if isinstance(item, RunFacts):
-        yield from run_files(item.path)
+        yield from list_run_files(item.path)
         return
     yield from (file for name in (STUDY, ANSWER) if (file := item.path / name).is_file())
     for folder in sorted((item.path / RUNS).glob("*")):
         if folder.is_dir() and not folder.is_symlink():
-            yield from run_files(folder)
+            yield from list_run_files(folder)
 
 
-def run_files(folder: Path) -> Iterator[Path]:
-    """List the small files of one run."""
+def list_run_files(folder: Path) -> Iterator[Path]:
     for file in sorted(folder.iterdir()):
-        packed = file.name in SMALL or PREDICTIONS.fullmatch(file.name)
-        if packed and file.is_file() and not file.is_symlink():
+        is_packed = file.name in RUN_FILES or PREDICTIONS.fullmatch(file.name)
+        if is_packed and file.is_file() and not file.is_symlink():
             yield file
 
 
-def script(named: Mapping[str, RunFacts | StudyFacts]) -> str:
-    """Write the shell script that makes everything again, and the report of it. Every word is quoted."""
+def make_script(folders: Mapping[str, RunFacts | StudyFacts]) -> str:
+    """Return the shell script that reruns everything and reports it. Every argument is quoted."""
     lines = [
         "#!/usr/bin/env bash",
-        "# Makes every run and study of this bundle again, below again/, and the report of them.",
-        "# Needs heedful; named tasks are looked for in $HEEDFUL_DATA, as when they were made.",
+        "# Reruns every run and study of this bundle in again/ and writes a report of them.",
+        "# Needs heedful; tasks that are given by name are read from $HEEDFUL_DATA, as in the original runs.",
         "set -euo pipefail",
         'cd "$(dirname "$0")"',
         "",
     ]
-    again = []
-    for name, item in named.items():
+    outputs = []
+    for name, item in folders.items():
         out = f"again/{name}"
         if isinstance(item, RunFacts):
             command: Sequence[str] = ("run", f"{name}/{CONFIG}", "--out", out)
         else:
-            command = (*without_out(item.answer.command or item.record.command), "--out", out)
+            command = (*remove_out(item.answer.command or item.record.command), "--out", out)
         lines.append(shlex.join(("heedful", *command)))
-        again.append(out)
-    lines += [shlex.join(("heedful", "report", *again, "--out", "again/report.html")), ""]
+        outputs.append(out)
+    lines += [shlex.join(("heedful", "report", *outputs, "--out", "again/report.html")), ""]
     return "\n".join(lines)
 
 
-def without_out(command: Sequence[str]) -> list[str]:
-    """Leave out where a study was put, and that it replaced another."""
-    kept: list[str] = []
-    words = iter(command)
-    for word in words:
-        if word == "--out":
-            next(words, None)
-        elif not word.startswith("--out=") and word != "--overwrite":
-            kept.append(word)
-    return kept
+def remove_out(command: Sequence[str]) -> list[str]:
+    """Remove --out and --overwrite from a command."""
+    remaining: list[str] = []
+    arguments = iter(command)
+    for argument in arguments:
+        if argument == "--out":
+            next(arguments, None)
+        elif not argument.startswith("--out=") and argument != "--overwrite":
+            remaining.append(argument)
+    return remaining

@@ -1,4 +1,4 @@
-"""A page as Markdown, in GitHub's form: for a repository, a wiki, a message. Text from data stays text."""
+"""Pages as Markdown in GitHub's dialect, for a repository, a wiki or a message. Text from data is escaped."""
 
 from __future__ import annotations
 
@@ -11,67 +11,65 @@ from heedful.report.page import Page
 SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$])")
 LINKS = re.compile(r"(?<=\w)(:)(?=//)|(?<=www)(\.)|(@)", re.IGNORECASE)
 AT_START = re.compile(r"^(\s*)([-+=]|\d+[.)](?=\s|$))", re.MULTILINE)
-"""What would begin a list, a heading or a rule."""
+"""What would start a list, a heading or a rule."""
 
 
-def markdown(page: Page, address: Callable[[str], str]) -> str:
-    """Write a page; `address` says where the picture of a figure is, by the figure's name."""
-    lines = [f"# {inline(page.title)}", "", *paragraphs(page.summary)]
-    lines += blocks(page.blocks, address)
+def render_markdown(page: Page, address: Callable[[str], str]) -> str:
+    """Return a page as Markdown; `address` returns the link to a figure's picture, by the figure's name."""
+    lines = [f"# {escape_markdown(page.title)}", "", *render_paragraphs(page.summary)]
+    lines += render_blocks(page.blocks, address)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
-def blocks(given: Iterable[dict[str, Any]], address: Callable[[str], str]) -> list[str]:
-    """Write blocks in their order."""
+def render_blocks(blocks: Iterable[dict[str, Any]], address: Callable[[str], str]) -> list[str]:
     lines: list[str] = []
-    for block in given:
+    for block in blocks:
         kind = block["type"]
         if kind in ("section", "part"):
-            lines += [f"{'##' if kind == 'section' else '###'} {inline(block['title'])}", ""]
+            lines += [f"{'##' if kind == 'section' else '###'} {escape_markdown(block['title'])}", ""]
         elif kind == "text":
-            lines += paragraphs(block["paragraphs"])
+            lines += render_paragraphs(block["paragraphs"])
         elif kind == "note":
-            lines += [f"> {inline(block['text'])}", ""]
+            lines += [f"> {escape_markdown(block['text'])}", ""]
         elif kind == "code":
-            lines += fenced(block["text"])
+            lines += render_code(block["text"])
         elif kind == "figure":
-            lines += [f"![{inline(block['title'])}]({address(block['name'])})", ""]
-            lines += paragraphs([block["caption"]] if block["caption"] else [])
+            lines += [f"![{escape_markdown(block['title'])}]({address(block['name'])})", ""]
+            lines += render_paragraphs([block["caption"]] if block["caption"] else [])
         elif kind == "table":
             rows = [[cell["text"] for cell in row] for row in block["rows"]]
             names, right = zip(*((c["name"], c["right"]) for c in block["columns"]), strict=True)
-            lines += table(block["caption"], names, rows, right)
+            lines += render_table(block["caption"], names, rows, right)
         elif kind == "facts":
-            lines += table(block["caption"], ("", ""), block["facts"], (False, False))
+            lines += render_table(block["caption"], ("", ""), block["facts"], (False, False))
         else:
-            lines += [f"**{inline(block['title'])}**", "", *blocks(block["blocks"], address)]
+            lines += [f"**{escape_markdown(block['title'])}**", "", *render_blocks(block["blocks"], address)]
     return lines
 
 
-def paragraphs(texts: Iterable[str]) -> list[str]:
-    """Write paragraphs, an empty line after each."""
-    return [line for text in texts for line in (inline(text), "")]
+def render_paragraphs(texts: Iterable[str]) -> list[str]:
+    return [line for text in texts for line in (escape_markdown(text), "")]
 
 
-def table(
+def render_table(
     caption: str, names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]
 ) -> list[str]:
-    """Write a table with its caption before it."""
-    lines = [inline(caption), ""] if caption else []
-    lines.append(f"| {' | '.join(map(inline, names))} |")
+    """Render a table below its caption."""
+    lines = [escape_markdown(caption), ""] if caption else []
+    lines.append(f"| {' | '.join(map(escape_markdown, names))} |")
     lines.append(f"| {' | '.join('---:' if side else '---' for side in right)} |")
-    return [*lines, *(f"| {' | '.join(map(inline, row))} |" for row in rows), ""]
+    return [*lines, *(f"| {' | '.join(map(escape_markdown, row))} |" for row in rows), ""]
 
 
-def fenced(text: str) -> list[str]:
-    """Write text as it is, in a fence longer than any inside it."""
+def render_code(text: str) -> list[str]:
+    """Render preformatted text, in a fence longer than any inside it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [fence, text.rstrip("\n"), fence, ""]
 
 
-def inline(text: str) -> str:
-    """Make text harmless on one line: no markup, no HTML, no link, no mention."""
+def escape_markdown(text: str) -> str:
+    """Escape text for one line: no markup, no HTML, no link, no mention."""
     flat = " ".join(text.split())
     flat = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     flat = LINKS.sub(lambda m: f"&#{ord(m[0])};", flat)
@@ -81,6 +79,6 @@ def inline(text: str) -> str:
     )
 
 
-def is_entity(text: str, place: int) -> bool:
-    """Tell whether a number sign belongs to a character written by its number."""
-    return text[place] == "#" and text[place - 1 : place] == "&"
+def is_entity(text: str, index: int) -> bool:
+    """Whether a number sign belongs to a character entity such as `&#64;`."""
+    return text[index] == "#" and text[index - 1 : index] == "&"

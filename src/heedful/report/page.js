@@ -2,43 +2,43 @@
   "use strict";
   const data = JSON.parse(document.getElementById("data").textContent);
 
-  // Titles are folded for a wide page; a phone needs shorter lines.
-  const fold = (lines, letters) => {
-    const folded = [""];
+  // Titles are wrapped for a wide page; a phone needs shorter lines.
+  const wrapWords = (lines, letters) => {
+    const wrapped = [""];
     for (const word of lines.join(" ").split(" ")) {
-      const last = folded[folded.length - 1];
-      if (last && last.length + 1 + word.length > letters) folded.push(word);
-      else folded[folded.length - 1] = last ? last + " " + word : word;
+      const last = wrapped[wrapped.length - 1];
+      if (last && last.length + 1 + word.length > letters) wrapped.push(word);
+      else wrapped[wrapped.length - 1] = last ? last + " " + word : word;
     }
-    return folded;
+    return wrapped;
   };
 
-  const fitted = (specification, width) => {
+  const narrow = (specification, width) => {
     const title = { ...specification.title };
-    title.text = fold(title.text, Math.max(16, Math.floor((width - 90) / 8.2)));
-    if (title.subtitle) title.subtitle = fold(title.subtitle, Math.max(20, Math.floor((width - 90) / 6.2)));
+    title.text = wrapWords(title.text, Math.max(16, Math.floor((width - 90) / 8.2)));
+    if (title.subtitle) title.subtitle = wrapWords(title.subtitle, Math.max(20, Math.floor((width - 90) / 6.2)));
     return { ...specification, title };
   };
 
-  // A figure in a closed part has no width of its own: it gets the one it will have when the part is open.
-  const isHidden = (place) => place.closest(".part:not([open])") !== null;
-  const widthOf = (place) => {
-    let part = place.closest(".part");
-    if (!isHidden(place)) return place.clientWidth;
+  // A figure in a closed part has no width yet: it gets the width that it will have when the part is open.
+  const isHidden = (element) => element.closest(".part:not([open])") !== null;
+  const widthOf = (element) => {
+    let part = element.closest(".part");
+    if (!isHidden(element)) return element.clientWidth;
     while (part.parentElement.closest(".part")) part = part.parentElement.closest(".part");
     const style = getComputedStyle(part);
     const inside = part.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    return Math.max(inside, parseFloat(place.style.minWidth) || 0);
+    return Math.max(inside, parseFloat(element.style.minWidth) || 0);
   };
 
-  const draw = async (place) => {
-    const width = widthOf(place);
-    let specification = data.specifications[Number(place.dataset.figure)];
-    if (width < 600) specification = fitted(specification, width);
-    if (isHidden(place) && specification.width === "container") specification = { ...specification, width };
-    place.dataset.at = String(window.innerWidth);
+  const draw = async (element) => {
+    const width = widthOf(element);
+    let specification = data.specifications[Number(element.dataset.figure)];
+    if (width < 600) specification = narrow(specification, width);
+    if (isHidden(element) && specification.width === "container") specification = { ...specification, width };
+    element.dataset.drawnAt = String(window.innerWidth);
     try {
-      await window.vegaEmbed(place, specification, {
+      await window.vegaEmbed(element, specification, {
         actions: { export: { svg: true, png: false }, source: false, compiled: false, editor: false },
         ast: true,
         config: data.config,
@@ -46,30 +46,30 @@
         renderer: "svg",
         tooltip: { theme: "custom" },
       });
-      place.dataset.drawn = "yes";
+      element.dataset.drawn = "yes";
     } catch (error) {
-      place.textContent = "This figure could not be drawn: " + error.message;
+      element.textContent = "This figure could not be drawn: " + error.message;
       console.error(error);
     }
   };
 
-  // First what can be seen, then what is in closed parts; between two figures the page answers its reader.
+  // First the visible figures, then those in closed parts; between two figures the page stays responsive.
   const drawAll = async () => {
-    const places = [...document.querySelectorAll("[data-figure]")];
-    for (const place of [...places.filter((p) => !isHidden(p)), ...places.filter(isHidden)]) {
-      if (place.dataset.at === undefined) await draw(place);
+    const elements = [...document.querySelectorAll("[data-figure]")];
+    for (const element of [...elements.filter((p) => !isHidden(p)), ...elements.filter(isHidden)]) {
+      if (element.dataset.drawnAt === undefined) await draw(element);
       await new Promise((next) => setTimeout(next));
     }
     document.documentElement.dataset.ready = "yes";
   };
 
-  const opened = (part) => {
-    for (const place of part.querySelectorAll("[data-figure]")) {
-      if (!isHidden(place) && place.dataset.at !== String(window.innerWidth)) draw(place);
+  const drawOpened = (part) => {
+    for (const element of part.querySelectorAll("[data-figure]")) {
+      if (!isHidden(element) && element.dataset.drawnAt !== String(window.innerWidth)) draw(element);
     }
   };
   for (const part of document.querySelectorAll(".part")) {
-    part.addEventListener("toggle", () => { if (part.open) opened(part); });
+    part.addEventListener("toggle", () => { if (part.open) drawOpened(part); });
   }
   window.addEventListener("beforeprint", () => {
     for (const part of document.querySelectorAll(".part")) part.open = true;

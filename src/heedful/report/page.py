@@ -1,13 +1,13 @@
-"""One self-contained HTML file: words, figures, tables that sort, facts. Works offline and in print.
+"""One self-contained HTML file of text, figures, sortable tables and facts, for screen and paper, offline.
 
     page = Page("minilm on sst2", summary="Accuracy 0.91 on test, between 0.89 and 0.93.")
     page.section("Curves")
     page.figure(charts.lines(...), caption="Accuracy by epoch")
     page.write("report.html")
 
-Nothing in the page is trusted and nothing leaves it: all text is escaped, data are JSON that cannot end their
-element, a content security policy runs only the page's own two scripts (by their hashes) and forbids every
-request. Vega's expressions are interpreted, so that even `eval` stays forbidden.
+Text from data is never trusted: all text is escaped, data are JSON that cannot end their element, and a
+content security policy allows only the page's own two scripts (by their hashes) and forbids every request.
+Vega's expressions are interpreted, so that even `eval` stays forbidden.
 """
 
 from __future__ import annotations
@@ -25,22 +25,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from heedful.errors import one_line
+from heedful.report.charts.images import VEGA_LITE
+from heedful.report.charts.vega import WIDTH, Chart
 from heedful.report.formats import choose_format, format_number, is_number
-from heedful.report.parts import WIDTH, Chart
-from heedful.report.save import VEGA_LITE
-from heedful.report.theme import DARK, LIGHT, configuration, css_variables, page_look
+from heedful.report.theme import DEFAULT, Theme, css_variables, page_palette, vega_config
 from heedful.runs.files import write_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-NOTHING = "'none'"
 Kind = Literal["plain", "good", "warning", "bad"]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A table's cell that is shown as `text` and sorted by `key`."""
+    """A table cell that is displayed as `text` and sorted by `key`."""
 
     text: str
     key: float | str
@@ -48,133 +47,147 @@ class Cell:
 
 
 class Page:
-    """Blocks in the order they are added; `write` makes the file."""
+    """Blocks in the order in which they are added; `write` makes the file."""
 
-    def __init__(self, title: str, *, summary: str | Sequence[str] = (), kind: Kind = "plain") -> None:
+    def __init__(
+        self,
+        title: str,
+        *,
+        summary: str | Sequence[str] = (),
+        kind: Kind = "plain",
+        theme: Theme = DEFAULT,
+    ) -> None:
         self.title = clean(title)
+        self.theme = theme
         self.kind = kind
         self.summary = [clean(line) for line in ([summary] if isinstance(summary, str) else summary)]
         self.blocks: list[dict[str, Any]] = []
         self.sections: list[str] = []
         self.figures: list[Chart] = []
         self.charts: dict[str, Chart] = {}
-        """The figures as they were given, by name."""
-        self._into = self.blocks
+        """The figures by name, with the width that they have in files."""
+        self._target = self.blocks
 
     def section(self, title: str) -> None:
         """Start a section; the page lists its sections at the top."""
         self.sections.append(clean(title))
-        self._into.append(
+        self._target.append(
             {"type": "section", "title": self.sections[-1], "anchor": f"section-{len(self.sections)}"}
         )
 
     def part(self, title: str) -> None:
-        """Start a part of a section, which the list at the top leaves out."""
-        self._into.append({"type": "part", "title": clean(title)})
+        """Start a part of a section; the list at the top does not show it."""
+        self._target.append({"type": "part", "title": clean(title)})
 
     def text(self, *paragraphs: str) -> None:
-        """Add paragraphs."""
-        self._into.append({"type": "text", "paragraphs": [clean(p) for p in paragraphs]})
+        self._target.append({"type": "text", "paragraphs": [clean(p) for p in paragraphs]})
 
     def note(self, text: str, kind: Kind = "plain") -> None:
-        """Add one remark that stands out, such as what a check has found."""
-        self._into.append({"type": "note", "text": clean(text), "kind": kind})
+        """Add a highlighted remark, such as the finding of a check."""
+        self._target.append({"type": "note", "text": clean(text), "kind": kind})
 
     def code(self, text: str) -> None:
-        """Add text with its line ends, such as a command or a configuration."""
-        self._into.append({"type": "code", "text": clean(text)})
+        """Add preformatted text, such as a command or a configuration."""
+        self._target.append({"type": "code", "text": clean(text)})
 
     def figure(self, chart: Chart, caption: str = "", name: str = "") -> None:
         """Add a chart of `heedful.report.charts`; one of the usual width follows the width of the page.
 
-        `name` is what a file of the figure is called; without one it is made of the title.
+        `name` is the name of the figure's file; by default it is made from the title.
         """
         title = " ".join(chart["title"]["text"])
-        named = unused(file_name(name or title), self.charts)
-        self.charts[named] = chart
-        block = {"type": "figure", "index": len(self.figures), "caption": clean(caption), "name": named}
-        least = chart.get("usermeta", {}).get("least", 0)
-        self._into.append({**block, "title": title, "least": int(least)})
+        name = make_unique(make_file_name(name or title), self.charts)
+        self.charts[name] = chart
+        block = {"type": "figure", "index": len(self.figures), "caption": clean(caption), "name": name}
+        min_width = chart.get("usermeta", {}).get("min_width", 0)
+        self._target.append({**block, "title": title, "min_width": int(min_width)})
         wide: Chart = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
         self.figures.append({**chart, "description": title, **(wide if chart.get("width") == WIDTH else {})})
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> None:
-        """Add a table; numbers stand right in one format a column, a click on a column's name sorts by it."""
+        """Add a table; numbers are right-aligned with one format per column, a click on a heading sorts."""
         table = [list(row) for row in rows]
         width = len(columns)
         if any(len(row) != width for row in table):
             raise ValueError(f"every row of a table with {width} columns needs {width} cells")
-        sides = (
-            [column(list(cells)) for cells in zip(*table, strict=True)] if table else [(False, [])] * width
+        prepared = (
+            [prepare_column(list(cells)) for cells in zip(*table, strict=True)]
+            if table
+            else [(False, [])] * width
         )
-        self._into.append(
+        self._target.append(
             {
                 "type": "table",
                 "caption": clean(caption),
-                "columns": [{"name": clean(n), "right": r} for n, (r, _) in zip(columns, sides, strict=True)],
-                "rows": list(zip(*(cells for _, cells in sides), strict=True)) if table else [],
+                "columns": [
+                    {"name": clean(name), "right": numeric}
+                    for name, (numeric, _) in zip(columns, prepared, strict=True)
+                ],
+                "rows": list(zip(*(cells for _, cells in prepared), strict=True)) if table else [],
             }
         )
 
     def facts(self, facts: Mapping[str, Any], caption: str = "") -> None:
-        """Add names and values."""
         pairs = [
             (clean(name), format_number(v) if is_number(v) else clean(str(v))) for name, v in facts.items()
         ]
-        self._into.append({"type": "facts", "facts": pairs, "caption": clean(caption)})
+        self._target.append({"type": "facts", "facts": pairs, "caption": clean(caption)})
 
     @contextmanager
     def details(self, title: str, *, opened: bool = False) -> Iterator[None]:
-        """Put what is added inside the `with` into a part that the reader opens."""
-        outer, inner = self._into, list[dict[str, Any]]()
+        """Put what is added inside the `with` block into a part that the reader opens."""
+        outer, inner = self._target, list[dict[str, Any]]()
         outer.append({"type": "details", "title": clean(title), "blocks": inner, "opened": opened})
-        self._into = inner
+        self._target = inner
         try:
             yield
         finally:
-            self._into = outer
+            self._target = outer
 
     def html(self, pictures: Mapping[str, bytes] | None = None) -> str:
-        """Give the whole page; with `pictures` (SVG, by the figures' names) for paper, without scripts."""
+        """Return the whole page; with `pictures` (SVG, by the figures' names) for paper, without scripts."""
         from markupsafe import Markup
 
-        scripts = [bundle(), source("page.js")] if self.figures else [source("page.js")]
-        drawn = None
+        scripts = [load_vega(), read_source("page.js")] if self.figures else [read_source("page.js")]
+        encoded_pictures = None
         if pictures is not None:
-            scripts, drawn = [], {name: base64.b64encode(svg).decode() for name, svg in pictures.items()}
-        hashes = " ".join(f"'sha256-{fingerprint(script)}'" for script in scripts)
+            scripts = []
+            encoded_pictures = {name: base64.b64encode(svg).decode() for name, svg in pictures.items()}
+        hashes = " ".join(f"'sha256-{hash_script(script)}'" for script in scripts) or "'none'"
         policy = (
-            f"default-src 'none'; script-src {hashes or NOTHING}; style-src 'unsafe-inline'; img-src data:; "
+            f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
             "base-uri 'none'; form-action 'none'"
         )
-        figures = self.figures if scripts else []
-        data = {"config": configuration(page_look()), "specifications": figures}
-        style = source("page.css")
-        for name, look in (("LIGHT", LIGHT), ("DARK", DARK)):
-            style = style.replace(f"/* {name} */", css_variables(look))
+        data = {
+            "config": vega_config(self.theme, page_palette(self.theme)),
+            "specifications": self.figures if scripts else [],
+        }
+        style = read_source("page.css").replace("/* FONT */", self.theme.font)
+        for name, palette in (("LIGHT", self.theme.light), ("DARK", self.theme.dark)):
+            style = style.replace(f"/* {name} */", css_variables(palette))
         return str(
-            template().render(
+            load_template().render(
                 page=self,
-                pictures=drawn,
+                pictures=encoded_pictures,
                 policy=policy,
                 style=Markup(style),
                 scripts=[Markup(script) for script in scripts],
-                data=Markup(embedded_json(data)),
+                data=Markup(embed_json(data)),
             )
         )
 
     def write(self, path: str | Path) -> Path:
-        """Write the page; folders are made."""
+        """Write the page, creating folders as needed."""
         return write_bytes(path, self.html().encode())
 
 
-def file_name(text: str) -> str:
-    """Turn words into a file's name without its ending: letters, digits and hyphens."""
+def make_file_name(text: str) -> str:
+    """Turn text into a file name without extension: letters, digits and hyphens."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].rstrip("-") or "figure"
 
 
-def unused(name: str, taken: Container[str]) -> str:
-    """Number a name that is taken."""
+def make_unique(name: str, taken: Container[str]) -> str:
+    """Add a number to a name that is taken."""
     count = 2
     numbered = name
     while numbered in taken:
@@ -182,64 +195,64 @@ def unused(name: str, taken: Container[str]) -> str:
     return numbered
 
 
-def column(cells: list[Any]) -> tuple[bool, list[dict[str, str]]]:
-    """Prepare a column: whether it holds numbers, and each cell's text and key for sorting."""
+def prepare_column(cells: list[Any]) -> tuple[bool, list[dict[str, str]]]:
+    """Return whether a column is numeric, and the text and the sort key of each cell."""
     numbers = [cell for cell in cells if is_number(cell)]
-    form = choose_format(numbers)
-    shown = []
+    format_cell = choose_format(numbers)
+    prepared = []
     for cell in cells:
         if isinstance(cell, Cell):
-            shown.append({"text": clean(cell.text), "key": clean(str(cell.key)), "kind": cell.kind})
+            prepared.append({"text": clean(cell.text), "key": clean(str(cell.key)), "kind": cell.kind})
         elif cell is None:
-            shown.append({"text": "", "key": ""})
+            prepared.append({"text": "", "key": ""})
         elif is_number(cell):
-            shown.append({"text": form(cell), "key": repr(float(cell))})
+            prepared.append({"text": format_cell(cell), "key": repr(float(cell))})
         else:
-            shown.append({"text": clean(str(cell)), "key": clean(str(cell))})
+            prepared.append({"text": clean(str(cell)), "key": clean(str(cell))})
     keyed = [cell for cell in cells if isinstance(cell, Cell) and not isinstance(cell.key, str)]
-    return bool(numbers or keyed) and all(is_number(c) or c is None or c in keyed for c in cells), shown
+    return bool(numbers or keyed) and all(is_number(c) or c is None or c in keyed for c in cells), prepared
 
 
 def clean(text: str) -> str:
-    """Make control characters visible; line ends and tabs stay."""
+    """Make control characters visible, except line ends and tabs."""
     return "\n".join("\t".join(one_line(part) for part in line.split("\t")) for line in text.split("\n"))
 
 
-def embedded_json(data: Any) -> str:
-    """Write JSON that can stand inside a script element: nothing in it can end the element or the line."""
+def embed_json(data: Any) -> str:
+    """Write JSON for a script element: nothing in it can end the element or the line."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def source(name: str) -> str:
-    """Read one of the page's own files."""
+def read_source(name: str) -> str:
+    """Read page.css, page.html or page.js."""
     return (files("heedful.report") / name).read_text(encoding="utf-8")
 
 
 @cache
-def template() -> Template:
-    """Prepare the page's template; everything put into it is escaped."""
+def load_template() -> Template:
+    """Load the page's template, which escapes everything put into it."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(source("page.html"))
+    return environment.from_string(read_source("page.html"))
 
 
 @cache
-def bundle() -> str:
-    """Give Vega, Vega-Lite and Vega-Embed as one script, which vl-convert brings with it."""
+def load_vega() -> str:
+    """Load Vega, Vega-Lite and Vega-Embed as one script, which is part of vl-convert."""
     import vl_convert
 
     expose = "window.vegaEmbed = vegaEmbed;"
     script: str = vl_convert.javascript_bundle(expose, VEGA_LITE)
-    # What an HTML parser could take for the end or the start of something is rewritten, inside strings only.
+    # Rewrite, inside strings, what an HTML parser could take for the end of the script or for a comment.
     return script.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def fingerprint(script: str) -> str:
-    """Hash a script as a content security policy wants it."""
+def hash_script(script: str) -> str:
+    """Hash a script for a content security policy."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -1,8 +1,15 @@
-"""One look for every figure: colours safe for colour-blind readers, readable type, light and dark.
+"""Chart themes: the colors and the font of figures and pages, for light and dark.
 
-Specifications carry no colours of their own for text, axes and series; they come from the configuration made
-here. A file gets plain colours. In a page the same places hold CSS variables, so that a chart follows the
-reader's light or dark setting, and paper, without being drawn again.
+Chart specifications have no colors of their own; they come from the configuration made here. An image file
+gets plain colors. In a page the same properties are CSS variables, so that a chart follows the reader's light
+or dark setting, and paper, without being drawn again.
+
+Another package adds a theme through an entry point and `heedful report --theme NAME` uses it:
+
+    [project.entry-points."heedful.themes"]
+    ocean = "my_package:OCEAN"
+
+where `OCEAN = replace(DEFAULT, light=replace(DEFAULT.light, series=(...)))`.
 """
 
 from __future__ import annotations
@@ -10,90 +17,176 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+from heedful.errors import UserError
+from heedful.plugins import Registry
+
+SERIES_COLORS = 8
+"""The number of colors for series; charts with more series add dashes."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """The colours of one theme. Series follow Okabe and Ito (2008), lightened or darkened for contrast."""
+class Palette:
+    """The colors of a theme on light or on dark paper, as CSS colors."""
 
     paper: str
     ink: str
     muted: str
     grid: str
+    raised: str
+    """The background of code and notes."""
+    good: str
+    warning: str
+    bad: str
     series: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        if len(self.series) != SERIES_COLORS:
+            raise UserError(f"a theme needs {SERIES_COLORS} colors for series, not {len(self.series)}")
 
-LIGHT = Look(
-    paper="#ffffff",
-    ink="#1c2430",
-    muted="#5a6472",
-    grid="#e3e7ec",
-    series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#5b3a8e", "#4d4d4d"),
+
+@dataclass(frozen=True)
+class Theme:
+    """What all figures and pages of a report share.
+
+    `sequential` is the color scale of heat maps, from the lowest value to the highest; the middle of
+    `diverging` is zero. Numbers in cells are written in `low_ink` on low values and in `high_ink` on high
+    ones (on extreme ones, if the scale is diverging).
+    """
+
+    light: Palette
+    dark: Palette
+    sequential: tuple[str, ...]
+    diverging: tuple[str, ...]
+    low_ink: str = "#14202e"
+    high_ink: str = "#ffffff"
+    empty_cell: str = "#c9ced6"
+    font: str = "Liberation Sans, Arial, Helvetica, sans-serif"
+
+
+# Series colors follow Okabe and Ito (2008), safe for color-blind readers, lightened or darkened for contrast.
+DEFAULT = Theme(
+    light=Palette(
+        paper="#ffffff",
+        ink="#1c2430",
+        muted="#5a6472",
+        grid="#e3e7ec",
+        raised="#f5f7f9",
+        good="#00704f",
+        warning="#8a5a00",
+        bad="#b3261e",
+        series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#5b3a8e", "#4d4d4d"),
+    ),
+    dark=Palette(
+        paper="#14181f",
+        ink="#e8ecf2",
+        muted="#a3adbb",
+        grid="#2c333e",
+        raised="#1c222b",
+        good="#3ecf9e",
+        warning="#f0b64a",
+        bad="#ff8a80",
+        series=("#4da3e0", "#f0803c", "#2cc79c", "#e5a3c8", "#e0c341", "#8fd0f5", "#b59ae6", "#b8b8b8"),
+    ),
+    # Light to dark in one hue, readable in gray.
+    sequential=("#f4f8fc", "#c6ddf0", "#86b8dd", "#4690c4", "#17659f", "#07365f"),
+    diverging=("#8c3a00", "#d98242", "#f3d2b5", "#f5f6f7", "#b7d5ec", "#4690c4", "#083e6b"),
 )
-DARK = Look(
-    paper="#14181f",
-    ink="#e8ecf2",
-    muted="#a3adbb",
-    grid="#2c333e",
-    series=("#4da3e0", "#f0803c", "#2cc79c", "#e5a3c8", "#e0c341", "#8fd0f5", "#b59ae6", "#b8b8b8"),
+# For projectors and low vision: black on white or white on black, series with at least 4.5 : 1 contrast.
+CONTRAST = Theme(
+    light=Palette(
+        paper="#ffffff",
+        ink="#000000",
+        muted="#3a3a3a",
+        grid="#c8c8c8",
+        raised="#f0f0f0",
+        good="#005a3c",
+        warning="#6b4500",
+        bad="#9b0000",
+        series=("#004488", "#b33c00", "#006b4f", "#9b2f74", "#6b5500", "#006c9c", "#4b2a7e", "#333333"),
+    ),
+    dark=Palette(
+        paper="#000000",
+        ink="#ffffff",
+        muted="#cccccc",
+        grid="#4a4a4a",
+        raised="#1a1a1a",
+        good="#5fe8b5",
+        warning="#ffd060",
+        bad="#ff9c94",
+        series=("#74bdff", "#ff9a5c", "#4fe3b8", "#ffb3dc", "#ffe066", "#a8deff", "#cdb5ff", "#d9d9d9"),
+    ),
+    sequential=("#ffffff", "#c2d9ef", "#7fb0da", "#3a7fba", "#0f4f8a", "#001f3f"),
+    diverging=("#6b2a00", "#c96a2b", "#f3d2b5", "#ffffff", "#b7d5ec", "#2f7cb8", "#00294d"),
+    low_ink="#000000",
 )
-LOOKS = {"light": LIGHT, "dark": DARK}
 
-# Light to dark in one hue, readable in grey; the middle of the second one is neutral and means zero.
-SEQUENTIAL = ("#f4f8fc", "#c6ddf0", "#86b8dd", "#4690c4", "#17659f", "#07365f")
-DIVERGING = ("#8c3a00", "#d98242", "#f3d2b5", "#f5f6f7", "#b7d5ec", "#4690c4", "#083e6b")
-CELL_DARK_INK, CELL_LIGHT_INK, CELL_EMPTY = "#14202e", "#ffffff", "#c9ced6"
+THEMES: Registry[Theme] = Registry(
+    "theme", {"default": "heedful.report.theme:DEFAULT", "contrast": "heedful.report.theme:CONTRAST"}
+)
 
 
-def css_variables(look: Look) -> str:
-    """Write a look as CSS declarations, under the names that `page_look` refers to."""
-    plain = [f"--{f.name}:{getattr(look, f.name)}" for f in fields(look) if f.name != "series"]
-    return ";".join(plain + [f"--series-{i}:{colour}" for i, colour in enumerate(look.series)])
+def find_theme(name: str) -> Theme:
+    """Return a theme of this package or of an installed one."""
+    theme = THEMES.find(name)
+    if not isinstance(theme, Theme):
+        raise UserError(
+            f'theme "{name}" of the package {THEMES.package(name)} is a {type(theme).__name__}; '
+            "it must be a heedful.report.theme.Theme"
+        )
+    return theme
 
 
-def page_look() -> Look:
-    """Give the look of charts in a page: CSS variables; a chart saved out of the page falls back to light."""
-    plain = {f.name: f"var(--{f.name},{getattr(LIGHT, f.name)})" for f in fields(LIGHT) if f.name != "series"}
-    series = tuple(f"var(--series-{i},{colour})" for i, colour in enumerate(LIGHT.series))
-    return Look(**plain, series=series)
+def css_variables(palette: Palette) -> str:
+    """Write a palette as CSS declarations, with the names that `page_palette` refers to."""
+    single = [f"--{f.name}:{getattr(palette, f.name)}" for f in fields(palette) if f.name != "series"]
+    return ";".join(single + [f"--series-{i}:{color}" for i, color in enumerate(palette.series)])
 
 
-def configuration(look: Look) -> dict[str, Any]:
-    """Make Vega-Lite's `config` for a look."""
+def page_palette(theme: Theme) -> Palette:
+    """Return the palette of charts in a page: CSS variables that fall back to light outside of it."""
+    light = theme.light
+    single = {
+        f.name: f"var(--{f.name},{getattr(light, f.name)})" for f in fields(light) if f.name != "series"
+    }
+    series = tuple(f"var(--series-{i},{color})" for i, color in enumerate(light.series))
+    return Palette(**single, series=series)
+
+
+def vega_config(theme: Theme, palette: Palette) -> dict[str, Any]:
+    """Return Vega-Lite's `config` for a theme with one of its palettes."""
     return {
-        "background": look.paper,
-        "font": FONT,
+        "background": palette.paper,
+        "font": theme.font,
         "padding": 8,
         "view": {"stroke": None, "continuousWidth": 480, "continuousHeight": 280},
         "title": {
             "anchor": "start",
             "frame": "group",
-            "color": look.ink,
+            "color": palette.ink,
             "fontSize": 15,
             "fontWeight": 600,
             "offset": 12,
-            "subtitleColor": look.muted,
+            "subtitleColor": palette.muted,
             "subtitleFontSize": 12,
             "subtitlePadding": 4,
         },
         "axis": {
-            "labelColor": look.ink,
-            "titleColor": look.ink,
+            "labelColor": palette.ink,
+            "titleColor": palette.ink,
             "labelFontSize": 12,
             "titleFontSize": 12.5,
             "titleFontWeight": "normal",
             "titlePadding": 8,
             "labelLimit": 220,
-            "gridColor": look.grid,
-            "domainColor": look.muted,
-            "tickColor": look.muted,
+            "gridColor": palette.grid,
+            "domainColor": palette.muted,
+            "tickColor": palette.muted,
         },
         "axisX": {"grid": False, "labelFlush": False},
         "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
         "legend": {
-            "labelColor": look.ink,
-            "titleColor": look.ink,
+            "labelColor": palette.ink,
+            "titleColor": palette.ink,
             "labelFontSize": 12,
             "titleFontSize": 12,
             "titleFontWeight": "normal",
@@ -101,14 +194,31 @@ def configuration(look: Look) -> dict[str, Any]:
             "titleLimit": 260,
             "unselectedOpacity": 0.25,
         },
-        "header": {"labelColor": look.ink, "titleColor": look.ink, "labelFontSize": 12, "labelLimit": 220},
-        "range": {"category": list(look.series), "heatmap": list(SEQUENTIAL), "diverging": list(DIVERGING)},
-        "text": {"color": look.ink, "fontSize": 11.5},
-        "rule": {"color": look.ink},
+        "header": {
+            "labelColor": palette.ink,
+            "titleColor": palette.ink,
+            "labelFontSize": 12,
+            "labelLimit": 220,
+        },
+        "range": {
+            "category": list(palette.series),
+            "heatmap": list(theme.sequential),
+            "diverging": list(theme.diverging),
+        },
+        "text": {"color": palette.ink, "fontSize": 11.5},
+        "rule": {"color": palette.ink},
         "style": {
-            "halo": {"color": look.paper, "stroke": look.paper, "strokeWidth": 4, "strokeJoin": "round"},
-            "reason": {"color": look.muted, "fontStyle": "italic"},
-            "threshold": {"color": look.muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
-            "best": {"stroke": look.paper, "strokeWidth": 1.5},
+            "halo": {
+                "color": palette.paper,
+                "stroke": palette.paper,
+                "strokeWidth": 4,
+                "strokeJoin": "round",
+            },
+            "reason": {"color": palette.muted, "fontStyle": "italic"},
+            "threshold": {"color": palette.muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
+            "best": {"stroke": palette.paper, "strokeWidth": 1.5},
+            "low-cell": {"color": theme.low_ink},
+            "high-cell": {"color": theme.high_ink},
+            "empty-cell": {"color": theme.empty_cell},
         },
     }

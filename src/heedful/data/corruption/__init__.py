@@ -1,8 +1,7 @@
-"""What pretraining hides from a model: tokens (masked) or spans (single, T5's, in windows), at random
-or salient.
+"""Corruption of texts for pretraining: masked tokens, or hidden spans, at random or salient.
 
-Every function is vectorised over a batch, takes its random numbers from the generator it is given (see
-`heedful.data.random.stream`) and returns new arrays: what comes in is never changed.
+Every function is vectorized over a batch, draws from the generator it is given (see
+`heedful.data.random.stream`) and returns new arrays; its inputs are never changed.
 """
 
 from heedful.data.corruption.masked import mask_tokens

@@ -1,4 +1,4 @@
-"""Masked language modelling (Devlin et al. 2019, section 3.1), drawn anew whenever it is called."""
+"""Masked language modeling (Devlin et al. 2019, section 3.1), with new masks at every call."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ def mask_tokens(
     generator: np.random.Generator,
     words: Array | None = None,
 ) -> tuple[Array, npt.NDArray[np.int64]]:
-    """Hide tokens of `ids`, [b, t] or [t]: the inputs, and the labels (`IGNORED` where nothing is predicted).
+    """Mask tokens of `ids`, [b, t] or [t]; return inputs and labels (`IGNORED` where nothing is predicted).
 
-    Each token is chosen on its own with probability `rate`; a row in which chance chose none gets one, so
-    that no row is without loss. Of the chosen, 80 % become `mask_id`, 10 % a token drawn from the vocabulary
-    without its special tokens, 10 % stay. Special tokens, which must include padding, are never chosen.
+    Each token is chosen independently with probability `rate`; a row in which none was chosen gets one, so
+    that every row has a loss. Of the chosen tokens, 80 % become `mask_id`, 10 % a random token of the
+    vocabulary that is not special, and 10 % stay. Special tokens, which must include padding, are never
+    chosen.
 
-    With `words` (the number of each token's word in its row, as tokenizers give it; -1 outside words) a word
-    is chosen whole. BERT's code fixes the number of chosen tokens a row instead; the expected number is the
-    same.
+    With `words` (the number of each token's word in its row, as tokenizers give it; -1 outside words) whole
+    words are chosen. BERT's code fixes the number of chosen tokens per row instead; the expected number is
+    the same.
     """
     ids = np.asarray(ids)
     if not 0 <= rate <= 1:
@@ -44,15 +45,15 @@ def mask_tokens(
     rows = np.atleast_2d(ids)
     maskable = ~special[rows]  # [b, t]
     if words is None:
-        luck = generator.random(rows.shape, dtype=np.float32)  # [b, t]
+        draws = generator.random(rows.shape, dtype=np.float32)  # [b, t]
     else:
         numbers = np.atleast_2d(np.asarray(words))
         if numbers.shape != rows.shape:
             raise ValueError(f"words have shape {numbers.shape}; ids have {rows.shape}")
         maskable &= numbers >= 0
         by_word = generator.random((len(rows), int(numbers.max(initial=0)) + 1), dtype=np.float32)
-        luck = np.take_along_axis(by_word, np.maximum(numbers, 0), axis=1)
-    chosen = choose(luck, maskable, rate)
+        draws = np.take_along_axis(by_word, np.maximum(numbers, 0), axis=1)
+    chosen = choose(draws, maskable, rate)
 
     inputs, labels = rows.copy(), np.full(rows.shape, IGNORED, dtype=np.int64)
     at = np.flatnonzero(chosen)
@@ -67,12 +68,12 @@ def mask_tokens(
     return inputs.reshape(ids.shape), labels.reshape(ids.shape)
 
 
-def choose(luck: Array, maskable: Array, rate: float) -> npt.NDArray[np.bool_]:
-    """Choose where luck is below `rate`; a row with none takes its luckiest, unless `rate` is 0."""
-    chosen: npt.NDArray[np.bool_] = maskable & (luck < rate)
+def choose(draws: Array, maskable: Array, rate: float) -> npt.NDArray[np.bool_]:
+    """Choose where `draws` is below `rate`; a row with none takes its smallest, unless `rate` is 0."""
+    chosen: npt.NDArray[np.bool_] = maskable & (draws < rate)
     if rate > 0:
-        barren = np.flatnonzero(~chosen.any(axis=1) & maskable.any(axis=1))
-        if len(barren):
-            hopes = np.where(maskable[barren], luck[barren], 2.0)
-            chosen[barren] = hopes == hopes.min(axis=1, keepdims=True)
+        empty = np.flatnonzero(~chosen.any(axis=1) & maskable.any(axis=1))
+        if len(empty):
+            candidates = np.where(maskable[empty], draws[empty], 2.0)
+            chosen[empty] = candidates == candidates.min(axis=1, keepdims=True)
     return chosen

@@ -1,7 +1,7 @@
 """Salient spans: names, dates and numbers, which carry the facts of a text (Guu et al. 2020, section 3.4).
 
-Found by rules of spelling alone. The paper uses a named-entity tagger; these rules need no list of names or
-places, so they also work on an invented world, but they miss names in scripts without capitals.
+They are found by spelling rules alone. The paper uses a named-entity tagger; these rules need no list of
+names or places, so they also work on an invented world, but they miss names in scripts without capitals.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 SENTENCE_END = re.compile(r"[.!?:;]['\")\]]*\s+$|^\s*$|[\n\"“(]\s*$")
 BETWEEN_NAMES = re.compile(r" |\. ")
 
-# Words whose capital at the beginning of a sentence, or in a title, says nothing.
+# Words whose capital at the beginning of a sentence, or in a title, means nothing.
 FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -47,21 +47,22 @@ PARTICLES = frozenset(
 
 
 def find_salient_ranges(text: str) -> Ranges:
-    """Find the character ranges (start, end) of names, dates and numbers, in order and apart."""
-    found = [m.span() for m in DATE.finditer(text)]
+    """Return the character ranges (start, end) of names, dates and numbers, sorted and disjoint."""
+    ranges = [m.span() for m in DATE.finditer(text)]
     taken = np.zeros(len(text) + 1, dtype=bool)
-    for start, end in found:
+    for start, end in ranges:
         taken[start:end] = True
     for start, end in [*(m.span() for m in NUMBER.finditer(text)), *find_names(text)]:
         if not taken[start:end].any():
             taken[start:end] = True
-            found.append((start, end))
-    return sorted(found)
+            ranges.append((start, end))
+    return sorted(ranges)
 
 
 def find_names(text: str) -> Iterator[tuple[int, int]]:
-    """Find runs of capitalised words, joined by initials and particles; the first word of a sentence counts
-    only as part of a longer run, because its capital says nothing.
+    """Yield runs of capitalized words, joined by initials and particles.
+
+    The first word of a sentence counts only as part of a longer run, because its capital means nothing.
     """
     run: list[re.Match[str]] = []
     bridge: list[re.Match[str]] = []
@@ -93,22 +94,22 @@ def find_names(text: str) -> Iterator[tuple[int, int]]:
 def convert_to_token_ranges(
     offsets: Sequence[tuple[int, int]] | npt.NDArray[np.integer], ranges: Ranges
 ) -> Ranges:
-    """Turn character ranges into token ranges, given each token's character range; (0, 0) is a special token.
+    """Convert character ranges to token ranges, given each token's characters; special tokens have (0, 0).
 
-    A token that overlaps a range belongs to it; ranges that come to share a token are joined.
+    A token that overlaps a range belongs to it; ranges that then share a token are joined.
     """
     spans = np.asarray(offsets, dtype=np.int64).reshape(-1, 2)
     real = np.flatnonzero(spans[:, 1] > spans[:, 0])
     starts, ends = spans[real, 0], spans[real, 1]
-    found: Ranges = []
+    token_ranges: Ranges = []
     for start, end in ranges:
         first = int(np.searchsorted(ends, start, side="right"))
         last = int(np.searchsorted(starts, end, side="left"))
         if first >= last:
             continue
         begin, stop = int(real[first]), int(real[last - 1]) + 1
-        if found and begin < found[-1][1]:
-            found[-1] = (found[-1][0], max(stop, found[-1][1]))
+        if token_ranges and begin < token_ranges[-1][1]:
+            token_ranges[-1] = (token_ranges[-1][0], max(stop, token_ranges[-1][1]))
         else:
-            found.append((begin, stop))
-    return found
+            token_ranges.append((begin, stop))
+    return token_ranges

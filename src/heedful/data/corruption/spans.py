@@ -1,4 +1,4 @@
-"""Span corruption: one span in a block (the character form of courses), and T5's many sentinels."""
+"""Span corruption: one span per block (the character form of courses), and T5's spans with sentinels."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 
 SHORTEST = 4
-"""The fewest tokens a document may have in the single-span form."""
+"""Fewest tokens of a document in the single-span form."""
 SHORTEST_T5 = 2
-"""The fewest tokens a document may have in T5's form: one to keep and one to hide."""
+"""Fewest tokens of a document in T5's form: one to keep and one to hide."""
 SMALLEST_BLOCK = 24
-"""From here on 7/8 of a block and the three mask tokens fit into the block."""
+"""Smallest block into which 7/8 of it and the three mask tokens fit."""
 
 
 def is_long_enough(lengths: Sequence[int] | Array, shortest: int = SHORTEST) -> npt.NDArray[np.bool_]:
-    """Say which documents can be corrupted; the others (an empty last line, say) are to be skipped."""
+    """Return which documents can be corrupted; skip the others, such as an empty last line."""
     return np.asarray(lengths) >= shortest
 
 
@@ -38,12 +38,12 @@ def hide_single_span(
     loss: Literal["all", "span"] = "all",
     salient: Sequence[Ranges] | None = None,
 ) -> tuple[Ints, Ints]:
-    """Hide one span of each document: inputs and targets, [b, block - 1], the same row shifted by one.
+    """Hide one span of each document; return inputs and targets, [b, block - 1], the same row shifted by one.
 
-    A document is cut to a length drawn evenly from 4 to 7/8 of the block (a shorter one stays whole), a span
-    of a quarter of that on average is drawn (evenly from 1 to one less than half, anywhere), and the row is
-    `prefix MASK suffix MASK span MASK PAD ...`; without `last_mask` the third MASK is PAD. Targets that are
-    padding are `IGNORED`, and with `loss="span"` also all before the span.
+    A document is cut to a length drawn uniformly from 4 to 7/8 of the block (a shorter one stays whole), a
+    span of a quarter of that on average is drawn (uniformly from 1 to one less than half, anywhere), and the
+    row is `prefix MASK suffix MASK span MASK PAD ...`; without `last_mask` the third MASK is PAD. Targets
+    that are padding are `IGNORED`, and with `loss="span"` so are all before the span.
 
     `salient` gives each document's token ranges (`convert_to_token_ranges`): the span is then one of those
     inside the cut document, or random where there is none.
@@ -58,16 +58,16 @@ def hide_single_span(
     b = len(rows)
 
     cut = np.minimum(generator.integers(SHORTEST, longest, size=b, endpoint=True), lengths)
-    # For an odd length, half is rounded up or down by a coin, so that the mean is a quarter exactly.
+    # For an odd length, half is rounded up or down at random, so that the mean is exactly a quarter.
     half = (cut + generator.integers(0, 2, size=b)) // 2
     span = generator.integers(1, half - 1, endpoint=True)
     start = generator.integers(0, cut - span, endpoint=True)
     if salient is not None:
-        luck = generator.random(b)
+        draws = generator.random(b)
         for row, ranges in enumerate(salient):
             inside = [(s, e) for s, e in ranges if s < e <= cut[row] and e - s < cut[row]]
             if inside:
-                first, after = inside[int(luck[row] * len(inside))]
+                first, after = inside[int(draws[row] * len(inside))]
                 start[row], span[row] = first, after - first
 
     cut, span, start = cut[:, None], span[:, None], start[:, None]
@@ -96,14 +96,14 @@ def hide_t5_spans(
 ) -> tuple[Ints, Ints]:
     """Hide several spans of each document, each behind its sentinel (Raffel et al. 2020, section 3.1.4).
 
-    Inputs: the document with each span replaced by its sentinel, then EOS, padded with `pad_id`. Targets:
-    every sentinel with its span, a final sentinel, EOS, padded with `IGNORED`. Documents hold no special
-    tokens. `density` of the tokens are hidden (rounded, at least one, never all), in spans of `mean_span` on
-    average, at most one fewer than there are sentinels. T5's code always hides the end of a document and
-    never its beginning; here every set of separate spans is equally likely.
+    Inputs are the document with each span replaced by its sentinel, then EOS, padded with `pad_id`. Targets
+    are every sentinel with its span, a final sentinel and EOS, padded with `IGNORED`. Documents have no
+    special tokens. `density` of the tokens are hidden (rounded, at least one, never all), in spans of
+    `mean_span` on average, at most one fewer than there are sentinels. T5's code always hides the end of a
+    document and never its beginning; here every set of separate spans is equally likely.
 
-    `salient` gives each document's token ranges: they are hidden in random order while `density` allows, at
-    least one; a document without any is corrupted at random.
+    `salient` gives each document's token ranges: they are hidden in random order as far as `density` allows,
+    at least one; a document without any is corrupted at random.
     """
     lengths = check_lengths(documents, SHORTEST_T5)
     rows = pad(documents, pad_id)  # [b, t]
@@ -138,12 +138,12 @@ def check_lengths(documents: Sequence[Array], shortest: int) -> Ints:
     return lengths
 
 
-def choose_places(places: Ints, counts: Ints, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Choose `counts[i]` of the first `places[i]` places of row i, all choices equally likely: [b, most]."""
-    column = np.arange(int(places.max(initial=0)), dtype=np.int64)[None]
-    # The column in the low bits makes keys distinct; sorting them is several times quicker than argsort.
-    keys = generator.integers(0, 2**31, (len(places), column.shape[1])) << 32 | column
-    keys[column >= places[:, None]] = np.iinfo(np.int64).max
+def choose_columns(sizes: Ints, counts: Ints, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Choose `counts[i]` of the first `sizes[i]` columns of row i, all choices equally likely: [b, most]."""
+    column = np.arange(int(sizes.max(initial=0)), dtype=np.int64)[None]
+    # The column in the low bits makes keys distinct; sorting them is several times faster than argsort.
+    keys = generator.integers(0, 2**31, (len(sizes), column.shape[1])) << 32 | column
+    keys[column >= sizes[:, None]] = np.iinfo(np.int64).max
     in_order = np.sort(keys, axis=1)
     last = np.take_along_axis(in_order, np.maximum(counts - 1, 0)[:, None], axis=1)
     return (keys <= last) & (counts > 0)[:, None]
@@ -154,13 +154,13 @@ def random_noise(
 ) -> npt.NDArray[np.bool_]:
     """Draw `spans[i]` separate spans that hide `hidden[i]` of the first `lengths[i]` tokens of row i."""
     b = len(lengths)
-    # The hidden tokens are cut into spans at random places between them ...
+    # The hidden tokens are cut into spans at random positions between them ...
     begins = np.ones((b, int(hidden.max(initial=0))), dtype=bool)
     if begins.shape[1] > 1:
-        begins[:, 1:] = choose_places(hidden - 1, spans - 1, generator)
+        begins[:, 1:] = choose_columns(hidden - 1, spans - 1, generator)
     number = np.cumsum(begins, axis=1) - 1  # the span that each hidden token belongs to
     # ... and each span goes into a gap of its own between the visible tokens, so that no two touch.
-    row, gap = np.nonzero(choose_places(lengths - hidden + 1, spans, generator))
+    row, gap = np.nonzero(choose_columns(lengths - hidden + 1, spans, generator))
     gap_of = np.zeros((b, int(spans.max(initial=0))), dtype=np.int64)
     gap_of[np.arange(gap_of.shape[1])[None] < spans[:, None]] = gap
     at = np.arange(begins.shape[1])[None] + np.take_along_axis(
@@ -175,7 +175,7 @@ def random_noise(
 def pick_salient(
     ranges: Ranges, length: int, budget: int, most: int, generator: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """Pick ranges in random order while they fit into the budget; the first one always, if it is not all."""
+    """Pick ranges in random order while they fit into the budget; always at least one."""
     usable = [(s, min(e, length)) for s, e in ranges if s < min(e, length) and min(e, length) - s < length]
     picked: list[tuple[int, int]] = []
     total = 0
@@ -190,7 +190,7 @@ def pick_salient(
 def write_sentinels(
     rows: Array, lengths: Ints, noise: npt.NDArray[np.bool_], sentinels: Array, eos_id: int, pad_id: int
 ) -> tuple[Ints, Ints]:
-    """Write inputs and targets for the tokens that `noise` hides; neighbouring hidden tokens are one span."""
+    """Return inputs and targets for the tokens that `noise` hides; adjacent hidden tokens are one span."""
     b, t = rows.shape
     first = noise.copy()
     first[:, 1:] &= ~noise[:, :-1]

@@ -1,9 +1,9 @@
-"""Windows: a document's title, and a few tokens around one of its salient spans, which is to be told.
+"""Windows: a document's title and a few tokens around one of its salient spans, which is to be predicted.
 
 Whole lines let a model guess a fact from the rest of its line. A window hides that rest, so that the fact has
-to be recalled from the title, and it is short, so that each fact is met many times in the same computing
-time (what Allen-Zhu and Li 2023, "Physics of Language Models: Part 3.1", find that recall depends on). The
-rules know spelling alone: which span is hidden, and what of the window stays, is chance.
+to be recalled from the title, and it is short, so that each fact is seen many times in the same computing
+time (on which recall depends, as Allen-Zhu and Li 2023, "Physics of Language Models: Part 3.1", found). The
+rules use spelling alone: the hidden span and the size of the window are random.
 """
 
 from __future__ import annotations
@@ -35,45 +35,44 @@ Kinds = Literal["all", "names"]
 FORMAT = 1
 TOGETHER = 4096
 RANDOM_SPAN = 3
-"""The longest span of a document in which nothing is salient."""
-# A single letter before a full stop is an initial, which ends no title.
+"""Length of the longest span hidden in a document without salient spans."""
+# A single letter before a period is an initial, which does not end a title.
 TITLE_END = re.compile(r"\w{2,}\.?(?=\. )")
 
 
 def find_title_end(text: str) -> int:
-    """Where the title ends: at the text's first full stop inside it; 0 where there is none."""
-    found = TITLE_END.search(text)
-    return found.end() if found else max(0, text.find(". "))
+    """Return where the title ends: at the first period inside the text; 0 if there is none."""
+    match = TITLE_END.search(text)
+    return match.end() if match else max(0, text.find(". "))
 
 
 @dataclass(frozen=True)
 class SalientSpans:
-    """What is salient in many documents, as token ranges in flat arrays; titles are never hidden.
+    """The salient spans of many documents, as token ranges in flat arrays.
 
-    Ranges inside the title are left out, and so are those that only repeat words of it.
+    Ranges inside the title, and those that only repeat its words, are left out.
     """
 
     titles: Ints
-    """[n], how many tokens the title has, with its full stop."""
+    """[n], the number of tokens of the title, with its period."""
     firsts: Ints
     """[n + 1], where the ranges of each document begin."""
     ranges: Ints
     """[m, 2], begin and end."""
 
     def document_ranges(self, document: int) -> Ranges:
-        """The ranges of one document."""
-        own = self.ranges[self.firsts[document] : self.firsts[document + 1]]
-        return [(int(start), int(end)) for start, end in own]
+        ranges = self.ranges[self.firsts[document] : self.firsts[document + 1]]
+        return [(int(start), int(end)) for start, end in ranges]
 
     def limit_to(self, n: int) -> SalientSpans:
-        """The same without ranges that reach behind the first n tokens of their document."""
+        """Return the same without ranges that end after the first n tokens of their document."""
         kept = self.ranges[:, 1] <= n
         before = np.concatenate([[0], np.cumsum(kept)])
         return SalientSpans(self.titles, before[self.firsts], self.ranges[kept])
 
     @classmethod
     def find(cls, texts: Iterable[str], tokenizer: Tokenizer, kinds: Kinds = "all") -> SalientSpans:
-        """Look through texts that are encoded without special tokens, for all or for names alone."""
+        """Find all salient spans, or names only, in texts that are encoded without special tokens."""
         titles: list[int] = []
         counts: list[int] = []
         ranges: Ranges = []
@@ -82,19 +81,19 @@ class SalientSpans:
                 many, tokenizer.backend.encode_batch(many, add_special_tokens=False), strict=True
             ):
                 end = find_title_end(text)
-                own = set(re.findall(r"\w+", text[:end]))
+                title_words = set(re.findall(r"\w+", text[:end]))
                 new = [
                     (start, stop)
                     for start, stop in find_salient_ranges(text)
-                    if start > end and set(re.findall(r"\w+", text[start:stop])) - own
+                    if start > end and set(re.findall(r"\w+", text[start:stop])) - title_words
                 ]
                 if kinds == "names":
                     new = [(start, stop) for start, stop in new if not re.search(r"\d", text[start:stop])]
                 offsets = np.array(encoded.offsets, np.int64).reshape(-1, 2)
                 titles.append(int((offsets[:, 0] <= end).sum()) if end else 0)
-                found = [(a, b) for a, b in convert_to_token_ranges(offsets, new) if a >= titles[-1]]
-                counts.append(len(found))
-                ranges += found
+                spans = [(a, b) for a, b in convert_to_token_ranges(offsets, new) if a >= titles[-1]]
+                counts.append(len(spans))
+                ranges += spans
         firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         return cls(np.array(titles, np.int64), firsts, np.array(ranges, np.int64).reshape(-1, 2))
 
@@ -106,15 +105,15 @@ def batch_texts(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def find_salient(corpus: Corpus, tokenizer: Tokenizer, kinds: Kinds = "all") -> SalientSpans:
-    """Look through a corpus, once for its content and this tokenizer; `names` skips dates and numbers."""
+    """Find the salient spans of a corpus, cached by its content; "names" skips dates and numbers."""
     key = cache.digest("salient", FORMAT, corpus.fingerprint, tokenizer.fingerprint, kinds)
 
     def build(folder: Path) -> None:
         label = f"finding salient spans in {Path(corpus.name).name}"
-        found = SalientSpans.find(track(corpus, label), tokenizer, kinds)
+        spans = SalientSpans.find(track(corpus, label), tokenizer, kinds)
         for name in ("titles", "firsts", "ranges"):
-            (folder / f"{name}.bin").write_bytes(getattr(found, name).tobytes())
-        (folder / "facts.json").write_text(json.dumps({"documents": len(found.titles)}), "utf-8")
+            (folder / f"{name}.bin").write_bytes(getattr(spans, name).tobytes())
+        (folder / "facts.json").write_text(json.dumps({"documents": len(spans.titles)}), "utf-8")
 
     folder = cache.build_once("salient", key, build)
     titles, firsts, ranges = (
@@ -125,14 +124,14 @@ def find_salient(corpus: Corpus, tokenizer: Tokenizer, kinds: Kinds = "all") -> 
 
 @dataclass(frozen=True)
 class WindowBatch:
-    """Rows of tokens and what is to be predicted at each place, padded on the right."""
+    """Rows of tokens and the targets at each position, padded on the right."""
 
     ids: Ints
     """[b, t]"""
     targets: Ints
     """[b, t], the next token, or `IGNORED`."""
     lengths: Ints
-    """[b], tokens that are no padding."""
+    """[b], the number of tokens that are not padding."""
 
 
 def hide_in_windows(
@@ -182,13 +181,13 @@ def hide_in_windows(
 def choose_spans(
     documents: Ints, salient: SalientSpans, n: Ints, title: Ints, generator: np.random.Generator
 ) -> tuple[Ints, Ints]:
-    """One range of each document; where there is none, one to three of the n tokens behind the title."""
+    """Draw one range of each document; without any, one to three of the n tokens after the title."""
     firsts = salient.firsts[documents]
     counts = salient.firsts[documents + 1] - firsts
-    luck, where, size = generator.random((3, len(documents)))
+    which, where, size = generator.random((3, len(documents)))
     start = title + (where * (n - title)).astype(np.int64)
     end = np.minimum(start + 1 + (size * RANDOM_SPAN).astype(np.int64), n)
     some = np.flatnonzero(counts)
-    drawn = salient.ranges[firsts[some] + (luck[some] * counts[some]).astype(np.int64)]
+    drawn = salient.ranges[firsts[some] + (which[some] * counts[some]).astype(np.int64)]
     start[some], end[some] = drawn.T
     return start, end

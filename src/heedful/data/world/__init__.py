@@ -1,8 +1,8 @@
-"""A world of our own: an invented but consistent one, so that everything runs with no download.
+"""A generated world: invented but consistent data, so that everything runs without a download.
 
-People with names, births, trades and relations, and their biographies; yes/no questions with passages;
+It has people with names, births, trades and relations, and their biographies; yes/no questions with passages;
 reviews with stars; sentences with a sentiment. Each task has the form of a named one and a known best result.
-A seed gives the same bytes for ever; what they are changes only with `VERSION`.
+A seed always gives the same bytes; they change only with `VERSION`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ TASKS: dict[str, Writer] = {
 def make_world(
     folder: Path, *, people: int = PEOPLE, seed: int = 0, name_signal: float = 0.0, overwrite: bool = False
 ) -> Facts:
-    """Make a world in `folder`, a folder a task, whole or not at all; gives what `world.json` says about it.
+    """Generate a world in `folder`, one subfolder per task, atomically; return the content of `world.json`.
 
-    `name_signal` is the probability that a person was born in the country that the surname's ending hints at.
+    `name_signal` is the probability that a person was born in the country that the surname's ending suggests.
     """
     refuse_impossible(people, seed, name_signal)
     folder = folder.expanduser()
@@ -58,16 +58,16 @@ def make_world(
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-        made = beside / folder.name  # a temporary folder is private; the one inside it has the usual rights
-        made.mkdir()
+        new = beside / folder.name  # a temporary folder is private; the one inside it has the usual rights
+        new.mkdir()
         for task, write in writers.items():
-            (made / task).mkdir()
-            facts["tasks"][task] = write(made / task, world, seed)
-        write_facts(made / FACTS, facts)
+            (new / task).mkdir()
+            facts["tasks"][task] = write(new / task, world, seed)
+        write_facts(new / FACTS, facts)
         check_target_folder(folder, overwrite)
         if folder.is_dir() and any(folder.iterdir()):
             folder.rename(beside / "former")
-        made.rename(folder)
+        new.rename(folder)
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
     finally:
@@ -77,7 +77,7 @@ def make_world(
 
 
 def check_target_folder(folder: Path, overwrite: bool) -> None:
-    """Refuse to write over anything but an empty folder, or an older world when asked to."""
+    """Refuse to overwrite anything but an empty folder, or an older world if asked to."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise UserError(f"{folder}: is not a folder; give a new one")
     if not folder.is_dir() or not any(folder.iterdir()):
@@ -85,7 +85,7 @@ def check_target_folder(folder: Path, overwrite: bool) -> None:
     if not (folder / FACTS).is_file():
         raise UserError(f"{folder}: is not empty and holds no world; give a new folder")
     if not overwrite:
-        raise UserError(f"{folder}: holds a world already; --overwrite makes it anew")
+        raise UserError(f"{folder}: holds a world already; --overwrite replaces it")
     others = sorted(path.name for path in folder.iterdir() if path.name not in (FACTS, "birthplaces", *TASKS))
     if others:
         raise UserError(
@@ -94,13 +94,13 @@ def check_target_folder(folder: Path, overwrite: bool) -> None:
 
 
 def make_task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_signal: float = 0.0) -> Path:
-    """Give the folder of a task of a world, such as `world/boolq`, made on first use and kept.
+    """Return the folder of a generated task, such as `world/boolq`, written on first use and cached.
 
-    `people` and `name_signal` are those of `birthplaces`; other tasks have nothing of them.
+    `people` and `name_signal` concern `birthplaces` alone.
     """
     task = name.removeprefix("world/")
     if task not in TASKS:
-        raise unknown("world task", name, (f"world/{known}" for known in TASKS))
+        raise unknown("world task", name, (f"world/{task}" for task in TASKS))
 
     refuse_impossible(people, seed, name_signal)
     writers: dict[str, Writer] = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
@@ -110,21 +110,21 @@ def make_task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_sig
         facts["tasks"][task] = writers[task](folder, World(seed, name_signal), seed)
         write_facts(folder / FACTS, facts)
 
-    usual = people == PEOPLE and not name_signal
-    which = "" if usual else f"-p{people}-n{name_signal:g}"
+    default = people == PEOPLE and not name_signal
+    which = "" if default else f"-p{people}-n{name_signal:g}"
     return cache.build_once("world", f"v{VERSION}-s{seed}{which}/{task}", build)
 
 
 def refuse_impossible(people: int, seed: int, name_signal: float) -> None:
-    """Refuse a world that cannot be made."""
+    """Refuse a world that cannot be generated."""
     if not FEWEST_PEOPLE <= people <= MOST_PEOPLE:
         raise UserError(f"--people is {people}; a world has from {FEWEST_PEOPLE} to {MOST_PEOPLE:,} people")
     if seed < 0:
-        raise UserError(f"--seed is {seed}; it is a whole number from 0 on")
+        raise UserError(f"--seed is {seed}; it must be a whole number, 0 or more")
     if not 0 <= name_signal <= 1:
-        raise UserError(f"--name-signal is {name_signal}; it is a probability, from 0 to 1")
+        raise UserError(f"--name-signal is {name_signal}; it must be a probability, from 0 to 1")
 
 
 def describe_world(seed: int, people: int, name_signal: float) -> Facts:
-    """Say what makes a world the one it is."""
+    """Return what identifies a world."""
     return {"version": VERSION, "seed": seed, "people": people, "name_signal": name_signal, "tasks": {}}

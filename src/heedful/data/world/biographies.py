@@ -1,7 +1,7 @@
-"""Biographies: the facts of a person in one line of prose, in many paraphrases.
+"""Biographies: the facts about a person in one line of prose, in many paraphrases.
 
-The line begins with the name. The birth place stands in the first sentence, mostly, or in the second; towns
-where somebody studied, lived or died stand beside it, so that a place alone says nothing.
+The line begins with the name. The birthplace is in the first sentence, mostly, or in the second. Towns where
+the person studied, lived or died are also named, so that a town alone says nothing.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ SEASONS = ("winter", "spring", "summer", "autumn")
 
 
 def write_biography(person: Person, draws: Draws) -> str:
-    """Tell a life in one line, beginning with the name."""
+    """Write a person's life in one line, beginning with the name."""
     words = collect_words(person, draws)
     if draws.below(100) < 92:
         lead = draws.pick(BIRTH).format_map(words)
     else:
         lead = f"{draws.pick(OPENING).format_map(words)} {write_sentence(LATE_BIRTH, words, draws)}"
     more: list[str] = []
-    for templates, told in ((TRADE, person.trade.noun), (WORK, person.work), (STUDY, None), (HOME, None)):
-        if draws.below(100) < 45 and (told is None or told not in lead):
+    for templates, fact in ((TRADE, person.trade.noun), (WORK, person.work), (STUDY, None), (HOME, None)):
+        if draws.below(100) < 45 and (fact is None or fact not in lead):
             more.append(write_sentence(templates, words, draws))
     if draws.below(100) < 65:
         add_relation_sentence(person, words, draws, more)
@@ -57,15 +57,14 @@ def write_sentence(templates: tuple[str, ...], words: dict[str, str], draws: Dra
 
 def add_relation_sentence(person: Person, words: dict[str, str], draws: Draws, sentences: list[str]) -> None:
     """Add a sentence about one of the person's relations, if there are any."""
-    known: list[tuple[tuple[str, ...], Person]] = [(CHILD_OF, p) for p in person.parents]
-    known += [(PARENT_OF, p) for p in person.children]
-    known += [(SIBLING_OF, p) for p in person.siblings]
-    known += [(t, p) for t, p in ((MARRIED_TO, person.spouse), (PUPIL_OF, person.teacher)) if p is not None]
-    if person.friend is not None:
-        known.append((FRIEND_OF, person.friend))
-    if not known:
+    relations: list[tuple[tuple[str, ...], Person]] = [(CHILD_OF, p) for p in person.parents]
+    relations += [(PARENT_OF, p) for p in person.children]
+    relations += [(SIBLING_OF, p) for p in person.siblings]
+    single = ((MARRIED_TO, person.spouse), (PUPIL_OF, person.teacher), (FRIEND_OF, person.friend))
+    relations += [(templates, other) for templates, other in single if other is not None]
+    if not relations:
         return
-    templates, other = draws.pick(known)
+    templates, other = draws.pick(relations)
     hers, theirs = person.gender == "f", other.gender == "f"
     older = person.birth < other.birth
     words.update(
@@ -86,7 +85,7 @@ def add_relation_sentence(person: Person, words: dict[str, str], draws: Draws, s
 
 
 def collect_words(person: Person, draws: Draws) -> dict[str, str]:
-    """Collect what templates may say about a person alone."""
+    """Collect the words that templates may use about the person alone."""
     town = person.birthplace
     style = draws.below(10)
     if style < 6:
@@ -143,7 +142,7 @@ MALE = {"he": "he", "He": "He", "him": "him", "his": "his", "His": "His", "himse
 
 
 def spell_date(date: Date, draws: Draws) -> str:
-    """Say when something happened, more or less exactly."""
+    """Write a date, more or less exactly."""
     year, month, day = date
     style = draws.below(8)
     if style < 3:

@@ -1,4 +1,4 @@
-"""The words of passages of other kinds: what is allowed, who signed, what is older; and fillers."""
+"""Templates of passages of other kinds: what is allowed, who signed, what is older; and fillers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Quick random draws for text, on Python integers: a congruential generator a person, a question or a review.
+"""Fast random draws for text, on Python integers: one congruential generator per person, question or review.
 
-A numpy generator costs more to open than a whole biography; and these draws can never change with a library,
-so that a seed gives the same bytes for ever.
+A numpy generator costs more to create than a whole biography, and these draws cannot change with a library,
+so that a seed always gives the same bytes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def mix(x: int) -> int:
 
 
 class Draws:
-    """A sequence of random draws: 64 bits of state, of which the better upper half is used.
+    """A sequence of random draws from 64 bits of state, of which the better upper half is used.
 
     The multiplier is one of Steele and Vigna (2021), "Computationally easy, spectrally good multipliers". The
     step is written out in each method because a call costs more than the arithmetic.
@@ -49,12 +49,12 @@ class Draws:
         return items[((state >> 32) * len(items)) >> 32]
 
     def chance(self, p: float) -> bool:
-        """Be true with probability p."""
+        """Return True with probability p."""
         self.state = state = (self.state * MULTIPLIER + STEP) & MASK
         return state >> 32 < p * 2**32
 
     def weighted(self, ends: Sequence[float]) -> int:
-        """Draw a number by its weight; `ends` are the running sums of the weights, of which the last is 1."""
+        """Draw an index by its weight; `ends` are the running sums of the weights, the last of which is 1."""
         self.state = state = (self.state * MULTIPLIER + STEP) & MASK
         return bisect_right(ends, (state >> 32) * 2**-32, 0, len(ends) - 1)
 
@@ -68,18 +68,18 @@ class Draws:
 
 
 class Source:
-    """Independent draws for every index of a purpose; each depends on the seed, the purpose and the index."""
+    """Independent draws for every index, which depend on the seed, the purpose and the index alone."""
 
     def __init__(self, seed: int, purpose: str) -> None:
         self.base = key(seed, f"world {purpose}") & MASK
 
     def at(self, index: int) -> Draws:
-        """Open the draws of one index."""
+        """Return the draws of one index."""
         return Draws(mix((self.base + index * STEP) & MASK))
 
 
 def compute_running_sums(weights: Iterable[float]) -> list[float]:
-    """Turn weights into what `Draws.weighted` takes."""
+    """Return the running sums of weights, scaled to end at 1, for `Draws.weighted`."""
     sums, total = [], 0.0
     for weight in weights:
         total += weight

@@ -1,4 +1,4 @@
-"""The files of a world, each task in the form of its named cousin, and what the best results can be."""
+"""The files of a world, each task in the form of the task it imitates, and its best possible results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Facts = dict[str, Any]
 TRAIN_SHARE, DEV_SHARE = 0.7, 0.15
 UNSEEN_SHARE, MOST_UNSEEN = 0.15, 5000
 BLOCK = 128
-"""Birth places that stand this early in a line fit into the usual block of a character model."""
+"""Birthplaces this early in a line fit into the usual block of a character model."""
 BOOLQ_ROWS = {"train": 9427, "dev": 2000}
 REVIEW_ROWS = {"train": 6000, "valid": 1000, "test": 1000}
 UNLABELED_REVIEWS = 3000
@@ -32,13 +32,13 @@ CHUNK = 2000
 
 
 def write_birthplaces(folder: Path, world: World, seed: int, people: int) -> Facts:
-    """Write `wiki.txt` and the questions about birth places, one person at a time."""
+    """Write `wiki.txt` and the questions about birthplaces, one person at a time."""
     biographies = Source(seed, "biographies")
     step, offset = find_stride(people), Source(seed, "splits").at(0).below(people)
     ends = (round(people * TRAIN_SHARE), round(people * (TRAIN_SHARE + DEV_SHARE)))
     answers = {"train": Counter[str](), "dev": Counter[str](), "unseen": Counter[str]()}
     early = 0
-    with ExitStack() as stack, progress("people", people) as shown:
+    with ExitStack() as stack, progress("people", people) as bar:
         wiki = stack.enter_context(create(folder / "wiki.txt"))
         train = stack.enter_context(create(folder / "birth_places_train.tsv"))
         dev = stack.enter_context(create(folder / "birth_dev.tsv"))
@@ -47,19 +47,19 @@ def write_birthplaces(folder: Path, world: World, seed: int, people: int) -> Fac
             line = write_biography(person, biographies.at(person.index))
             wiki.write(line + "\n")
             town = person.birthplace.name
-            # A walk through all numbers: shares are exact without anybody being remembered.
-            place = (person.index * step + offset) % people
-            if place < ends[0]:
+            # A permutation of all numbers: shares are exact without remembering anybody.
+            rank = (person.index * step + offset) % people
+            if rank < ends[0]:
                 train.write(f"Where was {person.name} born?\t{town}\n")
                 answers["train"][town] += 1
-            elif place < ends[1]:
+            elif rank < ends[1]:
                 dev.write(f"Where was {person.name} born?\t{town}\n")
                 answers["dev"][town] += 1
                 early += 0 <= line.find(town) <= BLOCK - len(town)
             else:
                 test.write(f"Where was {person.name} born?\n")
             if person.index % CHUNK == CHUNK - 1:
-                shown.advance(CHUNK)
+                bar.advance(CHUNK)
     first = -(-people // CIRCLE) * CIRCLE
     unseen = min(MOST_UNSEEN, max(CIRCLE, round(people * UNSEEN_SHARE)))
     with create(folder / "birth_unseen.tsv") as file:
@@ -107,7 +107,7 @@ def write_boolq(folder: Path, world: World, seed: int) -> Facts:
 
 
 def write_reviews(folder: Path, world: World, seed: int) -> Facts:
-    """Write reviews as quoted CSV without a header, and some without their labels."""
+    """Write reviews as quoted CSV without a header, and some without labels."""
     made = skip_duplicates(reviews.Reviews(world, seed).at, lambda r: r.text)
     wrong = {}
     for split, rows in REVIEW_ROWS.items():
@@ -148,21 +148,20 @@ def write_sentiment(folder: Path, world: World, seed: int) -> Facts:
 
 
 def skip_duplicates(make: Callable[[int], T], content: Callable[[T], object]) -> Iterator[T]:
-    """Make one after the other and leave out what has been there, so that no split knows another's rows."""
+    """Yield what `make` returns for 0, 1, 2, ..., each content once, so that no two splits share a row."""
     seen = set()
     for index in count():
-        made = make(index)
-        if (what := content(made)) not in seen:
+        item = make(index)
+        if (what := content(item)) not in seen:
             seen.add(what)
-            yield made
+            yield item
 
 
 def create(path: Path) -> TextIO:
-    """Open a new text file with the same line ends on every system."""
+    """Open a new text file, with the same line ends on every system."""
     return path.open("x", encoding="utf-8", newline="\n")
 
 
 def write_facts(path: Path, facts: Facts) -> None:
-    """Write what is known about a world."""
     with create(path) as file:
         file.write(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""Invented names of people, towns and countries, from syllables that each seed combines in its own way."""
+"""Invented names of people, towns and countries, from syllables that each seed combines differently."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ COUNTRY_ENDINGS = (
 
 COUNTRIES, TOWNS_EACH = 20, 10
 GIVEN_NAMES = 1000
-"""For each gender."""
+"""Number per gender."""
 ENDINGS_EACH = len(SURNAME_ENDINGS) // COUNTRIES
 HOUSEHOLD = 8
-"""Given names that a household takes from its surname's stock; no household is larger."""
+"""Number of given names that a household takes from its surname's stock; no household is larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Town:
-    """A place to be born in, with its share of all births."""
+    """A town, with its share of all births."""
 
     name: str
     country: str
@@ -66,8 +66,7 @@ class Names:
     """The names of one seed.
 
     A surname is a root and an ending, and the ending belongs to a country. No two people have the same name:
-    a household's number gives its root and, once all roots are used, the next given names of that root's
-    stock.
+    a household's number determines its root and, once all roots are used, the next given names of that root.
     """
 
     def __init__(self, seed: int) -> None:
@@ -94,7 +93,7 @@ class Names:
         self.town_sums_within = compute_running_sums(shares[:TOWNS_EACH])
 
     def make_towns(self, draws: Draws, onsets: list[str]) -> list[Town]:
-        """Invent the map: a few countries have most people, and a country's first town most of its people."""
+        """Create the towns: a few countries, and the first town of each, have most of the people."""
         all_stems = [o + v + m for o in onsets for v in VOWELS for m in SHORT_MIDDLES]
         stems = iter(draws.several(all_stems, COUNTRIES * (TOWNS_EACH + 1)))
         country_weights = [1 / (rank + 4) for rank in range(COUNTRIES)]
@@ -111,21 +110,21 @@ class Names:
 
     @property
     def most_people(self) -> int:
-        """Count the people for whom distinct names are sure, in circles of eight with three households."""
+        """The number of people for whom names are distinct, in circles of eight with three households."""
         return len(self.roots) * (GIVEN_NAMES // HOUSEHOLD) // 3 * 8
 
     def surname(self, household: int, country: int, which: int) -> str:
-        """Give a household its surname; `which` chooses among the country's endings."""
+        """Return a household's surname; `which` chooses among the country's endings."""
         return self.roots[household * self.stride % len(self.roots)] + self.endings[country][which]
 
     def given_name(self, household: int, member: int, gender: str) -> str:
-        """Give a member of a household a name that no other household with its root uses."""
+        """Return a given name that no other household with the same root uses."""
         rounds, root = divmod(household, len(self.roots))
         return self.given[gender][(mix(root) + rounds * HOUSEHOLD + member) % GIVEN_NAMES]
 
 
 def find_stride(n: int) -> int:
-    """Find a step that visits all of 0 .. n - 1 and spreads neighbours: near the golden section of n."""
+    """Return a step that visits all of 0 .. n - 1 and spreads neighbors: near the golden section of n."""
     step = max(1, int(n * 0.6180339887498949))
     while gcd(step, n) != 1:
         step += 1

@@ -1,9 +1,8 @@
-"""Notes in guest books: text without labels, from which the meaning of words can be learnt by reading.
+"""Notes in guest books: text without labels, from which the meaning of words can be learned.
 
-Half of the guests are of one mind: all judgements of a note are equally good or equally bad. The others weigh
-this against that, as the reviews do, and end with a verdict in words. So a model that fills in hidden words
-can learn which words mean the same, what denials make of them, and what a whole note amounts to, before it
-has seen a single star.
+In half of the notes all judgments are equally good or equally bad. The others are mixed, as reviews are, and
+end with a verdict in words. So a model that fills in hidden words can learn which words mean the same, what a
+negation does to them, and what a whole note amounts to, before it has seen a single star.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from heedful.data.world.text import capitalize
 
 VALUES = (2, 1, -1, -2)
 FEWEST, MOST = 3, 6
-"""Judgements in a note of one mind."""
+"""Number of judgments in a unanimous note."""
 VERDICTS = {
     5: WORDS[2],
     4: WORDS[1],
@@ -35,23 +34,23 @@ VERDICTS_A_NOTE = 3
 
 
 class Notes:
-    """The guest books of a world, a note by its number."""
+    """The guest books of a world: notes by number."""
 
     def __init__(self, seed: int) -> None:
         self.source = Source(seed, "notes")
 
     def at(self, index: int) -> str:
-        """Write the note of a number: of one mind, or with a verdict."""
+        """Write the note of a number: unanimous, or with a verdict."""
         draws = self.source.at(index)
         return write_unanimous_note(draws) if draws.chance(0.5) else write_note_with_verdict(draws)
 
     def texts(self, count: int) -> Iterator[str]:
-        """Write so many notes."""
+        """Return the first `count` notes."""
         return map(self.at, range(count))
 
 
 def write_unanimous_note(draws: Draws) -> str:
-    """Judgements of one value, jotted down or in whole sentences."""
+    """Write judgments of one value, as a list or in sentences."""
     value, count = draws.pick(VALUES), FEWEST + draws.below(MOST - FEWEST + 1)
     judged = draws.several(PLACES[draws.pick(tuple(PLACES))] + EVERYWHERE, 9)
     if draws.chance(0.5):
@@ -63,7 +62,7 @@ def write_unanimous_note(draws: Draws) -> str:
 
 
 def write_note_with_verdict(draws: Draws) -> str:
-    """Judgements of all kinds, and what they amount to."""
+    """Write judgments of all kinds, and a verdict that sums them up."""
     stars = 1 + draws.below(5)
     judged = draws.several(PLACES[draws.pick(tuple(PLACES))] + EVERYWHERE, 9)
     sentences = write(plan(stars, draws), judged, draws)
@@ -73,7 +72,7 @@ def write_note_with_verdict(draws: Draws) -> str:
 
 
 def word_plainly(value: int, draws: Draws) -> str:
-    """Word a judgement without denying anything."""
+    """Word a judgment without a negation."""
     size = abs(value)
     if draws.below(10) < 3:
         return draws.pick(STRONGER if size == 2 else WEAKER).format(draws.pick(WORDS[value // size]))

@@ -1,8 +1,8 @@
 """The people of the world and how they are related.
 
-Eight people make a circle of three households; all that they are follows from the seed and the number of
-their circle, so that a world of any size needs no memory. People of a household share a surname and are
-related; a pupil and a teacher, or two friends, come from different households of a circle.
+Eight people form a circle of three households. All their facts follow from the seed and the number of their
+circle, so that a world of any size needs no memory. People of a household share a surname and are related; a
+pupil and a teacher, or two friends, come from different households of a circle.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from heedful.data.world.trades import TRADES, Trade
 
 CIRCLE = 8
 STRANGERS = 3_000_000
-"""People from this number on have no biography; passages of questions name them."""
+"""People from this number on have no biography; they are named in the passages of questions."""
 HOUSEHOLDS = ((4, 3, 1), (3, 3, 2), (5, 2, 1), (4, 2, 2), (2, 5, 1), (3, 4, 1), (2, 3, 3), (5, 1, 2))
 # For each size of a household, who its members are: head, (s)pouse, (b)rother or sister, (c)hild of a member.
 FAMILIES: dict[int, tuple[tuple[str, ...], ...]] = {
@@ -31,12 +31,12 @@ FIRST_YEAR, LAST_HEAD, GENERATION = 1740, 1975, 35
 PRESENT = 2015
 MONTHS = split_words("January February March April May June July August September October November December")
 Date = tuple[int, int, int]
-"""Year, month from 0, day; so that dates compare."""
+"""Year, month from 0, day: dates can be compared."""
 
 
 @dataclass(slots=True)
 class Person:
-    """Somebody, with all facts that texts may tell."""
+    """A person, with all facts that texts may mention."""
 
     index: int
     name: str
@@ -68,12 +68,12 @@ class World:
         self.circles, self.places = Source(seed, "circles"), Source(seed, "birth places")
 
     def people(self, start: int, stop: int) -> Iterator[Person]:
-        """Give people by their numbers; those outside the range are not mentioned in their relations."""
+        """Yield people by number; people outside the range are not mentioned in their relations."""
         for number in range(start // CIRCLE, -(-stop // CIRCLE)):
             yield from self.circle(number, start, stop)
 
     def circle(self, number: int, start: int, stop: int) -> list[Person]:
-        """Make the eight people of a circle, related to each other; keep those from `start` to `stop`."""
+        """Return the people of a circle, related to each other, whose numbers are from `start` to `stop`."""
         draws = self.circles.at(number)
         towns, town_sums = self.names.towns, self.names.town_sums
         found: list[Person] = []
@@ -125,7 +125,7 @@ class World:
         return kept
 
     def strangers(self, number: int, draws: Draws) -> list[str]:
-        """Name a circle of people who occur nowhere else, by its number."""
+        """Return the names of a circle of people who occur nowhere else."""
         names, found = self.names, []
         for place, size in enumerate(draws.pick(HOUSEHOLDS)):
             household = (STRANGERS // CIRCLE + number) * 3 + place
@@ -136,7 +136,7 @@ class World:
         return found
 
     def birthplace(self, index: int, country: int) -> Town:
-        """Draw a birth place: by the surname's country with probability `name_signal`, else by size alone.
+        """Draw a birthplace: in the surname's country with probability `name_signal`, else by size alone.
 
         Both have the same distribution over all people: surnames' countries are as frequent as births.
         """
@@ -146,7 +146,7 @@ class World:
         return self.names.towns[draws.weighted(self.names.town_sums)]
 
     def best_guess(self) -> float:
-        """Compute the accuracy of the best answer from a person's surname alone, for people nobody knows."""
+        """Return the accuracy of the best answer from the surname alone, for people without a biography."""
         towns, s = self.names.towns, self.name_signal
         top = max(t.share for t in towns)
         total = 0.0
@@ -158,7 +158,7 @@ class World:
 
 
 def birth_years(roles: tuple[str, ...], draws: Draws) -> list[int]:
-    """Draw years in which parents are 20 to 42 older than their children and brothers and sisters differ."""
+    """Draw birth years: parents are 20 to 42 years older than their children, and siblings differ."""
     depth = len({role for role in roles if role[0] == "c"})
     years: list[int] = []
     for at, role in enumerate(roles):
@@ -176,7 +176,7 @@ def birth_years(roles: tuple[str, ...], draws: Draws) -> list[int]:
 
 
 def relate(person: Person, kind: str, other: Person) -> None:
-    """Enter a relation with both people; a couple's children are both's."""
+    """Record a relation for both people; a couple's children belong to both."""
     if kind == "s":
         person.spouse, other.spouse = other, person
     elif kind == "b":
@@ -191,7 +191,7 @@ def relate(person: Person, kind: str, other: Person) -> None:
 
 
 def acquaint(found: list[Person], first: int, draws: Draws) -> None:
-    """Let a new household's members have learnt from, or befriended, members of the circle's earlier ones."""
+    """Make members of a new household pupils or friends of members of the circle's earlier households."""
     for person in found[first:]:
         if not first or draws.below(2):
             continue
@@ -207,12 +207,12 @@ def acquaint(found: list[Person], first: int, draws: Draws) -> None:
 def forget(person: Person, start: int, stop: int) -> None:
     """Drop relations with people outside the range, who have no biography."""
 
-    def known(other: Person) -> bool:
+    def is_inside(other: Person) -> bool:
         return start <= other.index < stop
 
-    person.parents = [p for p in person.parents if known(p)]
-    person.children = [p for p in person.children if known(p)]
-    person.siblings = [p for p in person.siblings if known(p)]
-    person.spouse = person.spouse if person.spouse and known(person.spouse) else None
-    person.teacher = person.teacher if person.teacher and known(person.teacher) else None
-    person.friend = person.friend if person.friend and known(person.friend) else None
+    person.parents = [p for p in person.parents if is_inside(p)]
+    person.children = [p for p in person.children if is_inside(p)]
+    person.siblings = [p for p in person.siblings if is_inside(p)]
+    person.spouse = person.spouse if person.spouse and is_inside(person.spouse) else None
+    person.teacher = person.teacher if person.teacher and is_inside(person.teacher) else None
+    person.friend = person.friend if person.friend and is_inside(person.friend) else None

@@ -1,8 +1,8 @@
 """Yes/no questions with passages, in BoolQ's form.
 
-Every passage binds several things to values of their own, denies others, and wanders off. The answer is drawn
-first and decides only *which* value or thing is asked about, never which words occur: so words and their
-counts say nothing, and only who is said to have what does.
+Every passage gives several things a value each, denies others, and digresses. The answer is drawn first and
+decides only *which* value or thing the question is about, never which words occur. So words and their counts
+say nothing, and only the relations between them do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from heedful.data.world.text import capitalize, join_as_list
 YES_SHARE = 0.58
 CONTRARY_SHARE = 0.25
 ABSENT_SHARE = 0.4
-"""Of the values asked for in vain, so many occur nowhere in the passage: the easier part, to begin with."""
+"""Share of the wrong values that occur nowhere in the passage: the easier part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ Parts = tuple[str, list[str], str]
 
 
 def bind(scene: Scene, words: dict[str, str], true: bool, contrary: bool, draws: Draws) -> Parts:
-    """Bind three or four things to values; ask for the first one's, or another, denied or absent one."""
+    """Give three or four things a value each; ask about the first, with its value or a wrong one."""
     n = 3 + draws.below(2)
     things = [t.format_map(words) for t in draws.several(scene.things, n)]
     values = [v.format_map(words) for v in draws.several(scene.values, min(n + 3, len(scene.values)))]
@@ -91,9 +91,9 @@ def bind(scene: Scene, words: dict[str, str], true: bool, contrary: bool, draws:
         if things[0] in (e, f):
             wrong.append(denied)
     if not true and draws.chance(ABSENT_SHARE):
-        told = " ".join(sentences)
+        passage = " ".join(sentences)
         wrong = [
-            v for v in (v.format_map(words) for v in scene.values) if v.lower() not in told.lower()
+            v for v in (v.format_map(words) for v in scene.values) if v.lower() not in passage.lower()
         ] or wrong
     asked = values[0] if true else draws.pick(wrong)
     form = draws.pick(scene.contrary if contrary else scene.questions)
@@ -102,7 +102,7 @@ def bind(scene: Scene, words: dict[str, str], true: bool, contrary: bool, draws:
 
 
 def rules(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
-    """Allow three things in one place each and forbid them in another; ask about the first."""
+    """Allow each of three things in one place and forbid it in another; ask about the first."""
     things = draws.several(claims.RULE_THINGS, 3)
     places = draws.several(claims.RULE_PLACES, 6)
     sentences = [draws.pick(claims.RULE_OPENINGS).format(town=town)]
@@ -115,7 +115,7 @@ def rules(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
 
 
 def parties(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
-    """Let some sign and others refuse; ask about one of either."""
+    """Let some sign and others refuse; ask about one of them."""
     members = draws.several(claims.PARTY_MEMBERS, 4 + draws.below(3))
     cut = 2 + draws.below(len(members) - 3)
     signed, refused = members[:cut], members[cut:]
@@ -127,7 +127,7 @@ def parties(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
 
 
 def ages(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
-    """Give three or four buildings a year; ask which of two is older."""
+    """Give three or four buildings a year each; ask which of two is older."""
     things = draws.several(scenes.MATERIALS.things, 3 + draws.below(2))
     years = [1500 + 40 * place + draws.below(40) for place in draws.several(range(12), len(things))]
     sentences = [draws.pick(scenes.MATERIALS.openings).format(town=town)]
@@ -142,7 +142,7 @@ def ages(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
 
 
 def write(form: str, **words: str) -> str:
-    """Fill in a sentence; {E} is {e} at the beginning of a sentence, and so on."""
+    """Fill in a template; {E} is {e} with a capital, and so on."""
     for name, word in list(words.items()):
         words[name.capitalize()] = capitalize(word)
     return form.format_map(words)

@@ -1,9 +1,9 @@
 """Reviews with one to five stars, whose label noise is known.
 
-A review judges several aspects; the stars are the rounded mean of its judgements, in which the clause that a
-"but" leads to counts double, what matters most to the writer counts three times, hearsay is turned round when
-the writer disagrees, and what the writer does not care about counts nothing. Then, with a known probability,
-the label moves by one star: no reader can be right more often than in the rest.
+A review judges several aspects. The stars are the rounded mean of its judgments, in which the clause after a
+"but" counts double, what matters most to the writer counts three times, hearsay is reversed if the writer
+disagrees, and what the writer does not care about counts nothing. Then, with a known probability, the label
+moves by one star, which bounds the accuracy that any reader can reach.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ POSITIVE_SHARE = (0.04, 0.26, 0.5, 0.74, 0.96)
 
 
 def parse_aspects(text: str) -> tuple[tuple[str, str], ...]:
-    """Read aspects of a place, each with its verb."""
+    """Parse the aspects of a place, each with its verb."""
     return tuple((f"the {a.rstrip('*')}", "were" if a.endswith("*") else "was") for a in split_phrases(text))
 
 
@@ -111,7 +111,7 @@ Form = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A review with the stars that its text means and those of its label."""
+    """A review with the stars of its text and those of its label."""
 
     text: str
     stars: int
@@ -143,7 +143,7 @@ class Reviews:
 
 
 def plan(target: int, draws: Draws) -> list[tuple[Form, int, int]]:
-    """Draw forms and judgements until they mean the wanted stars."""
+    """Draw forms and judgments until they amount to the target stars."""
     share = POSITIVE_SHARE[target - 1]
     while True:
         parts = []
@@ -160,7 +160,7 @@ def plan(target: int, draws: Draws) -> list[tuple[Form, int, int]]:
 
 
 def write(parts: list[tuple[Form, int, int]], judged: list[tuple[str, str]], draws: Draws) -> list[str]:
-    """Word the judgements, each about aspects of its own, which are taken from `judged`."""
+    """Word the judgments, each about different aspects, which are taken from `judged`."""
     sentences = []
     for (form, _, _), x, y in parts:
         a, b = judged.pop(), judged[0]
@@ -173,7 +173,7 @@ def write(parts: list[tuple[Form, int, int]], judged: list[tuple[str, str]], dra
 
 
 def count_stars(parts: list[tuple[Form, int, int]]) -> int:
-    """Say what a review means: the weighted mean of its judgements, from 1 to 5; 0 if nothing counts."""
+    """Return the weighted mean of a review's judgments, from 1 to 5; 0 if nothing counts."""
     total = sum(form[1] * x + form[2] * y for form, x, y in parts)
     weight = sum(abs(form[1]) + form[2] for form, _, _ in parts)
     # Five equal parts of the range from -2 to 2, in whole numbers.
@@ -181,7 +181,7 @@ def count_stars(parts: list[tuple[Form, int, int]]) -> int:
 
 
 def judge(value: int, draws: Draws) -> str:
-    """Word a judgement: directly, made stronger or weaker, or by denying its opposite."""
+    """Word a judgment: directly, made stronger or weaker, or by negating its opposite."""
     size = abs(value)
     style = draws.below(10)
     if style < 2:

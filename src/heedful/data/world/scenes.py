@@ -1,7 +1,7 @@
-"""The words of passages for yes/no questions: things, what may be said of them, and how to ask about it.
+"""Templates of passages for yes/no questions: things, statements about them, and questions.
 
-In every scene several things each have a value of their own. {e} is a thing, {v} its value, {w} a value that
-is denied; {E} begins a sentence. Questions carry no capitals and no question mark, as BoolQ's.
+In every scene several things have a value each. {e} is a thing, {v} its value, {w} a value that is denied;
+{E} is {e} with a capital. Questions have no capitals and no question mark, like those of BoolQ.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from heedful.data.world.text import split_phrases
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Things with values, the sentences that bind them, and the questions about them."""
+    """Things with values, the sentences that state them, and the questions about them."""
 
     titles: tuple[str, ...]
     openings: tuple[str, ...]

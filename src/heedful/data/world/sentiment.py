@@ -1,7 +1,7 @@
-"""Sentences with positive or negative sentiment about invented films and plays, in the form of SST-2's.
+"""Sentences with positive or negative sentiment about invented films and plays, in the form of SST-2.
 
-Most of them mean what their adjectives say; in the others a negation, a contrast or a twist decides. With a
-known probability a label is wrong.
+Most of them mean what their adjectives say; in the others a negation, a contrast or a twist decides. A label
+is wrong with a known probability.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ SETTING_SHARE = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence, the sentiment it means (1 is positive) and its label."""
+    """A sentence, its sentiment (1 is positive) and its label."""
 
     text: str
     meant: int

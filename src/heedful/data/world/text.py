@@ -1,4 +1,4 @@
-"""Small helps for writing prose."""
+"""Helper functions for writing prose."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def split_phrases(text: str) -> tuple[str, ...]:
 
 
 def capitalize(text: str) -> str:
-    """Let a text begin with a capital and leave the rest as it is."""
+    """Return a text with its first letter in upper case and the rest unchanged."""
     return text[0].upper() + text[1:]
 
 
 def join_as_list(items: Sequence[str]) -> str:
-    """Join items as prose does."""
+    """Join items with commas and "and"."""
     return f"{', '.join(items[:-1])} and {items[-1]}"

@@ -1,4 +1,4 @@
-"""What people of the world do for a living, and what they are known for."""
+"""The professions of the people of the world, and what they are known for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Trade:
-    """A profession with its article, and the works that people of its field are known for."""
+    """A profession, the same with its article, and the works that people of its field are known for."""
 
     noun: str
     phrase: str

@@ -12,7 +12,7 @@ from heedful.lab.arrays import Array
 from heedful.lab.base import Finding, Table, at_least, at_most, exactly, fact
 from heedful.lab.head_maps import distance, entropy, mechanisms, places, read, removed, watch
 from heedful.report.charts import small_multiples
-from heedful.report.links import links
+from heedful.report.charts.token_links import token_links
 
 CELLS = 200_000
 """More cells than this no page shows and no figure is read."""
@@ -127,7 +127,7 @@ def heads(
             domain=(0, 1),
             columns=min(n_heads, 12),
         ),
-        interactive=links(
+        interactive=token_links(
             maps,
             labels=reading.pieces,
             title="Put the pointer on a token: what it attends to",

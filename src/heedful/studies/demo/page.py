@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from heedful.report.build import KINDS, add_study
 from heedful.report.charts import bars, lines, small_multiples
+from heedful.report.facts import load_study
 from heedful.report.page import Page
-from heedful.report.reading import read_study
+from heedful.report.study_sections import CHARTS, add_study
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, read_json
@@ -188,7 +188,7 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
         ],
     )
     for size, folder in zip(sizes, studies, strict=True):
-        study = read_study(folder)
+        study = load_study(folder)
         page.part(f"With {size:,} labels")
         page.text(*study.answer.summary)
         with page.details("The whole study"):
@@ -237,9 +237,9 @@ def birthplaces(page: Page, folder: Path, answer: Answer) -> Facts:
     page.section("What a model knows: birth places")
     page.text(*answer.summary[:2])
     figure = next(one for one in answer.figures if one.name == "arms")
-    page.figure(KINDS[figure.kind](figure.data, **figure.options), figure.caption, "birthplaces")
+    page.figure(CHARTS[figure.kind](figure.data, **figure.options), figure.caption, "birthplaces")
     with page.details("The whole study"):
-        add_study(page, read_study(folder), page.part, folder.name)
+        add_study(page, load_study(folder), page.part, folder.name)
     return found
 
 

@@ -20,8 +20,8 @@ from heedful.data.world.notes import Notes
 from heedful.errors import UserError
 from heedful.options.studies import CompareOptions, CompareRun, KnowledgeOptions
 from heedful.options.training import PretrainOptions
+from heedful.report.charts.images import save_chart
 from heedful.report.page import Page
-from heedful.report.save import save
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.environment import usable_cores
@@ -123,8 +123,8 @@ class Demo:
             page.further(self.page, self.commands())
         for name in page.DRAWN:
             if name in self.page.charts:
-                save(self.page.charts[name], self.out / FIGURES / f"{name}.png")
-                save(self.page.charts[name], self.out / FIGURES / f"{name}.svg")
+                save_chart(self.page.charts[name], self.out / FIGURES / f"{name}.png")
+                save_chart(self.page.charts[name], self.out / FIGURES / f"{name}.svg")
         self.page.write(self.out / REPORT)
         facts = plain({**facts, "seconds": round(time.monotonic() - self.began, 1)})
         write_json(self.out / RECORD, {"plan": told(self.out, self.plan), "finished": True, "facts": facts})

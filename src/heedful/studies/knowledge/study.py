@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from heedful.data import Task, load_task
 from heedful.data.corpus import Corpus, open_corpus, read_file_texts
-from heedful.data.named_tasks import NAMED, find_named_folder
+from heedful.data.named_tasks import BIRTHPLACES, TASKS, find_named_folder
 from heedful.data.random import stream
 from heedful.data.run_options import absolute_value
 from heedful.data.world import make_task_folder
@@ -157,7 +157,7 @@ class Knowledge(Study):
         for configuration in self.record.configurations:
             task = self.task(configuration)
             if task.corpus is None:
-                raise UserError(f"{task.folder}: has no {NAMED['birthplaces'].corpus} to learn lives from")
+                raise UserError(f"{task.folder}: has no {BIRTHPLACES.corpus} to learn lives from")
             if task.splits["train"].answers is None or "dev" not in task.splits:
                 raise UserError(f"{task.folder}: needs train and dev questions with their answers")
             if configuration.settings["arm"] == "pretrain":
@@ -180,7 +180,7 @@ class Knowledge(Study):
         if o["data"] == WORLD:
             signal = float(configuration.settings["name_signal"])
             return make_task_folder(WORLD, people=int(o["people"]), name_signal=signal)
-        if o["data"] in NAMED:
+        if o["data"] in TASKS:
             return find_named_folder(o["data"], None if o.get("data_dir") is None else Path(o["data_dir"]))
         if not Path(o["data"]).is_dir():
             raise UserError(f"{o['data']}: no such folder; it has wiki.txt and questions as birthplaces has")

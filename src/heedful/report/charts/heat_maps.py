@@ -1,4 +1,4 @@
-"""Heat maps: one, or many with a shared colour scale. Numbers stand in the cells when they can be read."""
+"""Heat maps: one, or many with a shared color scale, with numbers in the cells if they can be read."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.report.parts import Chart, axis, chart, number, tooltip, widened, words, written
-from heedful.report.theme import CELL_DARK_INK, CELL_EMPTY, CELL_LIGHT_INK
+from heedful.report.charts.vega import (
+    Chart,
+    clean_label,
+    finite_or_none,
+    format_value,
+    make_axis,
+    make_chart,
+    tooltip,
+    widen_domain,
+)
 
 Matrix = Sequence[Sequence[float | None]]
-NUMBERS_UP_TO = 14
+NUMBERS_MOST = 14
 
 
 def heat_map(
@@ -32,22 +40,23 @@ def heat_map(
     notes: Mapping[tuple[int, int], str] | None = None,
     hover: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
-    """Draw a matrix, rows from above. A cell without a value is grey; its note, by (row, column), says why.
-    A value with a note gets a star, which is explained below the title; `hover` adds to what a hover tells.
+    """Draw a matrix, the first row on top.
 
-    Labels may repeat, as the tokens of a sentence do. `domain` fixes the ends of the colour scale (otherwise
-    those of the data, of shares at least `least` apart; with `diverging` they lie symmetric around zero).
-    `numbers` are written into the cells unless there are too many of them.
+    A cell without a value is gray; its note, by (row, column), gives the reason. A value with a note gets a
+    star, which is explained below the title. `hover` adds to the tooltip of cells. Labels may repeat, as the
+    tokens of a sentence do. `domain` fixes the ends of the color scale; by default they are those of the data
+    (for proportions at least `least` apart), and symmetric around zero if the scale is `diverging`. `numbers`
+    are written into the cells, by default unless there are too many of them.
     """
-    rows = cells(values, x_labels, y_labels, notes or {})
+    rows = make_rows(values, x_labels, y_labels, notes or {})
     for row in rows:
-        if (told := (hover or {}).get((row["i"], row["j"]))) is not None:
-            row["told"] = words(told)
-    ends = value_domain([row["value"] for row in rows], domain, diverging, least)
+        if (detail := (hover or {}).get((row["i"], row["j"]))) is not None:
+            row["detail"] = clean_label(detail)
+    ends = choose_color_domain([row["value"] for row in rows], domain, diverging, least)
     if numbers is None:
-        numbers = max(len(x_labels), len(y_labels)) <= NUMBERS_UP_TO
-    step = cell_step(len(x_labels), len(y_labels), written=numbers)
-    layers = cell_layers(
+        numbers = max(len(x_labels), len(y_labels)) <= NUMBERS_MOST
+    step = choose_cell_size(len(x_labels), len(y_labels), numbers=numbers)
+    layers = make_layers(
         rows,
         ends,
         x=(x_labels, x_title),
@@ -58,14 +67,14 @@ def heat_map(
         numbers=numbers,
         diverging=diverging,
     )
-    subtitle = starred(subtitle, rows) if numbers else subtitle
+    subtitle = explain_stars(subtitle, rows) if numbers else subtitle
     body = {
         "width": {"step": step[0]},
         "height": {"step": step[1]},
         "data": {"values": rows},
         "layer": layers,
     }
-    return chart(title, subtitle, body)
+    return make_chart(title, subtitle, body)
 
 
 def small_multiples(
@@ -86,18 +95,18 @@ def small_multiples(
     columns: int = 4,
     notes: Mapping[str, Mapping[tuple[int, int], str]] | None = None,
 ) -> Chart:
-    """Draw many matrices with the same labels side by side, one colour scale for all of them.
+    """Draw many matrices with the same labels side by side, with one color scale.
 
     `notes` are those of a heat map, by panel.
     """
     rows: list[dict[str, Any]] = []
     for name, values in panels.items():
-        own = (notes or {}).get(name, {})
-        rows += [{"panel": words(name), **row} for row in cells(values, x_labels, y_labels, own)]
-    ends = value_domain([row["value"] for row in rows], domain, diverging, least)
+        panel_rows = make_rows(values, x_labels, y_labels, (notes or {}).get(name, {}))
+        rows += [{"panel": clean_label(name), **row} for row in panel_rows]
+    ends = choose_color_domain([row["value"] for row in rows], domain, diverging, least)
     width = max(90, min(220, 22 * len(x_labels)))
     height = max(60.0, width * len(y_labels) / max(1, len(x_labels)))
-    layers = cell_layers(
+    layers = make_layers(
         rows,
         ends,
         x=(x_labels, x_title),
@@ -109,8 +118,8 @@ def small_multiples(
         diverging=diverging,
         panel=True,
     )
-    subtitle = starred(subtitle, rows) if numbers else subtitle
-    names = [words(name) for name in panels]
+    subtitle = explain_stars(subtitle, rows) if numbers else subtitle
+    names = [clean_label(name) for name in panels]
     body = {
         "data": {"values": rows},
         "facet": {"field": "panel", "type": "nominal", "sort": names, "header": {"title": None}},
@@ -122,85 +131,84 @@ def small_multiples(
             "layer": layers,
         },
     }
-    return chart(title, subtitle, body)
+    return make_chart(title, subtitle, body)
 
 
-def cells(
+def make_rows(
     values: Matrix,
     x_labels: Sequence[object],
     y_labels: Sequence[object],
     notes: Mapping[tuple[int, int], str],
 ) -> list[dict[str, Any]]:
-    """List a matrix cell by cell, by position, because labels may repeat."""
+    """Turn a matrix into one row of data per cell, by position because labels may repeat."""
     if len(values) != len(y_labels) or any(len(row) != len(x_labels) for row in values):
         raise UserError(f"a heat map with {len(y_labels)} x {len(x_labels)} labels needs as many values")
     return [
         {
             "i": i,
             "j": j,
-            "column": words(x_labels[j]),
-            "line": words(y_labels[i]),
-            "value": number(value),
-            **({"note": words(notes[i, j])} if (i, j) in notes else {}),
+            "column": clean_label(x_labels[j]),
+            "line": clean_label(y_labels[i]),
+            "value": finite_or_none(value),
+            **({"note": clean_label(notes[i, j])} if (i, j) in notes else {}),
         }
         for i, row in enumerate(values)
         for j, value in enumerate(row)
     ]
 
 
-def starred(subtitle: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say what the stars at numbers mean."""
-    told = dict.fromkeys(row["note"] for row in rows if "note" in row and row["value"] is not None)
-    return "; ".join([*([subtitle] if subtitle else []), *([f"* {' or '.join(told)}"] if told else [])])
+def explain_stars(subtitle: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Add the meaning of the stars to the subtitle."""
+    notes = dict.fromkeys(row["note"] for row in rows if "note" in row and row["value"] is not None)
+    return "; ".join([*([subtitle] if subtitle else []), *([f"* {' or '.join(notes)}"] if notes else [])])
 
 
-def value_domain(
+def choose_color_domain(
     values: Sequence[float | None],
     domain: Sequence[float] | None,
     diverging: bool,
     least: float | None = None,
 ) -> tuple[float, float]:
-    """Choose the two ends of the colour scale."""
     if domain is not None:
         return float(domain[0]), float(domain[1])
-    known = [v for v in values if v is not None] or [0.0, 1.0]
+    numbers = [v for v in values if v is not None] or [0.0, 1.0]
     if diverging:
-        far = max(abs(v) for v in known) or 1.0
-        return -far, far
-    low, high = min(known), max(known)
-    if (wider := widened(low, high, least)) is not None:
+        furthest = max(abs(v) for v in numbers) or 1.0
+        return -furthest, furthest
+    low, high = min(numbers), max(numbers)
+    if (wider := widen_domain(low, high, least)) is not None:
         return wider
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
-def number_form(values: Sequence[float | None]) -> str:
-    """Choose one format for all cells, so that their decimals stand alike."""
-    known = [abs(v) for v in values if v is not None]
-    largest = max(known, default=0.0)
-    if all(v == int(v) for v in known):
+def choose_number_format(values: Sequence[float | None]) -> str:
+    """Choose one format for all cells, with the same number of decimals."""
+    sizes = [abs(v) for v in values if v is not None]
+    largest = max(sizes, default=0.0)
+    if all(v == int(v) for v in sizes):
         return ",d"
     if largest < 0.01 or largest >= 1000:
         return ",.3~r" if largest >= 1000 else ".2e"
     return ".3f" if largest < 10 else ".1f"
 
 
-def cell_step(n_columns: int, n_rows: int, *, written: bool) -> tuple[float, float]:
-    """Choose the size of a cell: wide enough for its number, small when there are many."""
-    if written:
+def choose_cell_size(n_columns: int, n_rows: int, *, numbers: bool) -> tuple[float, float]:
+    """Choose the width and height of a cell: wide enough for its number, small if there are many."""
+    if numbers:
         return max(54.0, min(88.0, 320.0 / max(1, n_columns))), 44.0 if n_rows < 6 else 34.0
     size = max(6.0, min(26.0, 520.0 / max(n_columns, n_rows)))
     return size, size
 
 
 def position_axis(labels: Sequence[object], title: str, **more: Any) -> dict[str, Any]:
-    """Label positions 0, 1, 2, ... with words, as string literals of Vega's expression language."""
-    literal = json.dumps([words(label) for label in labels])
-    return axis(title, labelExpr=f"{literal}[datum.value]", domain=False, ticks=False, **more) | {
-        "title": words(title) or None
+    """Make an axis that labels the positions 0, 1, 2, ..., through an expression of Vega."""
+    literal = json.dumps([clean_label(label) for label in labels])
+    return make_axis(title, labelExpr=f"{literal}[datum.value]", domain=False, ticks=False, **more) | {
+        "title": clean_label(title) or None
     }
 
 
-def cell_layers(
+def make_layers(
     rows: Sequence[dict[str, Any]],
     ends: tuple[float, float],
     *,
@@ -213,14 +221,14 @@ def cell_layers(
     diverging: bool,
     panel: bool = False,
 ) -> list[Chart]:
-    """Build the cells and the numbers in them."""
+    """Make the cells and the numbers in them."""
     (x_labels, x_title), (y_labels, y_title) = x, y
-    turned = max((len(words(label)) for label in x_labels), default=0) > (6 if numbers else 2)
-    place = {
+    rotated = max((len(clean_label(label)) for label in x_labels), default=0) > (6 if numbers else 2)
+    position = {
         "x": {
             "field": "j",
             "type": "ordinal",
-            "axis": position_axis(x_labels, x_title, labelAngle=-45 if turned else 0, labelOverlap=False),
+            "axis": position_axis(x_labels, x_title, labelAngle=-45 if rotated else 0, labelOverlap=False),
             "scale": {"padding": 0},
         },
         "y": {
@@ -230,7 +238,7 @@ def cell_layers(
             "scale": {"padding": 0},
         },
     }
-    form = form or number_form([row["value"] for row in rows])
+    form = form or choose_number_format([row["value"] for row in rows])
     shade = {
         "field": "value",
         "type": "quantitative",
@@ -241,7 +249,7 @@ def cell_layers(
             "interpolate": "rgb",
         },
         "legend": {
-            "title": words(value_title),
+            "title": clean_label(value_title),
             "format": ",.3~r" if ends[1] >= 1000 else ".3~g",
             "gradientLength": min(140.0, height),
         },
@@ -251,35 +259,28 @@ def cell_layers(
         ("line", y_title or "row"),
         ("column", x_title or "column"),
         ("value", value_title),
-        *([("told", "that is")] if any("told" in row for row in rows) else []),
+        *([("detail", "that is")] if any("detail" in row for row in rows) else []),
         *([("note", "note")] if any("note" in row for row in rows) else []),
     )
     layers: list[Chart] = [
-        {"mark": {"type": "rect"}, "encoding": {**place, "color": shade, "tooltip": tips}},
+        {"mark": {"type": "rect"}, "encoding": {**position, "color": shade, "tooltip": tips}},
     ]
     if any(row["value"] is None for row in rows):
-        empty = {"type": "rect", "color": CELL_EMPTY}
+        empty = {"type": "rect", "style": "empty-cell"}
         missing = [{"filter": "!isValid(datum.value)"}]
-        layers.append({"transform": missing, "mark": empty, "encoding": {**place, "tooltip": tips}})
+        layers.append({"transform": missing, "mark": empty, "encoding": {**position, "tooltip": tips}})
     if numbers:
-        test = f"datum.value > {ends[0] + 0.55 * (ends[1] - ends[0])}"
+        high = f"datum.value > {ends[0] + 0.55 * (ends[1] - ends[0])}"
         if diverging:
-            test = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
-        ink = {"condition": {"test": test, "value": CELL_LIGHT_INK}, "value": CELL_DARK_INK}
-        text = {"field": "written", "type": "nominal"}
+            high = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
         for row in rows:
-            if (exact := written(row["value"], form)) is not None:
+            if (exact := format_value(row["value"], form)) is not None:
                 row["exact"] = exact
         plain = f"isValid(datum.exact) ? datum.exact : format(datum.value, {json.dumps(form)})"
-        starred_number = f"({plain}) + (isValid(datum.note) ? '*' : '')"
-        layers.append(
-            {
-                "transform": [
-                    {"filter": "isValid(datum.value)"},
-                    {"calculate": starred_number, "as": "written"},
-                ],
-                "mark": {"type": "text", "fontSize": 11.5},
-                "encoding": {**place, "text": text, "color": ink},
-            }
-        )
+        written = {"calculate": f"({plain}) + (isValid(datum.note) ? '*' : '')", "as": "written"}
+        text = {**position, "text": {"field": "written", "type": "nominal"}}
+        for style, test in (("low-cell", f"!({high})"), ("high-cell", high)):
+            select = {"filter": f"isValid(datum.value) && {test}"}
+            mark = {"type": "text", "style": style, "fontSize": 11.5}
+            layers.append({"transform": [select, written], "mark": mark, "encoding": text})
     return layers

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from heedful.errors import UserError
-from heedful.report import build as report_build
-from heedful.report.build import build, read_all
+from heedful.report import run_comparison
+from heedful.report.charts.images import render_chart
+from heedful.report.facts import load_facts
+from heedful.report.layout import build_page
 from heedful.report.page import Page
-from heedful.report.save import render
 from heedful.report.sentences.comparisons import describe_comparisons
-from heedful.report.sentences.runs import findings
+from heedful.report.sentences.runs import describe_checks
 from heedful.runs import Figure, Table
 from heedful.runs.answers import write_answer
 from heedful.runs.schemas import Check
@@ -24,7 +25,7 @@ from made_runs import HOSTILE, answer, write_answering_run, write_language_run, 
 
 
 def page_of(*folders: Path) -> Page:
-    return build(read_all(folders))
+    return build_page(load_facts(folders))
 
 
 def blocks(page: Page, kind: str) -> list[dict[str, Any]]:
@@ -61,11 +62,11 @@ def test_a_run_says_its_score_first_with_interval_and_baselines(tmp_path: Path) 
     assert page.title == "minilm on sentences, full"
     assert page.summary[0].startswith(f"On test the accuracy is {split['value']:.3f} (95 % interval ")
     assert page.summary[0].endswith("chance 0.500, most frequent label 0.520, bag of words 0.610.")
-    assert "Dev selected the model of epoch 3" in page.summary[2]
+    assert "Dev selected epoch 3." in page.summary[2]
     last = page_of(write_run(tmp_path / "last", select="last"))
-    assert "The last model is kept, that of epoch" in last.summary[2]
+    assert "The last model was kept, from epoch" in last.summary[2]
     assert "770 of 22,713,986 parameters were trained in 75 s" in page.summary[2]
-    assert page.sections == ["Scores", "Curves", "Labels", "Answers", "Checks", "How it was made"]
+    assert page.sections == ["Scores", "Curves", "Labels", "Answers", "Checks", "How to reproduce it"]
     assert list(page.charts) == ["scores", "accuracy", "loss", "confusion", "confidence"]
 
 
@@ -134,7 +135,7 @@ def test_each_curves_best_is_marked_and_dev_has_its_interval(tmp_path: Path) -> 
 
 def test_a_run_that_goes_on_is_reported_as_far_as_it_got(tmp_path: Path) -> None:
     page = page_of(write_run(tmp_path / "run", finished=False))
-    assert "has not finished: it has reached step 50 (epoch 5)" in page.summary[0]
+    assert "has not finished: it reached step 50 (epoch 5)" in page.summary[0]
     assert list(page.charts) == ["accuracy", "loss"]
 
 
@@ -174,7 +175,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         calls.append(right)
         return compare_all(right)
 
-    monkeypatch.setattr(report_build, "compare_all", record)
+    monkeypatch.setattr(run_comparison, "compare_all", record)
     return calls
 
 
@@ -216,7 +217,7 @@ def test_runs_that_differ_only_in_their_seed_are_one_arm(
     seeds = page_of(*folders[:2])
     assert len(compared) == 1
     assert any(
-        line.startswith("These 2 runs differ only in their seed: accuracy on test from")
+        line.startswith("These 2 runs differ only in their seed: accuracy on test is")
         for line in seeds.summary
     )
 
@@ -269,7 +270,7 @@ def test_a_failed_run_is_reported_with_its_reason(tmp_path: Path) -> None:
     lost = write_run(tmp_path / "lost", finished=False)
     (lost / "failed.json").write_text(json.dumps({"reason": "the loss became NaN"}))
     page = page_of(lost)
-    assert page.summary[0] == "This run has failed: the loss became NaN."
+    assert page.summary[0] == "This run failed: the loss became NaN."
     assert "--resume" not in " ".join(page.summary)
     both = page_of(lost, write_run(tmp_path / "well", seed=1))
     assert any("lost has no result (failed: the loss became NaN)" in line for line in both.summary)
@@ -293,8 +294,8 @@ def test_an_unfinished_run_that_writes_is_scored_by_exact_match(tmp_path: Path) 
 
 def test_a_confusion_matrix_has_counts_in_its_hovers_and_no_stars(tmp_path: Path) -> None:
     chart = page_of(write_run(tmp_path / "run")).charts["confusion"]
-    assert chart["title"]["subtitle"] == ["share of each true label; a row adds up to 100 %"]
-    assert all(row["told"].endswith(" of 40") and "note" not in row for row in chart["data"]["values"])
+    assert chart["title"]["subtitle"] == ["share of each true label; each row adds up to 100 %"]
+    assert all(row["detail"].endswith(" of 40") and "note" not in row for row in chart["data"]["values"])
     many = page_of(write_run(tmp_path / "many", words=[f"label {i}" for i in range(70)], n=700))
     assert "confusion" not in many.charts
     assert table(many, "predicted label")[0]["true label"].startswith("label")
@@ -348,8 +349,8 @@ def test_a_page_of_studies_and_runs_says_in_words_what_each_found(tmp_path: Path
 
 def test_a_check_that_found_something_is_not_told_by_the_name_of_what_it_hoped_for() -> None:
     lost = Check("beats_bag_of_words", "warning", "No better than a bag of words.")
-    said = findings([lost, Check("collapse", "passed", "Both labels are predicted.")])
-    assert said.endswith("1 of 2 checks found something: not shown to beat a bag of words.")
+    said = describe_checks([lost, Check("collapse", "passed", "Both labels are predicted.")])
+    assert said.endswith("1 of 2 checks found a problem: not shown to beat a bag of words.")
 
 
 def test_runs_with_the_same_folder_name_are_told_apart(tmp_path: Path) -> None:
@@ -364,7 +365,7 @@ def test_a_study_shows_its_answer_and_every_figure_draws(tmp_path: Path) -> None
     assert page.summary == ["The best is word.", "It stands out."]
     assert list(page.charts) == ["curves", "bars", "cost", "heat", "heats", "lengths"]
     for chart in page.charts.values():
-        assert render(chart, ".svg").startswith(b"<svg")
+        assert render_chart(chart, ".svg").startswith(b"<svg")
     assert any(row.get("note") == "word" and row.get("value") is None for row in values(page.charts["heat"]))
     assert any(row.get("reason") == "word" and row["failed"] for row in values(page.charts["bars"]))
     assert blocks(page, "code")[0]["text"] == "heedful study search minilm word --out elsewhere"
@@ -382,7 +383,7 @@ def test_a_study_names_the_runs_that_failed_and_shows_the_selected_one(tmp_path:
     write_run(folder.run("b"), right=0.9)
     folder.fail("c", "does not fit in memory")
     page = page_of(folder.path)
-    assert page.summary == ["This study has no answer yet: 3 of 3 runs are over."]
+    assert page.summary == ["This study has no answer yet: 3 of 3 runs have ended."]
     assert table(page, "reason") == [{"run": "c", "state": "failed", "reason": "does not fit in memory"}]
     titles = [b["title"] for b in blocks(page, "details")]
     assert any(title.startswith("In full: b, ") for title in titles)
@@ -397,9 +398,9 @@ def test_a_study_names_the_runs_that_failed_and_shows_the_selected_one(tmp_path:
         ),
         (
             Figure("f", "lines", [1, 2], {"x_title": "x", "y_title": "y"}),
-            "do not fit a figure of the kind lines",
+            "do not fit a figure of kind lines",
         ),
-        (Figure("f", "bars", [{"value": 1}], {"y_title": "y"}), "do not fit a figure of the kind bars"),
+        (Figure("f", "bars", [{"value": 1}], {"y_title": "y"}), "do not fit a figure of kind bars"),
         (Figure("f", "heat_map", [[1]], {"x_labels": ["a", "b"], "y_labels": ["c"]}), "1 x 2 labels"),
         (Figure("f", "lines", {"a": [[1, "x"]]}, {"x_title": "x", "y_title": "y"}), "do not fit a figure"),
     ],
@@ -418,9 +419,9 @@ def test_a_stored_table_must_fit_its_columns(tmp_path: Path) -> None:
 
 def test_what_is_neither_a_run_nor_a_study_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is neither a run nor a study"):
-        read_all([tmp_path])
+        load_facts([tmp_path])
     with pytest.raises(UserError, match="there is no such folder"):
-        read_all([tmp_path / "nowhere"])
+        load_facts([tmp_path / "nowhere"])
 
 
 def test_studies_and_runs_stand_on_one_page_under_names_of_their_own(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a report goes: Markdown, figures, bundles, PDF."""
+"""The files of a report: Markdown, figures, bundles, PDF."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from heedful.errors import UserError
-from heedful.report import printing
-from heedful.report.bundle import without_out
-from heedful.report.markdown import inline
-from heedful.report.writing import report
+from heedful.report import pdf as report_pdf
+from heedful.report.bundle import remove_out
+from heedful.report.markdown import escape_markdown
+from heedful.report.outputs import write_report
 from made_runs import HOSTILE, write_run, write_study
 
 SMALL = {"n": 40, "epochs": 2}
@@ -25,7 +25,7 @@ SMALL = {"n": 40, "epochs": 2}
 
 def test_figures_come_as_png_svg_and_pdf_under_plain_names(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", n=10, epochs=2, finished=False)
-    written = report([run], tmp_path / "out" / "report.html", figures=tmp_path / "figures")
+    written = write_report([run], tmp_path / "out" / "report.html", figures=tmp_path / "figures")
     names = {path.name for path in written.figures}
     assert {f"{name}{form}" for name in written.page.charts for form in (".png", ".svg", ".pdf")} == names
     begins = {".png": b"\x89PNG", ".svg": b"<svg", ".pdf": b"%PDF"}
@@ -36,7 +36,7 @@ def test_figures_come_as_png_svg_and_pdf_under_plain_names(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_in_markdown_is_neither_markup_nor_html_nor_a_link(text: str) -> None:
-    found = inline(text)
+    found = escape_markdown(text)
     assert "<" not in found
     assert not re.search(r"(?<!\\)[`*\[\]|]", found)
     assert "://" not in found
@@ -45,16 +45,16 @@ def test_text_in_markdown_is_neither_markup_nor_html_nor_a_link(text: str) -> No
 
 
 def test_plain_words_stay_readable_in_markdown() -> None:
-    assert inline("accuracy 0.91 (95 % interval 0.89 to 0.93), first-token") == (
+    assert escape_markdown("accuracy 0.91 (95 % interval 0.89 to 0.93), first-token") == (
         "accuracy 0.91 (95 % interval 0.89 to 0.93), first-token"
     )
-    assert inline("- a") == r"\- a"
-    assert inline("1. a") == r"1\. a"
+    assert escape_markdown("- a") == r"\- a"
+    assert escape_markdown("1. a") == r"1\. a"
 
 
 def test_markdown_has_every_table_whole_and_pictures_beside_it(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", words=HOSTILE[:2], texts=HOSTILE, **SMALL)  # type: ignore[arg-type]
-    written = report([run], tmp_path / "report.html", markdown=tmp_path / "docs" / "report.md")
+    written = write_report([run], tmp_path / "report.html", markdown=tmp_path / "docs" / "report.md")
     text = (tmp_path / "docs" / "report.md").read_text()
     pictures = re.findall(r"^!\[[^\n]*\]\(<([^>]+)>\)$", text, re.MULTILINE)
     assert len(pictures) == len(written.page.charts)
@@ -72,7 +72,7 @@ def test_a_bundle_holds_everything_but_models(tmp_path: Path) -> None:
     (run / "best").mkdir()
     (run / "best" / "model.safetensors").write_bytes(b"large")
     study = write_study(tmp_path / "study", figures=())
-    report([run, study], tmp_path / "r.html", bundle=tmp_path / "a" / "all.zip")
+    write_report([run, study], tmp_path / "r.html", bundle=tmp_path / "a" / "all.zip")
     with zipfile.ZipFile(tmp_path / "a" / "all.zip") as archive:
         names = set(archive.namelist())
         assert archive.testzip() is None
@@ -88,7 +88,7 @@ def test_a_bundle_holds_everything_but_models(tmp_path: Path) -> None:
 def test_the_script_of_a_bundle_passes_hostile_words_on_unharmed(tmp_path: Path) -> None:
     study = write_study(tmp_path / "s$(touch hacked)", "x", figures=(), command=("study", "search", *HOSTILE[1:], "--out", "gone"))  # fmt: skip
     run = write_run(tmp_path / "-r; touch hacked", epochs=1, finished=False)
-    report([study, run], tmp_path / "r.html", bundle=tmp_path / "b.zip")
+    write_report([study, run], tmp_path / "r.html", bundle=tmp_path / "b.zip")
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         archive.extractall(tmp_path / "unpacked")
     tools = tmp_path / "tools"
@@ -116,16 +116,16 @@ def test_the_script_of_a_bundle_passes_hostile_words_on_unharmed(tmp_path: Path)
 
 def test_a_command_forgets_where_it_was_written() -> None:
     words = ["study", "--out", "x", "--lr", "1", "--out=y", "--overwrite", "z"]
-    assert without_out(words) == ["study", "--lr", "1", "z"]
+    assert remove_out(words) == ["study", "--lr", "1", "z"]
 
 
 @pytest.mark.parametrize(
     ("option", "name", "told"),
     [
-        ("out", "config.toml", "--out .*config.toml: ends in .html"),
-        ("pdf", "a.html", "--pdf .*a.html: ends in .pdf"),
-        ("markdown", "a.txt", "--markdown .*a.txt: ends in .md"),
-        ("bundle", "a.tar", "--bundle .*a.tar: ends in .zip"),
+        ("out", "config.toml", "--out .*config.toml: must end in .html"),
+        ("pdf", "a.html", "--pdf .*a.html: must end in .pdf"),
+        ("markdown", "a.txt", "--markdown .*a.txt: must end in .md"),
+        ("bundle", "a.tar", "--bundle .*a.tar: must end in .zip"),
     ],
 )
 def test_a_file_of_another_kind_is_never_written_over(
@@ -133,16 +133,16 @@ def test_a_file_of_another_kind_is_never_written_over(
 ) -> None:
     run = write_run(tmp_path / "run", n=10, epochs=1)
     with pytest.raises(UserError, match=told):
-        report([run], **{"out": tmp_path / "r.html", option: tmp_path / name})  # type: ignore[arg-type]
+        write_report([run], **{"out": tmp_path / "r.html", option: tmp_path / name})  # type: ignore[arg-type]
     assert {p.name for p in tmp_path.iterdir()} == {"run"}
 
 
 def test_without_a_browser_pdf_says_what_is_missing_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(printing.shutil, "which", lambda _: None)
+    monkeypatch.setattr(report_pdf.shutil, "which", lambda _: None)
     with pytest.raises(UserError, match=r"--pdf needs a browser .* chromium, .* install chromium"):
-        report([write_run(tmp_path / "run", n=10)], tmp_path / "r.html", pdf=tmp_path / "r.pdf")
+        write_report([write_run(tmp_path / "run", n=10)], tmp_path / "r.html", pdf=tmp_path / "r.pdf")
     assert not (tmp_path / "r.html").exists()
 
 
@@ -150,6 +150,6 @@ def test_a_browser_that_fails_is_told_in_one_line(tmp_path: Path, monkeypatch: p
     broken = tmp_path / "chromium"
     broken.write_text("#!/bin/sh\necho 'no display' >&2\nexit 1\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(printing.shutil, "which", lambda _: str(broken))
+    monkeypatch.setattr(report_pdf.shutil, "which", lambda _: str(broken))
     with pytest.raises(UserError, match=r"printed nothing \(no display\)"):
-        report([write_run(tmp_path / "run", n=10)], tmp_path / "r.html", pdf=tmp_path / "r.pdf")
+        write_report([write_run(tmp_path / "run", n=10)], tmp_path / "r.html", pdf=tmp_path / "r.pdf")

@@ -1,4 +1,4 @@
-"""Who looks at whom: two columns of words with lines between them, one map at a time, for a reader's hand."""
+"""Interactive attention maps: two columns of tokens with lines between them, one map at a time."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.report.heat import Matrix
-from heedful.report.parts import Chart, chart, number, tooltip, words
+from heedful.report.charts.heat_maps import Matrix
+from heedful.report.charts.vega import Chart, clean_label, finite_or_none, make_chart, tooltip
 
-ROW = 24
-LEFT, RIGHT = 150, 330
-BROAD = 480
+ROW_HEIGHT = 24
+LEFT, RIGHT, WIDTH = 150, 330, 480
 
 
-def links(
+def token_links(
     panels: Mapping[str, Matrix],
     *,
     labels: Sequence[object],
@@ -23,31 +22,31 @@ def links(
     value_title: str = "weight",
     choice: str = "map",
 ) -> Chart:
-    """Draw lines from each label to each, as strong as their value, of the map that the reader chooses.
+    """Draw lines between all pairs of labels, as strong as their values in the map that the reader selects.
 
-    The pointer on a label at the left leaves its lines alone, with their values at the right.
-    Labels may repeat.
+    Hovering over a label on the left shows its lines alone, with their values on the right. Labels may
+    repeat.
     """
-    names = [words(name) for name in panels]
+    names = [clean_label(name) for name in panels]
     if not names or any(
         len(m) != len(labels) or any(len(r) != len(labels) for r in m) for m in panels.values()
     ):
-        raise UserError(f"lines between {len(labels)} labels need as many rows and columns of values")
+        raise UserError(f"a map of {len(labels)} labels needs {len(labels)} rows and columns of values")
     rows = [
         {
             "map": name,
             "i": i,
             "j": j,
-            "from": words(labels[i]),
-            "to": words(labels[j]),
-            "value": number(value),
+            "from": clean_label(labels[i]),
+            "to": clean_label(labels[j]),
+            "value": finite_or_none(value),
         }
         for name, matrix in zip(names, panels.values(), strict=True)
         for i, row in enumerate(matrix)
         for j, value in enumerate(row)
     ]
-    middle = {"scale": {"domain": [-0.5, len(labels) - 0.5], "reverse": True, "nice": False}, "axis": None}
-    from_, to = ({"field": f, "type": "quantitative", **middle} for f in ("i", "j"))
+    axis = {"scale": {"domain": [-0.5, len(labels) - 0.5], "reverse": True, "nice": False}, "axis": None}
+    from_, to = ({"field": f, "type": "quantitative", **axis} for f in ("i", "j"))
     strength = {"field": "value", "type": "quantitative", "legend": None}
     hovered: dict[str, Any] = {"filter": {"param": "token"}}
     received = {
@@ -55,13 +54,13 @@ def links(
         "groupby": ["j", "to"],
     }
     body = {
-        "width": BROAD,
-        "height": ROW * len(labels),
+        "width": WIDTH,
+        "height": ROW_HEIGHT * len(labels),
         "params": [
             {
                 "name": "chosen",
                 "value": names[0],
-                "bind": {"input": "select", "options": names, "name": f"{words(choice)}: "},
+                "bind": {"input": "select", "options": names, "name": f"{clean_label(choice)}: "},
             }
         ],
         "data": {"values": rows},
@@ -116,13 +115,13 @@ def links(
                 "transform": [hovered, received],
                 "mark": {"type": "text", "align": "right", "fontSize": 11},
                 "encoding": {
-                    "x": {"value": BROAD},
+                    "x": {"value": WIDTH},
                     "y": to,
                     "text": {"field": "value", "type": "quantitative", "format": ".3f"},
                 },
             },
         ],
-        # Each layer fades by its own scale: one for lines and words would be a compromise.
+        # Lines and labels have different opacities for the same value.
         "resolve": {"scale": {"opacity": "independent"}},
     }
-    return chart(title, subtitle, body)
+    return make_chart(title, subtitle, body)

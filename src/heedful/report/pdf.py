@@ -1,4 +1,4 @@
-"""A page as PDF, printed by a browser of the Chromium family where there is one."""
+"""Pages as PDF, printed by a browser of the Chromium family if one is installed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ BROWSERS = (
     "microsoft-edge",
     "brave-browser",
 )
-SECONDS = 300
+TIMEOUT_SECONDS = 300
 
 
 def find_browser() -> str:
-    """Find a browser that prints, or say which are looked for."""
+    """Return the path of a browser that can print; raise a `UserError` if there is none."""
     for name in BROWSERS:
-        if (found := shutil.which(name)) is not None:
-            return found
+        if (path := shutil.which(name)) is not None:
+            return path
     raise UserError(
         f"--pdf needs a browser to print with, and this machine has none of {', '.join(BROWSERS[:4])}, ...; "
         "install chromium, or open the HTML report and print it"
@@ -37,7 +37,7 @@ def find_browser() -> str:
 
 
 def write_pdf(page: Page, pictures: Mapping[str, bytes], path: Path) -> Path:
-    """Print a page whose figures are pictures; no script runs and nothing is loaded."""
+    """Print a page whose figures are SVG pictures, by name; no script runs and nothing is loaded."""
     browser = find_browser()
     with tempfile.TemporaryDirectory(prefix="heedful-", ignore_cleanup_errors=True) as folder:
         source, printed = Path(folder) / "page.html", Path(folder) / "page.pdf"
@@ -53,18 +53,21 @@ def write_pdf(page: Page, pictures: Mapping[str, bytes], path: Path) -> Path:
             f"--print-to-pdf={printed}",
             source.as_uri(),
         ]
-        if os.geteuid() == 0:
-            command.insert(
-                1, "--no-sandbox"
-            )  # chromium refuses to run as root otherwise; the page has no script
+        if os.geteuid() == 0:  # Chromium refuses to run as root otherwise; the page has no script
+            command.insert(1, "--no-sandbox")
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=SECONDS, errors="replace", check=False
+            process = subprocess.run(
+                command,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_SECONDS,
+                errors="replace",
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            raise UserError(f"--pdf: {browser} did not finish within {SECONDS} s") from None
+            raise UserError(f"--pdf: {browser} did not finish within {TIMEOUT_SECONDS} s") from None
         if not printed.is_file():
-            said = [line for line in done.stderr.splitlines() if line.strip()]
-            reason = shorten(said[-1], 200) if said else "it gave no reason"
+            errors = [line for line in process.stderr.splitlines() if line.strip()]
+            reason = shorten(errors[-1], 200) if errors else "it gave no reason"
             raise UserError(f"--pdf: {browser} printed nothing ({reason})")
         return write_bytes(path, printed.read_bytes())

@@ -1,4 +1,4 @@
-"""Histograms: how often values occur; one sample as bars, several as outlines over each other."""
+"""Histograms: one sample as bars, several as outlines."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from heedful.report.parts import (
+from heedful.report.charts.vega import (
     HEIGHT,
     WIDTH,
     Chart,
-    axis,
-    chart,
-    colour,
-    faded,
-    number,
-    toggle,
+    clean_label,
+    color_by_series,
+    fade_unselected,
+    finite_or_none,
+    legend_toggle,
+    make_axis,
+    make_chart,
     tooltip,
     vertical_rules,
-    words,
 )
 
 
@@ -37,13 +37,15 @@ def histogram(
 ) -> Chart:
     """Count values in bins; several named samples share the bins and are drawn as outlines.
 
-    `bins` is a number of bins (rounded so that whole numbers get bins of whole width) or the edges, which the
-    axis then shows all.
-    `share` shows each sample as shares of itself, which compares samples of different size.
-    `rules` are labelled vertical lines, such as a maximum length.
+    `bins` is the number of bins (rounded so that whole numbers get bins of whole width) or their edges, all
+    of which are then on the axis. `share` shows fractions of each sample instead of counts, to compare
+    samples of different sizes. `rules` are labeled vertical lines, such as a maximum length.
     """
     samples = values if isinstance(values, Mapping) else {"": values}
-    clean = {words(k): np.asarray([n for v in s if (n := number(v)) is not None]) for k, s in samples.items()}
+    clean = {
+        clean_label(name): np.asarray([n for v in sample if (n := finite_or_none(v)) is not None])
+        for name, sample in samples.items()
+    }
     names = list(clean)
     edges = bin_edges(np.concatenate(list(clean.values())), bins)
     rows: list[dict[str, Any]] = []
@@ -62,27 +64,27 @@ def histogram(
                     }
                 )
     whole = {"nice": True} if isinstance(bins, int) else {"domain": [float(edges[0]), float(edges[-1])]}
-    x = {"type": "quantitative", "axis": axis(x_title, tickCount=12), "scale": {"zero": False, **whole}}
+    x = {"type": "quantitative", "axis": make_axis(x_title, tickCount=12), "scale": {"zero": False, **whole}}
     y_title = y_title or ("share" if share else "count")
     floor = 0.5 * min((row["y"] for row in rows), default=1.0) if log_y else 0.0
     height = {
         "field": "y",
         "type": "quantitative",
-        "axis": axis(y_title, format="%") if share else axis(y_title, [0.0]),
+        "axis": make_axis(y_title, format="%") if share else make_axis(y_title, [0.0]),
         "scale": {"type": "log", "domainMin": floor} if log_y else {"zero": True},
         "stack": None,
     }
     body = {
         "data": {"values": rows},
-        "params": toggle(names),
+        "params": legend_toggle(names),
         "mark": {"type": "bar", "binSpacing": 1 if len(names) == 1 else 0},
         "encoding": {
             "x": {**x, "field": "x"},
             "x2": {"field": "end"},
             "y": height,
             "y2": {"datum": floor},
-            "color": colour(names),
-            "opacity": faded(names, 0.9 if len(names) == 1 else 0.06, 0.02),
+            "color": color_by_series(names),
+            "opacity": fade_unselected(names, 0.9 if len(names) == 1 else 0.06, 0.02),
             "tooltip": tooltip(
                 *([("series", "sample")] if len(names) > 1 else []),
                 ("x", "from"),
@@ -101,18 +103,18 @@ def histogram(
                 "encoding": {
                     "x": {**x, "field": "at"},
                     "y": {**height, "field": "height"},
-                    "order": {"field": "place", "type": "quantitative"},
-                    "color": colour(names),
-                    "opacity": faded(names),
+                    "order": {"field": "index", "type": "quantitative"},
+                    "color": color_by_series(names),
+                    "opacity": fade_unselected(names),
                 },
             }
         )
     layers += vertical_rules(rules, x)
-    return chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, "layer": layers})
+    return make_chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, "layer": layers})
 
 
 def outlines(rows: Sequence[Mapping[str, Any]], floor: float) -> list[dict[str, Any]]:
-    """Walk along the top of each sample's bars, from the floor and down to it again, also in gaps."""
+    """Return the corners along the top of each sample's bars, from the floor and back to it, also in gaps."""
     points: list[dict[str, Any]] = []
     for name in dict.fromkeys(row["series"] for row in rows):
         path: list[tuple[float, float]] = []
@@ -122,12 +124,12 @@ def outlines(rows: Sequence[Mapping[str, Any]], floor: float) -> list[dict[str, 
             else:
                 path.pop()
             path += [(row["x"], row["y"]), (row["end"], floor)]
-        points += [{"series": name, "at": x, "height": y, "place": i} for i, (x, y) in enumerate(path)]
+        points += [{"series": name, "at": x, "height": y, "index": i} for i, (x, y) in enumerate(path)]
     return points
 
 
 def bin_edges(values: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
-    """Choose the edges of bins; whole numbers get a whole width, centred on the numbers when it is one."""
+    """Choose the edges of bins; whole numbers get a whole width, and if it is 1, bins centered on them."""
     if not isinstance(bins, int):
         return np.asarray(bins, dtype=float)
     if not len(values):

@@ -1,0 +1,48 @@
+"""The objectives by name: those of this package, then those of installed packages.
+
+An objective is one class in one file. Its class attributes declare what is true of it (see `Objective`), and
+its `build` makes it from a task or from text. Another package adds one through an entry point:
+
+    [project.entry-points."heedful.objectives"]
+    focal = "my_package:Focal"
+"""
+
+from __future__ import annotations
+
+from heedful.errors import UserError
+from heedful.objectives.base import Objective
+from heedful.options.training import LoopOptions
+from heedful.plugins import Registry
+
+OBJECTIVES: Registry[type[Objective]] = Registry(
+    "objective",
+    {
+        "classify": "heedful.objectives.classify:Classify",
+        "text2text": "heedful.objectives.text2text:Text2Text",
+        "joint": "heedful.objectives.joint:Joint",
+        "answer": "heedful.objectives.answer:AnswerObjective",
+        "causal": "heedful.objectives.causal:Causal",
+        "masked": "heedful.objectives.masked:Masked",
+        "span": "heedful.objectives.span:Span",
+    },
+)
+
+
+def find_objective(name: str, command: str) -> type[Objective]:
+    """Return the objective of that name, if the command can train it."""
+    objective = OBJECTIVES.find(name)
+    if command not in objective.commands:
+        others = " or ".join(f"heedful {other}" for other in objective.commands)
+        raise UserError(f"--objective {name}: is for {others}, not for heedful {command}")
+    return objective
+
+
+def check_objective_options(options: LoopOptions, objective: type[Objective]) -> None:
+    """Refuse options of other objectives, and values that this objective cannot use."""
+    defaults = type(options)()
+    for owner in OBJECTIVES.paths:
+        for name in OBJECTIVES[owner].own_options:
+            unread = name not in objective.own_options and hasattr(options, name)
+            if unread and getattr(options, name) != getattr(defaults, name):
+                raise UserError(f"--{name.replace('_', '-')} belongs to --objective {owner}")
+    objective.check_options(options)

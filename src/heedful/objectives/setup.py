@@ -1,0 +1,58 @@
+"""What objectives are built from: a task with labels or answers, or plain text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from heedful.attention import MECHANISMS, Mechanism
+from heedful.data import Task, Tokens
+from heedful.objectives.questions import GenerateFunction
+from heedful.options.training import AdaptOptions, PretrainOptions
+from heedful.text import Tokenizer
+
+
+@dataclass(frozen=True)
+class TaskSetup:
+    """What an objective of `heedful adapt` is built from."""
+
+    options: AdaptOptions
+    task: Task
+    """The task with train and the splits that are scored."""
+    tokenizer: Tokenizer
+    model: Any
+    """The model with the head that the objective asks for, on its device."""
+    max_len: int
+    model_changes: Mapping[str, Any]
+    """How the model's configuration differs from its checkpoint's, to load another head of it."""
+    generate: GenerateFunction
+    """Continues prompts greedily."""
+
+
+class SplitTexts(Protocol):
+    """A corpus by splits."""
+
+    @property
+    def splits(self) -> Mapping[str, Any]:
+        """The texts of each split."""
+
+    def tokens(self, tokenizer: Tokenizer, special: bool = True) -> dict[str, Tokens]:
+        """Return the token ids of each split."""
+
+
+@dataclass(frozen=True)
+class TextSetup:
+    """What an objective of `heedful pretrain` is built from."""
+
+    options: PretrainOptions
+    texts: SplitTexts
+    tokenizer: Tokenizer
+    model: Any
+    block: int
+    """The number of tokens per row."""
+
+    @property
+    def mechanism(self) -> type[Mechanism]:
+        """The model's attention mechanism."""
+        return MECHANISMS[self.model.config.attention]

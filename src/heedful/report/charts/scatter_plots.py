@@ -1,0 +1,181 @@
+"""Scatter plots: points with intervals and labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from heedful.report.charts.line_charts import INSET, make_x_axis
+from heedful.report.charts.vega import (
+    HEIGHT,
+    WIDTH,
+    Chart,
+    choose_domain,
+    clean_label,
+    color_by_series,
+    fade_unselected,
+    finite_or_none,
+    legend_toggle,
+    make_axis,
+    make_chart,
+    make_scale,
+    outlined_text,
+    tooltip,
+    zoom,
+)
+
+LABELED_POINTS = 24
+LETTER_WIDTH, LINE_HEIGHT = 6.2, 14.0
+"""About how many pixels a label takes."""
+ABOVE, BELOW = ("bottom", -3), ("top", 3)
+NUMBERS = ("x", "y", "low", "high", "x_low", "x_high")
+Box = tuple[float, float, float, float]
+Corner = tuple[str, int, str, int]
+"""The position of a label relative to its point: align, dx, baseline, dy."""
+
+
+def scatter(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    title: str,
+    x_title: str,
+    y_title: str,
+    subtitle: str = "",
+    group_title: str = "",
+    log_x: bool = False,
+    log_y: bool = False,
+    x_domain: Sequence[float] | None = None,
+    y_domain: Sequence[float] | None = None,
+) -> Chart:
+    """Draw points with intervals.
+
+    A row has `x` and `y`, and may have `low` and `high` (of y), `x_low`, `x_high`, `group` and `label`.
+    Rows that cannot be drawn (a missing number, or one below zero on a logarithmic axis) are left out.
+    """
+    data: list[dict[str, Any]] = []
+    for row in rows:
+        point = {key: finite_or_none(row.get(key)) for key in NUMBERS}
+        x, y = point["x"], point["y"]
+        if x is None or y is None or (log_x and x <= 0) or (log_y and y <= 0):
+            continue
+        group, label = clean_label(row.get("group", "")), clean_label(row.get("label", ""))
+        data.append({**point, "series": group, "label": label})
+    groups = list(dict.fromkeys(row["series"] for row in data))
+    y_values = [row[key] for row in data for key in ("y", "low", "high")]
+    x_axis = {
+        "type": "quantitative",
+        "axis": make_x_axis(x_title, [row["x"] for row in data], log_x),
+        "scale": make_scale(log=log_x, domain=x_domain, padding=24),
+    }
+    y_axis = {
+        "type": "quantitative",
+        "axis": make_axis(y_title),
+        "scale": make_scale(log=log_y, domain=y_domain or choose_domain(y_values)) | INSET,
+    }
+    position = {
+        "x": {"field": "x", **x_axis},
+        "y": {"field": "y", **y_axis},
+        "color": color_by_series(groups, group_title),
+    }
+    has_labels = any(row["label"] for row in data)
+    has_intervals = any(row["low"] is not None for row in data)
+    tips = tooltip(
+        *([("label", "point")] if has_labels else []),
+        *([("series", group_title or "group")] if len(groups) > 1 else []),
+        ("x", x_title),
+        ("y", y_title),
+        *([("low", "low"), ("high", "high")] if has_intervals else []),
+    )
+    layers: list[Chart] = []
+    for low, high, ends in (
+        ("low", "high", {"y": {"field": "low", **y_axis}, "y2": {"field": "high"}}),
+        ("x_low", "x_high", {"x": {"field": "x_low", **x_axis}, "x2": {"field": "x_high"}}),
+    ):
+        if spans := [row for row in data if row[low] is not None and row[high] is not None]:
+            encoding = {**position, **ends, "opacity": fade_unselected(groups, 0.6)}
+            whisker = {"type": "rule", "strokeWidth": 1.5}
+            layers.append({"data": {"values": spans}, "mark": whisker, "encoding": encoding})
+    shape = {
+        "field": "series",
+        "type": "nominal",
+        "sort": groups,
+        "legend": position["color"]["legend"],
+        "scale": {"domain": groups},
+    }
+    layers.append(
+        {
+            "params": [*legend_toggle(groups), zoom("x", "y")],
+            "mark": {"type": "point", "filled": True, "size": 90},
+            "encoding": {
+                **position,
+                "shape": shape,
+                "opacity": fade_unselected(groups, 0.95),
+                "tooltip": tips,
+            },
+        }
+    )
+    if has_labels and len(data) <= LABELED_POINTS:
+        xs = to_pixels([row["x"] for row in data], x_domain, log_x, (24, WIDTH - 24))
+        y_ends = y_domain or choose_domain(y_values) or y_values
+        ys = to_pixels([row["y"] for row in data], y_ends, log_y, (HEIGHT - 8, 8))
+        encoding = {
+            "x": position["x"],
+            "y": position["y"],
+            "text": {"field": "label"},
+            "opacity": fade_unselected(groups),
+        }
+        corners = place_labels([row["label"] for row in data], xs, ys)
+        for (align, dx, baseline, dy), indices in corners.items():
+            texts = outlined_text(encoding, align=align, baseline=baseline, dx=dx, dy=dy)
+            layers += [{"data": {"values": [data[i] for i in indices]}, **text} for text in texts]
+    body = {"width": WIDTH, "height": HEIGHT, "data": {"values": data}, "layer": layers}
+    return make_chart(title, subtitle, body)
+
+
+def place_labels(names: Sequence[str], xs: Sequence[float], ys: Sequence[float]) -> dict[Corner, list[int]]:
+    """Choose a corner of each point for its label: towards the middle if it is free, else any free corner.
+
+    Returns the indices of the labels by corner.
+    """
+    taken = [(x - 5, x + 5, y - 3, y + 3) for x, y in zip(xs, ys, strict=True)]
+    placed: dict[Corner, list[int]] = {}
+    for i, (name, x, y) in enumerate(zip(names, xs, ys, strict=True)):
+        inward, outward = ("left", 7), ("right", -7)
+        if x > (min(xs) + max(xs)) / 2:
+            inward, outward = outward, inward
+        corners: list[Corner] = [(*side, *level) for side in (inward, outward) for level in (ABOVE, BELOW)]
+        boxes = [label_box(corner, x, y, LETTER_WIDTH * len(name)) for corner in corners]
+        free = [
+            box[0] >= 0 and box[1] <= WIDTH and not any(overlap(box, other) for other in taken)
+            for box in boxes
+        ]
+        best = free.index(True) if any(free) else 0
+        taken.append(boxes[best])
+        placed.setdefault(corners[best], []).append(i)
+    return placed
+
+
+def label_box(corner: Corner, x: float, y: float, width: float) -> Box:
+    """Return the pixels that a label covers: left, right, top, bottom."""
+    align, dx, baseline, dy = corner
+    left = x + dx - (width if align == "right" else 0)
+    top = y + dy - (LINE_HEIGHT if baseline == "bottom" else 0)
+    return left, left + width, top, top + LINE_HEIGHT
+
+
+def overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+
+
+def to_pixels(
+    values: Sequence[float], domain: Sequence[float | None] | None, log: bool, ends: tuple[float, float]
+) -> list[float]:
+    """Estimate the positions of values on an axis whose domain maps to the two ends."""
+
+    def transform(value: float) -> float:
+        return math.log(value) if log else value
+
+    limits = [transform(v) for v in (domain or values) if v is not None and (v > 0 or not log)]
+    low, high = min(limits), max(limits)
+    return [ends[0] + (transform(v) - low) / ((high - low) or 1) * (ends[1] - ends[0]) for v in values]

@@ -1,0 +1,253 @@
+"""Building blocks of Vega-Lite specifications: axes, scales, legends, rules, tooltips, interaction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
+from typing import Any
+
+from heedful.errors import one_line
+from heedful.report.theme import SERIES_COLORS
+
+Chart = dict[str, Any]
+"""A Vega-Lite specification: plain data, without the colors of text, axes and series (see `theme`)."""
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+WIDTH, HEIGHT = 480, 280
+LEGEND_LETTERS = 64
+LEGEND_MOST = 40
+"""With more series than this nobody reads a legend; a hover still names each."""
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+NEAR = 0.07
+"""Rules closer than this fraction of the axis share a label."""
+TEXT_FIELDS = frozenset(("series", "label", "note", "column", "line", "panel", "detail", "from", "to"))
+
+
+def finite_or_none(value: Any) -> float | None:
+    """Return a finite float, or None for what cannot be drawn: missing, not a number, infinite."""
+    if value is None:
+        return None
+    number = float(value)
+    return number if math.isfinite(number) else None
+
+
+def format_value(value: float | None, form: str) -> str | None:
+    """Format a number as Python does, or return None if Vega's own format must be used.
+
+    0.3125 is 0.312 in Python and 0.313 in a browser; figures agree with the tables beside them.
+    """
+    if value is None or not form.endswith(("f", "%")):
+        return None
+    return format(value, form).replace("-", "\N{MINUS SIGN}")
+
+
+def clean_label(text: object) -> str:
+    """Make control characters visible, so that SVG stays valid."""
+    return one_line(str(text))
+
+
+def clean_tooltip_title(text: str) -> str:
+    """Clean a tooltip's title, which Vega-Lite puts into an expression without escaping backslashes."""
+    return clean_label(text).replace("\\", "\N{SET MINUS}")
+
+
+def make_title(title: str, subtitle: str = "") -> dict[str, Any]:
+    """Wrap a title and its subtitle over several lines."""
+    lines: dict[str, Any] = {"text": wrap(clean_label(title), 64, break_on_hyphens=False) or [""]}
+    if subtitle:
+        lines["subtitle"] = wrap(clean_label(subtitle), 84)
+    return {"title": lines}
+
+
+def add_title_note(chart: Chart, note: str) -> Chart:
+    """Return the chart with a note in parentheses after its title."""
+    if not note:
+        return chart
+    whole = make_title(f"{' '.join(chart['title']['text'])} ({note})")["title"]
+    return {**chart, "title": {**chart["title"], **whole}}
+
+
+def make_chart(title: str, subtitle: str, body: Mapping[str, Any]) -> Chart:
+    return {"$schema": SCHEMA, **make_title(title, subtitle), **body}
+
+
+def make_axis(title: str, values: Iterable[float | None] = (), **more: Any) -> dict[str, Any]:
+    """Make an axis; if all values are whole numbers there are no ticks between them."""
+    numbers = [v for v in values if v is not None]
+    whole: dict[str, Any] = {"tickMinStep": 1} if numbers and all(v == int(v) for v in numbers) else {}
+    return {"title": clean_label(title), **whole, **more}
+
+
+def make_scale(
+    *,
+    log: bool = False,
+    domain: Sequence[float] | None = None,
+    zero: bool = False,
+    padding: float | None = None,
+) -> dict[str, Any]:
+    """Make a scale; without a domain it ends at a round number, or `padding` pixels beyond the data."""
+    kind: dict[str, Any] = {"type": "log"} if log else {"zero": zero}
+    if domain is not None:
+        return kind | {"domain": list(domain), "nice": False}
+    return kind | ({"nice": True} if padding is None else {"nice": False, "padding": padding})
+
+
+def widen_domain(low: float, high: float, least: float | None) -> tuple[float, float] | None:
+    """Return rounded ends for an axis of proportions that would be shorter than `least`, else None.
+
+    A shorter axis would make differences within chance look large.
+    """
+    if least is None or high - low >= least:
+        return None
+    margin = (least - (high - low)) / 2
+    first, last = max(0.0, low - margin), min(1.0, high + margin)
+    return math.floor(100 * first) / 100, math.ceil(100 * last) / 100
+
+
+def choose_domain(values: Iterable[float | None], least: float | None = None) -> tuple[float, float] | None:
+    """Return the ends of an axis if its values are all equal or are proportions closer than `least`."""
+    distinct = {v for v in values if v is not None}
+    if distinct and (ends := widen_domain(min(distinct), max(distinct), least)) is not None:
+        return ends
+    if len(distinct) != 1:
+        return None
+    (value,) = distinct
+    return value - (abs(value) / 10 or 1), value + (abs(value) / 10 or 1)
+
+
+def color_by_series(names: Sequence[str], title: str = "", **legend: Any) -> dict[str, Any]:
+    """Color by series, in the given order; a single series needs no legend."""
+    longest = max((len(name) for name in names), default=1)
+    layout = {
+        "title": clean_label(title) or None,
+        "orient": "top",
+        "columns": max(1, min(len(names), LEGEND_LETTERS // (longest + 5))),
+        "symbolOpacity": 1,
+        **legend,
+    }
+    return {
+        "field": "series",
+        "type": "nominal",
+        "sort": list(names),
+        "scale": {"domain": list(names)},
+        "legend": layout if has_legend(names) or title else None,
+    }
+
+
+def has_legend(names: Sequence[str]) -> bool:
+    """Whether a legend names the series: one series needs none, and very many cannot have one."""
+    return 1 < len(names) <= LEGEND_MOST
+
+
+def dash_by_series(names: Sequence[str], legend: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Distinguish curves of the same color by dashes, if there are more curves than colors.
+
+    The legend is that of the color, which then shows both.
+    """
+    if len(names) <= SERIES_COLORS:
+        return {}
+    dashes = [DASHES[(i // SERIES_COLORS) % len(DASHES)] for i in range(len(names))]
+    field = {"field": "series", "type": "nominal", "sort": list(names)}
+    return {"strokeDash": {**field, "scale": {"domain": list(names), "range": dashes}, "legend": legend}}
+
+
+def legend_toggle(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Let the reader select series by clicking their names in the legend."""
+    if not has_legend(names):
+        return []
+    return [
+        {
+            "name": "shown",
+            "select": {"type": "point", "fields": ["series"], "toggle": "true"},
+            "bind": "legend",
+        }
+    ]
+
+
+def fade_unselected(names: Sequence[str], value: float = 1.0, unselected: float = 0.06) -> dict[str, Any]:
+    """Return an opacity that fades series which the reader has not selected."""
+    if not has_legend(names):
+        return {"value": value}
+    return {"condition": {"param": "shown", "value": value}, "value": unselected}
+
+
+def zoom(*encodings: str) -> dict[str, Any]:
+    """Let the reader drag, and zoom with shift and the wheel, so that the page itself still scrolls."""
+    return {
+        "name": "zoom",
+        "select": {"type": "interval", "encodings": list(encodings), "zoom": "wheel![event.shiftKey]"},
+        "bind": "scales",
+    }
+
+
+def vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> list[Chart]:
+    """Draw labeled vertical lines; the labels of neighbors are at different heights."""
+    lines: list[Chart] = []
+    labels: list[Chart] = []
+    for i, (label, at) in enumerate(sorted((rules or {}).items(), key=lambda item: item[1])):
+        data = {"values": [{"x": finite_or_none(at), "label": clean_label(label)}]}
+        position = {"x": {**x, "field": "x"}}
+        lines.append({"data": data, "mark": {"type": "rule", "style": "threshold"}, "encoding": position})
+        encoding = {**position, "y": {"value": 2 + 15 * (i % 3)}, "text": {"field": "label"}}
+        texts = outlined_text(encoding, align="left", baseline="top", dx=5)
+        labels += [{"data": data, **text} for text in texts]
+    return lines + labels
+
+
+def horizontal_rules(
+    levels: Mapping[str, float] | None,
+    y: Mapping[str, Any],
+    others: Sequence[float] = (),
+    *,
+    stacked: bool = False,
+) -> list[Chart]:
+    """Draw labeled horizontal lines; those that are close together share a label.
+
+    `others` are the other values on the axis, which decide what is close. Shared labels are joined on one
+    line, or `stacked` above each other, that of the highest level on top.
+    """
+    rules = sorted(
+        (at, clean_label(label))
+        for label, value in (levels or {}).items()
+        if (at := finite_or_none(value)) is not None
+    )
+    span = [*others, *(at for at, _ in rules)]
+    near = NEAR * (max(span) - min(span)) if span else 0.0
+    groups: list[tuple[float, list[str]]] = []
+    for at, label in rules:
+        if groups and at - groups[-1][0] <= near:
+            groups[-1] = (at, [*groups[-1][1], label])
+        else:
+            groups.append((at, [label]))
+    level = {"y": {**y, "field": "value"}}
+    layers: list[Chart] = []
+    if rules:
+        values = [{"value": at} for at, _ in rules]
+        mark = {"type": "rule", "style": "threshold"}
+        layers.append({"data": {"values": values}, "mark": mark, "encoding": level})
+    encoding = {**level, "x": {"value": "width"}, "text": {"field": "label"}}
+    label_lines = [(at, labels if stacked else [", ".join(labels)]) for at, labels in groups]
+    for line in range(max((len(labels) for _, labels in label_lines), default=0)):
+        rows = [{"value": at, "label": labels[line]} for at, labels in label_lines if line < len(labels)]
+        texts = outlined_text(encoding, align="right", baseline="bottom", dx=-3, dy=-4 - 14 * line)
+        layers += [{"data": {"values": rows}, **text} for text in texts]
+    return layers
+
+
+def outlined_text(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
+    """Write text that stays readable over lines and bars, on an outline in the color of the paper."""
+    return [
+        {"mark": {"type": "text", "style": "halo", **mark}, "encoding": dict(encoding)},
+        {"mark": {"type": "text", **mark}, "encoding": dict(encoding)},
+    ]
+
+
+def tooltip(*fields: tuple[str, str], form: str = ".4~g") -> list[dict[str, Any]]:
+    """Make a tooltip of (field, title) pairs."""
+    return [
+        {"field": name, "title": clean_tooltip_title(title), "type": "nominal"}
+        if name in TEXT_FIELDS
+        else {"field": name, "title": clean_tooltip_title(title), "type": "quantitative", "format": form}
+        for name, title in fields
+    ]

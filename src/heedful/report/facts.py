@@ -1,0 +1,231 @@
+"""The runs and studies of a report, loaded from their folders, also before they have finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from heedful.errors import UserError
+from heedful.runs.answers import ANSWER, Answer, read_answer
+from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
+from heedful.runs.files import read_text
+from heedful.runs.schemas import Check, Environment, Metrics, Prediction, Results, SplitResult
+from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord, ending
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    path: Path
+    name: str
+    """The name on the page, unique among the runs of the page."""
+    command: str
+    options: dict[str, Any]
+    results: Results | None
+    metrics: list[Metrics]
+    checks: tuple[Check, ...] = ()
+    environment: Environment | None = None
+    ended: tuple[str, str] | None = None
+    """For a study's run without results: that it failed or was pruned, and the reason."""
+
+    @property
+    def title(self) -> str:
+        """Model, task and method."""
+        model = self.results.model if self.results else self.options.get("model", "a model")
+        how = self.method if self.command == "adapt" else self.options.get("objective", "")
+        title = f"{shorten_path(str(model))} on {self.task_title}" + (f", {how}" if how else "")
+        return f"{title} ({self.note})" if self.note else title
+
+    @property
+    def task(self) -> str:
+        """The task or the corpus, as it was given on the command line."""
+        option = self.options.get("task") or self.options.get("corpus")
+        return str(option or (self.results.task if self.results else ""))
+
+    @property
+    def task_title(self) -> str:
+        return shorten_path(self.results.task if self.results else self.task)
+
+    @property
+    def note(self) -> str:
+        """The text of --note, which is shown in the title and in figures."""
+        return str((self.results.note if self.results else self.options.get("note")) or "")
+
+    @property
+    def method(self) -> str:
+        """The adaptation method, with the objective if it is not the usual one."""
+        method = str(self.results.method if self.results else self.options.get("method", ""))
+        objective = (self.results.objective if self.results else None) or self.options.get("objective")
+        return method if objective in (None, "auto", "classify") else f"{method}, {objective}"
+
+    @property
+    def first_result(self) -> SplitResult:
+        """A result that describes the run's metric; without a value if the run has not finished."""
+        if self.results and self.results.splits:
+            return next(iter(self.results.splits.values()))
+        metric = self.options.get("metric")
+        if metric is None and self.command == "pretrain":
+            metric = "perplexity"
+        elif metric is None:
+            free_text = self.options.get("objective") in ("text2text", "answer")
+            metric = "exact_match" if free_text else "accuracy"
+        return SplitResult(str(metric), None, 0)
+
+    @property
+    def metric(self) -> str:
+        """The name of the metric in plain words."""
+        return self.first_result.metric.replace("_", " ")
+
+    @property
+    def metric_is_share(self) -> bool:
+        """Whether the metric is the share of examples that are right."""
+        return bool(self.first_result.is_share)
+
+    @property
+    def best_is(self) -> Literal["min", "max"]:
+        return "max" if self.first_result.higher_is_better else "min"
+
+    @property
+    def is_language_model(self) -> bool:
+        """Whether the run is scored on tokens, and so followed by step rather than by epoch."""
+        return self.first_result.unit == "tokens"
+
+    @property
+    def missing_reason(self) -> str | None:
+        """Why the run has no results; None if it has."""
+        if self.results is not None:
+            return None
+        return "not finished" if self.ended is None else ": ".join(self.ended)
+
+    @property
+    def detail_split(self) -> str | None:
+        """The split that is reported in detail: test if it was scored, else dev."""
+        splits = self.results.splits if self.results else {}
+        return next((split for split in ("test", "dev", *splits) if split in splits), None)
+
+    @property
+    def detail_result(self) -> SplitResult | None:
+        return self.split(self.detail_split) if self.detail_split else None
+
+    def split(self, name: str) -> SplitResult | None:
+        """Return the result on a split, if it was scored."""
+        return self.results.splits.get(name) if self.results else None
+
+    @property
+    def config_text(self) -> str:
+        return read_text(self.path / CONFIG)
+
+    @cached_property
+    def predictions(self) -> list[Prediction]:
+        """One row per example of `detail_split`."""
+        file = self.path / f"predictions_{self.detail_split}.jsonl"
+        return Run(self.path).predictions(str(self.detail_split)) if file.is_file() else []
+
+    def check(self, name: str) -> Check | None:
+        return next((check for check in self.checks if check.name == name), None)
+
+
+@dataclass(frozen=True)
+class StudyFacts:
+    path: Path
+    name: str
+    record: StudyRecord
+    answer: Answer
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """The text of --note, which is shown in the title and in figures."""
+        run_options = self.record.options.get("run")
+        return str((run_options.get("note") if isinstance(run_options, Mapping) else None) or "")
+
+    @property
+    def title(self) -> str:
+        """The question of the study."""
+        return f"{self.answer.title} ({self.note})" if self.note else self.answer.title
+
+    def load_runs(self) -> list[RunFacts]:
+        """Load the finished runs: those that the answer names, in its order, or all if it names none."""
+        finished = [outcome.folder for outcome in self.outcomes if outcome.state == "finished"]
+        resolved = {folder.resolve() for folder in finished}
+        inside = self.path.resolve()
+        folders = [self.path / folder for folder in self.answer.runs] or finished
+        return [
+            load_run(folder)
+            for folder in folders
+            if folder.resolve() in resolved
+            or (folder.resolve().is_relative_to(inside) and is_finished_run(folder))
+        ]
+
+
+def is_finished_run(folder: Path) -> bool:
+    return (folder / CONFIG).is_file() and Run(folder).finished
+
+
+def load_facts(folders: Sequence[str | Path]) -> list[RunFacts | StudyFacts]:
+    """Load runs and studies; the first folder that is neither raises a `UserError`."""
+    return [load_run_or_study(folder) for folder in folders]
+
+
+def load_run_or_study(path: str | Path) -> RunFacts | StudyFacts:
+    folder = Path(path).expanduser()
+    if (folder / STUDY).is_file() or (folder / ANSWER).is_file():
+        return load_study(folder)
+    if folder.is_dir() and not (folder / CONFIG).is_file():
+        raise UserError(f"{folder}: is neither a run nor a study ({CONFIG} and {STUDY} are missing)")
+    return load_run(folder)
+
+
+def load_run(path: str | Path) -> RunFacts:
+    """Load a run, as far as it got."""
+    run = Run.open(path)
+    config = run.config()
+    command = str(config.get("command", "adapt"))
+    options = config.get(command)
+    ended = None if run.finished else ending(run.path)
+    return RunFacts(
+        path=run.path,
+        name=run.path.resolve().name,
+        command=command,
+        options=dict(options) if isinstance(options, dict) else {},
+        results=run.results() if run.finished else None,
+        metrics=run.metrics() if (run.path / METRICS).is_file() else [],
+        checks=run.checks().checks if (run.path / CHECKS).is_file() else (),
+        environment=run.environment() if (run.path / ENVIRONMENT).is_file() else None,
+        ended=None if ended is None else (ended[0], ended[1].reason),
+    )
+
+
+def load_study(path: Path) -> StudyFacts:
+    """Load a study; if it has no answer yet, with one that says how far it is."""
+    name = path.resolve().name
+    if not (path / STUDY).is_file():
+        answer = read_answer(path)
+        return StudyFacts(path, name, StudyRecord(answer.study, answer.title, 0, {}), answer)
+    folder = StudyFolder.open(path)
+    record, outcomes = folder.read(), folder.outcomes()
+    return StudyFacts(path, name, record, folder.answer() or preliminary_answer(record, outcomes), outcomes)
+
+
+def preliminary_answer(record: StudyRecord, outcomes: Sequence[Outcome]) -> Answer:
+    over = sum(outcome.over for outcome in outcomes)
+    summary = f"This study has no answer yet: {over} of {len(outcomes)} runs have ended."
+    return Answer(record.kind, record.question, (summary,), finished=False, command=record.command)
+
+
+def make_names_unique(runs: Sequence[RunFacts]) -> list[RunFacts]:
+    """Name each run by its folder, with as many parent folders as are needed to make the names unique."""
+    depth, paths = 1, [run.path.resolve().parts for run in runs]
+    while depth < max((len(parts) for parts in paths), default=1):
+        names = ["/".join(parts[-depth:]) for parts in paths]
+        if len(set(names)) == len(names):
+            break
+        depth += 1
+    return [replace(run, name="/".join(parts[-depth:])) for run, parts in zip(runs, paths, strict=True)]
+
+
+def shorten_path(name: str) -> str:
+    """Return the last part of an absolute path; a name such as world/reviews stays whole."""
+    return Path(name).name or name if Path(name).is_absolute() else name

@@ -1,0 +1,87 @@
+"""The page of a report: of one run, one study, or several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heedful.report.facts import RunFacts, StudyFacts, make_names_unique
+from heedful.report.page import Kind, Page
+from heedful.report.run_comparison import add_comparison, describe_all, group_by_task, sort_best_first
+from heedful.report.run_sections import Heading, add_run
+from heedful.report.sentences.runs import describe_run
+from heedful.report.study_sections import add_study
+
+FULL_RUNS_MOST = 12
+"""A page with more runs than this has the comparison, and only the best run in full."""
+
+
+def build_page(facts: Sequence[RunFacts | StudyFacts]) -> Page:
+    """Build the page of runs and studies; a folder that is given twice is reported once."""
+    unique = {item.path.resolve(): item for item in facts if isinstance(item, RunFacts)}
+    runs = make_names_unique(list(unique.values()))
+    studies = [item for item in facts if isinstance(item, StudyFacts)]
+    if len(runs) + len(studies) == 1:
+        return build_run_page(runs[0]) if runs else build_study_page(studies[0])
+    if not studies:
+        return build_runs_page(runs)
+    counts = [count("study", "studies", len(studies)), *([count("run", "runs", len(runs))] if runs else [])]
+    page = Page(" and ".join(counts))
+    for study in studies:
+        question = study.title if study.title.endswith("?") else f"{study.title}:"
+        page.summary += [f"{question} {line}" for line in study.answer.summary[:1]]
+        page.section(study.title)
+        add_study(page, study, page.part, study.name)
+    if runs:
+        page.summary += describe_all(runs)
+        page.section("Runs")
+        add_runs(page, runs, page.part)
+    return page
+
+
+def count(singular: str, plural: str, n: int) -> str:
+    return f"{n} {singular if n == 1 else plural}"
+
+
+def build_run_page(run: RunFacts) -> Page:
+    page = Page(run.title, summary=describe_run(run))
+    add_run(page, run, page.section)
+    return page
+
+
+def build_runs_page(runs: Sequence[RunFacts]) -> Page:
+    tasks = {group[0].task_title for group in group_by_task(runs)}
+    on_task = f" on {next(iter(tasks))}" if len(tasks) == 1 else ""
+    page = Page(f"{len(runs)} runs{on_task}", summary=describe_all(runs))
+    add_runs(page, runs, page.section)
+    return page
+
+
+def build_study_page(study: StudyFacts) -> Page:
+    summary = study.answer.summary
+    kind: Kind = "plain"
+    for note in study.answer.notes:
+        if note.text in summary:
+            kind = note.kind
+    page = Page(study.title, summary=summary, kind=kind)
+    add_study(page, study, page.section)
+    return page
+
+
+def add_runs(page: Page, runs: Sequence[RunFacts], add_heading: Heading) -> None:
+    """Add several runs: those on the same task compared, then each in full."""
+    groups = group_by_task(runs)
+    for group in (group for group in groups if len(group) > 1):
+        task = group[0].task_title if len(groups) > 1 else ""
+        add_heading(f"Comparison: {task}" if task else "Comparison")
+        add_comparison(page, group, task)
+    add_heading("Each run")
+    in_full = runs if len(runs) <= FULL_RUNS_MOST else sort_best_first(runs)[:1]
+    if len(in_full) < len(runs):
+        page.text(
+            f"Only the best run on dev is shown in full. To see another of the {len(runs)} runs, "
+            "use heedful report with its folder."
+        )
+    for run in in_full:
+        with page.details(f"{run.name}: {run.title}"):
+            page.text(*describe_run(run))
+            add_run(page, run, page.part, run.name)

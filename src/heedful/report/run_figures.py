@@ -1,0 +1,285 @@
+"""The figures of runs: curves, scores beside baselines, confusion, confidence, cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from heedful.errors import shorten
+from heedful.report.charts import Chart, bars, heat_map, lines, scatter
+from heedful.report.facts import RunFacts
+from heedful.runs.schemas import Metrics, Prediction, SplitResult
+from heedful.statistics.calibration import reliability
+from heedful.statistics.proportions import widest_interval, wilson
+
+Points = list[tuple[float | None, ...]]
+CURVES = {"train": "train, while training", "train_eval": "train", "dev": "dev", "test": "test"}
+"""The names of the splits in metrics.jsonl; `train_eval` is train in evaluation mode."""
+BASELINES = {"chance": "chance", "majority": "most frequent label", "bag_of_words": "bag of words"}
+LABELS_MOST = 60
+WIDE_RANGE = 8.0
+"""If the largest value is this many times the smallest, the axis is logarithmic."""
+BINS, BIN_EXAMPLES = 10, 20
+WITH_INTERVALS = "with 95 % intervals"
+
+
+def is_followed_by_step(run: RunFacts) -> bool:
+    """Whether the curves of a run are drawn by step: for language models, and for less than two epochs."""
+    return run.is_language_model or max((row.epoch for row in run.metrics), default=0) < 2
+
+
+def make_curve(
+    run: RunFacts, split: str, field: Callable[[Metrics], float | None], *, by_step: bool, band: bool = False
+) -> Points:
+    """Return the points of one curve; with `band`, shares have their 95 % interval."""
+    points: Points = []
+    for row in run.metrics:
+        y = field(row)
+        if row.split != split or y is None:
+            continue
+        x = row.step if by_step else row.epoch
+        has_interval = band and row.n and 0 <= y <= 1
+        points.append((x, y, *wilson(y * (row.n or 1), row.n or 1)) if has_interval else (x, y))
+    return points
+
+
+def draw_score_curves(run: RunFacts) -> Chart | None:
+    """Draw a run's score on train and dev, with baselines and the point from which dev falls."""
+    by_step, is_share = is_followed_by_step(run), run.metric_is_share
+    has_train_eval = any(row.split == "train_eval" and row.value is not None for row in run.metrics)
+    curves = {
+        CURVES[s]: make_curve(run, s, lambda row: row.value, by_step=by_step, band=is_share and s == "dev")
+        for s in ("train_eval" if has_train_eval else "train", "dev")
+    }
+    curves = {name: curve for name, curve in curves.items() if curve}
+    if not curves:
+        return None
+    dev = run.split("dev")
+    falls = run.check("dev_falls_while_train_rises")
+    rules: dict[str, float] = {}
+    if falls is not None and falls.status in ("warning", "failed") and curves.get("dev"):
+        choose = max if run.best_is == "max" else min
+        best = choose(curves["dev"], key=lambda point: point[1] or 0.0)
+        rules[f"dev {'falls' if run.best_is == 'max' else 'worsens'} from here"] = best[0] or 0.0
+    x_title = "step" if by_step else "epoch"
+    return lines(
+        curves,
+        title=f"{run.metric.capitalize()} by {x_title}",
+        subtitle="large dot: a curve's best" + ("; band: 95 % interval of dev" if is_share else ""),
+        x_title=x_title,
+        y_title=run.metric,
+        log_y=not is_share and needs_log_axis([p[1] for curve in curves.values() for p in curve]),
+        mark_best=run.best_is,
+        rules=rules,
+        levels=name_baselines(dev.baselines if dev else None),
+    )
+
+
+def draw_loss_curves(run: RunFacts) -> Chart | None:
+    """Draw a run's loss while training, and on train and dev in evaluation mode."""
+    by_step = is_followed_by_step(run)
+    curves = {
+        name: make_curve(run, split, lambda row: row.loss, by_step=by_step) for split, name in CURVES.items()
+    }
+    curves = {name: curve for name, curve in curves.items() if curve}
+    if not curves:
+        return None
+    parts = next((row.losses for row in run.metrics if row.losses), {})
+    is_sum = f"; while training it is the sum of {' and '.join(parts)}" if len(parts) > 1 else ""
+    x_title = "step" if by_step else "epoch"
+    return lines(
+        curves,
+        title=f"Loss by {x_title}",
+        subtitle="large dot: a curve's best" + is_sum,
+        x_title=x_title,
+        y_title="loss",
+        mark_best="min",
+    )
+
+
+def needs_log_axis(values: Sequence[float | None]) -> bool:
+    positive = [v for v in values if v is not None and v > 0]
+    return bool(positive) and max(positive) / min(positive) >= WIDE_RANGE
+
+
+def name_baselines(baselines: Mapping[str, float] | None) -> dict[str, float]:
+    """Return baselines by their names in plain words."""
+    return {BASELINES.get(name, name.replace("_", " ")): value for name, value in (baselines or {}).items()}
+
+
+def shared_baselines(results: Sequence[SplitResult | None]) -> dict[str, float]:
+    """Return the baselines that are the same for all scored runs; others would be read as everybody's."""
+    each = [name_baselines(result.baselines) for result in results if result is not None]
+    first = each[0] if each else {}
+    return {name: value for name, value in first.items() if all(e.get(name) == value for e in each)}
+
+
+def make_score_row(label: str, split: str, result: SplitResult) -> dict[str, Any]:
+    """Return a row of a bar chart for a score with its interval."""
+    low, high = result.ci95 or (None, None)
+    row = {"label": label, "group": split, "value": result.value, "low": low, "high": high}
+    return row if result.value is not None else {**row, "note": "not a number"}
+
+
+def draw_scores(run: RunFacts) -> Chart | None:
+    """Draw a run's scores beside those of simple baselines on the same examples."""
+    splits = run.results.splits if run.results else {}
+    rows = [make_score_row("this model", split, result) for split, result in splits.items()]
+    baselines = [
+        {"label": name, "group": split, "value": value}
+        for split, result in splits.items()
+        for name, value in name_baselines(result.baselines).items()
+    ]
+    if not baselines:
+        return None
+    return bars(
+        rows + baselines,
+        title=f"{run.metric.capitalize()} beside simple baselines",
+        subtitle=WITH_INTERVALS if any(result.ci95 for result in splits.values()) else "",
+        y_title=run.metric,
+        y_domain=(0, 1) if run.metric_is_share else None,
+    )
+
+
+def draw_confusion(run: RunFacts) -> Chart | None:
+    """Draw the confusion matrix, as shares of each true label."""
+    result, labels = run.detail_result, run.results.labels if run.results else None
+    if result is None or result.confusion is None or not labels or len(labels) > LABELS_MOST:
+        return None
+    totals = [sum(row) for row in result.confusion]
+    shares = [[c / n if n else None for c in row] for row, n in zip(result.confusion, totals, strict=True)]
+    cells = [(i, j) for i in range(len(labels)) for j in range(len(labels))]
+    counts = {(i, j): f"{result.confusion[i][j]:,} of {totals[i]:,}" for i, j in cells if totals[i]}
+    names = [shorten(label, 24) for label in labels]
+    return heat_map(
+        shares,
+        x_labels=names,
+        y_labels=names,
+        title=f"Confusion matrix on {run.detail_split}",
+        subtitle="share of each true label; each row adds up to 100 %",
+        x_title="predicted label",
+        y_title="true label",
+        value_title="share",
+        domain=(0, 1),
+        form=".0%",
+        notes={cell: "this label does not occur" for cell in cells if cell not in counts},
+        hover=counts,
+    )
+
+
+def get_confidence(prediction: Prediction) -> float | None:
+    """Return the probability of the predicted label, if it is known."""
+    probabilities = prediction.probabilities
+    if not probabilities:
+        return None
+    return probabilities.get(prediction.predicted, max(probabilities.values()))
+
+
+def is_right(prediction: Prediction) -> bool:
+    """Whether a prediction equals its label; runs of white space count as one."""
+    return prediction.label is not None and prediction.predicted.split() == prediction.label.split()
+
+
+def draw_reliability(run: RunFacts) -> Chart | None:
+    """Draw confidence against accuracy, in groups of equal size."""
+    answers = [
+        (confidence, is_right(p))
+        for p in run.predictions
+        if (confidence := get_confidence(p)) is not None and p.label is not None
+    ]
+    n_groups = min(BINS, len(answers) // BIN_EXAMPLES)
+    if n_groups < 2:
+        return None
+    groups = reliability([c for c, _ in answers], [right for _, right in answers], n_groups)
+    low = math.floor(10 * min(group.confidence for group in groups)) / 10
+    return lines(
+        {"this model": [(group.confidence, group.accuracy, *group.interval) for group in groups]},
+        title=f"Confidence and accuracy on {run.detail_split}",
+        subtitle=f"{len(answers):,} examples in {n_groups} groups of equal size; band: 95 % interval; "
+        "dashed: perfect calibration",
+        x_title="mean confidence of a group",
+        y_title="share right",
+        x_domain=(low, 1),
+        y_domain=(0, 1),
+        guide=[(low, low), (1, 1)],
+    )
+
+
+def draw_run_curves(runs: Sequence[RunFacts], split: str) -> Chart | None:
+    """Draw one curve per run on the same axes."""
+    first = runs[0]
+    is_share = first.metric_is_share
+    followed_by_step = [is_followed_by_step(run) for run in runs]
+    epochs = [max((row.epoch for row in run.metrics), default=0.0) for run in runs]
+    by_step = all(followed_by_step) or (any(followed_by_step) and needs_log_axis(epochs))
+    curves = {run.name: make_curve(run, split, lambda row: row.value, by_step=by_step) for run in runs}
+    curves = {name: curve for name, curve in curves.items() if curve}
+    if not curves:
+        return None
+    rows = [row for run in runs for row in run.metrics if row.split == split]
+    return lines(
+        curves,
+        title=f"{first.metric.capitalize()} on {'train' if split.startswith('train') else split}, all runs",
+        subtitle="large dot: a run's best",
+        x_title="step" if by_step else "epoch",
+        y_title=first.metric,
+        log_y=not is_share and needs_log_axis([p[1] for curve in curves.values() for p in curve]),
+        y_least=widest_interval((row.value, row.n) for row in rows) if is_share else None,
+        mark_best=first.best_is,
+        levels=shared_baselines([run.split("dev") for run in runs]) if split == "dev" else None,
+    )
+
+
+def draw_run_scores(runs: Sequence[RunFacts]) -> Chart | None:
+    """Draw the scores of several runs with their intervals and shared baselines."""
+    rows = [
+        make_score_row(run.name, split, result)
+        for split in ("dev", "test")
+        for run in runs
+        if (result := run.split(split)) is not None
+    ]
+    if not rows:
+        return None
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    rows += [
+        {"label": run.name, "group": group, "value": None, "note": run.missing_reason}
+        for run in runs
+        if run.results is None
+        for group in groups
+    ]
+    first = next(run for run in runs if run.results)
+    by_split = [shared_baselines([run.split(split) for run in runs]) for split in groups]
+    baselines = by_split[-1]
+    if any(other != baselines for other in by_split):
+        baselines = {f"{name}, {groups[-1]}": value for name, value in baselines.items()}
+    return bars(
+        rows,
+        title=f"{first.metric.capitalize()} of each run",
+        subtitle=WITH_INTERVALS if any(row.get("low") is not None for row in rows) else "",
+        y_title=first.metric,
+        y_domain=(0, 1) if first.metric_is_share else None,
+        rules=baselines,
+    )
+
+
+def draw_cost(runs: Sequence[RunFacts]) -> Chart | None:
+    """Draw the score of several runs against their training time."""
+    split = next((s for s in ("test", "dev") if sum(run.split(s) is not None for run in runs) > 1), None)
+    if split is None:
+        return None
+    rows: list[dict[str, Any]] = []
+    for run in runs:
+        result = run.split(split)
+        if result is not None and run.results is not None:
+            low, high = result.ci95 or (None, None)
+            point = {"x": run.results.seconds / 60, "y": result.value, "low": low, "high": high}
+            rows.append({**point, "label": run.name, "group": run.method or run.command})
+    return scatter(
+        rows,
+        title=f"{runs[0].metric.capitalize()} on {split} against training time",
+        subtitle=WITH_INTERVALS if any(row["low"] is not None for row in rows) else "",
+        x_title="minutes of training",
+        y_title=runs[0].metric,
+        log_x=needs_log_axis([row["x"] for row in rows]),
+    )
