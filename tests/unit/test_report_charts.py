@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from heedful.errors import UserError
 from heedful.report import charts, theme
-from heedful.report.charts.histograms import bin_edges
+from heedful.report.charts.histograms import choose_bin_edges
 from heedful.report.charts.images import render_chart
 
 HOSTILE = "</script>&\"'\x00\x1b[31m\ud800\u2028"
@@ -211,14 +211,14 @@ def test_an_unknown_theme_lists_the_nearest() -> None:
 
 
 def test_what_is_no_theme_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(theme.THEMES.paths, "broken", "heedful.report.theme:vega_config")
+    monkeypatch.setitem(theme.THEMES.paths, "broken", "heedful.report.theme:make_vega_config")
     with pytest.raises(UserError, match=r'theme "broken" of the package heedful is a function; it must be a'):
         theme.find_theme("broken")
 
 
 @given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=50), st.integers(1, 40))
 def test_whole_numbers_get_bins_of_whole_width_that_hold_them_all(values: list[int], bins: int) -> None:
-    edges = bin_edges(np.asarray(values, dtype=float), bins)
+    edges = choose_bin_edges(np.asarray(values, dtype=float), bins)
     widths = set(np.diff(edges))
     assert len(widths) == 1
     assert widths.pop() == int(edges[1] - edges[0])

@@ -202,14 +202,15 @@ def load_study(path: Path) -> StudyFacts:
     """Load a study; if it has no answer yet, with one that says how far it is."""
     name = path.resolve().name
     if not (path / STUDY).is_file():
-        answer = read_answer(path)
-        return StudyFacts(path, name, StudyRecord(answer.study, answer.title, 0, {}), answer)
+        stored = read_answer(path)
+        return StudyFacts(path, name, StudyRecord(stored.study, stored.title, 0, {}), stored)
     folder = StudyFolder.open(path)
     record, outcomes = folder.read(), folder.outcomes()
-    return StudyFacts(path, name, record, folder.answer() or preliminary_answer(record, outcomes), outcomes)
+    answer = folder.answer() or make_preliminary_answer(record, outcomes)
+    return StudyFacts(path, name, record, answer, outcomes)
 
 
-def preliminary_answer(record: StudyRecord, outcomes: Sequence[Outcome]) -> Answer:
+def make_preliminary_answer(record: StudyRecord, outcomes: Sequence[Outcome]) -> Answer:
     over = sum(outcome.over for outcome in outcomes)
     summary = f"This study has no answer yet: {over} of {len(outcomes)} runs have ended."
     return Answer(record.kind, record.question, (summary,), finished=False, command=record.command)

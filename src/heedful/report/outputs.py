@@ -44,25 +44,11 @@ def write_report(
     bundle: str | Path | None = None,
     theme: str = "default",
 ) -> ReportFiles:
-    """Report runs and studies in one self-contained HTML file, and optionally in other formats.
+    """Report the runs and studies in `folders` in one self-contained HTML file and in other formats.
 
-    Parameters
-    ----------
-    folders
-        Folders of runs and studies.
-    out
-        The HTML file.
-    figures
-        A folder for all figures as PNG, SVG and PDF.
-    pdf
-        A PDF file; needs a browser of the Chromium family.
-    markdown
-        A Markdown file; its pictures are those in `figures`, or in a folder next to it.
-    bundle
-        A zip file of the report, its figures and the files that it was made from.
-    theme
-        The name of a chart theme; see `heedful.report.theme`.
-
+    `figures` is a folder for PNG, SVG and PDF files; `pdf` needs a browser of the Chromium family; the
+    pictures of `markdown` are those in `figures`, or in a folder next to it; `bundle` is a zip file with
+    everything that the report was made from.
     """
     if not folders:
         raise UserError("heedful report needs at least one folder of a run or a study")

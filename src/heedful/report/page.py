@@ -28,7 +28,7 @@ from heedful.errors import one_line
 from heedful.report.charts.images import VEGA_LITE
 from heedful.report.charts.vega import WIDTH, Chart
 from heedful.report.formats import choose_format, format_number, is_number
-from heedful.report.theme import DEFAULT, Theme, css_variables, page_palette, vega_config
+from heedful.report.theme import DEFAULT, Theme, make_page_palette, make_vega_config, write_css_variables
 from heedful.runs.files import write_bytes
 
 if TYPE_CHECKING:
@@ -134,10 +134,10 @@ class Page:
         self._target.append({"type": "facts", "facts": pairs, "caption": clean(caption)})
 
     @contextmanager
-    def details(self, title: str, *, opened: bool = False) -> Iterator[None]:
+    def details(self, title: str) -> Iterator[None]:
         """Put what is added inside the `with` block into a part that the reader opens."""
         outer, inner = self._target, list[dict[str, Any]]()
-        outer.append({"type": "details", "title": clean(title), "blocks": inner, "opened": opened})
+        outer.append({"type": "details", "title": clean(title), "blocks": inner})
         self._target = inner
         try:
             yield
@@ -159,12 +159,12 @@ class Page:
             "base-uri 'none'; form-action 'none'"
         )
         data = {
-            "config": vega_config(self.theme, page_palette(self.theme)),
+            "config": make_vega_config(self.theme, make_page_palette(self.theme)),
             "specifications": self.figures if scripts else [],
         }
         style = read_source("page.css").replace("/* FONT */", self.theme.font)
         for name, palette in (("LIGHT", self.theme.light), ("DARK", self.theme.dark)):
-            style = style.replace(f"/* {name} */", css_variables(palette))
+            style = style.replace(f"/* {name} */", write_css_variables(palette))
         return str(
             load_template().render(
                 page=self,

@@ -136,13 +136,13 @@ def find_theme(name: str) -> Theme:
     return theme
 
 
-def css_variables(palette: Palette) -> str:
-    """Write a palette as CSS declarations, with the names that `page_palette` refers to."""
+def write_css_variables(palette: Palette) -> str:
+    """Write a palette as CSS declarations, with the names that `make_page_palette` refers to."""
     single = [f"--{f.name}:{getattr(palette, f.name)}" for f in fields(palette) if f.name != "series"]
     return ";".join(single + [f"--series-{i}:{color}" for i, color in enumerate(palette.series)])
 
 
-def page_palette(theme: Theme) -> Palette:
+def make_page_palette(theme: Theme) -> Palette:
     """Return the palette of charts in a page: CSS variables that fall back to light outside of it."""
     light = theme.light
     single = {
@@ -152,71 +152,59 @@ def page_palette(theme: Theme) -> Palette:
     return Palette(**single, series=series)
 
 
-def vega_config(theme: Theme, palette: Palette) -> dict[str, Any]:
+def make_vega_config(theme: Theme, palette: Palette) -> dict[str, Any]:
     """Return Vega-Lite's `config` for a theme with one of its palettes."""
+    paper, ink, muted = palette.paper, palette.ink, palette.muted
+    labels = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12}
     return {
-        "background": palette.paper,
+        "background": paper,
         "font": theme.font,
         "padding": 8,
         "view": {"stroke": None, "continuousWidth": 480, "continuousHeight": 280},
         "title": {
             "anchor": "start",
             "frame": "group",
-            "color": palette.ink,
+            "color": ink,
             "fontSize": 15,
             "fontWeight": 600,
             "offset": 12,
-            "subtitleColor": palette.muted,
+            "subtitleColor": muted,
             "subtitleFontSize": 12,
             "subtitlePadding": 4,
         },
         "axis": {
-            "labelColor": palette.ink,
-            "titleColor": palette.ink,
-            "labelFontSize": 12,
-            "titleFontSize": 12.5,
+            **labels,
             "titleFontWeight": "normal",
+            "titleFontSize": 12.5,
             "titlePadding": 8,
             "labelLimit": 220,
             "gridColor": palette.grid,
-            "domainColor": palette.muted,
-            "tickColor": palette.muted,
+            "domainColor": muted,
+            "tickColor": muted,
         },
         "axisX": {"grid": False, "labelFlush": False},
         "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
         "legend": {
-            "labelColor": palette.ink,
-            "titleColor": palette.ink,
-            "labelFontSize": 12,
-            "titleFontSize": 12,
+            **labels,
             "titleFontWeight": "normal",
+            "titleFontSize": 12,
             "labelLimit": 260,
             "titleLimit": 260,
             "unselectedOpacity": 0.25,
         },
-        "header": {
-            "labelColor": palette.ink,
-            "titleColor": palette.ink,
-            "labelFontSize": 12,
-            "labelLimit": 220,
-        },
+        "header": {**labels, "labelLimit": 220},
         "range": {
             "category": list(palette.series),
             "heatmap": list(theme.sequential),
             "diverging": list(theme.diverging),
         },
-        "text": {"color": palette.ink, "fontSize": 11.5},
-        "rule": {"color": palette.ink},
+        "text": {"color": ink, "fontSize": 11.5},
+        "rule": {"color": ink},
         "style": {
-            "halo": {
-                "color": palette.paper,
-                "stroke": palette.paper,
-                "strokeWidth": 4,
-                "strokeJoin": "round",
-            },
-            "reason": {"color": palette.muted, "fontStyle": "italic"},
-            "threshold": {"color": palette.muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
-            "best": {"stroke": palette.paper, "strokeWidth": 1.5},
+            "halo": {"color": paper, "stroke": paper, "strokeWidth": 4, "strokeJoin": "round"},
+            "reason": {"color": muted, "fontStyle": "italic"},
+            "threshold": {"color": muted, "strokeDash": [5, 4], "strokeWidth": 1.5},
+            "best": {"stroke": paper, "strokeWidth": 1.5},
             "low-cell": {"color": theme.low_ink},
             "high-cell": {"color": theme.high_ink},
             "empty-cell": {"color": theme.empty_cell},

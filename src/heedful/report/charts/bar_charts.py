@@ -6,23 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-from heedful.report.charts.vega import (
-    HEIGHT,
-    WIDTH,
-    Chart,
-    clean_label,
-    color_by_series,
-    fade_unselected,
-    finite_or_none,
-    format_value,
-    horizontal_rules,
-    legend_toggle,
-    make_axis,
-    make_chart,
-    make_scale,
-    outlined_text,
-    tooltip,
-)
+from heedful.report.charts import vega
+from heedful.report.charts.vega import Chart
 
 LABELED_BARS = 24
 REASON_LETTERS = 40
@@ -54,8 +39,8 @@ def bars(
         form = ".3f" if all(0 <= row["value"] <= 1 for row in data) else ",.3~r"
     labels = list(dict.fromkeys(row["label"] for row in data))
     groups = list(dict.fromkeys(row["series"] for row in data))
-    margin = 12 + int(6.2 * max((len(clean_label(name)) for name in rules), default=0)) if rules else 0
-    width = max(WIDTH, 34 * len(labels) * len(groups) + margin)
+    margin = 12 + int(6.2 * max((len(vega.clean_label(name)) for name in rules), default=0)) if rules else 0
+    width = max(vega.WIDTH, 34 * len(labels) * len(groups) + margin)
     letters = int((width - margin) / max(1, len(labels)) / 6.5)
     wrapped = wrap_labels(labels, letters)
     rotated = any(len(line) > letters for label in wrapped.values() for line in label.split("\n"))
@@ -65,7 +50,7 @@ def bars(
         "field": "wrapped",
         "type": "nominal",
         "sort": list(wrapped.values()),
-        "axis": make_axis(
+        "axis": vega.make_axis(
             x_title,
             labelAngle=-35 if rotated else 0,
             labelExpr="split(datum.label, '\\n')",
@@ -78,10 +63,10 @@ def bars(
     y = {
         "field": "value",
         "type": "quantitative",
-        "axis": make_axis(y_title or "value"),
-        "scale": make_scale(domain=y_domain, zero=True),
+        "axis": vega.make_axis(y_title or "value"),
+        "scale": vega.make_scale(domain=y_domain, zero=True),
     }
-    tips = tooltip(
+    tips = vega.make_tooltip(
         ("label", x_title or "bar"),
         *([("series", group_title or "group")] if len(groups) > 1 else []),
         ("value", y_title),
@@ -93,13 +78,13 @@ def bars(
     layers: list[Chart] = [
         {
             "data": {"values": data},
-            "params": legend_toggle(groups),
+            "params": vega.make_legend_toggle(groups),
             "mark": {"type": "bar", "clip": True},
             "encoding": {
                 **position,
                 "y": y,
-                "color": color_by_series(groups, group_title),
-                "opacity": fade_unselected(groups, 0.92, 0.15),
+                "color": vega.color_by_series(groups, group_title),
+                "opacity": vega.fade_unselected(groups, 0.92, 0.15),
                 "tooltip": tips,
             },
         },
@@ -110,11 +95,11 @@ def bars(
         layers.append({"data": {"values": spans}, "mark": whisker, "encoding": span})
     if len(data) <= LABELED_BARS:
         for row in drawn:
-            row["written"] = format_value(row["value"], form)
+            row["written"] = vega.format_value(row["value"], form)
         exact = all(row["written"] is not None for row in drawn)
         number = {"field": "written", "type": "nominal"} if exact else {"field": "value", "format": form}
         above = {**position, "y": {**y, "field": "top"}, "text": number}
-        texts = outlined_text(above, baseline="bottom", dy=-4)
+        texts = vega.draw_outlined_text(above, baseline="bottom", dy=-4)
         layers += [{"data": {"values": drawn}, **text} for text in texts]
     if failed:
         reason = {
@@ -132,10 +117,10 @@ def bars(
                 encoding = {**where, "y": y, "text": {"field": "reason"}, "tooltip": tips}
                 layers.append({"data": {"values": failures}, "mark": reason, "encoding": encoding})
     axis_values = [0.0, *(y_domain or (row["top"] for row in data))]
-    layers += horizontal_rules(rules, y, axis_values, stacked=True)
-    min_width = margin + smallest_width(wrapped.values(), len(groups))
-    body = {"width": width, "height": HEIGHT, "layer": layers, "usermeta": {"min_width": min_width}}
-    return make_chart(title, subtitle, body)
+    layers += vega.draw_horizontal_rules(rules, y, axis_values, stacked=True)
+    min_width = margin + compute_min_width(wrapped.values(), len(groups))
+    body = {"width": width, "height": vega.HEIGHT, "layer": layers, "usermeta": {"min_width": min_width}}
+    return vega.make_chart(title, subtitle, body)
 
 
 def merge_failures(
@@ -154,18 +139,18 @@ def merge_failures(
     return shared, single
 
 
-def smallest_width(labels: Iterable[str], groups: int) -> int:
+def compute_min_width(labels: Iterable[str], groups: int) -> int:
     """Return the width below which labels and numbers would overlap."""
     widths = [max(len(line) for line in label.split("\n")) for label in labels]
     return 90 + len(widths) * int(max(7 * min(max(widths, default=0), 16) + 8, 36 * groups))
 
 
 def make_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    value, low, high = (finite_or_none(row.get(key)) for key in ("value", "low", "high"))
-    note = clean_label(row.get("note") or "")
+    value, low, high = (vega.finite_or_none(row.get(key)) for key in ("value", "low", "high"))
+    note = vega.clean_label(row.get("note") or "")
     return {
-        "label": clean_label(row["label"]),
-        "series": clean_label(row.get("group", "")),
+        "label": vega.clean_label(row["label"]),
+        "series": vega.clean_label(row.get("group", "")),
         "value": 0.0 if value is None else value,
         "low": low,
         "high": high,

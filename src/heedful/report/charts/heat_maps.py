@@ -7,16 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.report.charts.vega import (
-    Chart,
-    clean_label,
-    finite_or_none,
-    format_value,
-    make_axis,
-    make_chart,
-    tooltip,
-    widen_domain,
-)
+from heedful.report.charts import vega
+from heedful.report.charts.vega import Chart
 
 Matrix = Sequence[Sequence[float | None]]
 NUMBERS_MOST = 14
@@ -51,7 +43,7 @@ def heat_map(
     rows = make_rows(values, x_labels, y_labels, notes or {})
     for row in rows:
         if (detail := (hover or {}).get((row["i"], row["j"]))) is not None:
-            row["detail"] = clean_label(detail)
+            row["detail"] = vega.clean_label(detail)
     ends = choose_color_domain([row["value"] for row in rows], domain, diverging, least)
     if numbers is None:
         numbers = max(len(x_labels), len(y_labels)) <= NUMBERS_MOST
@@ -74,7 +66,7 @@ def heat_map(
         "data": {"values": rows},
         "layer": layers,
     }
-    return make_chart(title, subtitle, body)
+    return vega.make_chart(title, subtitle, body)
 
 
 def small_multiples(
@@ -102,7 +94,7 @@ def small_multiples(
     rows: list[dict[str, Any]] = []
     for name, values in panels.items():
         panel_rows = make_rows(values, x_labels, y_labels, (notes or {}).get(name, {}))
-        rows += [{"panel": clean_label(name), **row} for row in panel_rows]
+        rows += [{"panel": vega.clean_label(name), **row} for row in panel_rows]
     ends = choose_color_domain([row["value"] for row in rows], domain, diverging, least)
     width = max(90, min(220, 22 * len(x_labels)))
     height = max(60.0, width * len(y_labels) / max(1, len(x_labels)))
@@ -119,7 +111,7 @@ def small_multiples(
         panel=True,
     )
     subtitle = explain_stars(subtitle, rows) if numbers else subtitle
-    names = [clean_label(name) for name in panels]
+    names = [vega.clean_label(name) for name in panels]
     body = {
         "data": {"values": rows},
         "facet": {"field": "panel", "type": "nominal", "sort": names, "header": {"title": None}},
@@ -131,7 +123,7 @@ def small_multiples(
             "layer": layers,
         },
     }
-    return make_chart(title, subtitle, body)
+    return vega.make_chart(title, subtitle, body)
 
 
 def make_rows(
@@ -147,10 +139,10 @@ def make_rows(
         {
             "i": i,
             "j": j,
-            "column": clean_label(x_labels[j]),
-            "line": clean_label(y_labels[i]),
-            "value": finite_or_none(value),
-            **({"note": clean_label(notes[i, j])} if (i, j) in notes else {}),
+            "column": vega.clean_label(x_labels[j]),
+            "line": vega.clean_label(y_labels[i]),
+            "value": vega.finite_or_none(value),
+            **({"note": vega.clean_label(notes[i, j])} if (i, j) in notes else {}),
         }
         for i, row in enumerate(values)
         for j, value in enumerate(row)
@@ -176,7 +168,7 @@ def choose_color_domain(
         furthest = max(abs(v) for v in numbers) or 1.0
         return -furthest, furthest
     low, high = min(numbers), max(numbers)
-    if (wider := widen_domain(low, high, least)) is not None:
+    if (wider := vega.widen_domain(low, high, least)) is not None:
         return wider
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
@@ -200,12 +192,11 @@ def choose_cell_size(n_columns: int, n_rows: int, *, numbers: bool) -> tuple[flo
     return size, size
 
 
-def position_axis(labels: Sequence[object], title: str, **more: Any) -> dict[str, Any]:
+def make_position_axis(labels: Sequence[object], title: str, **more: Any) -> dict[str, Any]:
     """Make an axis that labels the positions 0, 1, 2, ..., through an expression of Vega."""
-    literal = json.dumps([clean_label(label) for label in labels])
-    return make_axis(title, labelExpr=f"{literal}[datum.value]", domain=False, ticks=False, **more) | {
-        "title": clean_label(title) or None
-    }
+    texts = json.dumps([vega.clean_label(label) for label in labels])
+    layout = {"domain": False, "ticks": False, "labelOverlap": False, **more}
+    return {"title": vega.clean_label(title) or None, "labelExpr": f"{texts}[datum.value]", **layout}
 
 
 def make_layers(
@@ -223,18 +214,18 @@ def make_layers(
 ) -> list[Chart]:
     """Make the cells and the numbers in them."""
     (x_labels, x_title), (y_labels, y_title) = x, y
-    rotated = max((len(clean_label(label)) for label in x_labels), default=0) > (6 if numbers else 2)
+    rotated = max((len(vega.clean_label(label)) for label in x_labels), default=0) > (6 if numbers else 2)
     position = {
         "x": {
             "field": "j",
             "type": "ordinal",
-            "axis": position_axis(x_labels, x_title, labelAngle=-45 if rotated else 0, labelOverlap=False),
+            "axis": make_position_axis(x_labels, x_title, labelAngle=-45 if rotated else 0),
             "scale": {"padding": 0},
         },
         "y": {
             "field": "i",
             "type": "ordinal",
-            "axis": position_axis(y_labels, y_title, labelOverlap=False),
+            "axis": make_position_axis(y_labels, y_title),
             "scale": {"padding": 0},
         },
     }
@@ -249,12 +240,12 @@ def make_layers(
             "interpolate": "rgb",
         },
         "legend": {
-            "title": clean_label(value_title),
+            "title": vega.clean_label(value_title),
             "format": ",.3~r" if ends[1] >= 1000 else ".3~g",
             "gradientLength": min(140.0, height),
         },
     }
-    tips = tooltip(
+    tips = vega.make_tooltip(
         *([("panel", "panel")] if panel else []),
         ("line", y_title or "row"),
         ("column", x_title or "column"),
@@ -274,7 +265,7 @@ def make_layers(
         if diverging:
             high = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
         for row in rows:
-            if (exact := format_value(row["value"], form)) is not None:
+            if (exact := vega.format_value(row["value"], form)) is not None:
                 row["exact"] = exact
         plain = f"isValid(datum.exact) ? datum.exact : format(datum.value, {json.dumps(form)})"
         written = {"calculate": f"({plain}) + (isValid(datum.note) ? '*' : '')", "as": "written"}

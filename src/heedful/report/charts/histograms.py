@@ -7,20 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from heedful.report.charts.vega import (
-    HEIGHT,
-    WIDTH,
-    Chart,
-    clean_label,
-    color_by_series,
-    fade_unselected,
-    finite_or_none,
-    legend_toggle,
-    make_axis,
-    make_chart,
-    tooltip,
-    vertical_rules,
-)
+from heedful.report.charts import vega
+from heedful.report.charts.vega import Chart
 
 
 def histogram(
@@ -43,11 +31,11 @@ def histogram(
     """
     samples = values if isinstance(values, Mapping) else {"": values}
     clean = {
-        clean_label(name): np.asarray([n for v in sample if (n := finite_or_none(v)) is not None])
+        vega.clean_label(name): np.asarray([n for v in sample if (n := vega.finite_or_none(v)) is not None])
         for name, sample in samples.items()
     }
     names = list(clean)
-    edges = bin_edges(np.concatenate(list(clean.values())), bins)
+    edges = choose_bin_edges(np.concatenate(list(clean.values())), bins)
     rows: list[dict[str, Any]] = []
     for name, sample in clean.items():
         counts = np.histogram(sample, edges)[0]
@@ -64,28 +52,32 @@ def histogram(
                     }
                 )
     whole = {"nice": True} if isinstance(bins, int) else {"domain": [float(edges[0]), float(edges[-1])]}
-    x = {"type": "quantitative", "axis": make_axis(x_title, tickCount=12), "scale": {"zero": False, **whole}}
+    x = {
+        "type": "quantitative",
+        "axis": vega.make_axis(x_title, tickCount=12),
+        "scale": {"zero": False, **whole},
+    }
     y_title = y_title or ("share" if share else "count")
     floor = 0.5 * min((row["y"] for row in rows), default=1.0) if log_y else 0.0
     height = {
         "field": "y",
         "type": "quantitative",
-        "axis": make_axis(y_title, format="%") if share else make_axis(y_title, [0.0]),
+        "axis": vega.make_axis(y_title, format="%") if share else vega.make_axis(y_title, [0.0]),
         "scale": {"type": "log", "domainMin": floor} if log_y else {"zero": True},
         "stack": None,
     }
     body = {
         "data": {"values": rows},
-        "params": legend_toggle(names),
+        "params": vega.make_legend_toggle(names),
         "mark": {"type": "bar", "binSpacing": 1 if len(names) == 1 else 0},
         "encoding": {
             "x": {**x, "field": "x"},
             "x2": {"field": "end"},
             "y": height,
             "y2": {"datum": floor},
-            "color": color_by_series(names),
-            "opacity": fade_unselected(names, 0.9 if len(names) == 1 else 0.06, 0.02),
-            "tooltip": tooltip(
+            "color": vega.color_by_series(names),
+            "opacity": vega.fade_unselected(names, 0.9 if len(names) == 1 else 0.06, 0.02),
+            "tooltip": vega.make_tooltip(
                 *([("series", "sample")] if len(names) > 1 else []),
                 ("x", "from"),
                 ("end", "to"),
@@ -98,22 +90,22 @@ def histogram(
     if len(names) > 1:
         layers.append(
             {
-                "data": {"values": outlines(rows, floor)},
+                "data": {"values": trace_outlines(rows, floor)},
                 "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
                 "encoding": {
                     "x": {**x, "field": "at"},
                     "y": {**height, "field": "height"},
                     "order": {"field": "index", "type": "quantitative"},
-                    "color": color_by_series(names),
-                    "opacity": fade_unselected(names),
+                    "color": vega.color_by_series(names),
+                    "opacity": vega.fade_unselected(names),
                 },
             }
         )
-    layers += vertical_rules(rules, x)
-    return make_chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, "layer": layers})
+    layers += vega.draw_vertical_rules(rules, x)
+    return vega.make_chart(title, subtitle, {"width": vega.WIDTH, "height": vega.HEIGHT, "layer": layers})
 
 
-def outlines(rows: Sequence[Mapping[str, Any]], floor: float) -> list[dict[str, Any]]:
+def trace_outlines(rows: Sequence[Mapping[str, Any]], floor: float) -> list[dict[str, Any]]:
     """Return the corners along the top of each sample's bars, from the floor and back to it, also in gaps."""
     points: list[dict[str, Any]] = []
     for name in dict.fromkeys(row["series"] for row in rows):
@@ -128,7 +120,7 @@ def outlines(rows: Sequence[Mapping[str, Any]], floor: float) -> list[dict[str, 
     return points
 
 
-def bin_edges(values: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
+def choose_bin_edges(values: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
     """Choose the edges of bins; whole numbers get a whole width, and if it is 1, bins centered on them."""
     if not isinstance(bins, int):
         return np.asarray(bins, dtype=float)

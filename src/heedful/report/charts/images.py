@@ -9,7 +9,7 @@ from typing import Literal
 
 from heedful.errors import UserError
 from heedful.report.charts.vega import Chart
-from heedful.report.theme import DEFAULT, Theme, vega_config
+from heedful.report.theme import DEFAULT, Theme, make_vega_config
 from heedful.runs.files import write_bytes
 
 EXTENSIONS = (".png", ".svg", ".pdf", ".html")
@@ -45,7 +45,7 @@ def render_chart(chart: Chart, extension: str, mode: Mode = "light", theme: Them
     import vl_convert
 
     # Descriptions for screen readers are useful in a page; in a file they would be half of its size.
-    config = {**vega_config(theme, getattr(theme, mode)), "aria": False}
+    config = {**make_vega_config(theme, getattr(theme, mode)), "aria": False}
     specification = json.dumps({**chart, "config": config}, allow_nan=False)
     version, no_urls = VEGA_LITE, list[str]()
     if extension == ".svg":

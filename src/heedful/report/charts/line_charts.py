@@ -6,25 +6,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
-from heedful.report.charts.vega import (
-    HEIGHT,
-    WIDTH,
-    Chart,
-    choose_domain,
-    clean_label,
-    color_by_series,
-    dash_by_series,
-    fade_unselected,
-    finite_or_none,
-    horizontal_rules,
-    legend_toggle,
-    make_axis,
-    make_chart,
-    make_scale,
-    tooltip,
-    vertical_rules,
-    zoom,
-)
+from heedful.report.charts import vega
+from heedful.report.charts.vega import Chart
 
 DOTS_MOST = 40
 POINTS_MOST = 1000
@@ -60,73 +43,73 @@ def lines(
     """
     rows: list[dict[str, Any]] = []
     for name, points in series.items():
-        curve = [make_row(clean_label(name), point, log_x, log_y) for point in points]
+        curve = [make_row(vega.clean_label(name), point, log_x, log_y) for point in points]
         finite = [row for row in curve if row["y"] is not None]
         if mark_best and finite:
             (max if mark_best == "max" else min)(finite, key=lambda row: cast(float, row["y"]))["best"] = True
         rows += thin(curve)
-    names = [clean_label(name) for name in series]
+    names = [vega.clean_label(name) for name in series]
     most = max((sum(row["series"] == name for row in rows) for name in names), default=0)
     x = {
         "field": "x",
         "type": "quantitative",
         "axis": make_x_axis(x_title, [row["x"] for row in rows], log_x),
-        "scale": make_scale(log=log_x, domain=x_domain, padding=10),
+        "scale": vega.make_scale(log=log_x, domain=x_domain, padding=10),
     }
     y_values = [v for row in rows for v in (row["y"], row["low"], row["high"]) if v is not None]
     y = {
         "field": "y",
         "type": "quantitative",
-        "axis": make_axis(y_title),
-        "scale": make_scale(
+        "axis": vega.make_axis(y_title),
+        "scale": vega.make_scale(
             log=log_y,
-            domain=y_domain or choose_domain([*y_values, *(levels or {}).values()], y_least),
+            domain=y_domain or vega.choose_domain([*y_values, *(levels or {}).values()], y_least),
             padding=10 if log_y else None,
         )
         | INSET,
     }
     shared = {
         "x": x,
-        "color": color_by_series(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220),
+        "color": vega.color_by_series(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220),
     }
     layers: list[Chart] = []
     if any(row["low"] is not None for row in rows):
         band = {
             "y": {**y, "field": "low"},
             "y2": {"field": "high"},
-            "opacity": fade_unselected(names, 0.18, 0.02),
+            "opacity": vega.fade_unselected(names, 0.18, 0.02),
         }
         layers.append({"mark": {"type": "area", "clip": True}, "encoding": {**shared, **band}})
     hover = [("x", x_title), ("y", y_title), ("low", "low"), ("high", "high")]
     which = [("series", "curve")] if len(names) > 1 else []
-    tips = tooltip(*which, *(hover if layers else hover[:2]))
+    tips = vega.make_tooltip(*which, *(hover if layers else hover[:2]))
     line = {"type": "line", "strokeWidth": 2.25, "clip": True}
     layers.append(
         {
-            "params": [*legend_toggle(names), zoom("x", "y")],
+            "params": [*vega.make_legend_toggle(names), vega.make_zoom("x", "y")],
             "mark": line,
             "encoding": {
                 **shared,
                 "y": y,
-                **dash_by_series(names, shared["color"]["legend"]),
-                "opacity": fade_unselected(names),
+                **vega.dash_by_series(names, shared["color"]["legend"]),
+                "opacity": vega.fade_unselected(names),
             },
         }
     )
-    dots = {**shared, "y": y, "opacity": fade_unselected(names), "tooltip": tips}
+    dots = {**shared, "y": y, "opacity": vega.fade_unselected(names), "tooltip": tips}
     # Too many points are not drawn, but each still answers a hover.
     circles = dots if most <= DOTS_MOST else {**dots, "opacity": {"value": 0}}
     layers.append({"mark": {"type": "circle", "size": 28, "clip": True}, "encoding": circles})
     if mark_best:
         best = {"type": "point", "shape": "circle", "filled": True, "size": 130, "style": "best"}
         layers.append({"transform": [{"filter": "datum.best"}], "mark": best, "encoding": dots})
-    background = horizontal_rules(levels, y, y_values)
+    background = vega.draw_horizontal_rules(levels, y, y_values)
     if guide:
-        guide_points = [{"x": finite_or_none(point[0]), "y": finite_or_none(point[1])} for point in guide]
+        guide_points = [dict(zip("xy", map(vega.finite_or_none, point), strict=True)) for point in guide]
         dashed = {"type": "line", "style": "threshold", "clip": True}
         background.append({"data": {"values": guide_points}, "mark": dashed, "encoding": {"x": x, "y": y}})
-    body = {"data": {"values": rows}, "layer": [*background, *layers, *vertical_rules(rules, x)]}
-    return make_chart(title, subtitle, {"width": WIDTH, "height": HEIGHT, **body})
+    body = {"data": {"values": rows}, "layer": [*background, *layers, *vega.draw_vertical_rules(rules, x)]}
+    return vega.make_chart(title, subtitle, {"width": vega.WIDTH, "height": vega.HEIGHT, **body})
 
 
 def make_x_axis(title: str, values: Sequence[float | None], log: bool) -> dict[str, Any]:
@@ -135,17 +118,17 @@ def make_x_axis(title: str, values: Sequence[float | None], log: bool) -> dict[s
     A logarithmic axis over several powers of ten has ticks only at these.
     """
     numbers = [v for v in values if v is not None]
-    if log and (powers := powers_of_ten([v for v in numbers if v > 0])):
-        return make_axis(title) | {"values": powers, "format": "~g" if min(powers) < 1 else ",d"}
+    if log and (powers := list_powers_of_ten([v for v in numbers if v > 0])):
+        return vega.make_axis(title) | {"values": powers, "format": "~g" if min(powers) < 1 else ",d"}
     if log or not numbers or any(v != int(v) for v in numbers):
-        return make_axis(title, tickCount=TICKS)
+        return vega.make_axis(title, tickCount=TICKS)
     first, last = int(min(numbers)), int(max(numbers))
     if last - first >= TICKS:
-        return make_axis(title, numbers, tickCount=TICKS)
-    return make_axis(title, numbers) | {"values": list(range(first, last + 1)), "format": ",d"}
+        return vega.make_axis(title, numbers, tickCount=TICKS)
+    return vega.make_axis(title, numbers) | {"values": list(range(first, last + 1)), "format": ",d"}
 
 
-def powers_of_ten(values: Sequence[float]) -> list[float]:
+def list_powers_of_ten(values: Sequence[float]) -> list[float]:
     """Return the powers of ten in a range that has at least three of them, no more than there is room for."""
     if not values:
         return []
@@ -172,7 +155,7 @@ def thin(curve: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def make_row(name: str, point: Sequence[float | None], log_x: bool, log_y: bool) -> dict[str, Any]:
     """Turn one point of a curve into a row of data, with None for what cannot be drawn."""
-    x, y, low, high = [*(finite_or_none(p) for p in point), None, None][:4]
+    x, y, low, high = [*(vega.finite_or_none(p) for p in point), None, None][:4]
     if log_x and x is not None and x <= 0:
         x = None
     if log_y:

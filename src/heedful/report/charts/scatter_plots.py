@@ -6,24 +6,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from heedful.report.charts import vega
 from heedful.report.charts.line_charts import INSET, make_x_axis
-from heedful.report.charts.vega import (
-    HEIGHT,
-    WIDTH,
-    Chart,
-    choose_domain,
-    clean_label,
-    color_by_series,
-    fade_unselected,
-    finite_or_none,
-    legend_toggle,
-    make_axis,
-    make_chart,
-    make_scale,
-    outlined_text,
-    tooltip,
-    zoom,
-)
+from heedful.report.charts.vega import Chart
 
 LABELED_POINTS = 24
 LETTER_WIDTH, LINE_HEIGHT = 6.2, 14.0
@@ -55,32 +40,32 @@ def scatter(
     """
     data: list[dict[str, Any]] = []
     for row in rows:
-        point = {key: finite_or_none(row.get(key)) for key in NUMBERS}
+        point = {key: vega.finite_or_none(row.get(key)) for key in NUMBERS}
         x, y = point["x"], point["y"]
         if x is None or y is None or (log_x and x <= 0) or (log_y and y <= 0):
             continue
-        group, label = clean_label(row.get("group", "")), clean_label(row.get("label", ""))
+        group, label = vega.clean_label(row.get("group", "")), vega.clean_label(row.get("label", ""))
         data.append({**point, "series": group, "label": label})
     groups = list(dict.fromkeys(row["series"] for row in data))
     y_values = [row[key] for row in data for key in ("y", "low", "high")]
     x_axis = {
         "type": "quantitative",
         "axis": make_x_axis(x_title, [row["x"] for row in data], log_x),
-        "scale": make_scale(log=log_x, domain=x_domain, padding=24),
+        "scale": vega.make_scale(log=log_x, domain=x_domain, padding=24),
     }
     y_axis = {
         "type": "quantitative",
-        "axis": make_axis(y_title),
-        "scale": make_scale(log=log_y, domain=y_domain or choose_domain(y_values)) | INSET,
+        "axis": vega.make_axis(y_title),
+        "scale": vega.make_scale(log=log_y, domain=y_domain or vega.choose_domain(y_values)) | INSET,
     }
     position = {
         "x": {"field": "x", **x_axis},
         "y": {"field": "y", **y_axis},
-        "color": color_by_series(groups, group_title),
+        "color": vega.color_by_series(groups, group_title),
     }
     has_labels = any(row["label"] for row in data)
     has_intervals = any(row["low"] is not None for row in data)
-    tips = tooltip(
+    tips = vega.make_tooltip(
         *([("label", "point")] if has_labels else []),
         *([("series", group_title or "group")] if len(groups) > 1 else []),
         ("x", x_title),
@@ -93,7 +78,7 @@ def scatter(
         ("x_low", "x_high", {"x": {"field": "x_low", **x_axis}, "x2": {"field": "x_high"}}),
     ):
         if spans := [row for row in data if row[low] is not None and row[high] is not None]:
-            encoding = {**position, **ends, "opacity": fade_unselected(groups, 0.6)}
+            encoding = {**position, **ends, "opacity": vega.fade_unselected(groups, 0.6)}
             whisker = {"type": "rule", "strokeWidth": 1.5}
             layers.append({"data": {"values": spans}, "mark": whisker, "encoding": encoding})
     shape = {
@@ -105,32 +90,32 @@ def scatter(
     }
     layers.append(
         {
-            "params": [*legend_toggle(groups), zoom("x", "y")],
+            "params": [*vega.make_legend_toggle(groups), vega.make_zoom("x", "y")],
             "mark": {"type": "point", "filled": True, "size": 90},
             "encoding": {
                 **position,
                 "shape": shape,
-                "opacity": fade_unselected(groups, 0.95),
+                "opacity": vega.fade_unselected(groups, 0.95),
                 "tooltip": tips,
             },
         }
     )
     if has_labels and len(data) <= LABELED_POINTS:
-        xs = to_pixels([row["x"] for row in data], x_domain, log_x, (24, WIDTH - 24))
-        y_ends = y_domain or choose_domain(y_values) or y_values
-        ys = to_pixels([row["y"] for row in data], y_ends, log_y, (HEIGHT - 8, 8))
+        xs = estimate_pixels([row["x"] for row in data], x_domain, log_x, (24, vega.WIDTH - 24))
+        y_ends = y_domain or vega.choose_domain(y_values) or y_values
+        ys = estimate_pixels([row["y"] for row in data], y_ends, log_y, (vega.HEIGHT - 8, 8))
         encoding = {
             "x": position["x"],
             "y": position["y"],
             "text": {"field": "label"},
-            "opacity": fade_unselected(groups),
+            "opacity": vega.fade_unselected(groups),
         }
         corners = place_labels([row["label"] for row in data], xs, ys)
         for (align, dx, baseline, dy), indices in corners.items():
-            texts = outlined_text(encoding, align=align, baseline=baseline, dx=dx, dy=dy)
+            texts = vega.draw_outlined_text(encoding, align=align, baseline=baseline, dx=dx, dy=dy)
             layers += [{"data": {"values": [data[i] for i in indices]}, **text} for text in texts]
-    body = {"width": WIDTH, "height": HEIGHT, "data": {"values": data}, "layer": layers}
-    return make_chart(title, subtitle, body)
+    body = {"width": vega.WIDTH, "height": vega.HEIGHT, "data": {"values": data}, "layer": layers}
+    return vega.make_chart(title, subtitle, body)
 
 
 def place_labels(names: Sequence[str], xs: Sequence[float], ys: Sequence[float]) -> dict[Corner, list[int]]:
@@ -145,9 +130,9 @@ def place_labels(names: Sequence[str], xs: Sequence[float], ys: Sequence[float])
         if x > (min(xs) + max(xs)) / 2:
             inward, outward = outward, inward
         corners: list[Corner] = [(*side, *level) for side in (inward, outward) for level in (ABOVE, BELOW)]
-        boxes = [label_box(corner, x, y, LETTER_WIDTH * len(name)) for corner in corners]
+        boxes = [find_label_box(corner, x, y, LETTER_WIDTH * len(name)) for corner in corners]
         free = [
-            box[0] >= 0 and box[1] <= WIDTH and not any(overlap(box, other) for other in taken)
+            box[0] >= 0 and box[1] <= vega.WIDTH and not any(boxes_overlap(box, other) for other in taken)
             for box in boxes
         ]
         best = free.index(True) if any(free) else 0
@@ -156,7 +141,7 @@ def place_labels(names: Sequence[str], xs: Sequence[float], ys: Sequence[float])
     return placed
 
 
-def label_box(corner: Corner, x: float, y: float, width: float) -> Box:
+def find_label_box(corner: Corner, x: float, y: float, width: float) -> Box:
     """Return the pixels that a label covers: left, right, top, bottom."""
     align, dx, baseline, dy = corner
     left = x + dx - (width if align == "right" else 0)
@@ -164,11 +149,11 @@ def label_box(corner: Corner, x: float, y: float, width: float) -> Box:
     return left, left + width, top, top + LINE_HEIGHT
 
 
-def overlap(a: Box, b: Box) -> bool:
+def boxes_overlap(a: Box, b: Box) -> bool:
     return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
 
 
-def to_pixels(
+def estimate_pixels(
     values: Sequence[float], domain: Sequence[float | None] | None, log: bool, ends: tuple[float, float]
 ) -> list[float]:
     """Estimate the positions of values on an axis whose domain maps to the two ends."""

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.report.charts import vega
 from heedful.report.charts.heat_maps import Matrix
-from heedful.report.charts.vega import Chart, clean_label, finite_or_none, make_chart, tooltip
+from heedful.report.charts.vega import Chart
 
 ROW_HEIGHT = 24
 LEFT, RIGHT, WIDTH = 150, 330, 480
@@ -27,7 +28,7 @@ def token_links(
     Hovering over a label on the left shows its lines alone, with their values on the right. Labels may
     repeat.
     """
-    names = [clean_label(name) for name in panels]
+    names = [vega.clean_label(name) for name in panels]
     if not names or any(
         len(m) != len(labels) or any(len(r) != len(labels) for r in m) for m in panels.values()
     ):
@@ -37,9 +38,9 @@ def token_links(
             "map": name,
             "i": i,
             "j": j,
-            "from": clean_label(labels[i]),
-            "to": clean_label(labels[j]),
-            "value": finite_or_none(value),
+            "from": vega.clean_label(labels[i]),
+            "to": vega.clean_label(labels[j]),
+            "value": vega.finite_or_none(value),
         }
         for name, matrix in zip(names, panels.values(), strict=True)
         for i, row in enumerate(matrix)
@@ -60,7 +61,7 @@ def token_links(
             {
                 "name": "chosen",
                 "value": names[0],
-                "bind": {"input": "select", "options": names, "name": f"{clean_label(choice)}: "},
+                "bind": {"input": "select", "options": names, "name": f"{vega.clean_label(choice)}: "},
             }
         ],
         "data": {"values": rows},
@@ -77,7 +78,7 @@ def token_links(
                     "color": {"datum": "line", "legend": None},
                     "strokeWidth": {**strength, "scale": {"domain": [0, 1], "range": [0, 7], "clamp": True}},
                     "opacity": {**strength, "scale": {"domain": [0, 1], "range": [0.05, 0.9], "clamp": True}},
-                    "tooltip": tooltip(("from", "from"), ("to", "to"), ("value", value_title)),
+                    "tooltip": vega.make_tooltip(("from", "from"), ("to", "to"), ("value", value_title)),
                 },
             },
             {
@@ -124,4 +125,4 @@ def token_links(
         # Lines and labels have different opacities for the same value.
         "resolve": {"scale": {"opacity": "independent"}},
     }
-    return make_chart(title, subtitle, body)
+    return vega.make_chart(title, subtitle, body)

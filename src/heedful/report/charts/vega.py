@@ -152,7 +152,7 @@ def dash_by_series(names: Sequence[str], legend: Mapping[str, Any] | None) -> di
     return {"strokeDash": {**field, "scale": {"domain": list(names), "range": dashes}, "legend": legend}}
 
 
-def legend_toggle(names: Sequence[str]) -> list[dict[str, Any]]:
+def make_legend_toggle(names: Sequence[str]) -> list[dict[str, Any]]:
     """Let the reader select series by clicking their names in the legend."""
     if not has_legend(names):
         return []
@@ -172,7 +172,7 @@ def fade_unselected(names: Sequence[str], value: float = 1.0, unselected: float 
     return {"condition": {"param": "shown", "value": value}, "value": unselected}
 
 
-def zoom(*encodings: str) -> dict[str, Any]:
+def make_zoom(*encodings: str) -> dict[str, Any]:
     """Let the reader drag, and zoom with shift and the wheel, so that the page itself still scrolls."""
     return {
         "name": "zoom",
@@ -181,7 +181,7 @@ def zoom(*encodings: str) -> dict[str, Any]:
     }
 
 
-def vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> list[Chart]:
+def draw_vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> list[Chart]:
     """Draw labeled vertical lines; the labels of neighbors are at different heights."""
     lines: list[Chart] = []
     labels: list[Chart] = []
@@ -190,12 +190,12 @@ def vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> l
         position = {"x": {**x, "field": "x"}}
         lines.append({"data": data, "mark": {"type": "rule", "style": "threshold"}, "encoding": position})
         encoding = {**position, "y": {"value": 2 + 15 * (i % 3)}, "text": {"field": "label"}}
-        texts = outlined_text(encoding, align="left", baseline="top", dx=5)
+        texts = draw_outlined_text(encoding, align="left", baseline="top", dx=5)
         labels += [{"data": data, **text} for text in texts]
     return lines + labels
 
 
-def horizontal_rules(
+def draw_horizontal_rules(
     levels: Mapping[str, float] | None,
     y: Mapping[str, Any],
     others: Sequence[float] = (),
@@ -230,12 +230,12 @@ def horizontal_rules(
     label_lines = [(at, labels if stacked else [", ".join(labels)]) for at, labels in groups]
     for line in range(max((len(labels) for _, labels in label_lines), default=0)):
         rows = [{"value": at, "label": labels[line]} for at, labels in label_lines if line < len(labels)]
-        texts = outlined_text(encoding, align="right", baseline="bottom", dx=-3, dy=-4 - 14 * line)
+        texts = draw_outlined_text(encoding, align="right", baseline="bottom", dx=-3, dy=-4 - 14 * line)
         layers += [{"data": {"values": rows}, **text} for text in texts]
     return layers
 
 
-def outlined_text(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
+def draw_outlined_text(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
     """Write text that stays readable over lines and bars, on an outline in the color of the paper."""
     return [
         {"mark": {"type": "text", "style": "halo", **mark}, "encoding": dict(encoding)},
@@ -243,7 +243,7 @@ def outlined_text(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
     ]
 
 
-def tooltip(*fields: tuple[str, str], form: str = ".4~g") -> list[dict[str, Any]]:
+def make_tooltip(*fields: tuple[str, str], form: str = ".4~g") -> list[dict[str, Any]]:
     """Make a tooltip of (field, title) pairs."""
     return [
         {"field": name, "title": clean_tooltip_title(title), "type": "nominal"}
