@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.data import load_task
-from heedful.data.run_options import load_run_task
 from heedful.data.splits import Split, sample
 from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
+from heedful.problems.tasks import load_run_task
 from heedful.runs.directory import Run
 from heedful.training.build.adapt import adapt
 from heedful.training.rescore import evaluate

@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from heedful import checkpoints, methods
 from heedful.data import load_task
 from heedful.errors import UserError
+from heedful.evaluation.metrics import METRICS, Metric
 from heedful.objectives import Classify, ClassifyFeatures, Evaluation, Inputs, Losses, Objective
 from heedful.options.training import AdaptOptions
 from heedful.runs.directory import Run
@@ -385,3 +386,23 @@ def test_the_training_seed_never_moves_a_row_to_another_split(tmp_path: Path) ->
 
     assert dev(seed=0) == dev(seed=1)
     assert dev(split_seed=0) != dev(split_seed=1)
+
+
+def test_any_registered_metric_can_select(
+    places: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rarest = Metric("fewest_predictions", lambda labels, predicted: float(len(set(predicted.tolist()))),
+                    higher_is_better=False)  # fmt: skip
+    monkeypatch.setitem(METRICS.paths, rarest.name, "no:where")
+    monkeypatch.setitem(METRICS.objects, rarest.name, rarest)
+    kept = make_loop(places, tmp_path / "run", metric=rarest.name)
+    kept.train()
+    rows = [row for row in kept.run.metrics() if row.split == "dev"]
+    assert kept.metric is rarest
+    assert kept.progress.best_value == min(row.value for row in rows if row.value is not None)
+    assert all(row.value is None for row in kept.run.metrics() if row.split == "train")
+    assert kept.score("dev").metric == rarest.name
+    with pytest.raises(UserError, match="--metric perplexity: is computed from losses"):
+        make_loop(places, tmp_path / "other", metric="perplexity")
+    with pytest.raises(UserError, match="unknown metric"):
+        make_loop(places, tmp_path / "none", metric="fewest")

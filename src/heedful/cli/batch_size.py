@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from heedful.cli.output import Json, console, print_json, print_table
-from heedful.options.training import MAX_LEN, AdaptObjective, AdaptOptions, Precision
+from heedful.options.training import MAX_LEN, AdaptOptions, Precision
 from heedful.options.types import Several
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def batch_size(
     at_most: int = 512,
     method: str = "full",
     method_options: Several = (),
-    objective: AdaptObjective = "auto",
+    objective: str = "auto",
     unlabeled: Path | None = None,
     mlm_rate: float = AdaptOptions.mlm_rate,
     label_words: Several = (),

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import Json, print_facts, print_json, print_table
 from heedful.errors import UserError, shorten
+from heedful.problems import find_problem_of_task
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
@@ -146,7 +147,7 @@ def print_all(facts: dict[str, Any]) -> None:
     print_facts(
         facts["task"],
         {
-            "kind": "classification" if kind == "classify" else "text to text",
+            "kind": find_problem_of_task(kind).title,
             "columns": told_columns(facts["columns"]),
             "tokens": facts["tokenizer"],
             **{name: f"{part['rows']:,} rows ({part['how']})" for name, part in splits.items()},
@@ -194,7 +195,7 @@ def print_sizes(facts: dict[str, Any]) -> None:
 def print_labels(facts: dict[str, Any]) -> None:
     """Print how often each label occurs, or the commonest answers."""
     print()
-    if facts["kind"] == "text2text":
+    if find_problem_of_task(facts["kind"]).generates_text:
         answers = {name: part for name, part in facts["splits"].items() if "answers" in part}
         common = {
             name: ", ".join(f"{shorten(answer, 20)} {n}" for answer, n in part["common_answers"].items())
@@ -225,7 +226,7 @@ def print_baselines(facts: dict[str, Any]) -> None:
         return
     kinds = list(next(iter(scores.values())))
     rows = [[kind.replace("_", " "), *(f"{part[kind]:.1%}" for part in scores.values())] for kind in kinds]
-    metric = "accuracy" if facts["kind"] == "classify" else "exact match"
+    metric = find_problem_of_task(facts["kind"]).metric.replace("_", " ")
     print()
     columns = [f"{split} {metric}" for split in scores]
     print_table("baselines", ["baseline", *columns], rows, right=columns)

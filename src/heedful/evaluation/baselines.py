@@ -16,6 +16,7 @@ from scipy.special import softmax
 from heedful.data.splits import Split
 from heedful.data.tasks import Task
 from heedful.evaluation.metrics import ACCURACY, EXACT_MATCH, Metric
+from heedful.problems import find_problem_of_task
 
 # Scripts without spaces between words: one character is one feature.
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+|[^\w\s]")
@@ -144,27 +145,43 @@ def baselines(
     bag: BagOfWords | None = None,
     metric: Metric | None = None,
 ) -> dict[str, dict[str, float]]:
-    """Score the baselines on labeled splits (default: all but train), learned from 50,000 rows of train.
+    """Score the baselines of a task on labeled splits (default: all but train), by any metric.
 
-    `bag` is a bag of words that is already trained, such as on the rows that a model was trained on.
+    `bag` is a bag of words that is already trained, such as on the rows that a model was trained on. By
+    default, it is trained on 50,000 rows of train.
 
-    Classification: `chance`, `majority` and `bag_of_words`, by default as accuracy. Text to text: `majority`,
-    the exact match of always giving train's most frequent answer.
+    Classification has `chance`, `majority` and `bag_of_words`, by default as accuracy. Free text has
+    `majority`, the exact match of always giving train's most frequent answer.
     """
-    train = task.splits["train"]
-    chosen = [name for name in task.splits if name != "train"] if splits is None else splits
-    scored_on = [task.splits[name] for name in chosen if name in task.splits]
-    if task.kind == "text2text":
-        metric, answer = metric or EXACT_MATCH, constant_answer(train)
-        return {
-            split.name: {"majority": float(metric.compute(*constant_arrays(split.answers, answer)))}
-            for split in scored_on
-            if split.answers is not None
-        }
+    return find_problem_of_task(task.kind).score_baselines(task, splits, bag, metric)
+
+
+def select_splits(task: Task, names: Sequence[str] | None) -> list[Split]:
+    """Return the named splits that there are, by default all but train."""
+    chosen = [name for name in task.splits if name != "train"] if names is None else names
+    return [task.splits[name] for name in chosen if name in task.splits]
+
+
+def score_answer_baselines(
+    task: Task, splits: Sequence[str] | None, bag: BagOfWords | None, metric: Metric | None
+) -> dict[str, dict[str, float]]:
+    """Score always giving train's most frequent answer."""
+    metric, answer = metric or EXACT_MATCH, constant_answer(task.splits["train"])
+    return {
+        split.name: {"majority": float(metric.compute(*constant_arrays(split.answers, answer)))}
+        for split in select_splits(task, splits)
+        if split.answers is not None
+    }
+
+
+def score_label_baselines(
+    task: Task, splits: Sequence[str] | None, bag: BagOfWords | None, metric: Metric | None
+) -> dict[str, dict[str, float]]:
+    """Score a guess, the most frequent label and a bag of words."""
     model = bag or bag_of_words(task)
     return {
         split.name: label_baselines(task, split, model, metric or ACCURACY)
-        for split in scored_on
+        for split in select_splits(task, splits)
         if split.labels is not None
     }
 

@@ -14,6 +14,8 @@ from heedful.inference.predictor import AnswerPredictor, ClassifierPredictor, La
 from heedful.inference.writer import Writer
 from heedful.models import PRESETS, Classifier, LanguageModel, Model
 from heedful.objectives import parse_words
+from heedful.objectives.registry import OBJECTIVES
+from heedful.problems import find_problem
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.files import read_json
 from heedful.runs.records import decode
@@ -40,7 +42,7 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     tokenizer, max_len = load_tokenizer(folder), int(config["max_len"])
     if isinstance(model, Classifier):
         return ClassifierPredictor(model, tokenizer, max_len, model.labels)
-    if config["objective"] == "answer":
+    if generates_text(config):
         return AnswerPredictor(model, tokenizer, max_len)
     labels = list(config["labels"])
     words = parse_words(config.get("label_words", ()), labels)
@@ -78,8 +80,8 @@ def load_best_model(folder: Path, config: Mapping[str, Any]) -> Classifier | Lan
         )
         methods.read_adapter(folder, model)
     else:
-        writes = config["objective"] in ("answer", "text2text")
-        model = checkpoints.load(folder, head=generating_head(folder) if writes else "classify")
+        objective = OBJECTIVES.find(config["objective"])
+        model = checkpoints.load(folder, head=objective.find_head(str(folder), checkpoints.kind_of(folder)))
     assert isinstance(model, Classifier | LanguageModel)
     return model.eval()
 
@@ -96,7 +98,7 @@ def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
     folder = Path(name).expanduser()
     if (folder / CONFIG).is_file():
         config = Run.open(folder).config()
-        if config.get("command") == "adapt" and config["adapt"]["objective"] != "answer":
+        if config.get("command") == "adapt" and not generates_text(config["adapt"]):
             raise UserError(f"{folder}: is a run that labels texts and writes none; heedful predict labels")
         if config.get("command") == "adapt":
             predictor = load_run(folder, device=device)
@@ -109,6 +111,11 @@ def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
     if any(part.startswith("head.") for part in model.report.new):
         raise UserError(f"{name}: its weights have no output layer for text")
     return Writer(model.to(find_device(device)), load_tokenizer(name))
+
+
+def generates_text(config: Mapping[str, Any]) -> bool:
+    """Whether the model of a run of `adapt` writes free text, from the run's options."""
+    return find_problem(OBJECTIVES.find(config["objective"]).problem).generates_text
 
 
 def generating_head(model: str | Path) -> str:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from heedful.data import Tokens
 from heedful.data.batches import Batches
 from heedful.errors import UserError
+from heedful.models.heads import with_article
 from heedful.progress import progress
 
 Ints = npt.NDArray[np.int64]
@@ -92,8 +93,8 @@ class Objective(ABC):
     name: ClassVar[str]
     metric: ClassVar[str]
     """The name of the metric that a model is selected by unless another one is asked for."""
-    outputs: ClassVar[tuple[str, ...]]
-    """What `evaluate` gives a metric to read: "predictions", "probabilities", "losses"."""
+    outputs: ClassVar[tuple[str, ...]] = ()
+    """What `evaluate` gives other metrics to read: "predictions", "probabilities", "losses"."""
     problem: ClassVar[str]
     """The name of the problem that it solves (`heedful.problems`)."""
     commands: ClassVar[tuple[str, ...]]
@@ -104,6 +105,8 @@ class Objective(ABC):
     """Options of the command that no other objective reads."""
     trains_body: ClassVar[bool] = False
     """Whether it needs a method that trains the model's body."""
+    scored_as: ClassVar[str | None] = None
+    """The name of the objective that scores the same model at less cost, if there is one."""
     hides_tokens: ClassVar[bool] = False
     """Whether it needs a tokenizer with a mask token."""
     packs: ClassVar[bool] = False
@@ -129,6 +132,14 @@ class Objective(ABC):
             raise UserError(f"--objective {cls.name} writes text and has no --head {head}")
         if pool is not None:
             raise UserError(f"--pool is for classifying; --objective {cls.name} writes text")
+
+    @classmethod
+    def find_head(cls, model: str, kind: str) -> str:
+        """Return the head that the objective needs on a model of this kind."""
+        if kind not in cls.heads:
+            kinds = " or ".join(map(with_article, cls.heads))
+            raise UserError(f"--objective {cls.name} trains {kinds}; {model} is {with_article(kind)}")
+        return cls.heads[kind]
 
     @classmethod
     def build(cls, setup: Any) -> Objective:

@@ -56,6 +56,7 @@ class Joint(Objective):
     heads = Classify.heads
     own_options = ("unlabeled", "mlm_first", "mlm_weight", "mlm_rate")
     trains_body = hides_tokens = True
+    scored_as = Classify.name
 
     def __init__(
         self, classify: Classify, masked: MaskedText, *, mlm_weight: float, first_steps: int = 0
@@ -68,7 +69,7 @@ class Joint(Objective):
     @classmethod
     def check_options(cls, options: AdaptOptions) -> None:
         if not 0 < options.mlm_rate < 1:
-            raise UserError(f"--mlm-rate {options.mlm_rate:g}: must be above 0 and below 1")
+            raise UserError(f"--mlm-rate {options.mlm_rate:g}: is a share between 0 and 1")
         if options.unlabeled is not None and not options.unlabeled.is_file():
             raise UserError(f"{options.unlabeled}: there is no such file")
 

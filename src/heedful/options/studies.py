@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from heedful.options.launch import WORKERS, Workers
-from heedful.options.training import AdaptObjective, AdaptOptions, Precision
+from heedful.options.training import AdaptOptions, Precision
 from heedful.options.types import (
     Argument,
     Bounds,
@@ -27,7 +27,7 @@ from heedful.options.types import (
 )
 
 Keep = Literal["best", "all", "none"]
-INHERITED = (AdaptObjective, Argument, Length, OpenShare, Precision, Several)
+INHERITED = (Argument, Length, OpenShare, Precision, Several)
 """Names in the annotations of inherited fields, which are looked up in this module."""
 Decided = Parameter(parse=False)
 """Marks an option that the study decides: the command line does not have it."""
@@ -254,7 +254,7 @@ class LabelsRun(RunOptions):
     steps: Annotated[int | None, Decided] = None
     token_budget: Annotated[int | None, Decided] = None
     train_rows: Annotated[int | None, Decided] = None
-    objective: Annotated[Literal["auto", "classify", "text2text", "joint", "answer"], Decided] = "classify"
+    objective: Annotated[str, Decided] = "classify"
     mlm_weight: Annotated[float, Decided] = 0.3
 
 

@@ -23,7 +23,6 @@ from heedful.options.types import (
 )
 
 Precision = Literal["auto", "float32", "bfloat16"]
-AdaptObjective = Literal["auto", "classify", "text2text", "joint", "answer"]
 MAX_LEN = 256
 
 
@@ -95,7 +94,10 @@ class AdaptOptions(LoopOptions):
     """boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file."""
     method: str = "full"
     """full, head, prompt, prefix, lora or bitfit (heedful list methods)."""
-    objective: AdaptObjective = "auto"
+    kind: str | None = None
+    """The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
+    what the task is."""
+    objective: str = "auto"
     """classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
     answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify."""
     answer_loss: Literal["answer", "all"] = "answer"
@@ -167,7 +169,7 @@ class PretrainOptions(LoopOptions):
     """A preset (heedful list models) to train from scratch, or a folder, a run or a Hub id to continue."""
     corpus: Argument = ""
     """A text file, a folder, a table, the text of a task (ptb, birthplaces, ...) or world/..."""
-    objective: Literal["causal", "masked", "span"] = "causal"
+    objective: str = "causal"
     """causal (the next token, for decoders), masked (masked tokens, for encoders), span (masked spans, for
     decoders and T5)."""
     train_eval_rows: Count = 200

@@ -16,11 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from heedful.data.run_options import load_run_task
 from heedful.errors import UserError, one_line
 from heedful.options.configuration import check_table
 from heedful.options.studies import Keep
 from heedful.options.training import AdaptOptions
+from heedful.problems.tasks import load_run_task
 from heedful.runs.answers import Answer, Note
 from heedful.runs.directory import BEST, CHECKPOINTS
 from heedful.runs.environment import forget_peak_memory

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from heedful.data.run_options import load_run_task
 from heedful.errors import UserError, unknown
 from heedful.options.studies import LabelsOptions, LabelsRun
 from heedful.options.values import check_bounds
+from heedful.problems.tasks import load_run_task
 from heedful.report.formats import join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table

@@ -122,8 +122,8 @@ class Overfit(Study):
 
     def examples(self, outcome: Outcome) -> list[tuple[str, str | None, str]]:
         """The examples that are learnt: text, second text, label."""
-        from heedful.data.run_options import load_run_task
         from heedful.objectives.classify import choose_balanced_rows
+        from heedful.problems.tasks import load_run_task
 
         options = self.options(outcome.configuration)
         task = load_run_task(options)

@@ -29,6 +29,7 @@ from heedful.evaluation.metrics import METRICS, Metric
 from heedful.objectives import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.base import Ints
 from heedful.options.training import LoopOptions
+from heedful.problems import find_metric_name
 from heedful.progress import ProgressBar as Bar
 from heedful.progress import progress as show_progress
 from heedful.runs.directory import Run
@@ -74,8 +75,16 @@ class Loop:
     def __post_init__(self) -> None:
         """Plan the steps."""
         o = self.options
-        self.metric: Metric = METRICS.find(o.metric or self.objective.metric)
+        self.metric: Metric = METRICS.find(find_metric_name(o, self.objective))
         """What evaluations are compared by, to find the best model."""
+        self.own_metric = self.metric.name == self.objective.metric
+        """Whether the objective itself computes the metric, also while training."""
+        if not self.own_metric and self.metric.reads not in self.objective.outputs:
+            given = " and ".join(self.objective.outputs) or "none"
+            raise UserError(
+                f"--metric {self.metric.name}: is computed from {self.metric.reads}; "
+                f"--objective {self.objective.name} gives {given}"
+            )
         if o.patience is not None and "dev" not in self.objective.splits:
             raise UserError("--patience needs a dev split, and this task has none")
         self.device = next(iter(self.parameters.values())).device
@@ -346,8 +355,8 @@ class Loop:
         if self.objective.one_mean:
             loss = sum(p.running_loss.values()) / (sum(p.running_weight.values()) or 1.0)
         seen = p.running_count.get(main, 0)
-        own_metric = self.metric.name == self.objective.metric
-        value = self.objective.value(parts[main], p.running_right, seen) if seen and own_metric else None
+        counted = seen and self.own_metric
+        value = self.objective.value(parts[main], p.running_right, seen) if counted else None
         several = parts if parts.keys() != {main} else None
         rate = self.rate(p.step - 1)
         self.write(log, Metrics(p.step, self.epoch(), "train", loss, value, seen, rate, several))

@@ -15,7 +15,6 @@ import torch
 from heedful import checkpoints, methods
 from heedful.data import Task, tokenize
 from heedful.data.corpus import read_file_texts
-from heedful.data.run_options import load_run_task
 from heedful.data.tasks import find_task
 from heedful.errors import UserError
 from heedful.inference.generation import generate
@@ -35,6 +34,7 @@ from heedful.objectives.answer import AnswerObjective
 from heedful.objectives.questions import QuestionFormat
 from heedful.options.training import AdaptOptions, named_after
 from heedful.options.values import parse_assignments
+from heedful.problems.tasks import load_run_task
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.files import read_json
 from heedful.runs.leases import Lease

@@ -1,0 +1,50 @@
+"""The kinds of problems by name: those of this package, then those of installed packages.
+
+A kind is one class in one file. Another package adds one through an entry point, and
+`heedful adapt --kind NAME` uses it:
+
+    [project.entry-points."heedful.problems"]
+    ordered = "my_package:Ordered"
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from heedful.errors import UserError
+from heedful.plugins import Registry
+from heedful.problems.base import Problem
+
+PROBLEMS: Registry[type[Problem]] = Registry(
+    "problem",
+    {
+        "label": "heedful.problems.label:Label",
+        "text": "heedful.problems.text:FreeText",
+        "next_token": "heedful.problems.next_token:NextToken",
+    },
+)
+
+
+def find_problem(name: str) -> Problem:
+    """Return the problem of that name; an unknown name is a `UserError` that lists the nearest ones."""
+    return PROBLEMS.find(name)()
+
+
+def find_problem_of_task(kind: str) -> Problem:
+    """Return the problem that a task of this kind asks for."""
+    for name in PROBLEMS.paths:
+        if PROBLEMS[name].task_kind == kind:
+            return find_problem(name)
+    raise UserError(f'a task of the kind "{kind}" asks for no known problem; --kind names one')
+
+
+def find_metric_name(options: Any, objective: Any) -> str:
+    """Return the name of the metric that a run selects by.
+
+    It is the one that the options name, else that of the kind of problem that they name, else that of the
+    objective.
+    """
+    if options.metric is not None:
+        return str(options.metric)
+    kind = getattr(options, "kind", None)
+    return PROBLEMS.find(kind).metric if kind is not None else str(objective.metric)

@@ -1,0 +1,43 @@
+"""The task of a run, loaded as its kind of problem needs it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from heedful.data import Task, load_task
+from heedful.data.named_tasks import Kind
+from heedful.data.splits import sample
+from heedful.errors import UserError
+from heedful.options.training import AdaptOptions
+from heedful.problems.registry import find_problem
+
+
+def load_run_task(options: AdaptOptions) -> Task:
+    """Load the task that the options name, with as many rows of dev as they ask for."""
+    task = load_task(
+        options.task,
+        data_dir=options.data_dir,
+        text_column=options.text_column,
+        pair_column=options.pair_column,
+        label_column=options.label_column,
+        split=options.split,
+        seed=options.split_seed,
+        kind=find_task_kind(options),
+    )
+    if options.dev_rows is None:
+        return task
+    dev = task.splits["dev"]
+    if not 0 < options.dev_rows <= len(dev):
+        raise UserError(f"--dev-rows {options.dev_rows}: dev has {len(dev)} rows")
+    return replace(task, splits={**task.splits, "dev": sample(dev, options.dev_rows, options.split_seed)})
+
+
+def find_task_kind(options: AdaptOptions) -> Kind | None:
+    """Return the kind that a run's task is loaded as; None for the task's own."""
+    if options.kind is not None:
+        return find_problem(options.kind).load_as
+    if options.objective == "auto":
+        return None
+    from heedful.objectives.registry import OBJECTIVES
+
+    return find_problem(OBJECTIVES.find(options.objective).problem).load_as
