@@ -26,8 +26,9 @@ PANELS = {
     "Data": """max_len train_rows dev_rows text_column pair_column label_column data_dir split split_seed
         unlabeled documents block pack dev dev_share test questions questions_share sentences""",
     "Model": "attention projections dropout pool head tokenizer vocab_size min_count model_options",
-    "Method and objective": """method method_options objective answer_loss label_words mlm_weight mlm_first
-        mlm_rate mask_rate whole_words span_form span_loss salient window_left window_right cache_features""",
+    "Method and objective": """method method_options kind objective answer_loss label_words mlm_weight
+        mlm_first mlm_rate mask_rate whole_words span_form span_loss salient window_left window_right
+        cache_features""",
     "Machine": "device precision threads processes",
     "Output": "out resume overwrite retry keep note tensorboard score_dev score_test json",
 }
