@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
-.PHONY: install demo test test-long check bench docs results clean
+.PHONY: install demo test test-long test-nightly check bench docs results clean
 
 install: $(STAMP)
 
@@ -18,10 +18,13 @@ demo: install
 	$(BIN)/heedful demo
 
 test: install
-	$(PYTEST) -n 2 -m "not long" tests
+	$(PYTEST) -n 2 --dist worksteal -m "not long and not nightly" tests
 
 test-long: install
-	$(PYTEST) -m long tests
+	$(PYTEST) -n 2 --dist loadgroup -m "long and not nightly" tests
+
+test-nightly: install
+	$(PYTEST) -n 2 --dist loadgroup -m "nightly or hypothesis" --hypothesis-profile nightly tests
 
 check: install
 	$(BIN)/ruff format --check .

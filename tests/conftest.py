@@ -10,16 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 LONG = {"slurm", "browser", "kills", "documents", "handouts"}
+settings.register_profile("nightly", max_examples=1000, deadline=None)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what belongs to `make test-long`, by folder."""
+    """Mark what belongs to `make test-long`, by folder; what mostly waits (Slurm) comes first."""
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).parts[0] in LONG:
+        folder = item.path.relative_to(here).parts[0]
+        if folder in LONG:
             item.add_marker(pytest.mark.long)
+        if folder == "slurm":
+            item.add_marker(pytest.mark.xdist_group("slurm"))
+        elif folder == "kills" or folder not in LONG:  # one after another, with fixtures that are made once
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=lambda item: item.path.relative_to(here).parts[0] != "slurm")
 
 
 PARTS: dict[str, Callable[[], bool]] = {

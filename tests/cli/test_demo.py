@@ -54,6 +54,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(stages.page, name, lambda *given: [])
 
 
+@pytest.mark.long
 def test_every_mechanism_is_proven_causal_or_caught_and_every_task_has_room_above_words(made: Path) -> None:
     facts = json.loads((made / "demo.json").read_text())["facts"]
     leaks = {f["attention"]: f["leak"] for f in facts["attention"]}
@@ -74,6 +75,7 @@ def test_the_quick_demo_trains_nothing_and_leaves_a_report(heedful: Command, tmp
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "demo.json"}
 
 
+@pytest.mark.long
 def test_the_numbers_are_those_of_ordinary_runs_and_studies(made: Path, heedful: Command) -> None:
     facts = json.loads((made / "demo.json").read_text())["facts"]
     assert facts["pretraining"]["perplexity"] == Run(made / "pretrained").results().splits["dev"].value
@@ -95,6 +97,7 @@ def test_the_numbers_are_those_of_ordinary_runs_and_studies(made: Path, heedful:
         assert "finished" in shown.out
 
 
+@pytest.mark.long
 def test_the_page_and_the_figures_show_every_stage(made: Path) -> None:
     page = (made / "report.html").read_text(encoding="utf-8")
     facts = json.loads((made / "demo.json").read_text())["facts"]
@@ -107,6 +110,7 @@ def test_the_page_and_the_figures_show_every_stage(made: Path) -> None:
             assert (made / "figures" / f"{name}.{form}").stat().st_size > 3_000
 
 
+@pytest.mark.long
 def test_it_ends_with_tables_and_where_to_look(
     made: Path, tmp_path: Path, heedful: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +153,7 @@ def test_it_says_in_words_what_was_found_and_no_more() -> None:
     assert stages.page.conclusions({}) == []
 
 
+@pytest.mark.long
 def test_what_is_done_is_not_done_again(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def results() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in made.rglob("results.json")}

@@ -27,9 +27,9 @@ def growth_mb(name: str, heads: int, width: int, causal: bool, **options: object
         # One tensor of t x s x d would be 537 MB, one of t x s 67 MB; q, k, v and their gradients are 3 MB.
         ("additive", 1, 8, 40, {}),
         # One tensor of t x s for 8 heads would be 537 MB; q, k, v, the output and their gradients are 67 MB.
-        ("linformer", 8, 64, 130, {"rank": 256}),
-        ("bigbird", 8, 64, 130, {}),
-        ("performer", 8, 64, 180, {"features": 256}),
+        pytest.param("linformer", 8, 64, 130, {"rank": 256}, marks=pytest.mark.long),
+        pytest.param("bigbird", 8, 64, 130, {}, marks=pytest.mark.long),
+        pytest.param("performer", 8, 64, 180, {"features": 256}, marks=pytest.mark.long),
     ],
 )
 def test_peak_memory_stays_under_its_bound(

@@ -14,6 +14,7 @@ from heedful.runs import Run, read_answer
 from heedful.studies.demo import stages
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_the_demo_s_numbers_are_those_of_its_runs_and_reading_is_knowing(
     heedful: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

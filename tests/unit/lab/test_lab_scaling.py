@@ -19,6 +19,7 @@ def grown(power: float, **more: object) -> Outcome:
 
 
 @linux
+@pytest.mark.long
 def test_a_linear_mechanism_that_makes_its_weights_fails_the_topic(monkeypatch: pytest.MonkeyPatch) -> None:
     found = lab.scaling(max_length=2048, mechanisms=("linformer",))
     assert found.passed, found.failed
