@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -229,6 +231,19 @@ def test_arms_with_the_same_score_are_not_called_higher_and_lower() -> None:
     assert equal.startswith("No arm is shown to be best: lora and full have the same accuracy. On each of")
     three = describe_comparisons(comparison.compare_all({"lora": same, "full": same, "none": np.zeros(120)}))
     assert three.startswith("lora, tied with full, has the highest accuracy and beats none.")
+
+
+def test_a_lower_score_is_better_where_the_metric_says_so() -> None:
+    rng = np.random.default_rng(10)
+    high, low = arms(rng, 2000, 1, (0.75, 0.6))
+    pair = replace(comparison.compare(low, high, names=("low", "high")), higher_is_better=False)
+    assert describe_comparison(pair, "error").startswith("low is better than high: error 0.6")
+    other = replace(comparison.compare(high, low, names=("high", "low")), higher_is_better=False)
+    assert describe_comparison(other, "error").startswith("low is better than high: error 0.6")
+    best = describe_comparisons([pair], "error")
+    assert best.startswith(
+        "low is best on these examples: its error is lower than that of high, beyond chance."
+    )
 
 
 def test_identical_arms_are_told_apart_by_nothing() -> None:

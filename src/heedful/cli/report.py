@@ -54,7 +54,7 @@ def report(
     bundle
         Also write a zip of the report, figures, predictions, configurations and a script that reruns all.
     theme
-        Chart theme: default, contrast, or one of an installed package (see heedful list themes).
+        Chart theme: default, contrast, or one of an installed package.
     json
         Print the names of the written files as JSON.
     """

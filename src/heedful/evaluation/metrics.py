@@ -173,12 +173,11 @@ class Metric:
             name: float(np.mean([self.compute(targets, run) for run in runs])) for name, runs in arms.items()
         }
         order = sorted(arms, key=lambda name: self.sort_key(means[name]), reverse=True)
-        return correct_for_tests(
-            [
-                self.paired_test(targets, arms[a], arms[b], names=(a, b), paired_seeds=paired_seeds)
-                for a, b in combinations(order, 2)
-            ]
-        )
+        pairs = [
+            self.paired_test(targets, arms[a], arms[b], names=(a, b), paired_seeds=paired_seeds)
+            for a, b in combinations(order, 2)
+        ]
+        return correct_for_tests([replace(pair, higher_is_better=self.higher_is_better) for pair in pairs])
 
 
 def bootstrap_interval(

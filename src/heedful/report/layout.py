@@ -24,7 +24,8 @@ def build_page(facts: Sequence[RunFacts | StudyFacts]) -> Page:
         return build_run_page(runs[0]) if runs else build_study_page(studies[0])
     if not studies:
         return build_runs_page(runs)
-    counts = [count("study", "studies", len(studies)), *([count("run", "runs", len(runs))] if runs else [])]
+    counts = [f"{len(studies)} {'study' if len(studies) == 1 else 'studies'}"]
+    counts += [f"{len(runs)} {'run' if len(runs) == 1 else 'runs'}"] if runs else []
     page = Page(" and ".join(counts))
     for study in studies:
         question = study.title if study.title.endswith("?") else f"{study.title}:"
@@ -36,10 +37,6 @@ def build_page(facts: Sequence[RunFacts | StudyFacts]) -> Page:
         page.section("Runs")
         add_runs(page, runs, page.part)
     return page
-
-
-def count(singular: str, plural: str, n: int) -> str:
-    return f"{n} {singular if n == 1 else plural}"
 
 
 def build_run_page(run: RunFacts) -> Page:

@@ -50,12 +50,7 @@ class Page:
     """Blocks in the order in which they are added; `write` makes the file."""
 
     def __init__(
-        self,
-        title: str,
-        *,
-        summary: str | Sequence[str] = (),
-        kind: Kind = "plain",
-        theme: Theme = DEFAULT,
+        self, title: str, *, summary: str | Sequence[str] = (), kind: Kind = "plain", theme: Theme = DEFAULT
     ) -> None:
         self.title = clean(title)
         self.theme = theme

@@ -14,7 +14,7 @@ where `OCEAN = replace(DEFAULT, light=replace(DEFAULT.light, series=(...)))`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from heedful.errors import UserError
@@ -92,31 +92,23 @@ DEFAULT = Theme(
     diverging=("#8c3a00", "#d98242", "#f3d2b5", "#f5f6f7", "#b7d5ec", "#4690c4", "#083e6b"),
 )
 # For projectors and low vision: black on white or white on black, series with at least 4.5 : 1 contrast.
-CONTRAST = Theme(
-    light=Palette(
-        paper="#ffffff",
+CONTRAST = replace(
+    DEFAULT,
+    light=replace(
+        DEFAULT.light,
         ink="#000000",
         muted="#3a3a3a",
         grid="#c8c8c8",
-        raised="#f0f0f0",
-        good="#005a3c",
-        warning="#6b4500",
-        bad="#9b0000",
         series=("#004488", "#b33c00", "#006b4f", "#9b2f74", "#6b5500", "#006c9c", "#4b2a7e", "#333333"),
     ),
-    dark=Palette(
+    dark=replace(
+        DEFAULT.dark,
         paper="#000000",
         ink="#ffffff",
         muted="#cccccc",
         grid="#4a4a4a",
-        raised="#1a1a1a",
-        good="#5fe8b5",
-        warning="#ffd060",
-        bad="#ff9c94",
         series=("#74bdff", "#ff9a5c", "#4fe3b8", "#ffb3dc", "#ffe066", "#a8deff", "#cdb5ff", "#d9d9d9"),
     ),
-    sequential=("#ffffff", "#c2d9ef", "#7fb0da", "#3a7fba", "#0f4f8a", "#001f3f"),
-    diverging=("#6b2a00", "#c96a2b", "#f3d2b5", "#ffffff", "#b7d5ec", "#2f7cb8", "#00294d"),
     low_ink="#000000",
 )
 

@@ -148,9 +148,8 @@ def risk_coverage(confidence: npt.ArrayLike, right: npt.ArrayLike) -> RiskCovera
     confidences, outcomes = (x[::-1] for x in sort_by_confidence(confidence, right))
     n = len(confidences)
     running = np.cumsum(1 - outcomes) / np.arange(1, n + 1)
-    last = np.append(
-        confidences[1:] != confidences[:-1], True
-    )  # a threshold takes all examples of equal confidence or none
+    # A threshold takes all examples of equal confidence or none.
+    last = np.append(confidences[1:] != confidences[:-1], True)
     wrong_last = np.sort(1 - np.asarray(right, dtype=np.float64))
     best = np.cumsum(wrong_last) / np.arange(1, n + 1)
     coverage = np.arange(1, n + 1)[last] / n
@@ -192,12 +191,8 @@ def threshold_for_risk(
         wrong = round(curve.risk[middle] * n)
         bound = 1.0 if wrong == n else float(special.betaincinv(wrong + 1, n - wrong, 1 - allowed))
         if bound <= risk:
-            best = Threshold(
-                float(curve.threshold[middle]),
-                float(curve.coverage[middle]),
-                float(curve.risk[middle]),
-                bound,
-            )
+            threshold, coverage = float(curve.threshold[middle]), float(curve.coverage[middle])
+            best = Threshold(threshold, coverage, float(curve.risk[middle]), bound)
             first = middle + 1
         else:
             last = middle - 1

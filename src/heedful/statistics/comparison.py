@@ -45,6 +45,7 @@ class Comparison:
     """The degrees of freedom of `seed_variance`; 0 where nothing is known about seeds."""
     tests: int = 1
     """The number of tests that p is corrected for."""
+    higher_is_better: bool = True
 
     @property
     def differs(self) -> bool:
@@ -57,8 +58,8 @@ class Comparison:
         return not (self.difference or self.example_variance or self.seed_variance)
 
     def better_first(self) -> Comparison:
-        """Return the comparison with the arm of the higher score as `a`."""
-        if self.difference >= 0:
+        """Return the comparison with the better arm as `a`."""
+        if not self.difference or (self.difference > 0) == self.higher_is_better:
             return self
         return replace(
             self,
@@ -74,7 +75,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The arm with the highest score, and how it compares with each of the others."""
+    """The arm with the best score, and how it compares with each of the others."""
 
     best: str
     beaten: tuple[str, ...]
@@ -82,9 +83,9 @@ class Ranking:
     tied: tuple[str, ...]
     """Arms with the same score."""
     undecided: tuple[str, ...]
-    """Arms with a lower score that cannot be told apart from it."""
+    """Arms with a worse score that cannot be told apart from it."""
     furthest: Comparison | None
-    """The comparison with the lowest of the tied and undecided arms."""
+    """The comparison with the last of the tied and undecided arms."""
     single_run: bool
     """Whether any of the comparisons has an arm with a single run."""
 

@@ -60,8 +60,7 @@ def detectable_difference(comparison: Comparison, n: int = 0, seeds: int = 0) ->
 def standard_errors_needed(tests: int = 1, freedom: float = math.inf) -> float:
     """Return how many standard errors a difference must have to be detected four times in five.
 
-    `tests` is the number of tests that p is corrected for, `freedom` the degrees of freedom of the standard
-    error.
+    p is corrected for `tests`; `freedom` are the degrees of freedom of the standard error.
     """
     level = 1 - ALPHA / tests / 2
     if freedom > MANY:
@@ -89,9 +88,7 @@ def seeds_needed(comparison: Comparison, difference: float | None = None) -> int
     wanted = abs(comparison.difference if difference is None else difference)
     if comparison.seeds < 2 or not wanted:
         return None
-    return find_smallest(
-        2, MOST_SEEDS, lambda seeds: detectable_difference(comparison, seeds=seeds) <= wanted
-    )
+    return find_smallest(2, MOST_SEEDS, lambda n: detectable_difference(comparison, seeds=n) <= wanted)
 
 
 def find_smallest(least: int, most: int, enough: Callable[[int], bool]) -> int | None:

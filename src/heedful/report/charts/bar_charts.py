@@ -87,7 +87,7 @@ def bars(
                 "opacity": vega.fade_unselected(groups, 0.92, 0.15),
                 "tooltip": tips,
             },
-        },
+        }
     ]
     if spans := [row for row in drawn if row["low"] is not None]:
         span = {**position, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "tooltip": tips}

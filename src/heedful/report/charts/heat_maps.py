@@ -117,11 +117,7 @@ def small_multiples(
         "facet": {"field": "panel", "type": "nominal", "sort": names, "header": {"title": None}},
         "columns": columns,
         "spacing": {"row": 18, "column": 18},
-        "spec": {
-            "width": width,
-            "height": height,
-            "layer": layers,
-        },
+        "spec": {"width": width, "height": height, "layer": layers},
     }
     return vega.make_chart(title, subtitle, body)
 
@@ -215,19 +211,11 @@ def make_layers(
     """Make the cells and the numbers in them."""
     (x_labels, x_title), (y_labels, y_title) = x, y
     rotated = max((len(vega.clean_label(label)) for label in x_labels), default=0) > (6 if numbers else 2)
+    x_axis = make_position_axis(x_labels, x_title, labelAngle=-45 if rotated else 0)
+    y_axis = make_position_axis(y_labels, y_title)
     position = {
-        "x": {
-            "field": "j",
-            "type": "ordinal",
-            "axis": make_position_axis(x_labels, x_title, labelAngle=-45 if rotated else 0),
-            "scale": {"padding": 0},
-        },
-        "y": {
-            "field": "i",
-            "type": "ordinal",
-            "axis": make_position_axis(y_labels, y_title),
-            "scale": {"padding": 0},
-        },
+        channel: {"field": field, "type": "ordinal", "axis": axis, "scale": {"padding": 0}}
+        for channel, field, axis in (("x", "j", x_axis), ("y", "i", y_axis))
     }
     form = form or choose_number_format([row["value"] for row in rows])
     shade = {
@@ -254,7 +242,7 @@ def make_layers(
         *([("note", "note")] if any("note" in row for row in rows) else []),
     )
     layers: list[Chart] = [
-        {"mark": {"type": "rect"}, "encoding": {**position, "color": shade, "tooltip": tips}},
+        {"mark": {"type": "rect"}, "encoding": {**position, "color": shade, "tooltip": tips}}
     ]
     if any(row["value"] is None for row in rows):
         empty = {"type": "rect", "style": "empty-cell"}

@@ -42,15 +42,8 @@ def histogram(
         heights = counts / max(1, len(sample)) if share else counts
         for low, high, count, height in zip(edges[:-1], edges[1:], counts, heights, strict=True):
             if count:
-                rows.append(
-                    {
-                        "series": name,
-                        "x": float(low),
-                        "end": float(high),
-                        "y": float(height),
-                        "count": int(count),
-                    }
-                )
+                bar = {"x": float(low), "end": float(high), "y": float(height), "count": int(count)}
+                rows.append({"series": name, **bar})
     whole = {"nice": True} if isinstance(bins, int) else {"domain": [float(edges[0]), float(edges[-1])]}
     x = {
         "type": "quantitative",

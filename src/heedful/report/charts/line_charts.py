@@ -86,7 +86,7 @@ def lines(
     line = {"type": "line", "strokeWidth": 2.25, "clip": True}
     layers.append(
         {
-            "params": [*vega.make_legend_toggle(names), vega.make_zoom("x", "y")],
+            "params": [*vega.make_legend_toggle(names), vega.ZOOM],
             "mark": line,
             "encoding": {
                 **shared,

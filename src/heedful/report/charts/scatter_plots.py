@@ -90,7 +90,7 @@ def scatter(
     }
     layers.append(
         {
-            "params": [*vega.make_legend_toggle(groups), vega.make_zoom("x", "y")],
+            "params": [*vega.make_legend_toggle(groups), vega.ZOOM],
             "mark": {"type": "point", "filled": True, "size": 90},
             "encoding": {
                 **position,

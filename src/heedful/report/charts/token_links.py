@@ -50,10 +50,7 @@ def token_links(
     from_, to = ({"field": f, "type": "quantitative", **axis} for f in ("i", "j"))
     strength = {"field": "value", "type": "quantitative", "legend": None}
     hovered: dict[str, Any] = {"filter": {"param": "token"}}
-    received = {
-        "aggregate": [{"op": "mean", "field": "value", "as": "value"}],
-        "groupby": ["j", "to"],
-    }
+    received = {"aggregate": [{"op": "mean", "field": "value", "as": "value"}], "groupby": ["j", "to"]}
     body = {
         "width": WIDTH,
         "height": ROW_HEIGHT * len(labels),

@@ -21,6 +21,12 @@ LEGEND_MOST = 40
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 NEAR = 0.07
 """Rules closer than this fraction of the axis share a label."""
+ZOOM = {
+    "name": "zoom",
+    "select": {"type": "interval", "encodings": ["x", "y"], "zoom": "wheel![event.shiftKey]"},
+    "bind": "scales",
+}
+"""Lets the reader drag, and zoom with shift and the wheel, so that the page itself still scrolls."""
 TEXT_FIELDS = frozenset(("series", "label", "note", "column", "line", "panel", "detail", "from", "to"))
 
 
@@ -45,11 +51,6 @@ def format_value(value: float | None, form: str) -> str | None:
 def clean_label(text: object) -> str:
     """Make control characters visible, so that SVG stays valid."""
     return one_line(str(text))
-
-
-def clean_tooltip_title(text: str) -> str:
-    """Clean a tooltip's title, which Vega-Lite puts into an expression without escaping backslashes."""
-    return clean_label(text).replace("\\", "\N{SET MINUS}")
 
 
 def make_title(title: str, subtitle: str = "") -> dict[str, Any]:
@@ -141,10 +142,7 @@ def has_legend(names: Sequence[str]) -> bool:
 
 
 def dash_by_series(names: Sequence[str], legend: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Distinguish curves of the same color by dashes, if there are more curves than colors.
-
-    The legend is that of the color, which then shows both.
-    """
+    """Distinguish curves of the same color by dashes; the legend of the color then shows both."""
     if len(names) <= SERIES_COLORS:
         return {}
     dashes = [DASHES[(i // SERIES_COLORS) % len(DASHES)] for i in range(len(names))]
@@ -156,13 +154,8 @@ def make_legend_toggle(names: Sequence[str]) -> list[dict[str, Any]]:
     """Let the reader select series by clicking their names in the legend."""
     if not has_legend(names):
         return []
-    return [
-        {
-            "name": "shown",
-            "select": {"type": "point", "fields": ["series"], "toggle": "true"},
-            "bind": "legend",
-        }
-    ]
+    select = {"type": "point", "fields": ["series"], "toggle": "true"}
+    return [{"name": "shown", "select": select, "bind": "legend"}]
 
 
 def fade_unselected(names: Sequence[str], value: float = 1.0, unselected: float = 0.06) -> dict[str, Any]:
@@ -170,15 +163,6 @@ def fade_unselected(names: Sequence[str], value: float = 1.0, unselected: float 
     if not has_legend(names):
         return {"value": value}
     return {"condition": {"param": "shown", "value": value}, "value": unselected}
-
-
-def make_zoom(*encodings: str) -> dict[str, Any]:
-    """Let the reader drag, and zoom with shift and the wheel, so that the page itself still scrolls."""
-    return {
-        "name": "zoom",
-        "select": {"type": "interval", "encodings": list(encodings), "zoom": "wheel![event.shiftKey]"},
-        "bind": "scales",
-    }
 
 
 def draw_vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> list[Chart]:
@@ -243,11 +227,15 @@ def draw_outlined_text(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
     ]
 
 
-def make_tooltip(*fields: tuple[str, str], form: str = ".4~g") -> list[dict[str, Any]]:
+def make_tooltip(*fields: tuple[str, str]) -> list[dict[str, Any]]:
     """Make a tooltip of (field, title) pairs."""
+    number = {"type": "quantitative", "format": ".4~g"}
     return [
-        {"field": name, "title": clean_tooltip_title(title), "type": "nominal"}
-        if name in TEXT_FIELDS
-        else {"field": name, "title": clean_tooltip_title(title), "type": "quantitative", "format": form}
+        {
+            "field": name,
+            # Vega-Lite puts titles into an expression without escaping backslashes.
+            "title": clean_label(title).replace("\\", "\N{SET MINUS}"),
+            **({"type": "nominal"} if name in TEXT_FIELDS else number),
+        }
         for name, title in fields
     ]

@@ -29,15 +29,16 @@ def describe_comparison(comparison: Comparison, metric: str = "accuracy") -> str
 def describe_comparisons(comparisons: Sequence[Comparison], metric: str = "accuracy") -> str:
     """Describe which arm is best and which cannot be told apart from it, given what `compare_all` returns."""
     ranking = rank(comparisons)
+    higher, highest = ("higher", "highest") if comparisons[0].higher_is_better else ("lower", "lowest")
     if ranking.furthest is None:
         where = " on these examples" if ranking.single_run else ""
         beaten = join_names(ranking.beaten)
         sentences = [
-            f"{ranking.best} is best{where}: its {metric} is higher than that of {beaten}, beyond chance."
+            f"{ranking.best} is best{where}: its {metric} is {higher} than that of {beaten}, beyond chance."
         ]
     else:
         unclear = "" if ranking.beaten else "No arm is shown to be best: "
-        sentences = [f"{unclear}{_standing(ranking, metric)}."]
+        sentences = [f"{unclear}{_describe_best(ranking, highest, metric)}."]
         if len(ranking.tied) + len(ranking.undecided) > 1 and ranking.undecided:
             furthest = ranking.furthest.b
             sentences.append(
@@ -76,14 +77,14 @@ def describe_required_data(comparison: Comparison) -> str:
     return f"{limit} The observed difference is about that large: a little more of either would show it."
 
 
-def _standing(ranking: Ranking, metric: str) -> str:
-    """Describe where the best arm is relative to the others, where at least one is not beaten."""
+def _describe_best(ranking: Ranking, highest: str, metric: str) -> str:
+    """Describe the best arm relative to the others, of which at least one is not beaten."""
     if not ranking.beaten and not ranking.undecided:
         return f"{join_names([ranking.best, *ranking.tied])} have the same {metric}"
     tied = f", tied with {join_names(ranking.tied)}," if ranking.tied else ""
     beats = f" and beats {join_names(ranking.beaten)}" if ranking.beaten else ""
     but = f", but cannot be told apart from {join_names(ranking.undecided)}" if ranking.undecided else ""
-    return f"{ranking.best}{tied} has the highest {metric}{beats}{but}"
+    return f"{ranking.best}{tied} has the {highest} {metric}{beats}{but}"
 
 
 def _join(sentences: Sequence[str], *, single_run: bool) -> str:
