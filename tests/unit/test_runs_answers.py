@@ -30,7 +30,10 @@ def test_an_answer_reads_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"figures": [{"name": "a", "kind": "pie", "data": []}]}, "'pie'; it is one of 'lines'"),
+        (
+            {"figures": [{"name": "a", "kind": "pie", "data": []}]},
+            '"figures\\[0\\].kind": invalid enum value .pie',
+        ),
         ({"summary": "words"}, 'field "summary" is text'),
         ({"title": None}, 'field "title" is null'),
     ],

@@ -106,11 +106,11 @@ def test_a_number_that_is_not_finite_reads_back_as_none(run: Run) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"seed": "three"}, 'results.json: field "seed" is text; it is a whole number'),
-        ({"seed": True}, 'results.json: field "seed" is true or false; it is a whole number'),
-        ({"splits": []}, 'results.json: field "splits" is an array; it is an object'),
-        ({"splits": {"dev": {"metric": "accuracy"}}}, 'field "splits", dev: field "n" is missing'),
-        ({"labels": ["yes", 2]}, 'field "labels"[1] is a number; it is text'),
+        ({"seed": "three"}, 'results.json: field "seed" is text; it must be a whole number'),
+        ({"seed": True}, 'results.json: field "seed" is true or false; it must be a whole number'),
+        ({"splits": []}, 'results.json: field "splits" is an array; it must be an object'),
+        ({"splits": {"dev": {"metric": "accuracy"}}}, 'field "splits[...].n" is missing'),
+        ({"labels": ["yes", 2]}, 'field "labels[1]" is a whole number; it must be text'),
     ],
 )
 def test_a_wrong_field_is_named(run: Run, change: dict[str, object], message: str) -> None:

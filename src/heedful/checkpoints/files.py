@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from heedful.errors import UserError, shorten
 from heedful.runs.files import umask
+from heedful.runs.json_files import read_json_object
 from heedful.text.model_folders import TOKENIZER_FILES
 
 WEIGHTS = (
@@ -31,20 +31,10 @@ LEGACY_PATTERNS = (*PATTERNS, "pytorch_model*.bin", "pytorch_model.bin.index.jso
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object, or one line that says what is wrong with the file."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(
-            f"{path}: there is no such file; a model's folder has config.json and its weights"
-        ) from None
-    except UnicodeDecodeError:
-        raise UserError(f"{path}: is not UTF-8 text") from None
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path} line {error.lineno}: is not JSON ({error.msg})") from None
-    if not isinstance(value, dict):
-        raise UserError(f"{path}: is not a JSON object")
-    return value
+    """Return the object in a JSON file of a model's folder."""
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such file; a model's folder has config.json and its weights")
+    return read_json_object(path)
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:

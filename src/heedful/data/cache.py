@@ -19,6 +19,7 @@ from typing import Any
 
 from heedful.errors import UserError
 from heedful.runs.files import umask
+from heedful.runs.json_files import read_json_if_intact
 
 MEMO_FROM_BYTES = 64 * 2**20
 SETTLED_NS = 3 * 10**9
@@ -64,7 +65,7 @@ def hash_content(path: Path) -> str:
         if int(before[3]) < MEMO_FROM_BYTES:
             return hash_file(path)
         memo = get_cache_folder() / "hashes" / f"{digest(before[0])}.json"
-        stored = read_json(memo)
+        stored = read_json_if_intact(memo)
         if stored and stored.get("identity") == before:
             return str(stored["hash"])
         now = time.time_ns()
@@ -80,15 +81,6 @@ def hash_content(path: Path) -> str:
 
 def describe_os_error(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
-
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """Read a small JSON object; return None when it is absent or damaged."""
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    return content if isinstance(content, dict) else None
 
 
 def write_json(path: Path, facts: Any) -> None:
@@ -174,7 +166,7 @@ def seal(folder: Path) -> None:
 
 def is_intact(folder: Path) -> bool:
     """Return whether an entry is complete and undamaged; hashes are compared once per process."""
-    sealed = read_json(folder / SEAL)
+    sealed = read_json_if_intact(folder / SEAL)
     if sealed is None:
         return False
     try:

@@ -6,7 +6,6 @@ Another package adds a task through an entry point of the group `heedful.tasks` 
 from __future__ import annotations
 
 import inspect
-import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from heedful.data import cache
 from heedful.data.columns import ColumnChoice
 from heedful.errors import UserError, shorten
 from heedful.plugins import Registry
+from heedful.runs.json_files import read_json_if_intact
 
 Kind = Literal["classify", "text2text"]
 
@@ -129,10 +129,7 @@ def find_rules(path: Path) -> TaskRules:
 
     folder = path.resolve()
     for parent in (folder, folder.parent):
-        try:
-            tasks = json.loads((parent / FACTS).read_text("utf-8"))["tasks"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            continue
+        tasks = (read_json_if_intact(parent / FACTS) or {}).get("tasks")
         if isinstance(tasks, dict) and folder.is_dir() and folder.name in tasks:
             return TASKS.get(WORLD_PREFIX + folder.name, TaskRules())
     return TaskRules()

@@ -18,6 +18,7 @@ from heedful.data.columns import Layout, Sheet
 from heedful.data.labels import MAX_CLASSES, MAX_LABEL_CHARS, LabelIndex, multi_label_error, parse_label
 from heedful.errors import UserError, shorten
 from heedful.progress import progress
+from heedful.runs.json_files import read_json_object
 
 FORMAT = 1
 IN_MEMORY_BYTES = 64 * 2**20
@@ -104,7 +105,7 @@ def load_examples(
             raise UserError(f"{sheet.path}: changed while it was being read; try again when it is complete")
 
     folder = cache.build_once("rows", key, build)
-    stored = json.loads((folder / "labels.json").read_text("utf-8"))
+    stored = read_json_object(folder / "labels.json")
     labels = LabelIndex(
         {name: n for n, name in enumerate(stored["names"])}, stored["lines"], stored["counts"]
     )

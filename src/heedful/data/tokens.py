@@ -19,6 +19,7 @@ from heedful.data.workers import TextBatch, encode_in_processes
 from heedful.errors import UserError
 from heedful.progress import progress
 from heedful.runs.environment import usable_cores
+from heedful.runs.json_files import read_json_object
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
@@ -35,7 +36,7 @@ class Tokens:
     """Token ids of many texts in one array on disk. `tokens[i]` are the ids of text i."""
 
     def __init__(self, folder: Path) -> None:
-        facts = json.loads((folder / "facts.json").read_text("utf-8"))
+        facts = read_json_object(folder / "facts.json")
         self.folder = folder
         self.truncated_rows: int = facts["truncated_rows"]
         self.ids: npt.NDArray[np.unsignedinteger] = map_array(folder / "ids.bin", facts["dtype"])

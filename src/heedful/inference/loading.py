@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,7 @@ from heedful.objectives import parse_words
 from heedful.objectives.registry import OBJECTIVES
 from heedful.problems import find_problem
 from heedful.runs.directory import CONFIG, Run
-from heedful.runs.files import read_json
-from heedful.runs.records import decode
+from heedful.runs.json_files import decode_record, parse_row, read_json
 from heedful.runs.schemas import Prediction
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
@@ -151,11 +149,8 @@ def iterate_predictions(run: Run) -> Iterator[Prediction]:
         if path.is_file():
             with path.open(encoding="utf-8") as lines:
                 for number, line in enumerate(lines, 1):
-                    try:
-                        row = json.loads(line)
-                    except ValueError:
-                        raise UserError(f"{path} line {number}: is not JSON; the file is damaged") from None
-                    yield decode(Prediction, row, f"{path} line {number}")
+                    where = f"{path} line {number}"
+                    yield decode_record(Prediction, parse_row(line, where), where)
             return
 
 

@@ -25,6 +25,7 @@ from heedful.launch.worker import OPTIONS, STOP
 from heedful.options.training import AdaptOptions, PretrainOptions, named_after
 from heedful.options.values import check_bounds
 from heedful.runs.directory import RESULTS, Run, run_paths
+from heedful.runs.json_files import read_json_if_intact
 from heedful.training.signals import StoppedError, announce_signal
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def launch(options: Options, number: int) -> Finished:
         (folder / OPTIONS).write_text(json.dumps(command, default=str), encoding="utf-8")
         with forwarding(folder) as asked:
             codes = run(folder, number)
-        reports = {rank: read(folder / f"{rank}.json") for rank in range(number)}
+        reports = {rank: read_json_if_intact(folder / f"{rank}.json") or {} for rank in range(number)}
     judge(reports, codes, asked, number, lambda: kept(told.out))
     from heedful.training.running import finished
 
@@ -207,14 +208,6 @@ def forwarding(folder: Path) -> Iterator[list[signal.Signals]]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
-
-
-def read(path: Path) -> dict[str, Any]:
-    """What a process said at its end; nothing when it had no time to."""
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {}
 
 
 def judge(

@@ -42,7 +42,7 @@ def attempt(folder: Path) -> tuple[int, dict[str, Any]]:
     from heedful.errors import UserError
     from heedful.launch.processes import carry_out
     from heedful.options.configuration import COMMANDS, check_table
-    from heedful.runs.files import read_json
+    from heedful.runs.json_files import read_json
     from heedful.training.ranks import LostError
     from heedful.training.signals import StoppedError
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from heedful.errors import UserError
 from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
-from heedful.runs.files import read_text
+from heedful.runs.json_files import read_text
 from heedful.runs.schemas import Check, Environment, Metrics, Prediction, Results, SplitResult
 from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord, ending
 

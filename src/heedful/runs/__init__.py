@@ -1,10 +1,11 @@
 """The run directory: schemas, atomic reading and writing. Standard library and numpy only."""
 
 from heedful.runs.answers import Answer, Figure, Note, Table, read_answer, write_answer
-from heedful.runs.checksums import damage, file_checksum, folder_checksum, seal
+from heedful.runs.checksums import damage, file_checksum, seal
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.environment import environment
-from heedful.runs.files import JsonLines, WriteError, new_folder, read_json, read_jsonl, write_json
+from heedful.runs.files import JsonLines, WriteError, new_folder, write_json
+from heedful.runs.json_files import read_json, read_jsonl
 from heedful.runs.leases import Lease, holder_of
 from heedful.runs.schemas import (
     Check,
@@ -38,7 +39,6 @@ __all__ = [
     "damage",
     "environment",
     "file_checksum",
-    "folder_checksum",
     "holder_of",
     "new_folder",
     "new_run_path",

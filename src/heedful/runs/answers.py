@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from heedful.runs.files import read_json, write_json
-from heedful.runs.records import decode
+from heedful.runs.files import write_json
+from heedful.runs.json_files import read_record
 
 ANSWER = "answer.json"
 
@@ -80,4 +80,4 @@ def write_answer(folder: str | Path, answer: Answer) -> Path:
 def read_answer(folder: str | Path) -> Answer:
     """Read a study's answer."""
     path = Path(folder) / ANSWER
-    return decode(Answer, read_json(path), str(path))
+    return read_record(Answer, path)

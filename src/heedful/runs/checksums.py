@@ -6,7 +6,8 @@ import hashlib
 from pathlib import Path
 
 from heedful.errors import UserError, shorten
-from heedful.runs.files import read_json, write_json
+from heedful.runs.files import write_json
+from heedful.runs.json_files import read_json
 
 SEAL = "checksums.json"
 
@@ -22,15 +23,6 @@ def folder_checksums(folder: str | Path) -> dict[str, str]:
     root = Path(folder)
     paths = sorted(p for p in root.rglob("*") if p.is_file() and p != root / SEAL)
     return {p.relative_to(root).as_posix(): file_checksum(p) for p in paths}
-
-
-def folder_checksum(folder: str | Path) -> str:
-    """Give one hash for a folder's files, names and contents."""
-    whole = hashlib.blake2b(digest_size=32)
-    for name, checksum in folder_checksums(folder).items():
-        encoded = name.encode(errors="surrogateescape")
-        whole.update(len(encoded).to_bytes(8, "big") + encoded + bytes.fromhex(checksum))
-    return whole.hexdigest()
 
 
 def seal(folder: str | Path) -> None:

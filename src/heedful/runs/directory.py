@@ -10,17 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heedful.errors import UserError
-from heedful.runs.files import (
-    JsonLines,
-    beside,
-    read_json,
-    read_jsonl,
-    recover,
-    remove_temporary,
-    write_error,
-    write_json,
-)
-from heedful.runs.records import decode
+from heedful.runs.files import JsonLines, beside, recover, remove_temporary, write_error, write_json
+from heedful.runs.json_files import iterate_rows, read_record
 from heedful.runs.schemas import Checks, Environment, Metrics, Prediction, Results, Timing
 from heedful.runs.toml import read_toml, write_toml
 
@@ -119,7 +110,7 @@ class Run:
             raise UserError(
                 f"{self.path}: has no {RESULTS}: the run has not finished (--resume continues it)"
             )
-        return decode(Results, read_json(self.path / RESULTS), str(self.path / RESULTS))
+        return read_record(Results, self.path / RESULTS)
 
     def write_checks(self, checks: Checks) -> None:
         """Write what the run found when it examined itself."""
@@ -127,7 +118,7 @@ class Run:
 
     def checks(self) -> Checks:
         """Read what the run found when it examined itself."""
-        return decode(Checks, read_json(self.path / CHECKS), str(self.path / CHECKS))
+        return read_record(Checks, self.path / CHECKS)
 
     def write_environment(self, environment: Environment) -> None:
         """Write where the run is made."""
@@ -135,7 +126,7 @@ class Run:
 
     def environment(self) -> Environment:
         """Read where the run was made."""
-        return decode(Environment, read_json(self.path / ENVIRONMENT), str(self.path / ENVIRONMENT))
+        return read_record(Environment, self.path / ENVIRONMENT)
 
     def metrics_log(self, *, keep: int | None = None) -> JsonLines:
         """Write rows of `Metrics`; `keep` continues after so many bytes, as a checkpoint stored them."""
@@ -184,7 +175,7 @@ class Run:
 
     def _rows(self, kind: type[T], name: str) -> list[T]:
         path = self.path / name
-        return [decode(kind, row, f"{path} line {i}") for i, row in enumerate(read_jsonl(path), 1)]
+        return list(iterate_rows(kind, path))
 
     @property
     def checkpoints(self) -> Path:

@@ -12,12 +12,11 @@ import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from heedful.errors import UserError
-from heedful.runs.records import encode
 
 TEMPORARY = ".tmp"
 
@@ -77,30 +76,6 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def read_text(path: str | Path) -> str:
-    """Read a text file, or say in one line why that fails."""
-    target = Path(path)
-    try:
-        return target.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"{target}: there is no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
-        raise UserError(f"{target}: cannot be read ({reason})") from None
-
-
-def read_json(path: str | Path) -> Any:
-    """Read a JSON file, or say in one line where it is broken."""
-    try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise UserError(
-            f"{path} line {error.lineno}: is not JSON ({error.msg}); the file is damaged"
-        ) from None
-    except RecursionError:
-        raise UserError(f"{path}: is not JSON that can be read (nested too deeply)") from None
-
-
 def plain(value: Any) -> Any:
     """Turn records, numpy's numbers and arrays, paths and tuples into what JSON knows."""
     if isinstance(value, float):  # numpy.float64 is one too
@@ -108,7 +83,8 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(encode(value))
+        values = {field.name: getattr(value, field.name) for field in fields(value)}
+        return plain({name: item for name, item in values.items() if item is not None})
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Path):
@@ -182,21 +158,6 @@ class JsonLines:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def read_jsonl(path: str | Path) -> list[dict[str, Any]]:
-    """Read all whole rows. A last line without its end is what a killed writer leaves, and is left out."""
-    rows = []
-    *lines, _unfinished = read_text(path).split("\n")
-    for number, line in enumerate(lines, 1):
-        try:
-            row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            raise UserError(f"{path} line {number}: is not a JSON object; the file is damaged")
-        rows.append(row)
-    return rows
 
 
 @contextmanager

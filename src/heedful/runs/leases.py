@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from heedful.errors import UserError
-from heedful.runs.files import beside, read_json, write_error, write_json
-from heedful.runs.records import decode
+from heedful.runs.files import beside, write_error, write_json
+from heedful.runs.json_files import read_record
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ def newest_number(path: Path) -> int:
 def read_holder(path: Path, number: int) -> Holder:
     """Read what a lease file says."""
     file = numbered(path, number)
-    return decode(Holder, read_json(file), str(file))
+    return read_record(Holder, file)
 
 
 def is_free(path: Path, number: int, *, now: float) -> bool:

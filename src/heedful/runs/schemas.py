@@ -198,7 +198,6 @@ class Timing:
     examples_per_second: float | None = None
     tokens_per_second: float | None = None
     memory_gb: float | None = None
-    doing: str | None = None
 
 
 @dataclass(frozen=True)

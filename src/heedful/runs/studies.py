@@ -23,8 +23,8 @@ from heedful.errors import UserError, shorten
 from heedful.options.studies import Keep
 from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import CONFIG, METRICS, RESULTS, Run, slug
-from heedful.runs.files import plain, read_json, write_error, write_json
-from heedful.runs.records import decode
+from heedful.runs.files import plain, write_error, write_json
+from heedful.runs.json_files import read_record
 from heedful.runs.schemas import Metrics, Results
 
 STUDY, RUNS, LEASES, LOGS, JOBS = "study.json", "runs", "leases", "logs", "jobs"
@@ -139,7 +139,7 @@ class StudyFolder:
 
     def read(self) -> StudyRecord:
         """What is asked, and the configurations so far."""
-        return decode(StudyRecord, read_json(self.path / STUDY), str(self.path / STUDY))
+        return read_record(StudyRecord, self.path / STUDY)
 
     def write(self, record: StudyRecord) -> None:
         """Write study.json."""
@@ -212,7 +212,7 @@ def ending(run: Path) -> tuple[State, Ended] | None:
     endings: tuple[tuple[str, State], ...] = ((FAILED, "failed"), (PRUNED, "pruned"))
     for name, state in endings:
         if (run / name).is_file():
-            return state, decode(Ended, read_json(run / name), str(run / name))
+            return state, read_record(Ended, run / name)
     return None
 
 

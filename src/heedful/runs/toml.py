@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError, shorten
-from heedful.runs.files import read_text, write_text
+from heedful.runs.files import write_text
+from heedful.runs.json_files import read_text
 
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}

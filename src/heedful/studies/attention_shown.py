@@ -7,7 +7,7 @@ from typing import Any
 
 from heedful.errors import shorten
 from heedful.runs.answers import Note, Table
-from heedful.runs.files import read_json
+from heedful.runs.json_files import read_json
 from heedful.runs.studies import Outcome
 
 MEASURED = "attention.json"

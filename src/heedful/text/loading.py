@@ -10,6 +10,7 @@ from tokenizers import AddedToken
 from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError, shorten
+from heedful.runs.json_files import read_json_object, read_text
 from heedful.text.model_folders import TOKENIZER_FILES, find_folder
 from heedful.text.tokenizer import NO_TYPES, ROLES, WITH_TYPES, Tokenizer
 from heedful.text.tokenizer_forms import (
@@ -20,8 +21,6 @@ from heedful.text.tokenizer_forms import (
     find_form,
     from_vocabulary,
     named,
-    read_json,
-    read_text,
 )
 
 # For a tokenizer.json without a word about roles: the names in use, by role.
@@ -77,7 +76,7 @@ def known_files() -> str:
 
 def optional(path: Path) -> dict[str, Any]:
     """Read a JSON file that a model may lack."""
-    return read_json(path) if path.is_file() else {}
+    return read_json_object(path) if path.is_file() else {}
 
 
 def from_json(path: Path, settings: Mapping[str, Any], model_type: str | None) -> Tokenizer:
@@ -88,7 +87,7 @@ def from_json(path: Path, settings: Mapping[str, Any], model_type: str | None) -
     except Exception as error:  # the library raises bare exceptions
         raise UserError(f"{path}: is not a tokenizer's file: {shorten(str(error), 100)}") from None
     if backend.normalizer is not None and type(backend.normalizer).__name__ == "BertNormalizer":
-        stored = read_json(path)["normalizer"]
+        stored = read_json_object(path)["normalizer"]
         backend.normalizer = bert_normalizer(settings, stored)
     form, _ = find_form(settings, model_type)
     roles = stated_roles(settings)

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError, shorten
 from heedful.families import FAMILIES
+from heedful.runs.json_files import read_json_object, read_text
 from heedful.text import sentencepiece
 
 SENTINELS = 100
@@ -153,34 +154,11 @@ def guess_form(files: list[Path], build: Callable[..., Backend]) -> TokenizerFor
     return next(form for form in forms if form.default == "always")
 
 
-def read_text(path: Path) -> str:
-    """Read a file as UTF-8, or say that it is none."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: is not UTF-8 (byte {error.start:,})") from None
-
-
 def read_vocabulary(path: Path) -> dict[str, int]:
     """Read vocab.json: each piece with its id."""
-    found = read_json(path)
+    found = read_json_object(path)
     if not found or not all(type(i) is int and i >= 0 for i in found.values()):
         raise UserError(f"{path}: is not a vocabulary; it must map each piece to its id")
-    return found
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object, or name the file and the line at fault."""
-    import json
-
-    try:
-        found = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path} line {error.lineno}: broken JSON: {error.msg}") from None
-    except RecursionError:
-        raise UserError(f"{path}: JSON nested too deeply") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path}: is not a JSON object")
     return found
 
 

@@ -16,7 +16,8 @@ from torch import Tensor
 from heedful.errors import UserError
 from heedful.runs.checksums import damage, seal
 from heedful.runs.directory import Run
-from heedful.runs.files import WriteError, beside, new_folder, read_json, remove_temporary, write_json
+from heedful.runs.files import WriteError, beside, new_folder, remove_temporary, write_json
+from heedful.runs.json_files import read_json
 
 NAME = re.compile(r"step-(\d+)")
 KEEP_LAST = 2

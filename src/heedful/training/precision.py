@@ -19,7 +19,8 @@ from heedful.data.cache import digest, get_cache_folder
 from heedful.errors import UserError
 from heedful.options.training import Precision
 from heedful.runs.environment import cpu_name
-from heedful.runs.files import read_json, write_json
+from heedful.runs.files import write_json
+from heedful.runs.json_files import read_json
 
 GAIN = 1.2
 """How much faster bfloat16 must be to be chosen: below that, exact numbers are worth more."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from heedful.errors import UserError, one_line
 from heedful.runs.directory import JOB
-from heedful.runs.files import read_json, write_json
-from heedful.runs.records import decode
+from heedful.runs.files import write_json
+from heedful.runs.json_files import read_record
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def read_submission(folder: Path) -> Submission | None:
     """The job of a folder; None when there is none."""
     if not (folder / JOB).is_file():
         return None
-    return decode(Submission, read_json(folder / JOB), str(folder / JOB))
+    return read_record(Submission, folder / JOB)
 
 
 def out_file(folder: Path, task: int | None) -> Path:
@@ -72,7 +72,7 @@ def read_end(folder: Path, task: int | None, job: str) -> JobEnd | None:
     """How the command of this job ended; None when it said nothing, or not this job did."""
     path = end_file(folder, task)
     try:
-        ended = decode(JobEnd, read_json(path), str(path))
+        ended = read_record(JobEnd, path)
     except UserError:
         return None
     return replace(ended, message=one_line(ended.message)) if ended.job == job else None

@@ -13,7 +13,8 @@ from heedful.report.page import Page
 from heedful.report.study_sections import CHARTS, add_study
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
-from heedful.runs.files import new_folder, read_json
+from heedful.runs.files import new_folder
+from heedful.runs.json_files import read_json
 from heedful.runs.schemas import Results
 
 Facts = dict[str, Any]

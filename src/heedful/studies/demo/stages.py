@@ -25,7 +25,8 @@ from heedful.report.page import Page
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.environment import usable_cores
-from heedful.runs.files import plain, read_json, write_error, write_json, write_text
+from heedful.runs.files import plain, write_error, write_json, write_text
+from heedful.runs.json_files import read_json
 from heedful.runs.schemas import Results
 from heedful.runs.studies import Outcome, StudyFolder
 from heedful.runs.toml import write_toml

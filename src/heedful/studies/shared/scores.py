@@ -14,7 +14,7 @@ import numpy.typing as npt
 from heedful.report.formats import join_names
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
-from heedful.runs.files import read_jsonl
+from heedful.runs.json_files import read_jsonl
 from heedful.runs.schemas import Metrics, SplitResult
 from heedful.runs.studies import Outcome
 from heedful.statistics.comparison import holm, mcnemar

@@ -12,7 +12,8 @@ from pathlib import Path
 from heedful import studies
 from heedful.errors import UserError
 from heedful.runs.answers import write_answer
-from heedful.runs.files import WriteError, read_json, write_json
+from heedful.runs.files import WriteError, write_json
+from heedful.runs.json_files import read_json
 from heedful.runs.leases import Lease, newest_number, read_holder
 from heedful.runs.studies import LEASES, Configuration, Outcome, StudyFolder
 from heedful.studies.base import Study, drop_weights

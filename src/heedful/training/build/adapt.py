@@ -36,7 +36,7 @@ from heedful.options.training import AdaptOptions, named_after
 from heedful.options.values import parse_assignments
 from heedful.problems.tasks import load_run_task
 from heedful.runs.directory import Run, new_run_path
-from heedful.runs.files import read_json
+from heedful.runs.json_files import read_json
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results
 from heedful.text import KINDS, MASK_KINDS, Tokenizer, no_mask

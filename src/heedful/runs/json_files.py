@@ -1,0 +1,166 @@
+"""The one reader of JSON: regular files of a limited size, decoded into typed records.
+
+Errors are one line that names the file and the line or the field.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
+
+import msgspec
+
+from heedful.errors import UserError, shorten
+from heedful.options.values import type_hints
+
+R = TypeVar("R")
+MAX_BYTES = 256 * 2**20
+"""No JSON or TOML file that is read whole may be larger."""
+MAX_ROWS_BYTES = 8 * 2**30
+"""No file of one JSON object per line may be larger."""
+TYPES = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "null": "null",
+    "array": "an array",
+    "object": "an object",
+}
+MISMATCH = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<actual>[^`]+)`")
+MISSING_FIELD = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
+
+
+def read_bytes(path: str | Path, limit: int = MAX_BYTES) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes."""
+    target = Path(path)
+    try:
+        handle = os.open(target, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # opening a pipe must not wait
+        with os.fdopen(handle, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise UserError(f"{target}: is not a regular file")
+            content = file.read(limit + 1) if status.st_size <= limit else b""
+    except FileNotFoundError:
+        raise UserError(f"{target}: there is no such file") from None
+    except OSError as error:
+        raise UserError(f"{target}: cannot be read ({error.strerror or error})") from None
+    if status.st_size > limit or len(content) > limit:
+        raise UserError(f"{target}: is larger than {limit / 2**20:,.0f} MiB")
+    return content
+
+
+def read_text(path: str | Path, limit: int = MAX_BYTES) -> str:
+    """Return the content of a regular file in UTF-8, with line ends as Python has them."""
+    try:
+        text = read_bytes(path, limit).decode()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: is not UTF-8 (byte {error.start:,})") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """Return the value in a JSON file."""
+    text = read_text(path)
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"{path} line {error.lineno}: is not JSON ({error.msg}); the file is damaged"
+        ) from None
+    except (RecursionError, ValueError):  # numbers of thousands of digits are refused by Python
+        raise UserError(f"{path}: cannot be read as JSON (nested too deeply, or a huge number)") from None
+
+
+def read_json_object(path: str | Path) -> dict[str, Any]:
+    """Return the object in a JSON file."""
+    value = read_json(path)
+    if not isinstance(value, dict):
+        raise UserError(f"{path}: is not a JSON object")
+    return value
+
+
+def read_json_if_intact(path: str | Path) -> dict[str, Any] | None:
+    """Return the object in a JSON file, or None where it is absent or damaged."""
+    try:
+        return read_json_object(path)
+    except UserError:
+        return None
+
+
+def read_record(kind: type[R], path: str | Path) -> R:
+    """Return the record in a JSON file."""
+    return decode_record(kind, read_json(path), str(path))
+
+
+def iterate_rows(kind: type[R], path: str | Path) -> Iterator[R]:
+    """Yield the records of a file with one per line.
+
+    A last line without its end is what a killed writer leaves, and is left out.
+    """
+    for number, row in enumerate(read_jsonl(path), 1):
+        yield decode_record(kind, row, f"{path} line {number}")
+
+
+def read_jsonl(path: str | Path) -> list[dict[str, Any]]:
+    """Return all complete rows of a file with one JSON object per line."""
+    *lines, _unfinished = read_text(path, MAX_ROWS_BYTES).split("\n")
+    return [parse_row(line, f"{path} line {number}") for number, line in enumerate(lines, 1)]
+
+
+def parse_row(line: str, where: str) -> dict[str, Any]:
+    """Return the JSON object in a line."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise UserError(f"{where}: is not a JSON object; the file is damaged")
+    return row
+
+
+def decode_record(kind: type[R], data: Any, where: str) -> R:
+    """Return plain data as a record. Fields of a newer version, which the record lacks, are ignored."""
+    try:
+        return msgspec.convert(fill_missing(kind, data), kind)
+    except msgspec.ValidationError as error:
+        raise UserError(f"{where}: {describe_error(str(error))}") from None
+
+
+def fill_missing(hint: Any, data: Any) -> Any:
+    """Add the fields that are not written when they are None, here and in the records inside."""
+    if is_dataclass(hint) and isinstance(data, Mapping):
+        hints = type_hints(hint)
+        filled = {name: fill_missing(hints[name], value) for name, value in data.items() if name in hints}
+        for field in fields(hint):
+            required = field.default is MISSING and field.default_factory is MISSING
+            if required and type(None) in get_args(hints[field.name]):
+                filled.setdefault(field.name, None)
+        return filled
+    inner = get_args(hint)
+    if isinstance(data, Mapping) and get_origin(hint) in (dict, Mapping):
+        return {key: fill_missing(inner[1], value) for key, value in data.items()}
+    if isinstance(data, list) and get_origin(hint) is tuple and inner[-1] is Ellipsis:
+        return [fill_missing(inner[0], value) for value in data]
+    if type(None) in inner and len(inner) == 2:
+        return fill_missing(next(member for member in inner if member is not type(None)), data)
+    return data
+
+
+def describe_error(message: str) -> str:
+    """Return msgspec's message in the words of this package."""
+    reason, _, place = message.partition(" - at `")
+    field = place.rstrip("`").removeprefix("$").removeprefix(".")
+    if missing := MISSING_FIELD.match(reason):
+        return f'field "{f"{field}." if field else ""}{missing["name"]}" is missing'
+    start = f'field "{shorten(field)}"' if field else "it"
+    if wrong := MISMATCH.match(reason):
+        expected = [TYPES.get(name, name) for name in wrong["expected"].split(" | ")]
+        return f"{start} is {TYPES.get(wrong['actual'], wrong['actual'])}; it must be {' or '.join(expected)}"
+    return f"{start}: {reason[:1].lower()}{shorten(reason[1:])}"
