@@ -102,8 +102,8 @@ def run_heedful(case: Case) -> dict[str, float]:
     """`heedful adapt` on these rows, written as a task of their own."""
     from heedful.objectives import ClassifyFeatures
     from heedful.options.training import AdaptOptions
-    from heedful.training.build.adapt import adapt
     from heedful.training.loop import Loop
+    from heedful.training.train import train as run_training
 
     task, train, dev = load_rows(case)
     with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +116,7 @@ def run_heedful(case: Case) -> dict[str, float]:
         clock = Clock()
         clock.watch(Loop, "train")
         clock.watch(ClassifyFeatures, "__init__")
-        done = adapt(
+        done = run_training(
             AdaptOptions(
                 model="minilm",
                 task=folder,

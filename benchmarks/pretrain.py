@@ -103,7 +103,7 @@ def heedful_step(dropout: float, activation: str, folder: Path) -> Any:
     """One step of `heedful pretrain char-gpt`."""
     from heedful.options.training import PretrainOptions
     from heedful.runs.directory import Run
-    from heedful.training.build.pretrain import prepare
+    from heedful.training.build import build_pretrain
 
     options = PretrainOptions(
         model="char-gpt",
@@ -118,7 +118,7 @@ def heedful_step(dropout: float, activation: str, folder: Path) -> Any:
         precision="float32",
         device="cpu",
     )
-    loop = prepare(options).make_loop(Run(folder / "run"), options)
+    loop = build_pretrain(options).make_loop(Run(folder / "run"), options)
     loop.model.train()
     return loop.step
 

@@ -69,12 +69,12 @@ class Lines:
 def plain(given: argparse.Namespace, **settings: Any) -> None:
     """A run with its curves."""
     from heedful.options.training import AdaptOptions
-    from heedful.training.build.adapt import adapt
+    from heedful.training.train import train
 
     settings |= {"lr": given.lr, "epochs": given.num_epochs, "method": METHODS[given.type]}
     if given.type == "prefix":
         settings["method_options"] = (f"length={given.prefix_length}",)
-    results = adapt(AdaptOptions(**settings, overwrite=True), [Lines()]).results
+    results = train(AdaptOptions(**settings, overwrite=True), [Lines()]).results
     print(f"trained parameters: {results.formula}")
     for split, score in results.splits.items():
         print(f" - Average {split.upper()} metrics: accuracy={{'accuracy': {score.value}}}")

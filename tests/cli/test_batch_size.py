@@ -140,13 +140,13 @@ def test_real_steps_on_the_longest_texts_are_ended_at_the_budget(tmp_path: Path)
 def test_cuda_out_of_memory_is_an_answer_not_a_crash(
     tiny_bert: Path, tiny_task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heedful.training.build.adapt import prepare
+    from heedful.training.build import build_adapt
     from heedful.training.loop import Loop
 
     options = AdaptOptions(
         model=str(tiny_bert), task=str(tiny_task), max_len=32, threads=1, precision="float32", device="cpu"
     )
-    job = prepare(options)
+    job = build_adapt(options)
     plain = Loop.step
 
     def step(self: Loop, number: int) -> None:
@@ -176,14 +176,16 @@ def test_cuda_out_of_memory_is_an_answer_not_a_crash(
 def test_other_errors_of_a_step_are_not_taken_for_want_of_memory(
     tiny_bert: Path, tiny_task: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heedful.training.build.adapt import prepare
+    from heedful.training.build import build_adapt
     from heedful.training.loop import Loop
 
     def step(self: Loop, number: int) -> None:
         raise RuntimeError("shapes cannot be multiplied")
 
     monkeypatch.setattr(Loop, "step", step)
-    job = prepare(AdaptOptions(model=str(tiny_bert), task=str(tiny_task), max_len=32, precision="float32"))
+    job = build_adapt(
+        AdaptOptions(model=str(tiny_bert), task=str(tiny_task), max_len=32, precision="float32")
+    )
     with pytest.raises(RuntimeError, match="shapes"):
         batch_size.take_steps(job, 4)
 
@@ -229,7 +231,7 @@ def test_joint_training_is_measured_with_the_longest_unlabelled_texts_and_its_se
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from heedful.objectives import Joint
-    from heedful.training.build.adapt import prepare
+    from heedful.training.build import build_adapt
     from heedful.training.loop import Loop
 
     more = tmp_path / "more.txt"
@@ -248,7 +250,7 @@ def test_joint_training_is_measured_with_the_longest_unlabelled_texts_and_its_se
 
     def child(options: AdaptOptions, size: int, budget: float | None) -> dict[str, Any]:
         asked.append(options)
-        return batch_size.take_steps(prepare(options), size) if size else {"device": "cpu", "rows": 192}
+        return batch_size.take_steps(build_adapt(options), size) if size else {"device": "cpu", "rows": 192}
 
     monkeypatch.setattr(Loop, "step", step)
     monkeypatch.setattr(batch_size, "run_child", child)

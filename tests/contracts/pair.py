@@ -36,7 +36,7 @@ def make(name: str, places: Path, out: Path) -> Any:
 
     from heedful.attention.dropout import Dropout
     from heedful.options.training import AdaptOptions, PretrainOptions
-    from heedful.training.build import adapt, pretrain
+    from heedful.training.build import build_adapt, build_pretrain
     from heedful.training.loop import Loop
 
     same: dict[str, Any] = {
@@ -48,12 +48,10 @@ def make(name: str, places: Path, out: Path) -> Any:
     }
     if name in ADAPT:
         given = {"max_len": 32, "lr": 1e-3, **same, **ADAPT[name]}
-        job: Any = adapt.prepare(
-            AdaptOptions(model=str(places / "model"), task=str(places / "task"), **given)
-        )
+        job: Any = build_adapt(AdaptOptions(model=str(places / "model"), task=str(places / "task"), **given))
     else:
         given = {"lr": 1e-3, "block": 32, "model_options": SIZES, **same, "batch_size": 4, **PRETRAIN[name]}
-        job = pretrain.prepare(PretrainOptions(corpus=str(places / "text.txt"), **given))
+        job = build_pretrain(PretrainOptions(corpus=str(places / "text.txt"), **given))
     for module in job.model.modules():
         if isinstance(module, Dropout):
             module.p = 0.0

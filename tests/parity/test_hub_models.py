@@ -25,7 +25,7 @@ from heedful.methods import METHODS, Method, head_names, make, read_adapter, roo
 from heedful.models import Classifier
 from heedful.options.training import AdaptOptions
 from heedful.text import Tokenizer
-from heedful.training.build.adapt import adapt
+from heedful.training.train import train as train_run
 
 D, VOCAB, CLASSES = 24, 60, 3
 SIZES = {
@@ -408,7 +408,7 @@ def test_adapt_makes_a_whole_run(folders, family, name, tmp_path) -> None:
         out=tmp_path / "run", precision="float32", threads=1, max_len=12,
         method_options=("length=5",) if name == "prompt" else (),
     )  # fmt: skip
-    finished = adapt(options)
+    finished = train_run(options)
     assert {c.name: c.status for c in finished.checks.checks}["reload"] == "passed"
     assert name != "full" or finished.results.splits["test"].value == 1.0
     stored = [

@@ -16,8 +16,8 @@ from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
 from heedful.problems.tasks import load_run_task
 from heedful.runs.directory import Run
-from heedful.training.build.adapt import adapt
 from heedful.training.rescore import evaluate
+from heedful.training.train import train
 from tiny import make_model, make_task
 
 
@@ -67,7 +67,7 @@ def test_the_split_seed_draws_the_rows_and_the_training_seed_never(base: AdaptOp
 
 
 def test_a_run_scores_those_rows_of_dev_and_the_whole_of_test(base: AdaptOptions, tmp_path: Path) -> None:
-    done = adapt(replace(base, out=tmp_path / "run"))
+    done = train(replace(base, out=tmp_path / "run"))
     splits = done.results.splits
     assert (splits["dev"].n, splits["dev"].of) == (7, 30)
     assert (splits["test"].n, splits["test"].of) == (20, None)
@@ -84,4 +84,4 @@ def test_a_run_scores_those_rows_of_dev_and_the_whole_of_test(base: AdaptOptions
 @pytest.mark.parametrize(("count", "reason"), [(0, "must be at least 1"), (31, "dev has 30 rows")])
 def test_impossible_numbers_are_refused(base: AdaptOptions, count: int, reason: str) -> None:
     with pytest.raises(UserError, match=f"--dev-rows {count}: {reason}"):
-        adapt(replace(base, dev_rows=count))
+        train(replace(base, dev_rows=count))

@@ -18,9 +18,9 @@ from heedful.launch.slurm import batch_job
 from heedful.launch.slurm.script import Batch, batch_script, tasks
 from heedful.options.launch import TrainLaunchOptions
 from heedful.options.training import AdaptOptions
-from heedful.training.build.adapt import adapt
 from heedful.training.ranks import LostError, Ranks
 from heedful.training.signals import StoppedError
+from heedful.training.train import train
 
 TASK = {
     "SLURM_JOB_ID": "70123", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "5", "SLURM_PROCID": "4",
@@ -139,39 +139,39 @@ ENDS: dict[str, tuple[list[dict[str, Any]], dict[int, int], list[signal.Signals]
 def test_of_several_reasons_the_first_cause_is_told(name: str) -> None:
     reports, codes, asked, kind, line = ENDS[name]
     with pytest.raises(kind, match=line) as told:
-        processes.judge(dict(enumerate(reports)), codes, asked, 2, lambda: "KEPT")
+        processes.raise_failure(dict(enumerate(reports)), codes, asked, 2, lambda: "KEPT")
     if isinstance(told.value, UserError):
         assert told.value.status == {UserError: 2, StoppedError: 75, LostError: 70}[kind]
 
 
 def test_a_good_end_is_told_by_the_run() -> None:
-    processes.judge({0: DONE, 1: DONE}, {}, [], 2, lambda: "KEPT")
+    processes.raise_failure({0: DONE, 1: DONE}, {}, [], 2, lambda: "KEPT")
 
 
 def test_how_many_processes_is_settled_before_anything_is_loaded(
     heedful: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     options = AdaptOptions(model="m", task="t", device="cpu")
-    assert processes.count(options) == 1
-    assert processes.count(replace(options, processes=3)) == 3
+    assert processes.count_processes(options) == 1
+    assert processes.count_processes(replace(options, processes=3)) == 3
     monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert processes.count(replace(options, device="auto")) == 4
-    assert processes.count(replace(options, device="cuda:1")) == 1
-    assert processes.count(options) == 1
+    assert processes.count_processes(replace(options, device="auto")) == 4
+    assert processes.count_processes(replace(options, device="cuda:1")) == 1
+    assert processes.count_processes(options) == 1
     for given_, line in (
         ({"device": "auto", "processes": 5}, "--processes 5: there are 4 GPUs here"),
         ({"device": "cuda:1", "processes": 2}, "--processes 2: cuda:1 is one GPU"),
         ({"processes": 0}, "--processes 0: must be at least 1"),
     ):
         with pytest.raises(UserError, match=line):
-            processes.count(replace(options, **given_))
+            processes.count_processes(replace(options, **given_))
     (tmp_path / "config.toml").write_text('command = "adapt"\n[adapt]\nprocesses = 2\n')
     begun = replace(options, out=tmp_path, resume=True)
-    assert processes.count(begun) == 2
-    assert processes.count(replace(begun, processes=1)) == 1
+    assert processes.count_processes(begun) == 2
+    assert processes.count_processes(replace(begun, processes=1)) == 1
 
 
 def test_a_run_inside_another_command_has_one_process() -> None:
     with pytest.raises(UserError, match="--processes 2: here it is 1"):
-        adapt(AdaptOptions(model="m", task="t", processes=2))
+        train(AdaptOptions(model="m", task="t", processes=2))

@@ -25,10 +25,10 @@ from heedful.runs.schemas import Metrics
 from heedful.text import load as load_tokenizer
 from heedful.training import checkpoint, optimizers
 from heedful.training import loop as module
-from heedful.training.build.adapt import adapt
 from heedful.training.devices import clip, seed_generators
 from heedful.training.loop import Loop
 from heedful.training.sparse_embeddings import OccurringRows
+from heedful.training.train import train
 from tiny import make_model, make_task
 
 
@@ -342,12 +342,12 @@ def test_test_is_scored_once_for_the_best(
     monkeypatch.setattr(Classify, "evaluate", counted)
     options = AdaptOptions(model=str(places[0]), task=str(places[1]), epochs=3, batch_size=8, lr=1e-2,
                            precision="float32", threads=1)  # fmt: skip
-    done = adapt(replace(options, out=tmp_path / "a"))
+    done = train(replace(options, out=tmp_path / "a"))
     assert [split for split, _ in calls].count("test") == 1
     best = checkpoint.load_weights(Run(tmp_path / "a"), done.results.best_step or 0)["head.out.weight"]
     assert torch.equal(next(w for split, w in calls if split == "test"), best)
     calls.clear()
-    done = adapt(replace(options, epochs=1, score_test=False, out=tmp_path / "b"))
+    done = train(replace(options, epochs=1, score_test=False, out=tmp_path / "b"))
     assert "test" not in [split for split, _ in calls]
     assert list(done.results.splits) == ["dev"]
 
@@ -370,7 +370,7 @@ def test_seeding_only_the_generators_that_are_used_is_torch_s_own_seeding() -> N
 
 def test_the_training_seed_never_moves_a_row_to_another_split(tmp_path: Path) -> None:
     from heedful.options.training import AdaptOptions
-    from heedful.training.build.adapt import prepare
+    from heedful.training.build import build_adapt
 
     rows = [f"text number {i} is {'good' if i % 2 else 'bad'},{i % 2}" for i in range(60)]
     (tmp_path / "one.csv").write_text("\n".join(["text,label", *rows]) + "\n")
@@ -382,7 +382,7 @@ def test_the_training_seed_never_moves_a_row_to_another_split(tmp_path: Path) ->
     }
 
     def dev(**more: int) -> list[str]:
-        return list(prepare(AdaptOptions(**common, **more)).task.splits["dev"].texts)
+        return list(build_adapt(AdaptOptions(**common, **more)).scorer.task.splits["dev"].texts)
 
     assert dev(seed=0) == dev(seed=1)
     assert dev(split_seed=0) != dev(split_seed=1)

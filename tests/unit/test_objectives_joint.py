@@ -20,8 +20,8 @@ from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.text import load as load_tokenizer
 from heedful.training import checkpoint
-from heedful.training.build.adapt import adapt
 from heedful.training.loop import Loop
+from heedful.training.train import train
 from tiny import make_model, make_task
 
 
@@ -114,8 +114,8 @@ def trained(folder: Path) -> dict[str, Tensor]:
 def test_weight_0_is_classification_bit_for_bit(
     places: tuple[Path, Path, Path], options: AdaptOptions, tmp_path: Path
 ) -> None:
-    adapt(replace(options, out=tmp_path / "plain"))
-    adapt(replace(options, objective="joint", mlm_weight=0.0, unlabeled=places[2], out=tmp_path / "joint"))
+    train(replace(options, out=tmp_path / "plain"))
+    train(replace(options, objective="joint", mlm_weight=0.0, unlabeled=places[2], out=tmp_path / "joint"))
     plain, joint = trained(tmp_path / "plain"), trained(tmp_path / "joint")
     for name, tensor in plain.items():
         assert torch.equal(tensor, joint[name]), name
@@ -141,7 +141,7 @@ def test_masked_steps_first_have_their_own_schedule_and_row(
 
     monkeypatch.setattr(Joint, "losses", watched)
     sequential = replace(options, objective="joint", mlm_weight=0.0, mlm_first=5, unlabeled=places[2])
-    adapt(replace(sequential, out=tmp_path))
+    train(replace(sequential, out=tmp_path))
     assert seen == [{"masked"}] * 5 + [{"classify"}] * 16
     rows = Run(tmp_path).metrics()
     assert [(row.step, row.split) for row in rows[:2]] == [(5, "train"), (13, "train")]
@@ -168,11 +168,11 @@ def test_the_sequential_phase_moves_the_body_even_with_weight_0(
 
 
 def test_both_losses_are_logged_and_dev_s_accuracy_chooses(options: AdaptOptions, tmp_path: Path) -> None:
-    done = adapt(replace(options, objective="joint", mlm_weight=0.5, epochs=3, out=tmp_path))
+    done = train(replace(options, objective="joint", mlm_weight=0.5, epochs=3, out=tmp_path))
     rows = Run(tmp_path).metrics()
-    train = [row for row in rows if row.split == "train"]
-    assert all(row.losses is not None and set(row.losses) == {"classify", "masked"} for row in train)
-    for row in train:
+    train_rows = [row for row in rows if row.split == "train"]
+    assert all(row.losses is not None and set(row.losses) == {"classify", "masked"} for row in train_rows)
+    for row in train_rows:
         assert row.losses is not None
         assert row.loss == pytest.approx(row.losses["classify"] + 0.5 * row.losses["masked"])
     dev = [(row.value, -(row.loss or 0.0), -row.step) for row in rows if row.split == "dev"]
@@ -186,6 +186,6 @@ def test_a_negative_weight_and_a_frozen_body_are_refused(options: AdaptOptions, 
         ({"method": "head"}, "--method head keeps it frozen"),
     ):
         with pytest.raises(UserError, match=words):
-            adapt(replace(options, objective="joint", out=tmp_path / "x", **more))  # type: ignore[arg-type]
+            train(replace(options, objective="joint", out=tmp_path / "x", **more))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="belongs to --objective joint"):
-        adapt(replace(options, mlm_first=3, out=tmp_path / "x"))
+        train(replace(options, mlm_first=3, out=tmp_path / "x"))

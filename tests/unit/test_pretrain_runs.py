@@ -18,10 +18,11 @@ from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.training import checkpoint
 from heedful.training import loop as loop_module
-from heedful.training.build.corpus import open_texts
-from heedful.training.build.pretrain import prepare, pretrain
+from heedful.training.build import build_pretrain
+from heedful.training.build.corpus import open_splits
 from heedful.training.loop import Loop
-from heedful.training.rescoring import Rescoring
+from heedful.training.rescore import LanguageModelScores
+from heedful.training.train import train
 
 NOUNS = ["river", "hill", "cloud", "garden", "winter", "bridge", "lamp", "stone"]
 VERBS = ["sees", "keeps", "hides", "follows", "leaves"]
@@ -86,14 +87,14 @@ def test_a_resumed_run_has_the_same_bits(
         "alone": replace(base, pack=False, schedule="wsd", eval_every=7),
         "tokens": replace(base, token_budget=50, optimizer="muon"),
     }[case]  # fmt: skip
-    pretrain(replace(options, out=tmp_path / "whole"))
+    train(replace(options, out=tmp_path / "whole"))
     stopped = replace(options, out=tmp_path / "stopped", resume=True)
     for step in (3, 9):
         die_at(monkeypatch, step)
         with pytest.raises(DiedError):
-            pretrain(stopped)
+            train(stopped)
     die_at(monkeypatch, None)
-    pretrain(stopped)
+    train(stopped)
     assert traces(tmp_path / "stopped") == traces(tmp_path / "whole")
 
 
@@ -107,11 +108,11 @@ def test_what_was_read_is_known_and_scored_the_same_again(
     if objective != "causal":
         options = replace(options, model="bert-tiny", objective="masked", tokenizer="wordpiece", vocab_size=200,
                           min_count=None, mask_rate=0.3, whole_words=objective == "whole words")  # fmt: skip
-    done = pretrain(replace(options, out=tmp_path / "run"))
+    done = train(replace(options, out=tmp_path / "run"))
     dev = [row for row in Run(done.folder).metrics() if row.split == "dev"]
     found = done.results.splits["dev"]
     assert float(found.value or 1e9) < 0.6 * float(dev[0].value or 0)
-    again = Rescoring(done.folder).split("dev")[1]
+    again = LanguageModelScores(done.folder).score_split("dev")[1]
     assert (again.value, again.loss) == pytest.approx((found.value, found.loss), rel=1e-6)
     assert again.mean_sentence_perplexity == pytest.approx(found.mean_sentence_perplexity, rel=1e-6)
     assert (again.n, again.texts, again.unknown_rate) == (found.n, found.texts, found.unknown_rate)
@@ -120,7 +121,7 @@ def test_what_was_read_is_known_and_scored_the_same_again(
 def test_the_best_model_has_the_lowest_perplexity(
     base: PretrainOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = pretrain(
+    done = train(
         replace(base, epochs=4, lr=0.3, schedule="constant", eval_every=3, out=tmp_path)
     )  # far too fast: it gets worse
     dev = [row for row in Run(tmp_path).metrics() if row.split == "dev"]
@@ -128,12 +129,12 @@ def test_the_best_model_has_the_lowest_perplexity(
     assert best.step != dev[-1].step
     assert done.results.best_step == best.step
     assert done.results.splits["dev"].value == pytest.approx(best.value, rel=1e-6)
-    train = [row for row in Run(tmp_path).metrics() if row.split == "train"]
-    assert train[0].value == pytest.approx(np.exp(train[0].loss or 0.0))
+    first = next(row for row in Run(tmp_path).metrics() if row.split == "train")
+    assert first.value == pytest.approx(np.exp(first.loss or 0.0))
 
 
 def test_steps_end_a_run_in_the_middle_of_an_epoch(base: PretrainOptions, tmp_path: Path) -> None:
-    done = pretrain(replace(base, steps=17, out=tmp_path))
+    done = train(replace(base, steps=17, out=tmp_path))
     assert done.results.steps == 17
     assert done.results.epochs is not None
     assert done.results.epochs % 1 > 0
@@ -148,25 +149,25 @@ def test_a_budget_fixes_the_steps_once_and_for_all(
     monkeypatch.setattr("heedful.training.budget.TRIAL_SHARE", 0.0)  # five steps, so that it dies later
     die_at(monkeypatch, 6)
     with pytest.raises(DiedError):
-        pretrain(options)
+        train(options)
     steps = Run(tmp_path / "run").config()["pretrain"]["steps"]
     assert steps > 6
     die_at(monkeypatch, None)
     monkeypatch.setattr(
-        "heedful.training.build.pretrain.measure_steps_in_budget",
+        "heedful.training.budget.measure_steps_in_budget",
         lambda *given: pytest.fail("measured twice"),
     )
-    done = pretrain(options)
+    done = train(options)
     assert done.results.steps == steps
     assert done.results.seconds < 3 * 60 * 0.05  # of a machine that others use too
     again = replace(base, epochs=1, eval_every=10**6, train_eval_rows=0, steps=steps, out=tmp_path / "plain")
-    pretrain(again)  # the measurement leaves no trace
+    train(again)  # the measurement leaves no trace
     assert traces(tmp_path / "run") == traces(tmp_path / "plain")
 
 
 def test_a_budget_that_is_over_before_it_begins_is_refused(base: PretrainOptions, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--budget-min 1e-06: is over before the first step"):
-        pretrain(replace(base, budget_min=1e-6, out=tmp_path))
+        train(replace(base, budget_min=1e-6, out=tmp_path))
 
 
 @pytest.mark.parametrize("steps", [60, 45])
@@ -174,11 +175,11 @@ def test_a_branch_has_the_bits_of_a_run_that_began_anew(
     base: PretrainOptions, steps: int, tmp_path: Path
 ) -> None:
     wsd = replace(base, schedule="wsd", warmup=3.0, eval_every=10)
-    pretrain(replace(wsd, steps=40, out=tmp_path / "short"))
+    train(replace(wsd, steps=40, out=tmp_path / "short"))
     pinned = 3 + int(0.8 * 37)
     assert pinned in checkpoint.steps(Run(tmp_path / "short"))
-    done = pretrain(replace(wsd, steps=steps, branch=tmp_path / "short", out=tmp_path / "branch"))
-    pretrain(replace(wsd, steps=steps, out=tmp_path / "long"))
+    done = train(replace(wsd, steps=steps, branch=tmp_path / "short", out=tmp_path / "branch"))
+    train(replace(wsd, steps=steps, out=tmp_path / "long"))
     assert done.results.steps == steps
     assert traces(tmp_path / "branch") == traces(tmp_path / "long")
 
@@ -187,22 +188,22 @@ def test_a_branch_shares_the_warm_up_and_can_be_resumed(
     base: PretrainOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wsd = replace(base, schedule="wsd", warmup=0.1, eval_every=10)
-    pretrain(replace(wsd, steps=40, out=tmp_path / "short"))
+    train(replace(wsd, steps=40, out=tmp_path / "short"))
     branch = replace(wsd, steps=70, branch=tmp_path / "short", out=tmp_path / "branch", resume=True)
     die_at(monkeypatch, 50)
     with pytest.raises(DiedError):
-        pretrain(branch)
+        train(branch)
     die_at(monkeypatch, None)
     assert Run(tmp_path / "branch").config()["pretrain"]["warmup"] == 4.0
-    pretrain(branch)
-    pretrain(replace(wsd, steps=70, warmup=4.0, out=tmp_path / "long"))
+    train(branch)
+    train(replace(wsd, steps=70, warmup=4.0, out=tmp_path / "long"))
     assert traces(tmp_path / "branch") == traces(tmp_path / "long")
 
 
 def test_a_branch_that_cannot_be_is_refused(base: PretrainOptions, tmp_path: Path) -> None:
     wsd = replace(base, schedule="wsd", warmup=2.0)
     parent = tmp_path / "short"
-    pretrain(replace(wsd, steps=20, out=parent))
+    train(replace(wsd, steps=20, out=parent))
     branch = replace(wsd, steps=40, branch=parent)
     cases = [
         ({"lr": 1e-3}, "was begun with --lr 0.005, now it is 0.001; --branch takes the same options"),
@@ -212,23 +213,23 @@ def test_a_branch_that_cannot_be_is_refused(base: PretrainOptions, tmp_path: Pat
     ]
     for number, (changes, words) in enumerate(cases):
         with pytest.raises(UserError, match=words):
-            pretrain(replace(branch, **changes, out=tmp_path / f"{number}"))
+            train(replace(branch, **changes, out=tmp_path / f"{number}"))
     for folder in (parent / "checkpoints").glob("step-*"):
         shutil.rmtree(folder)
     with pytest.raises(UserError, match="has no checkpoint from before its decay"):
-        pretrain(replace(branch, out=tmp_path / "none"))
+        train(replace(branch, out=tmp_path / "none"))
 
 
 def test_what_is_held_out_is_never_trained_on_and_always_the_same(base: PretrainOptions) -> None:
-    texts = open_texts(base)
+    texts = open_splits(base)
     train, dev = set(texts.splits["train"]), set(texts.splits["dev"])
     assert dev
     assert not train & dev
     assert train | dev == set(open_corpus(base.corpus))
     assert texts.how["dev"].startswith("10 % of ")
-    assert set(open_texts(replace(base, seed=7)).splits["dev"]) == dev
-    assert set(open_texts(replace(base, dev_share=0.3)).splits["dev"]) > dev
-    assert list(open_texts(replace(base, dev_share=0.0)).splits) == ["train"]
+    assert set(open_splits(replace(base, seed=7)).splits["dev"]) == dev
+    assert set(open_splits(replace(base, dev_share=0.3)).splits["dev"]) > dev
+    assert list(open_splits(replace(base, dev_share=0.0)).splits) == ["train"]
 
 
 def test_dev_and_test_are_the_corpus_s_own_or_those_that_are_named(
@@ -236,11 +237,11 @@ def test_dev_and_test_are_the_corpus_s_own_or_those_that_are_named(
 ) -> None:
     for name, seed in (("train", 0), ("valid", 1), ("test", 2)):
         (tmp_path / f"x.{name}.txt").write_text("\n".join(lines(20, seed)), "utf-8")
-    own = open_texts(replace(base, corpus=str(tmp_path)))
+    own = open_splits(replace(base, corpus=str(tmp_path)))
     assert {name: list(texts) for name, texts in own.splits.items()} == {
         "train": lines(20, 0), "dev": lines(20, 1), "test": lines(20, 2)
     }  # fmt: skip
-    named = open_texts(replace(base, dev=str(tmp_path / "x.test.txt"), test=str(tmp_path / "x.valid.txt")))
+    named = open_splits(replace(base, dev=str(tmp_path / "x.test.txt"), test=str(tmp_path / "x.valid.txt")))
     assert list(named.splits["dev"]) == lines(20, 2)
     assert list(named.splits["test"]) == lines(20, 1)
     assert list(named.splits["train"]) == lines(150)
@@ -265,26 +266,26 @@ def test_the_tokenizer_is_trained_on_the_training_text_alone(base: PretrainOptio
     path = tmp_path / "t.txt"
     texts = [f"common w{i}" for i in range(200)]
     path.write_text("\n".join(texts), "utf-8")
-    job = prepare(replace(base, corpus=str(path)))
+    job = build_pretrain(replace(base, corpus=str(path)))
     known = set(job.tokenizer.backend.get_vocab())
-    for text in job.texts.splits["dev"]:
+    for text in job.scorer.splits.splits["dev"]:
         assert text.split()[1] not in known
-    for text in job.texts.splits["train"]:
+    for text in job.scorer.splits.splits["train"]:
         assert text.split()[1] in known
     assert job.model.config.vocab_size == job.tokenizer.vocab_size
 
 
 def test_a_run_goes_on_from_another_with_its_vocabulary(base: PretrainOptions, tmp_path: Path) -> None:
-    first = pretrain(replace(base, steps=20, out=tmp_path / "first"))
+    first = train(replace(base, steps=20, out=tmp_path / "first"))
     on = replace(base, model=str(first.folder), tokenizer=None, min_count=None, model_options=(), steps=1,
                  lr=1e-6)  # fmt: skip
-    done = pretrain(replace(on, out=tmp_path / "on"))
+    done = train(replace(on, out=tmp_path / "on"))
     before, after = first.results.splits["dev"].value, done.results.splits["dev"].value
     assert after == pytest.approx(before, rel=1e-3)
     with pytest.raises(UserError, match="goes on with the vocabulary it has"):
-        pretrain(replace(on, tokenizer="char", out=tmp_path / "other"))
+        train(replace(on, tokenizer="char", out=tmp_path / "other"))
     with pytest.raises(UserError, match="--model-options are for models from nothing"):
-        pretrain(replace(on, model_options=("n_layers=2",), out=tmp_path / "other"))
+        train(replace(on, model_options=("n_layers=2",), out=tmp_path / "other"))
 
 
 def test_questions_come_from_train_alone_and_are_their_share_of_a_batch(
@@ -292,7 +293,7 @@ def test_questions_come_from_train_alone_and_are_their_share_of_a_batch(
 ) -> None:
     options = replace(base, corpus="world/birthplaces", questions="world/birthplaces", tokenizer="char",
                       block=64, batch_size=8, dev_share=0.0)  # fmt: skip
-    job = prepare(options)
+    job = build_pretrain(options)
     loop = job.make_loop(Run("nowhere"), options)
     answer: Any = job.objective.answer  # type: ignore[attr-defined]
     assert list(answer.task.splits) == ["train"]
@@ -321,12 +322,12 @@ def test_a_mechanism_that_cannot_keep_documents_apart_says_so(
 
     monkeypatch.setattr(MECHANISMS["additive"], "segments", False)
     with pytest.raises(UserError, match="additive attention cannot keep packed documents apart; --no-pack"):
-        pretrain(replace(base, attention="additive", out=tmp_path / "a"))
-    done = pretrain(replace(base, attention="additive", pack=False, steps=3, out=tmp_path / "b"))
+        train(replace(base, attention="additive", out=tmp_path / "a"))
+    done = train(replace(base, attention="additive", pack=False, steps=3, out=tmp_path / "b"))
     assert done.results.splits["dev"].value is not None
 
 
 def test_an_unsafe_mask_is_found_by_the_run_itself(base: PretrainOptions, tmp_path: Path) -> None:
-    done = pretrain(replace(base, attention="zero_scores:unsafe=true", pack=False, steps=30, out=tmp_path))
+    done = train(replace(base, attention="zero_scores:unsafe=true", pack=False, steps=30, out=tmp_path))
     found = {check.name: check for check in done.checks.checks}
     assert found["causality"].status == "failed"

@@ -30,7 +30,7 @@ from heedful.studies.base import Study
 from heedful.studies.compare import compare
 from heedful.studies.labels import labels
 from heedful.studies.optimizers import optimizers
-from heedful.training.build.adapt import refuse_impossible
+from heedful.training.validation import validate
 
 N = 400
 Score = Callable[[AdaptOptions], float]
@@ -45,7 +45,7 @@ class Laboratory:
         self.tested: list[str] = []
         self.baselines: dict[str, float] | None = None
 
-    def adapt(self, options: AdaptOptions, hooks: Sequence[object] = ()) -> None:
+    def train(self, options: AdaptOptions, trackers: Sequence[object] = ()) -> None:
         assert options.out is not None
         assert not options.score_test
         self.made.append(options)
@@ -83,11 +83,10 @@ class Laboratory:
 
 @pytest.fixture
 def lab(monkeypatch: pytest.MonkeyPatch) -> Laboratory:
-    from heedful.training import rescore
-    from heedful.training.build import adapt
+    from heedful.training import rescore, train
 
     made = Laboratory()
-    monkeypatch.setattr(adapt, "adapt", made.adapt)
+    monkeypatch.setattr(train, "train", made.train)
     monkeypatch.setattr(rescore, "add_split", made.add_split)
     monkeypatch.setattr(Study, "check", lambda self: None)
     monkeypatch.setattr(Study, "score_test", lambda self, outcome: made.add_split(outcome.folder, "test"))
@@ -402,7 +401,7 @@ def test_text_without_labels_goes_to_the_joint_arm_alone(lab: Laboratory, tmp_pa
     of_joint = {"unlabeled": tmp_path / "more.txt", "mlm_first": 5, "mlm_rate": 0.2}
     run_labels(tmp_path / "s", run=of_joint, sizes="50", seeds=2)
     for options in lab.made:
-        refuse_impossible(options)
+        validate(options)
         given = {name: getattr(options, name) for name in of_joint}
         joint = options.objective == "joint"
         assert given == (of_joint if joint else {"unlabeled": None, "mlm_first": 0, "mlm_rate": 0.15})

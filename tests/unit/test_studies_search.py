@@ -24,8 +24,8 @@ from heedful.studies.search.answer import answer as write_answer
 from heedful.studies.search.study import plan_grid, search
 from heedful.studies.shared import scores, search_space
 from heedful.studies.shared.search_space import Range
-from heedful.training.build.adapt import adapt
 from heedful.training.loop import Loop
+from heedful.training.train import train
 from tiny import make_model, make_task
 
 
@@ -55,7 +55,7 @@ def separate(base: SearchRun, out: Path, **settings: Any) -> Path:
     options = AdaptOptions(
         **shared, **settings, schedule="constant", select="last", score_test=False, out=out
     )
-    return adapt(options).folder
+    return train(options).folder
 
 
 @pytest.mark.parametrize("epochs", [2, 4])

@@ -15,7 +15,7 @@ from heedful import models
 from heedful.errors import UserError
 from heedful.options.training import LoopOptions
 from heedful.runs.directory import Run
-from heedful.training import checkpoint, optimizers, precision, running, schedules
+from heedful.training import checkpoint, machine, optimizers, precision, schedules
 from heedful.training.optimizers.muon import orthogonalize
 
 
@@ -142,9 +142,9 @@ def test_the_runs_of_one_process_tell_of_their_precision_once(
 ) -> None:
     found = {"float32": 1.0, "bfloat16": 3.7, "finite": True}
     monkeypatch.setattr(precision, "measured", lambda device: found)
-    running.say_once.cache_clear()
+    machine.print_once.cache_clear()
     for _ in range(3):
-        assert running.settle_machine(LoopOptions(device="cpu", threads=1)).precision == "float32"
+        assert machine.resolve_machine(LoopOptions(device="cpu", threads=1)).precision == "float32"
     assert capfd.readouterr().err.count("precision: float32, because bfloat16") == 1
 
 

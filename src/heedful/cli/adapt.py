@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from heedful.runs.schemas import SplitResult
-    from heedful.training.running import Finished
+    from heedful.training.record import Finished
 
 DEFAULTS = AdaptOptions()
 
@@ -57,9 +57,9 @@ def adapt(
     options = replace(options, model=model, task=task)
     if launch.elsewhere:
         from heedful.cli.submit import send_run
-        from heedful.training.build.adapt import refuse_impossible
+        from heedful.training.validation import validate
 
-        refuse_impossible(options)
+        validate(options)
         return send_run("adapt", (model, task), options, launch, json=json)
     finish(options, json=json)
     return None
@@ -67,10 +67,10 @@ def adapt(
 
 def finish(options: AdaptOptions, *, json: bool) -> None:
     """Adapt, and print how it went."""
-    from heedful.launch.processes import carry_out, speaks
+    from heedful.launch.processes import is_first_process, launch_training
 
-    adapted = carry_out(options)
-    if not speaks():
+    adapted = launch_training(options)
+    if not is_first_process():
         return
     if json:
         from heedful.runs.files import plain

@@ -33,10 +33,11 @@ def check(what: str, /, *, json: Json = False) -> int:
         Print one JSON object.
     """
     from heedful.evaluation.checks import summarize
+    from heedful.evaluation.model_checks import check_model
     from heedful.runs.directory import CONFIG
     from heedful.runs.files import plain
     from heedful.runs.schemas import Checks
-    from heedful.training.rescore import check_model, check_run
+    from heedful.training.rescore import check_run
 
     if (Path(what) / CONFIG).is_file():
         found, again = check_run(what)

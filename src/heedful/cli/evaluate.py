@@ -98,13 +98,13 @@ def evaluate_language(
     from heedful.cli.pretrain import show_figures, show_sentences
     from heedful.runs.directory import Run
     from heedful.runs.files import plain
-    from heedful.training.rescoring import Rescoring
+    from heedful.training.rescore import LanguageModelScores
 
-    model = Rescoring(run)
-    found = {corpus: model.corpus(corpus)} if corpus is not None else {}
+    model = LanguageModelScores(run)
+    found = {corpus: model.score_corpus(corpus)} if corpus is not None else {}
     if split is not None or not (found or sentences):
-        found |= dict([model.split(split)])
-    given = model.sentences(sentences)
+        found |= dict([model.score_split(split)])
+    given = model.score_sentences(sentences)
     opened = Run.open(run)
     before = opened.results().splits if opened.finished else {}
     recorded = {name: before[name].value for name in found if name in before}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from heedful.runs.schemas import SentenceResult, SplitResult
-    from heedful.training.running import Finished
+    from heedful.training.record import Finished
 
 DEFAULTS = PretrainOptions()
 
@@ -69,9 +69,9 @@ def pretrain(
     options = replace(options, model=model, corpus=corpus)
     if launch.elsewhere:
         from heedful.cli.submit import send_run
-        from heedful.training.build.pretrain import refuse_impossible
+        from heedful.training.validation import validate
 
-        refuse_impossible(options)
+        validate(options)
         return send_run("pretrain", (model, corpus), options, launch, json=json)
     finish(options, json=json)
     return None
@@ -79,10 +79,10 @@ def pretrain(
 
 def finish(options: PretrainOptions, *, json: bool) -> None:
     """Pretrain, and print how it went."""
-    from heedful.launch.processes import carry_out, speaks
+    from heedful.launch.processes import is_first_process, launch_training
 
-    done = carry_out(options)
-    if not speaks():
+    done = launch_training(options)
+    if not is_first_process():
         return
     if json:
         from heedful.runs.files import plain

@@ -56,7 +56,7 @@ def send_run(
 
     With several tasks each is one of the run's processes.
     """
-    from heedful.launch.processes import place_of
+    from heedful.launch.processes import choose_run_folder
     from heedful.launch.site import add_site_options
     from heedful.launch.slurm.options import refuse_impossible
     from heedful.launch.slurm.script import tasks
@@ -70,7 +70,7 @@ def send_run(
     options = resolve_resumed_folder(options)
     if options.out is not None and options.out.exists() and not options.overwrite:
         Run.create(options.out, resume=options.resume)  # refuses what is not empty, or holds no run
-    out = place_of(options).expanduser().absolute()
+    out = choose_run_folder(options).expanduser().absolute()
     processes = number if number > 1 else options.processes
     told = replace(options, out=out, resume=True, overwrite=False, processes=processes)
     flags = ["--json"] if json and launch.wait else []

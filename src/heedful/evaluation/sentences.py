@@ -1,84 +1,26 @@
-"""What a language model's losses say: figures of a split, of a file, of single sentences."""
+"""The loss and perplexity of single sentences under a language model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-from heedful.attention import MECHANISMS, Mechanism
-from heedful.data.corpus import Corpus, corpus_texts
+from heedful.attention import MECHANISMS
+from heedful.data.corpus import corpus_texts
 from heedful.errors import UserError
-from heedful.evaluation.metrics import METRICS
-from heedful.evaluation.perplexity import figures, text_sizes
 from heedful.models import LanguageModel
-from heedful.objectives import Causal, Evaluation
+from heedful.objectives import Causal
 from heedful.objectives.base import Floats, Ints
 from heedful.objectives.packed import TokenLists, perplexity
 from heedful.objectives.vocabulary import token_losses
-from heedful.runs.schemas import Prediction, SentenceResult, SplitResult
+from heedful.runs.schemas import SentenceResult
 from heedful.text import Tokenizer
 
 MASKED_ROWS = 64
 """Copies of a sentence, each with one token hidden, that are read together."""
-
-
-def mechanism_of(model: LanguageModel) -> type[Mechanism]:
-    """The model's attention."""
-    return MECHANISMS[model.config.attention]
-
-
-def split_result(found: Evaluation, texts: Iterable[str], objective: Any, split: str) -> SplitResult:
-    """All figures of a split; bits a character where each token of a text is predicted after those before."""
-    assert found.text_losses is not None
-    assert found.text_tokens is not None
-    tokens, sizes = objective.texts[split], None
-    if isinstance(objective, Causal):
-        lengths = np.diff(tokens.offsets)
-        firsts = np.full(len(lengths), -1, np.int64)
-        firsts[lengths > 0] = np.asarray(tokens.ids)[tokens.offsets[:-1][lengths > 0]]
-        whole = found.text_tokens == np.maximum(lengths - 1, 0)
-        sizes = text_sizes(texts, firsts, whole, objective.tokenizer)
-    f = figures(found.text_losses, found.text_tokens, sizes)
-    metric = METRICS[found.metric]
-    return SplitResult(
-        **metric.describe(),
-        value=metric.compute(*metric.examples(found)),
-        n=f.tokens,
-        ci95=metric.evaluation_interval(found),
-        loss=f.loss,
-        texts=f.texts,
-        mean_sentence_perplexity=f.mean_sentence_perplexity,
-        bits_per_character=f.bits_per_character,
-        bits_per_byte=f.bits_per_byte,
-        unknown_rate=unknown_rate(tokens, objective.tokenizer),
-    )
-
-
-def unknown_rate(tokens: Any, tokenizer: Tokenizer) -> float:
-    """The share of tokens that the vocabulary lacks, special tokens not counted."""
-    counts = np.bincount(np.asarray(tokens.ids), minlength=tokenizer.vocab_size)
-    unknown = 0 if tokenizer.unk_id is None else int(counts[tokenizer.unk_id])
-    ordinary = int(counts.sum() - counts[sorted(tokenizer.special_ids)].sum()) + unknown
-    return unknown / max(1, ordinary)
-
-
-def predictions(split: str, found: Evaluation, texts: Corpus) -> Iterable[Prediction]:
-    """One row a text: its loss, for comparisons text by text."""
-    assert found.text_losses is not None
-    assert found.text_tokens is not None
-    for i, text in enumerate(texts):
-        yield Prediction(
-            id=f"{split}-{i}",
-            label=None,
-            predicted="",
-            text=text,
-            loss=float(found.text_losses[i]),
-            tokens=int(found.text_tokens[i]),
-        )
 
 
 def read_sentences(given: Sequence[str]) -> list[str]:
@@ -130,7 +72,7 @@ def causal_losses(
     """Each sentence's summed loss and predicted tokens."""
     if not any(len(ids) > 1 for ids in encoded):
         return np.zeros(len(encoded)), np.zeros(len(encoded), np.int64)
-    how = mechanism_of(model)
+    how = MECHANISMS[model.config.attention]
     # Where documents cannot be kept apart each has a row, which has room for the longest.
     width = block if how.segments else min(max(map(len, encoded)), model.body.room)
     objective = Causal(

@@ -91,6 +91,14 @@ def load_language_model(run: Run) -> LanguageModel:
     return model
 
 
+def load_best_of(run: Run) -> Classifier | LanguageModel:
+    """Load the best model of a run of `adapt` or `pretrain`."""
+    config = run.config()
+    if config["command"] == "pretrain":
+        return load_language_model(run)
+    return load_best_model(run.best, config["adapt"])
+
+
 def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
     """Load a language model with its tokenizer, ready to write text: a run's best model, or one by name."""
     folder = Path(name).expanduser()

@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heedful.launch.processes import carry_out
+from heedful.launch.processes import launch_training
 from heedful.options.configuration import options_from_keywords, set_signature
 from heedful.options.training import AdaptOptions, PretrainOptions
 
 if TYPE_CHECKING:
-    from heedful.training.running import Finished
+    from heedful.training.record import Finished
 
 
 def adapt(model: str | Path, task: str | Path, **options: Any) -> Finished:
@@ -26,7 +26,7 @@ def adapt(model: str | Path, task: str | Path, **options: Any) -> Finished:
         print(done.results.splits["test"].value)
         heedful.load(done.folder).predict(["What a lovely place."])
     """
-    return carry_out(options_from_keywords(AdaptOptions, model, task, options, "heedful.adapt"))
+    return launch_training(options_from_keywords(AdaptOptions, model, task, options, "heedful.adapt"))
 
 
 def pretrain(model: str | Path, corpus: str | Path, **options: Any) -> Finished:
@@ -38,7 +38,7 @@ def pretrain(model: str | Path, corpus: str | Path, **options: Any) -> Finished:
         done = heedful.pretrain("char-gpt", "notes.txt", tokenizer="char", model_options={"n_layers": 2})
         print(done.results.splits["dev"].bits_per_character)
     """
-    return carry_out(options_from_keywords(PretrainOptions, model, corpus, options, "heedful.pretrain"))
+    return launch_training(options_from_keywords(PretrainOptions, model, corpus, options, "heedful.pretrain"))
 
 
 set_signature(adapt, AdaptOptions)

@@ -1,7 +1,7 @@
 """Training in several processes: torch's launcher starts them on this machine, `srun` on a cluster's nodes.
 
-The command itself stays outside: it starts the processes, hands signals on to them, and tells in one line how
-they ended. What they say to it are small files in a folder of their own: `N.pid`, and at the end `N.json`.
+The command itself does not train: it starts the processes, forwards signals to them, and reports in one
+line how they ended. They report to it by small files in a folder: `N.pid`, and at the end `N.json`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from heedful.runs.json_files import read_json_if_intact
 from heedful.training.signals import StoppedError, announce_signal
 
 if TYPE_CHECKING:
-    from heedful.training.running import Finished
+    from heedful.training.record import Finished
 
 Options = AdaptOptions | PretrainOptions
 COMMANDS: dict[type[Options], str] = {AdaptOptions: "adapt", PretrainOptions: "pretrain"}
@@ -37,44 +37,42 @@ FORWARDED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 HINT = {signal.SIGKILL: " (which is how a system that is short of memory ends one)"}
 
 
-def carry_out(options: Options) -> Finished:
-    """Adapt or pretrain, in as many processes as the options or the machine ask for."""
-    from heedful.training.ranks import LostError, join_processes
+def launch_training(options: Options) -> Finished:
+    """Train in as many processes as the options or the machine ask for.
+
+    This decides where a run happens: in which folder, if it is resumed, and in how many processes. Then it
+    hands over to `heedful.training.train` once, in this process or in each of those that it starts.
+    """
     from heedful.training.resume import resolve_resumed_folder
+    from heedful.training.train import train
 
-    place = detect_ranks()
-    if place is not None:
-        try:
-            with join_processes(place, options.device):
-                return work(options)
-        except LostError as lost:
-            if place.launched or options.out is None:
-                raise
-            raise LostError(f"{lost}; {kept(options.out)}") from lost
-    options = resolve_resumed_folder(options)
-    number = count(options)
-    over = options.resume and options.out is not None and (options.out / RESULTS).is_file()
-    if number == 1 or over:
-        return work(replace(options, processes=None))
-    return launch(options, number)
+    ranks = detect_ranks()
+    if ranks is None:
+        options = resolve_resumed_folder(options)
+        number = count_processes(options)
+        finished = options.resume and options.out is not None and (options.out / RESULTS).is_file()
+        if number > 1 and not finished:
+            return start_processes(options, number)
+        return train(replace(options, processes=None))
+    from heedful.training.ranks import LostError, join_processes
+
+    try:
+        with join_processes(ranks, options.device):
+            return train(resolve_resumed_folder(options))
+    except LostError as lost:
+        if ranks.launched or options.out is None:
+            raise
+        raise LostError(f"{lost}; {describe_last_checkpoint(options.out)}") from lost
 
 
-def speaks() -> bool:
+def is_first_process() -> bool:
     """Whether this process prints: of several that a launcher started, only the first one does."""
-    place = detect_ranks()
-    return place is None or place.first
+    ranks = detect_ranks()
+    return ranks is None or ranks.first
 
 
-def work(options: Options) -> Finished:
-    """Do it in this process."""
-    from heedful.training.build.adapt import adapt
-    from heedful.training.build.pretrain import pretrain
-
-    return adapt(options) if isinstance(options, AdaptOptions) else pretrain(options)
-
-
-def count(options: Options) -> int:
-    """How many processes: those asked for, those of a run that goes on, or one for each of several GPUs."""
+def count_processes(options: Options) -> int:
+    """Return the number of processes: as given, as in a run that is resumed, or one per GPU."""
     import torch
 
     from heedful.inference.devices import find_device
@@ -95,46 +93,43 @@ def count(options: Options) -> int:
     return wanted
 
 
-def place_of(options: Options) -> Path:
-    """The run's folder: the one that was named, or a new one named after what is trained on what."""
+def choose_run_folder(options: Options) -> Path:
+    """Return the run's folder: the one that is given, or a new one named after the data and the model."""
     if options.out is not None:
         return options.out
     return next(path for path in run_paths("runs", *named_after(options)) if not path.exists())
 
 
-def launch(options: Options, number: int) -> Finished:
-    """Start the processes here, and wait for them."""
-    refuse(options)
-    told = replace(options, out=place_of(options), processes=number)
+def start_processes(options: Options, number: int) -> Finished:
+    """Start the processes on this machine, and wait for them."""
+    check_before_start(options)
+    options = replace(options, out=choose_run_folder(options), processes=number)
     with tempfile.TemporaryDirectory(prefix="heedful-") as name:
         folder = Path(name)
-        values = {k: v for k, v in asdict(told).items() if v is not None}
+        values = {k: v for k, v in asdict(options).items() if v is not None}
         command = {"command": COMMANDS[type(options)], "options": values}
         (folder / OPTIONS).write_text(json.dumps(command, default=str), encoding="utf-8")
-        with forwarding(folder) as asked:
-            codes = run(folder, number)
+        with forward_signals(folder) as asked:
+            codes = run_torch_launcher(folder, number)
         reports = {rank: read_json_if_intact(folder / f"{rank}.json") or {} for rank in range(number)}
-    judge(reports, codes, asked, number, lambda: kept(told.out))
-    from heedful.training.running import finished
+    raise_failure(reports, codes, asked, number, lambda: describe_last_checkpoint(options.out))
+    from heedful.training.record import read_finished
 
-    assert told.out is not None
-    return finished(Run.open(told.out))
-
-
-def refuse(options: Options) -> None:
-    """Find mistakes before anything is started."""
-    from heedful.training.build import adapt, pretrain
-
-    if isinstance(options, AdaptOptions):
-        adapt.refuse_impossible(options)
-    else:
-        pretrain.refuse_impossible(options)
-    if options.out is not None and options.out.exists() and not (options.resume or options.overwrite):
-        Run.create(options.out)  # refuses a folder that is not empty
+    assert options.out is not None
+    return read_finished(Run.open(options.out))
 
 
-def run(folder: Path, number: int) -> dict[int, int]:
-    """Let torch's launcher start the processes; the exit codes of those that failed.
+def check_before_start(options: Options) -> None:
+    """Find mistakes before any process is started."""
+    from heedful.training.train import refuse_used_folder
+    from heedful.training.validation import validate
+
+    validate(options)
+    refuse_used_folder(options)
+
+
+def run_torch_launcher(folder: Path, number: int) -> dict[int, int]:
+    """Let torch's launcher start the processes, and return the exit codes of those that failed.
 
     When one fails the launcher ends the others, with SIGTERM, and after half a minute with SIGKILL.
     """
@@ -166,7 +161,7 @@ def run(folder: Path, number: int) -> dict[int, int]:
 
 @contextmanager
 def silent_launcher() -> Iterator[None]:
-    """Keep the launcher's own log lines back, since one line tells it all, and give its signal back."""
+    """Suppress the launcher's own log lines, and restore its signal handler afterwards."""
     names = [name for name in logging.root.manager.loggerDict if name.startswith("torch.distributed.")]
     loud = [logger for logger in map(logging.getLogger, names) if not logger.disabled]
     former = signal.getsignal(signal.SIGQUIT)
@@ -182,15 +177,15 @@ def silent_launcher() -> Iterator[None]:
 
 
 @contextmanager
-def forwarding(folder: Path) -> Iterator[list[signal.Signals]]:
-    """Hand signals on to the processes; those that have come.
+def forward_signals(folder: Path) -> Iterator[list[signal.Signals]]:
+    """Forward signals to the processes, and yield the list of those that have come.
 
-    They are in sessions of their own, so that Ctrl-C reaches them from here alone. One that has not yet left
-    its number finds the note.
+    The processes are in sessions of their own, so that Ctrl-C reaches them from here alone. One that has not
+    written its process number yet finds the note in the folder.
     """
     asked: list[signal.Signals] = []
 
-    def hand_on(number: int, frame: object) -> None:
+    def forward(number: int, frame: object) -> None:
         name = signal.Signals(number)
         if not asked:
             announce_signal(name)
@@ -202,7 +197,7 @@ def forwarding(folder: Path) -> Iterator[list[signal.Signals]]:
 
     former: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
-        former = {number: signal.signal(number, hand_on) for number in FORWARDED}
+        former = {number: signal.signal(number, forward) for number in FORWARDED}
     try:
         yield asked
     finally:
@@ -210,14 +205,14 @@ def forwarding(folder: Path) -> Iterator[list[signal.Signals]]:
             signal.signal(number, handler)
 
 
-def judge(
+def raise_failure(
     reports: Mapping[int, Mapping[str, Any]],
     codes: Mapping[int, int],
     asked: list[signal.Signals],
     number: int,
-    kept: Callable[[], str],
+    last_checkpoint: Callable[[], str],
 ) -> None:
-    """Tell how it ended, unless well: of several reasons the one that led to the others."""
+    """Raise the reason why the processes failed, if they did: of several, the one that caused the others."""
     from heedful.training.ranks import LostError
 
     stopped = next((r for r in reports.values() if r.get("kind") == "stopped"), None)
@@ -233,20 +228,24 @@ def judge(
         if report.get("kind") == "mistake":
             raise UserError(report["message"])
         if report.get("kind") == "failure":
-            raise LostError(f"process {rank + 1} of {number} failed: {report['message']}; {kept()}")
+            raise LostError(
+                f"process {rank + 1} of {number} failed: {report['message']}; {last_checkpoint()}"
+            )
     for rank, code in codes.items():
         if code < 0 and -code != signal.SIGTERM:
             name = signal.Signals(-code)
             hint = HINT.get(name, "")
-            raise LostError(f"process {rank + 1} of {number} was ended by {name.name}{hint}; {kept()}")
+            raise LostError(
+                f"process {rank + 1} of {number} was ended by {name.name}{hint}; {last_checkpoint()}"
+            )
     lost = next((r["message"] for r in reports.values() if r.get("kind") == "lost"), None)
     rank, code = next(iter(codes.items()))
     ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
-    raise LostError(f"{lost or f'process {rank + 1} of {number} {ended}'}; {kept()}")
+    raise LostError(f"{lost or f'process {rank + 1} of {number} {ended}'}; {last_checkpoint()}")
 
 
-def kept(out: Path | None) -> str:
-    """Where the last checkpoint is, and how to go on."""
+def describe_last_checkpoint(out: Path | None) -> str:
+    """Say where the last checkpoint is, and how to continue."""
     from heedful.training import checkpoint
 
     steps = checkpoint.steps(Run(out)) if out is not None else []

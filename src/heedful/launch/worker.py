@@ -40,16 +40,16 @@ def main(folder: Path) -> int:
 def attempt(folder: Path) -> tuple[int, dict[str, Any]]:
     """Do the work: a status for torch's launcher, which ends the others if it is not 0, and what to tell."""
     from heedful.errors import UserError
-    from heedful.launch.processes import carry_out
+    from heedful.launch.processes import launch_training
     from heedful.options.configuration import COMMANDS, check_table
     from heedful.runs.json_files import read_json
     from heedful.training.ranks import LostError
     from heedful.training.signals import StoppedError
 
     try:
-        told = read_json(folder / OPTIONS)
-        kind = COMMANDS[told["command"]]
-        carry_out(kind(**check_table(kind, told["options"], "options")))
+        request = read_json(folder / OPTIONS)
+        kind = COMMANDS[request["command"]]
+        launch_training(kind(**check_table(kind, request["options"], "options")))
     except StoppedError as stopped:
         by = stopped.by or signal.SIGTERM
         return 0, {"kind": "stopped", "message": str(stopped), "by": by.name}

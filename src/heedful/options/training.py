@@ -73,7 +73,9 @@ class LoopOptions:
     processes: Threads | None = None
     """Number of processes that train together. By default one per GPU, or one."""
     tensorboard: Flag = False
-    """Also write logs for TensorBoard."""
+    """Also write logs for TensorBoard; the same as --track tensorboard."""
+    track: Several = ()
+    """Trackers that follow the run: tensorboard, or one that another package adds."""
     note: str | None = None
     """A remark for results.json and the title of every figure."""
     out: Path | None = None

@@ -119,10 +119,10 @@ class Attention(Study):
 
     def check(self) -> None:
         """Find mistakes before the first run."""
-        from heedful.training.build.pretrain import refuse_impossible
+        from heedful.training.validation import validate
 
         for configuration in self.record.configurations:
-            refuse_impossible(self.pretraining(configuration))
+            validate(self.pretraining(configuration))
         open_corpus(self.record.options["run"]["corpus"])
 
     def pretraining(self, configuration: Configuration, threads: int | None = None) -> PretrainOptions:
@@ -135,9 +135,9 @@ class Attention(Study):
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         """Make one run in its folder, or continue it."""
-        from heedful.training.build.pretrain import pretrain
+        from heedful.training.train import train
 
-        pretrain(self.pretraining(configuration, threads))
+        train(self.pretraining(configuration, threads))
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
         """Look for leaks, and let every model write."""

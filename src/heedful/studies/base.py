@@ -69,17 +69,18 @@ class Study(ABC):
 
     def check(self) -> None:
         """Refuse what no run could survive (an unknown model, task or option), before any is begun."""
-        from heedful.training.build.adapt import ready_tokenizer, refuse_impossible
+        from heedful.training.build.tokenizer import load_existing_tokenizer
+        from heedful.training.validation import validate
 
         seen: set[tuple[Any, ...]] = set()
         for configuration in self.record.configurations:
             o = self.options(configuration)
-            refuse_impossible(o)
+            validate(o)
             if (o.task, o.model, o.tokenizer, o.objective) in seen:
                 continue
             seen.add((o.task, o.model, o.tokenizer, o.objective))
             load_run_task(o)
-            ready_tokenizer(o)
+            load_existing_tokenizer(o)
 
     def work_all(self, job: Sequence[Configuration], threads: int | None) -> None:
         """Make the runs of one job, which this process has claimed."""
@@ -109,9 +110,9 @@ class Study(ABC):
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         """Make one run in its folder, or continue it."""
-        from heedful.training.build.adapt import adapt
+        from heedful.training.train import train
 
-        adapt(self.options(configuration, threads))
+        train(self.options(configuration, threads))
 
     def score_test(self, outcome: Outcome) -> None:
         """Score a selected run on test, where the task has one with labels or answers; once for all."""

@@ -135,7 +135,7 @@ class Overfit(Study):
 
     def causes(self, outcome: Outcome, curve: Sequence[Metrics]) -> list[str]:
         """What most likely kept the model from learning, the likeliest first."""
-        from heedful.training.build.adapt import learning_rate
+        from heedful.training.build import learning_rate
 
         options = self.options(outcome.configuration)
         if outcome.ended is not None:

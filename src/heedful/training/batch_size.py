@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError
-from heedful.methods.registry import METHODS
 from heedful.options.training import AdaptOptions
 from heedful.runs.environment import memory_gb, peak_memory_gb
 
 if TYPE_CHECKING:
-    from heedful.training.build.adapt import Job
+    from heedful.training.build import Job
 
 START = 32
 GB = 1e9
@@ -226,6 +225,7 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
     from heedful.objectives import Joint
     from heedful.objectives.base import Ints
     from heedful.runs.directory import Run
+    from heedful.training.build import learning_rate
     from heedful.training.loop import Loop
 
     lengths = job.objective.train_lengths()
@@ -240,11 +240,12 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
         def examples_of(self, step: int) -> tuple[int, Ints]:
             return 0, longest
 
-    lr = o.lr if o.lr is not None else METHODS[o.method].learning_rate
     cuda = job.device.type == "cuda"
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        loop = Longest(job.model, job.trainable(), job.objective, o, lr, Run(folder), job.precision)
+        loop = Longest(
+            job.model, job.trainable(), job.objective, o, learning_rate(o), Run(folder), job.precision
+        )
         job.model.train()
         try:
             for step in range(STEPS + 1):
@@ -271,11 +272,14 @@ def child(request: dict[str, Any]) -> dict[str, Any]:
     import torch
 
     from heedful.options.configuration import check_table
-    from heedful.training.build.adapt import prepare
+    from heedful.training.build import build_adapt
+    from heedful.training.validation import validate
 
     given = {k: v for k, v in request["options"].items() if v is not None}
     try:
-        job = prepare(AdaptOptions(**check_table(AdaptOptions, given, "batch-size")))
+        options = AdaptOptions(**check_table(AdaptOptions, given, "batch-size"))
+        validate(options)
+        job = build_adapt(options)
     except UserError as error:
         return {"error": str(error)}
     except torch.cuda.OutOfMemoryError:

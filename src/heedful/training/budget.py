@@ -9,29 +9,81 @@ warm-up is as many steps as the first run's.
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from heedful.errors import UserError
-from heedful.options.training import PretrainOptions
+from heedful.options.training import LoopOptions, PretrainOptions
 from heedful.runs.checksums import damage
-from heedful.runs.directory import METRICS, TIMING, Run
+from heedful.runs.directory import CONFIG, METRICS, TIMING, Run
 from heedful.training import checkpoint, resume, schedules
+from heedful.training.build import Job
 from heedful.training.loop import Loop
 from heedful.training.ranks import current_ranks
-from heedful.training.running import resolved
+from heedful.training.record import config_values
 
+O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 TRIAL_SHARE, TRIAL_SECONDS, TRIAL_STEPS = 0.03, 20.0, 5
 """How long the speed is measured: a share of the budget, at most so long, at least so many steps."""
 MARGIN = 0.97
 """Of the budget that is planned: a machine is not always as fast as at the beginning."""
 MAY_DIFFER = (
     "epochs", "steps", "budget_min", "branch", "warmup", "eval_every", "patience", "select", "test",
-    "score_test", "sentences", "tensorboard", "threads", "processes", "precision", "block", "train_eval_rows",
+    "score_test", "sentences", "tensorboard", "track", "threads", "processes", "precision", "block",
+    "train_eval_rows",
 )  # fmt: skip
 """Options in which a branch may be another than what it goes on from; the last ones are found again."""
+
+
+def plan_length(job: Job, run: Run) -> Job:
+    """Fix the number of steps of a new run, by its time budget or by the run that it branches from.
+
+    The checkpoint of that run is copied. A job of `adapt`, and a run that is resumed, stay as they are.
+    """
+    options, ranks = job.options, current_ranks()
+    if not isinstance(options, PretrainOptions):
+        return job
+    if not ranks.broadcast(not (options.resume and (run.path / CONFIG).is_file())):
+        return job
+    spent, state = 0.0, None
+    if options.branch is not None:
+        options, state = branch_options(replace(options, block=job.length))
+        spent = state.seconds
+    if options.budget_min is not None and options.steps is None:
+        steps = measure_steps_in_budget(options, lambda trial: job.make_loop(run, trial), spent)
+        options = replace(options, steps=steps + (0 if state is None else state.step))
+        print(f"heedful: {options.steps:,} steps take {options.budget_min:g} minutes here", file=sys.stderr)
+    if state is not None:
+        loop = job.make_loop(run, options)
+        if ranks.first:
+            copy_branch_point(run, options, loop, state)
+    return replace(job, options=options)
+
+
+def restore_length(options: O) -> O:
+    """For a run that is resumed, take over what a measurement or a branch decided when it began."""
+    if (
+        not isinstance(options, PretrainOptions)
+        or options.out is None
+        or not (options.out / CONFIG).is_file()
+    ):
+        return options
+    stored = resume.stored_options(options.out, "pretrain")
+    changes: dict[str, Any] = {}
+    if options.budget_min is not None and options.steps is None:
+        changes["steps"] = stored.get("steps")
+    if options.branch is not None:
+        changes["warmup"] = stored.get("warmup", options.warmup)
+    return replace(options, **changes)
+
+
+def is_branch(options: LoopOptions) -> bool:
+    """Whether a run goes on from the checkpoint of another one."""
+    return isinstance(options, PretrainOptions) and options.branch is not None
 
 
 def measure_steps_in_budget(
@@ -73,14 +125,14 @@ def measure_steps_in_budget(
     return steps
 
 
-def branch_options(options: PretrainOptions, lr: float) -> tuple[PretrainOptions, checkpoint.TrainingState]:
+def branch_options(options: PretrainOptions) -> tuple[PretrainOptions, checkpoint.TrainingState]:
     """Options and progress of a run that goes on from `--branch`, which must have been made with the same."""
     assert options.branch is not None
     parent = Run.open(options.branch)
     stored = resume.stored_options(parent.path, "pretrain")
     if options.schedule != "wsd":
         raise UserError("--branch needs --schedule wsd: with others the first steps depend on the last")
-    resume.refuse_other_options(parent.path, stored, resolved(options, lr), options, MAY_DIFFER, "--branch")
+    resume.refuse_other_options(parent.path, stored, config_values(options), options, MAY_DIFFER, "--branch")
     if stored.get("block") != options.block:
         raise resume.option_mismatch(parent.path, "block", stored.get("block"), options.block, "--branch")
     usable = checkpoints_before_decay(parent)

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -43,7 +43,7 @@ from heedful.training.precision import autocast
 from heedful.training.ranks import Ranks, current_ranks
 from heedful.training.signals import StoppedError, StopSignals
 from heedful.training.sparse_embeddings import use_occurring_rows
-from heedful.training.trackers import Hook
+from heedful.training.trackers import Tracker
 
 CHECKPOINT_SECONDS = 300.0
 LEAST_SECONDS = 1.0
@@ -65,7 +65,9 @@ class Loop:
     lr: float
     run: Run
     precision: str = "float32"
-    hooks: Sequence[Hook] = ()
+    trackers: Sequence[Tracker] = ()
+    on_row: Callable[[Metrics], None] | None = None
+    """Called with each row of metrics; an exception in it ends the run."""
     stopping: StopSignals = field(default_factory=StopSignals)
     lost: threading.Event = field(default_factory=threading.Event)
     """Set when another process has taken the run over."""
@@ -405,8 +407,10 @@ class Loop:
         if log is None:
             return
         log.append(row)
-        for hook in self.hooks:
-            hook.row(row)
+        for tracker in self.trackers:
+            tracker.log(row)
+        if self.on_row is not None:
+            self.on_row(row)
 
     def note(self) -> str:
         """What stands beside the bar."""

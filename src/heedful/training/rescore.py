@@ -1,9 +1,8 @@
-"""A run looked at again: its best model scored on a split, and examined anew."""
+"""Scoring and checking a finished run again, with its best model."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -11,57 +10,60 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from heedful import checkpoints, methods
+from heedful import methods
+from heedful.data.corpus import open_corpus
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.metrics import METRICS
-from heedful.inference.loading import iterate_predictions, load_best_model, load_run, shipped_tokenizer
-from heedful.models import PRESETS, EncoderDecoder, Model
+from heedful.evaluation.sentences import read_sentences, score_sentences
+from heedful.inference.loading import iterate_predictions, load_best_model, load_language_model, load_run
 from heedful.objectives import ClassifyFeatures, Evaluation
 from heedful.options.training import AdaptOptions
-from heedful.runs.config import load_adapt_config
+from heedful.runs.config import load_adapt_config, load_pretrain_config
 from heedful.runs.directory import Run
-from heedful.runs.schemas import Check, SplitResult
+from heedful.runs.schemas import Check, SentenceResult, SplitResult
 from heedful.text import load as load_tokenizer
-from heedful.training.build.adapt import Job, prepare
+from heedful.training.build import Job, build_adapt
+from heedful.training.build.corpus import CorpusSplits, open_splits
+from heedful.training.build.model import starts_from_scratch
+from heedful.training.build.objective import build_text_objective
+from heedful.training.machine import resolve_machine
 from heedful.training.precision import autocast
-from heedful.training.rescoring import check_language
+from heedful.training.scorer import LabelScorer
+from heedful.training.text_scorer import text_result
 
-EXAMINED_ROWS = 64
-"""Recorded predictions that are made again."""
-PROBE = (4, 16)
-"""Rows and tokens of random text for a model without data."""
+PREDICTED_AGAIN = 64
+"""Number of stored predictions that a check makes again."""
 
 
 def evaluate(path: str | Path, split: str) -> SplitResult:
     """Score a run's best model on a split of its task, as the run itself did."""
-    job, found = score(Run.open(path), split)
-    return job.scoring.results({split: found})[split]
+    job, evaluation = score_split(Run.open(path), split)
+    return job.scorer.results({split: evaluation})[split]
 
 
 def add_split(path: str | Path, split: str) -> SplitResult:
     """Score a finished run on a split that it has not scored, and add that to its results and predictions.
 
-    What is there already is given back as it is: a study looks at test once.
+    A score that exists is returned as it is: a study looks at test once.
     """
     run = Run.open(path)
     results = run.results()
     if split in results.splits:
         return results.splits[split]
-    job, found = score(run, split)
-    added = job.scoring.results({split: found})
-    job.scoring.write(run, {split: found})
+    job, evaluation = score_split(run, split)
+    added = job.scorer.results({split: evaluation})
+    job.scorer.write_predictions(run, {split: evaluation})
     run.write_results(replace(results, splits={**results.splits, **added}))
     return added[split]
 
 
-def score(run: Run, split: str) -> tuple[Job, Evaluation]:
-    """Put a run's parts together again, and score a split."""
-    path = run.path
+def score_split(run: Run, split: str) -> tuple[Job, Evaluation]:
+    """Build the parts of a run of `adapt` again, and score a split with its best model."""
     if not run.best.is_dir():
-        load_run(path)  # says why there is no best model
+        load_run(run.path)  # says why there is no best model
     options = load_adapt_config(run.path)
-    job = prepare(
+    job = build_adapt(
         replace(
             options,
             cache_features=False,
@@ -76,83 +78,101 @@ def score(run: Run, split: str) -> tuple[Job, Evaluation]:
     )
     objective = job.objective
     if split not in objective.splits:
-        raise UserError(f"{job.task.name}: {unknown('split with labels', split, objective.splits)}")
+        raise UserError(f"{job.data_name}: {unknown('split with labels', split, objective.splits)}")
     model = load_best_model(run.best, run.config()["adapt"]).to(job.device)
     if methods.METHODS[options.method].head_only and options.cache_features:
-        objective = ClassifyFeatures(job.plain, model, split)
+        assert isinstance(job.scorer, LabelScorer)
+        objective = ClassifyFeatures(job.scorer.classify, model, split)
     with autocast(job.precision, job.device):
         metric = METRICS.find(options.metric or objective.metric)
         return job, metric.score(objective.evaluate(model, split))
 
 
+class LanguageModelScores:
+    """The best model of a pretraining run, ready to be scored on texts and sentences."""
+
+    def __init__(self, path: str | Path) -> None:
+        run = Run.open(path)
+        self.options = load_pretrain_config(run.path)
+        self.tokenizer = load_tokenizer(run.path)
+        self.machine = resolve_machine(self.options)
+        self.model = load_language_model(run).to(self.machine.device)
+        self.block = int(self.options.block or self.model.config.max_len)
+
+    def score_split(self, name: str | None) -> tuple[str, SplitResult]:
+        """Score a split of the run's own corpus, as the run itself did; by default test, or else dev."""
+        splits = open_splits(self.options)
+        name = name or ("test" if "test" in splits.splits else "dev")
+        if name not in splits.splits:
+            raise UserError(f"{splits.name}: {unknown('split', name, splits.splits)}")
+        return name, self.score(replace(splits, splits={name: splits.splits[name]}), name)
+
+    def score_corpus(self, source: str) -> SplitResult:
+        """Score another text."""
+        corpus = replace(open_corpus(source), documents=self.options.documents)
+        return self.score(CorpusSplits(source, {"given": corpus}, {}), "given")
+
+    def score(self, splits: CorpusSplits, split: str) -> SplitResult:
+        """Score one split of some texts."""
+        objective = build_text_objective(self.options, self.model, self.tokenizer, splits, self.block)
+        with autocast(self.machine.precision, self.machine.device):
+            metric = METRICS.find(self.options.metric or objective.metric)
+            evaluation = metric.score(objective.evaluate(self.model, split))
+        return text_result(evaluation, splits.splits[split], objective, split)
+
+    def score_sentences(self, sentences: Sequence[str]) -> tuple[SentenceResult, ...]:
+        """Return the loss and perplexity of each sentence."""
+        with autocast(self.machine.precision, self.machine.device):
+            return score_sentences(self.model, self.tokenizer, read_sentences(sentences), self.block)
+
+
 def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
-    """A run's findings, and the names of those that were examined again just now."""
+    """Return a run's checks, and the names of those that were made again just now."""
     run = Run.open(path)
-    if run.config().get("command") == "pretrain":
-        return check_language(path)
-    adapted = load_run(path, device="cpu")
-    options = load_adapt_config(run.path)
-    again = [checks.causality(adapted.model)] if adapted.model.config.kind != "encoder" else []
-    from_nothing = options.model in PRESETS and not Path(options.model).is_dir()
-    again.append(
+    pretrained = run.config().get("command") == "pretrain"
+    repeated = repeat_pretrain_checks(run) if pretrained else repeat_adapt_checks(run)
+    latest = {check.name: check for check in (*run.checks().checks, *repeated)}
+    return list(latest.values()), {check.name for check in repeated}
+
+
+def repeat_adapt_checks(run: Run) -> list[Check]:
+    """Check a run of `adapt` again: causality, tokenizer, and some of its stored predictions."""
+    predictor, options = load_run(run.path, device="cpu"), load_adapt_config(run.path)
+    repeated = [checks.causality(predictor.model)] if predictor.model.config.kind != "encoder" else []
+    from_scratch = starts_from_scratch(options.model)
+    repeated.append(
         checks.tokenizer_fits(
-            adapted.tokenizer,
-            adapted.model.config,
-            pretrained=not from_nothing,
-            shipped=None if from_nothing else load_tokenizer(options.model),
+            predictor.tokenizer,
+            predictor.model.config,
+            pretrained=not from_scratch,
+            shipped=None if from_scratch else load_tokenizer(options.model),
         )
     )
-    rows = list(islice(iterate_predictions(run), EXAMINED_ROWS))
+    rows = list(islice(iterate_predictions(run), PREDICTED_AGAIN))
     if rows and options.precision == "float32":
         pairs = [str(row.pair) for row in rows] if rows[0].pair is not None else None
-        answers = adapted.predict([str(row.text) for row in rows], pairs)
-        asked = [adapted.labels or [row.predicted] for row in rows]  # of free answers, the one that was given
-        before = [
-            [row.probabilities.get(label, 0.0) for label in own] for row, own in zip(rows, asked, strict=True)
-        ]
-        after = [
-            [a.probabilities.get(label, 0.0) for label in own] for a, own in zip(answers, asked, strict=True)
-        ]
-        again.append(checks.reload(logits(before), logits(after)))
-    found = {check.name: check for check in (*run.checks().checks, *again)}
-    return list(found.values()), {check.name for check in again}
+        predictions = predictor.predict([str(row.text) for row in rows], pairs)
+        columns = [predictor.classes or [row.predicted] for row in rows]  # a free answer is compared alone
+        before = pick_log_probabilities([row.probabilities for row in rows], columns)
+        after = pick_log_probabilities([one.probabilities for one in predictions], columns)
+        repeated.append(checks.reload(before, after))
+    return repeated
 
 
-def logits(probabilities: Sequence[Sequence[float]]) -> Tensor:
-    """Logarithms, which show a difference that is too small to see in a probability near 1."""
-    return torch.tensor(probabilities, dtype=torch.float64).clamp_min(1e-300).log()
+def pick_log_probabilities(rows: Sequence[Mapping[str, float]], columns: Sequence[Sequence[str]]) -> Tensor:
+    """Return the logarithms, which show differences that are too small to see in a probability near 1."""
+    picked = [[row.get(label, 0.0) for label in labels] for row, labels in zip(rows, columns, strict=True)]
+    return torch.tensor(picked, dtype=torch.float64).clamp_min(1e-300).log()
 
 
-def check_model(name: str) -> list[Check]:
-    """What can be said of a model without data: it is causal, fits its tokenizer and survives being saved."""
-    model = checkpoints.load(name)
-    return [checks.causality(model), own_tokenizer(model, name), round_trip(model)]
-
-
-def own_tokenizer(model: Model, name: str) -> Check:
-    """The tokenizer beside the weights belongs to them."""
-    if model.report.folder is None:
-        return Check("tokenizer_fits", "skipped", "A model from nothing has no tokenizer of its own.")
-    try:
-        tokenizer = load_tokenizer(name)
-    except UserError as error:
-        return Check("tokenizer_fits", "skipped", f"There is no tokenizer to look at: {error}.")
-    shipped = shipped_tokenizer(model, name, None, tokenizer)
-    return checks.tokenizer_fits(tokenizer, model.config, pretrained=True, shipped=shipped)
-
-
-def round_trip(model: Model) -> Check:
-    """Saved and loaded again, the model gives the same states on random text."""
-    random = torch.Generator().manual_seed(0)
-    rows, length = PROBE
-    ids = torch.randint(model.config.vocab_size, (rows, min(length, model.config.max_len)), generator=random)
-    with tempfile.TemporaryDirectory() as folder:
-        again = checkpoints.load(checkpoints.save(model, Path(folder) / "saved"))
-    with torch.inference_mode():
-        return checks.reload(states(model, ids), states(again, ids))
-
-
-def states(model: Model, ids: Tensor) -> Tensor:
-    """Last hidden states."""
-    found: Tensor = model.decode(ids, model.encode(ids)) if isinstance(model, EncoderDecoder) else model(ids)
-    return found
+def repeat_pretrain_checks(run: Run) -> list[Check]:
+    """Check a run of `pretrain` again: causality, tokenizer, and that dev still has the same loss."""
+    scores = LanguageModelScores(run.path)
+    config = scores.model.config
+    repeated = [checks.causality(scores.model)] if config.kind != "encoder" else []
+    repeated.append(checks.tokenizer_fits(scores.tokenizer, config, pretrained=False))
+    before = run.results().splits.get("dev") if run.finished else None
+    if before is not None and before.loss is not None and scores.machine.precision == "float32":
+        now = scores.score_split("dev")[1].loss
+        repeated.append(checks.reload(torch.tensor([before.loss]), torch.tensor([now or float("nan")])))
+    return repeated

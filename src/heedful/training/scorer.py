@@ -1,11 +1,11 @@
-"""What a run writes about its answers, and what it can check in them: labels, or free text."""
+"""What a run reports about its scores: labels, or free answers."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -22,48 +22,54 @@ from heedful.objectives.questions import encode_questions, normalize_spaces, que
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
 
+if TYPE_CHECKING:
+    from heedful.training.loop import Loop
+
 PROBE_ROWS = 16
 """Training rows on which a saved model must compute the same."""
 
 
-class Scoring(Protocol):
-    """What differs between labels and free answers, beyond the objective itself."""
+class Scorer(Protocol):
+    """Turns the evaluations of a run into results, predictions and checks: one class per kind of answer."""
 
-    def results(self, found: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
-        """Scores with intervals and baselines."""
+    def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
+        """Return the scores of each split, with intervals and baselines."""
 
-    def write(self, run: Run, found: Mapping[str, Evaluation]) -> None:
-        """Predictions of the splits that were scored."""
+    def result_fields(self, model: Any, loop: Loop) -> dict[str, Any]:
+        """Return further fields of results.json."""
+
+    def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
+        """Write the predictions of the splits that were scored."""
 
     def write_unscored(self, run: Run, model: Any) -> None:
-        """Predictions of splits that have nothing to score them by, where that is of use."""
+        """Write predictions of splits that cannot be scored, where they are of use."""
 
-    def checks(self, dev: Evaluation, results: Results) -> list[Check]:
-        """What dev's predictions say."""
+    def data_checks(self, max_len: int, room: int) -> list[Check]:
+        """Check the data: what is shared between splits, and what is cut off."""
 
-    def truncation(self, max_len: int, room: int) -> Check:
-        """How much of the training text is cut off."""
+    def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
+        """Check the predictions on dev."""
 
     def probe(self, model: Any) -> Tensor:
-        """Outputs on a few training rows, to compare two models by."""
+        """Return outputs on a few training rows, to compare two models by."""
 
 
-class LabelScores:
-    """Of classification."""
+class LabelScorer:
+    """Scores labels."""
 
-    def __init__(self, task: Task, plain: Classify) -> None:
-        self.task, self.plain = task, plain
+    def __init__(self, task: Task, classify: Classify) -> None:
+        self.task, self.classify = task, classify
 
     @cached_property
     def bag(self) -> BagOfWords:
-        """A bag of words that has learned from the rows that the model learns from."""
-        return bag_of_words(self.task, self.plain.rows)
+        """A bag of words trained on the rows that the model is trained on."""
+        return bag_of_words(self.task, self.classify.rows)
 
-    def results(self, found: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
+    def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Return the metric's value, with what each label came to."""
         names = self.task.label_names
         results = {}
-        for split, e in found.items():
+        for split, e in evaluations.items():
             metric = METRICS[e.metric]
             simple = baselines(self.task, [split], self.bag, metric)
             assert e.labels is not None
@@ -86,13 +92,12 @@ class LabelScores:
             )
         return results
 
-    def write(self, run: Run, found: Mapping[str, Evaluation]) -> None:
-        """One row an example, with its text and the probability of each label."""
-        for split, e in found.items():
+    def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
+        """Write one row per example, with its text and the probability of each label."""
+        for split, e in evaluations.items():
             run.write_predictions(split, self.predictions(split, e))
 
     def predictions(self, split: str, e: Evaluation) -> list[Prediction]:
-        """One row an example."""
         names = self.task.label_names
         assert e.labels is not None
         assert e.predicted is not None
@@ -110,10 +115,10 @@ class LabelScores:
         ]
 
     def write_unscored(self, run: Run, model: Any) -> None:
-        """Nobody asked for labels of such rows: `heedful predict` gives them."""
+        """Write nothing: `heedful predict` labels such rows."""
 
-    def checks(self, dev: Evaluation, results: Results) -> list[Check]:
-        """Collapse, a bag of words, and whether dev is large enough."""
+    def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
+        """Check for collapse, against a bag of words, and whether dev is large enough."""
         assert dev.labels is not None
         names = self.task.label_names
         predicted = results.splits["dev"].predicted_counts or {}
@@ -129,31 +134,33 @@ class LabelScores:
             checks.evaluation_size(dev.n, dev.value, best, "always giving one label"),
         ]
 
-    def truncation(self, max_len: int, room: int) -> Check:
-        """How much of the training text is cut off."""
-        lengths = self.plain.tokens["train"].lengths
-        if self.plain.tokens["train"].truncated_rows:
-            lengths = tokenize(self.task.splits["train"], self.plain.tokenizer).lengths
-        return checks.truncation(lengths, max_len, room)
+    def result_fields(self, model: Any, loop: Loop) -> dict[str, Any]:
+        return {"labels": tuple(self.task.label_names)}
+
+    def data_checks(self, max_len: int, room: int) -> list[Check]:
+        """Check the splits against each other, and how much of the training text is cut off."""
+        lengths = self.classify.tokens["train"].lengths
+        if self.classify.tokens["train"].truncated_rows:
+            lengths = tokenize(self.task.splits["train"], self.classify.tokenizer).lengths
+        return [*split_checks(self.task), checks.truncation(lengths, max_len, room)]
 
     def probe(self, model: Any) -> Tensor:
-        """Logits."""
-        rows = np.arange(min(PROBE_ROWS, len(self.plain.tokens["train"])))
+        rows = np.arange(min(PROBE_ROWS, len(self.classify.tokens["train"])))
         device = next(model.parameters()).device
-        return self.plain.logits(model, self.plain.inputs("train", rows).to(device))
+        return self.classify.logits(model, self.classify.inputs("train", rows).to(device))
 
 
-class AnswerScores:
-    """Of free answers."""
+class AnswerScorer:
+    """Scores free answers."""
 
     def __init__(self, task: Task, objective: AnswerObjective) -> None:
         self.task, self.objective = task, objective
         self.constant = normalize_spaces(constant_answer(task.splits["train"]))
 
-    def results(self, found: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
+    def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Exact match, beside that of always giving train's most frequent answer."""
         results = {}
-        for split, e in found.items():
+        for split, e in evaluations.items():
             metric = METRICS[e.metric]
             references, _ = metric.examples(e)
             constant = np.full(len(references), self.constant, object)
@@ -172,9 +179,9 @@ class AnswerScores:
         """Where the constant answer is right."""
         return np.array([text == self.constant for text in self.objective.texts[split]], np.float64)
 
-    def write(self, run: Run, found: Mapping[str, Evaluation]) -> None:
+    def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         """One row an example with the answer's probability, and the bare answers, one a line."""
-        for split, e in found.items():
+        for split, e in evaluations.items():
             assert isinstance(e, AnswerEvaluation)
             self.write_answers(run, split, e.answers, e.confidence)
 
@@ -198,19 +205,19 @@ class AnswerScores:
         if "test" in self.objective.questions and "test" not in self.objective.splits:
             self.write_answers(run, "test", *self.objective.ask(model, "test"))
 
-    def checks(self, dev: Evaluation, results: Results) -> list[Check]:
-        """Collapse, the constant answer, whether dev is large enough, and unknown characters."""
+    def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
+        """Check for collapse, against a constant answer, the size of dev, and unknown characters."""
         assert isinstance(dev, AnswerEvaluation)
         truth, constant = Counter(self.objective.texts["dev"]), self.right_of_constant("dev")
         return [
             checks.collapse(Counter(dev.answers), truth, dev.value),
             checks.beats_constant_answer(dev.right, constant, self.constant),
             checks.evaluation_size(dev.n, dev.value, float(constant.mean()), "always giving one answer"),
-            checks.unknown_tokens(self.unknown()),
+            checks.unknown_tokens(self.count_unknown()),
         ]
 
-    def unknown(self) -> dict[str, tuple[int, int]]:
-        """How many of how many texts have tokens that the vocabulary lacks, by split and side."""
+    def count_unknown(self) -> dict[str, tuple[int, int]]:
+        """Count the texts with tokens that the vocabulary lacks, and all texts, by split and side."""
         sides = {"questions": self.objective.questions, "answers": self.objective.answers}
         return {
             f"{split}'s {name}": (encoded.unknown, len(encoded.ids))
@@ -218,17 +225,25 @@ class AnswerScores:
             for split, encoded in side.items()
         }
 
-    def truncation(self, max_len: int, room: int) -> Check:
-        """How many questions are cut off to leave room for an answer."""
+    def result_fields(self, model: Any, loop: Loop) -> dict[str, Any]:
+        return {"labels": tuple(self.task.label_names)}
+
+    def data_checks(self, max_len: int, room: int) -> list[Check]:
+        """Check the splits against each other, and how many questions are cut off to leave room to answer."""
         form = self.objective.form
         limits = (max_len, room) if form.whole else (question_room(max_len), question_room(room))
         texts = list(self.task.splits["train"].texts)
         lengths = [len(ids) for ids in encode_questions(form.tokenizer, texts, special=form.whole).ids]
-        return checks.truncation(lengths, *limits)
+        return [*split_checks(self.task), checks.truncation(lengths, *limits)]
 
     def probe(self, model: Any) -> Tensor:
-        """Log-probabilities of the tokens of some answers."""
+        """Return the log-probabilities of the tokens of some answers."""
         rows = np.arange(min(PROBE_ROWS, len(self.objective.texts["train"])))
         device = next(model.parameters()).device
         losses, _, _ = self.objective.token_losses(model, self.objective.inputs("train", rows).to(device))
         return -losses
+
+
+def split_checks(task: Task) -> list[Check]:
+    """Check the splits of a task against each other."""
+    return [checks.shared_texts(task), checks.shared_parts(task), checks.labels_everywhere(task)]

@@ -160,7 +160,7 @@ class Demo:
         run = Run(self.out / PRETRAINED)
         if run.finished:
             return run.results()
-        from heedful.training.build.pretrain import pretrain
+        from heedful.training.train import train
 
         write_text(self.out / NOTES, "".join(f"{text}\n" for text in Notes(0).texts(self.plan.notes)))
         options = PretrainOptions(
@@ -181,7 +181,7 @@ class Demo:
             resume=True,
         )
         write_untrained(replace(options, resume=False), self.out / UNTRAINED)
-        return pretrain(options).results
+        return train(options).results
 
     def studies(self) -> list[Path]:
         """The comparisons, the fewest labels first."""

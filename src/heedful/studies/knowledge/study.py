@@ -152,7 +152,7 @@ class Knowledge(Study):
 
     def check(self) -> None:
         """Find mistakes in data and recipes before the first run."""
-        from heedful.training.build import adapt, pretrain
+        from heedful.training.validation import validate
 
         for configuration in self.record.configurations:
             task = self.task(configuration)
@@ -161,9 +161,9 @@ class Knowledge(Study):
             if task.splits["train"].answers is None or "dev" not in task.splits:
                 raise UserError(f"{task.folder}: needs train and dev questions with their answers")
             if configuration.settings["arm"] == "pretrain":
-                pretrain.refuse_impossible(self.pretraining(configuration))
+                validate(self.pretraining(configuration))
             else:
-                adapt.refuse_impossible(self.options(configuration))
+                validate(self.options(configuration))
             read = self.reading(configuration)
             if read is not None:
                 refuse_other_text(read, task.corpus)
@@ -235,15 +235,14 @@ class Knowledge(Study):
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         """Make one run in its folder, or continue it."""
-        from heedful.training.build.adapt import adapt
-        from heedful.training.build.pretrain import pretrain
+        from heedful.training.train import train
 
         if configuration.settings["arm"] == "pretrain":
-            pretrain(self.pretraining(configuration, threads))
+            train(self.pretraining(configuration, threads))
             return
         if configuration.settings["arm"] == "nothing" and not self.begun(configuration):
             write_untrained(self.pretraining(configuration), self.untrained)
-        adapt(self.options(configuration, threads))
+        train(self.options(configuration, threads))
 
     def begun(self, configuration: Configuration) -> bool:
         """Whether a run has its configuration."""

@@ -150,13 +150,15 @@ def saved(outcomes: Sequence[Outcome]) -> dict[str, int]:
 
 def together(outcome: Outcome) -> bool:
     """Whether a head was trained with others, as `heads.work_heads` decides it."""
-    from heedful.training.build.model import from_nothing
+    from heedful.training.build.model import starts_from_scratch
 
     if not (outcome.folder / CONFIG).is_file():
         return False
     told = Run(outcome.folder).config().get("adapt", {})
     linear = told.get("head", "auto") in ("auto", "linear")
-    return linear and told.get("precision") == "float32" and not from_nothing(str(told.get("model", "")))
+    return (
+        linear and told.get("precision") == "float32" and not starts_from_scratch(str(told.get("model", "")))
+    )
 
 
 def figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Figure]:

@@ -34,11 +34,13 @@ from heedful.runs.schemas import Timing
 from heedful.runs.studies import Configuration
 from heedful.studies.base import drop_checkpoints
 from heedful.training import checkpoint
-from heedful.training.build.adapt import Job, learning_rate, prepare
+from heedful.training.build import Job, build_adapt, learning_rate
+from heedful.training.build.objective import resolve_objective
 from heedful.training.devices import clip, seed_generators, threads
 from heedful.training.loop import Loop
-from heedful.training.running import describe, resolved
+from heedful.training.record import write_description
 from heedful.training.signals import StoppedError, StopSignals
+from heedful.training.train import train_job
 
 if TYPE_CHECKING:
     from heedful.studies.search.study import Search
@@ -53,10 +55,10 @@ def work_heads(study: Search, job: Sequence[Configuration], threads: int | None)
     failed: dict[str, Exception] = {}
     with stopping.listen():
         try:
-            made = prepare(cells[0][1])
-            cells = [(c, replace(o, objective=made.options.objective)) for c, o in cells]
+            made = build_adapt(cells[0][1])
+            cells = [(c, resolve_objective(o)) for c, o in cells]
             linear = isinstance(made.model.head, LinearHead)
-            if made.from_nothing or not linear or made.precision != "float32":
+            if made.from_scratch or not linear or made.precision != "float32":
                 return False
             for size in sorted({o.batch_size for _, o in cells}):
                 failed |= train_together(
@@ -70,8 +72,7 @@ def work_heads(study: Search, job: Sequence[Configuration], threads: int | None)
             with study.attempt(configuration):
                 if configuration.name in failed:
                     raise failed[configuration.name]
-                made.options = options
-                made.work(stopping)
+                train_job(replace(made, options=options), stopping)
             drop_checkpoints(study.folder.run(configuration.name))
     return True
 
@@ -134,13 +135,7 @@ class Heads:
         if run.path.is_dir():
             run.clear()
         run.path.mkdir(parents=True, exist_ok=True)
-        describe(
-            run,
-            self.job.machine,
-            "adapt",
-            resolved(options, learning_rate(options)),
-            {"max_len": self.job.max_len},
-        )
+        write_description(run, replace(self.job, options=options))
         run.checkpoints.mkdir(exist_ok=True)
         return run
 

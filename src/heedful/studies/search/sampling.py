@@ -116,7 +116,7 @@ class Pruner:
     def __init__(self, folder: StudyFolder, name: str, space: Mapping[str, Axis], epochs: int) -> None:
         self.folder, self.name, self.space, self.epochs = folder, name, space, epochs
 
-    def row(self, metrics: Metrics) -> None:
+    def stop_if_worse(self, metrics: Metrics) -> None:
         """After each score on dev but the last, which is the end anyway."""
         if metrics.split != "dev" or metrics.epoch >= self.epochs:
             return

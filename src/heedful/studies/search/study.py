@@ -127,11 +127,11 @@ class Search(Lengths):
             super().work(configuration, threads)
             return
         from heedful.studies.search.sampling import Pruner
-        from heedful.training.build.adapt import adapt
+        from heedful.training.train import train
 
         space = search_space.drawable(self.space())
         pruner = Pruner(self.folder, configuration.name, space, self.epochs(configuration))
-        adapt(self.options(configuration, threads), [pruner])
+        train(self.options(configuration, threads), on_row=pruner.stop_if_worse)
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
         """Test, once, for the selected run."""

@@ -12,10 +12,10 @@ from heedful.options.training import PretrainOptions
 def write_untrained(options: PretrainOptions, folder: Path) -> None:
     """Write the model as pretraining begins with it: the same shape, tokenizer and first weights."""
     from heedful import checkpoints
-    from heedful.training.build.pretrain import prepare
+    from heedful.training.build import build_pretrain
 
     shutil.rmtree(folder, ignore_errors=True)
-    job = prepare(options)
+    job = build_pretrain(options)
     with tempfile.TemporaryDirectory() as place:
         job.tokenizer.save(Path(place))
         checkpoints.save(job.model, folder, tokenizer=place)

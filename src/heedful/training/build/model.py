@@ -1,4 +1,4 @@
-"""The model that pretraining begins with: a preset with other sizes, or what a checkpoint holds."""
+"""The model that a run starts with: a preset with random weights, or the weights of a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,25 +7,24 @@ from pathlib import Path
 from typing import Any
 
 from heedful import checkpoints
+from heedful.data import Task
 from heedful.errors import UserError
-from heedful.models import PRESETS, LanguageModel, Model, TransformerConfig
-from heedful.models.heads import with_article
-from heedful.options.training import PretrainOptions
+from heedful.inference.loading import LANGUAGE_HEADS
+from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig
+from heedful.models.heads import HeadForm, with_article
+from heedful.options.training import AdaptOptions, PretrainOptions
 from heedful.options.values import parse_assignments, type_hints
+from heedful.runs.json_files import read_json
 from heedful.text import Tokenizer
 
-HEADS = {
-    "causal": {"decoder": "causal"},
-    "masked": {"encoder": "masked"},
-    "span": {"decoder": "causal", "encoder_decoder": "text2text"},
-}
-"""The head that an objective needs on each kind of model."""
+TRAINABLE_KINDS = {"causal": ("decoder",), "masked": ("encoder",), "span": ("decoder", "encoder_decoder")}
+"""The kinds of model that each pretraining objective can train."""
 IDS = ("vocab_size", "pad_id", "bos_id", "eos_id")
-"""What a model from nothing takes from its tokenizer."""
+"""Options that a model from scratch takes from its tokenizer."""
 
 
-def refuse_more_tokens(tokenizer: Tokenizer, model: Model) -> None:
-    """Refuse a tokenizer some of whose tokens the model has no embedding for."""
+def check_vocabulary(tokenizer: Tokenizer, model: Model) -> None:
+    """Refuse a tokenizer with tokens that the model has no embedding for."""
     rows = model.config.vocab_size
     if tokenizer.vocab_size > rows:
         raise UserError(
@@ -34,29 +33,29 @@ def refuse_more_tokens(tokenizer: Tokenizer, model: Model) -> None:
         )
 
 
-def from_nothing(model: str) -> bool:
-    """Whether a model is a preset."""
+def starts_from_scratch(model: str) -> bool:
+    """Whether a model is a preset, which starts with random weights."""
     return model in PRESETS and not Path(model).is_dir()
 
 
-def family_of(model: str) -> str | None:
-    """The family of a preset; None for what is gone on with."""
-    return PRESETS[model].config.family if from_nothing(model) else None
+def preset_family(model: str) -> str | None:
+    """Return the family of a preset, or None for a model that has weights."""
+    return PRESETS[model].config.family if starts_from_scratch(model) else None
 
 
-def model_changes(options: PretrainOptions) -> dict[str, Any]:
-    """What `--model-options`, `--projections` and `--dropout` say, by the declared types."""
-    found = read_model_options(options.model, options.model_options)
+def pretraining_changes(options: PretrainOptions) -> dict[str, Any]:
+    """Return what `--model-options`, `--projections` and `--dropout` change in the model's configuration."""
+    changes = parse_model_options(options.model, options.model_options)
     if options.projections is not None:
-        found["projections"] = options.projections
+        changes["projections"] = options.projections
     if options.dropout is not None:
-        found["dropout"] = options.dropout
-    return found
+        changes["dropout"] = options.dropout
+    return changes
 
 
-def read_model_options(model: str, texts: Sequence[str]) -> dict[str, Any]:
-    """Return what `--model-options` say about a model that is trained from nothing."""
-    if texts and not from_nothing(model):
+def parse_model_options(model: str, texts: Sequence[str]) -> dict[str, Any]:
+    """Return what `--model-options` change in the configuration of a model from scratch."""
+    if texts and not starts_from_scratch(model):
         raise UserError(f"--model-options are for models from nothing; {model} is as its weights are")
     for name in (text.partition("=")[0] for text in texts):
         if name in IDS or name in ("attention", "attention_options", "kind", "family"):
@@ -65,29 +64,82 @@ def read_model_options(model: str, texts: Sequence[str]) -> dict[str, Any]:
     return parse_assignments(texts, type_hints(TransformerConfig), "--model-options", "a model")
 
 
-def settled_changes(model: str, changes: Mapping[str, Any], tokenizer: Tokenizer) -> dict[str, Any]:
-    """Of a model from nothing: what was asked for, what follows from it, and the tokenizer's ids."""
-    preset, found = PRESETS[model].config, dict(changes)
-    if "d_model" in found or "n_heads" in found:
-        found.setdefault("d_head", 0)
-    if "d_model" in found:
-        found.setdefault("d_ff", preset.d_ff * found["d_model"] // preset.d_model)
-    found |= {name: getattr(tokenizer, name) for name in IDS}
+def complete_changes(model: str, changes: Mapping[str, Any], tokenizer: Tokenizer) -> dict[str, Any]:
+    """Add the sizes that follow from others, and the tokenizer's ids, to the changes of a preset."""
+    preset, changes = PRESETS[model].config, dict(changes)
+    if "d_model" in changes or "n_heads" in changes:
+        changes.setdefault("d_head", 0)
+    if "d_model" in changes:
+        changes.setdefault("d_ff", preset.d_ff * changes["d_model"] // preset.d_model)
+    changes |= {name: getattr(tokenizer, name) for name in IDS}
     if preset.start_id is not None:
-        found["start_id"] = tokenizer.pad_id
-    return found
+        changes["start_id"] = tokenizer.pad_id
+    return changes
 
 
-def make_model(options: PretrainOptions, tokenizer: Tokenizer) -> LanguageModel:
-    """Build a preset with the tokenizer's vocabulary, or load what is gone on with."""
-    o, changes, kind = options, model_changes(options), checkpoints.kind_of(options.model)
-    if from_nothing(o.model):
-        if o.block is not None:
-            changes.setdefault("max_len", max(PRESETS[o.model].config.max_len, o.block))
-        changes = settled_changes(o.model, changes, tokenizer)
-    if kind not in HEADS[o.objective]:
-        able = " or ".join(map(with_article, HEADS[o.objective]))
-        raise UserError(f"--objective {o.objective} trains {able}; {o.model} is {with_article(kind)}")
-    model = checkpoints.load(o.model, head=HEADS[o.objective][kind], attention=o.attention, **changes)
+def build_language_model(options: PretrainOptions, tokenizer: Tokenizer) -> LanguageModel:
+    """Build a preset with the tokenizer's vocabulary, or load the model whose training goes on."""
+    name, objective = options.model, options.objective
+    changes, kind = pretraining_changes(options), checkpoints.kind_of(name)
+    if starts_from_scratch(name):
+        if options.block is not None:
+            changes.setdefault("max_len", max(PRESETS[name].config.max_len, options.block))
+        changes = complete_changes(name, changes, tokenizer)
+    if kind not in TRAINABLE_KINDS[objective]:
+        able = " or ".join(map(with_article, TRAINABLE_KINDS[objective]))
+        raise UserError(f"--objective {objective} trains {able}; {name} is {with_article(kind)}")
+    model = checkpoints.load(name, head=LANGUAGE_HEADS[kind], attention=options.attention, **changes)
     assert isinstance(model, LanguageModel)
+    check_vocabulary(tokenizer, model)
     return model
+
+
+def adaptation_changes(options: AdaptOptions, tokenizer: Tokenizer) -> dict[str, Any]:
+    """Return what the options change in the configuration of the model that is adapted."""
+    changes = parse_model_options(options.model, options.model_options)
+    if options.dropout is not None:
+        changes["dropout"] = options.dropout
+    if options.pool is not None:
+        kind = checkpoints.kind_of(options.model)
+        if kind != "encoder":
+            raise UserError(f"--pool is for encoders; {options.model} is {with_article(kind)}")
+        changes["pool"] = options.pool
+    if starts_from_scratch(options.model):
+        changes = complete_changes(options.model, changes, tokenizer)
+    return changes
+
+
+def build_task_model(
+    options: AdaptOptions, task: Task, tokenizer: Tokenizer, head: str, head_form: HeadForm
+) -> Classifier | LanguageModel:
+    """Build or load the model that is adapted to a task."""
+    model = checkpoints.load(
+        options.model,
+        head=head,
+        n_classes=len(task.label_names) or None,
+        attention=options.attention,
+        head_form=head_form,
+        **adaptation_changes(options, tokenizer),
+    )
+    assert isinstance(model, Classifier | LanguageModel)
+    check_vocabulary(tokenizer, model)
+    model.labels = list(task.label_names)
+    return model
+
+
+def add_masked_head(model: Classifier | LanguageModel, options: AdaptOptions, tokenizer: Tokenizer) -> None:
+    """Add a masked language modeling head to the same body, from the checkpoint where it has one."""
+    other = checkpoints.load(options.model, head="masked", **adaptation_changes(options, tokenizer))
+    assert isinstance(other, LanguageModel)
+    model.masked_head = other.head.to(next(model.parameters()).device)
+    if other.config.tie_output:
+        other.head.out.weight = model.body.embed.tokens.weight
+
+
+def was_trained_for_mean(model: Classifier | LanguageModel) -> bool:
+    """Whether an encoder's folder declares, in sentence-transformers' form, that its states are averaged."""
+    folder: Path | None = model.report.folder
+    if folder is None or model.config.pool == "mean" or model.config.family not in checkpoints.FAMILIES:
+        return False
+    pooling = folder / "1_Pooling" / "config.json"
+    return pooling.is_file() and bool(read_json(pooling).get("pooling_mode_mean_tokens"))

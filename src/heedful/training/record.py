@@ -1,0 +1,104 @@
+"""What every run writes about itself: its configuration, its results and its best model."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from heedful import checkpoints, methods
+from heedful.data.run_options import absolute_value
+from heedful.objectives import Evaluation
+from heedful.options.training import NOT_IN_CONFIG, LoopOptions
+from heedful.runs.directory import CONFIG, ENVIRONMENT, Run
+from heedful.runs.environment import environment, peak_memory_gb
+from heedful.runs.schemas import Checks, Results
+from heedful.training import resume
+from heedful.training.build import Job, learning_rate
+from heedful.training.loop import Loop
+from heedful.training.ranks import current_ranks
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A finished run: its folder, its results and its checks."""
+
+    folder: Path
+    results: Results
+    checks: Checks
+
+
+def read_finished(run: Run) -> Finished:
+    """Read the results and checks of a finished run."""
+    return Finished(run.path, run.results(), run.checks())
+
+
+def config_values(options: LoopOptions) -> dict[str, Any]:
+    """Return the options as config.toml has them: with the learning rate in use and absolute paths."""
+    excluded = (*NOT_IN_CONFIG, "processes")
+    values = {k: v for k, v in asdict(options).items() if k not in excluded and v is not None}
+    return {k: absolute_value(k, v) for k, v in values.items()} | {"lr": learning_rate(options)}
+
+
+def write_description(run: Run, job: Job) -> None:
+    """Write config.toml and env.json; a resumed run keeps those of its beginning, which must agree."""
+    if not current_ranks().first:
+        return
+    machine, fixed = job.machine, job.fixed_options()
+    now = environment(threads=machine.threads, device=str(machine.device), precision=machine.precision)
+    if (run.path / CONFIG).is_file() and (run.path / ENVIRONMENT).is_file():
+        stored = resume.stored_options(run.path, job.command)
+        for name, value in fixed.items():
+            if stored.get(name) != value:
+                raise resume.option_mismatch(run.path, name, stored.get(name), value)
+        resume.warn_of_other_environment(run, now)
+        return
+    chosen = {"threads": machine.threads, "processes": current_ranks().size, "precision": machine.precision}
+    run.write_environment(now)
+    values = {**config_values(job.options), **chosen, **fixed}
+    run.write_config({"command": job.command, job.command: values})
+
+
+def collect_results(run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Evaluation]) -> Results:
+    """Return the content of results.json: what was trained, how well it does and what it cost."""
+    options, state = job.options, loop.progress
+    seconds = max(state.seconds + job.seconds_before, 1e-9)
+    return Results(
+        task=job.data_name,
+        model=options.model,
+        method=job.method.name,
+        head=job.head,
+        seed=options.seed,
+        splits=job.scorer.results(evaluations),
+        objective=options.objective,
+        formula=job.formula,
+        note=options.note,
+        trainable_parameters=sum(p.numel() for p in job.trainable().values()),
+        total_parameters=sum(p.numel() for p in job.model.parameters()),
+        seconds=seconds,
+        examples_per_second=state.examples / seconds,
+        tokens_per_second=state.tokens / seconds,
+        memory_gb=peak_memory_gb(),
+        best_step=state.best_step,
+        best_epoch=next((row.epoch for row in run.metrics() if row.step == state.best_step), None),
+        **job.scorer.result_fields(job.model, loop),
+    )
+
+
+def save_best(run: Run, job: Job) -> None:
+    """Write best/: a whole model, or the adapter and head of a base model that is named."""
+    if hasattr(job.model, "masked_head"):
+        del job.model.masked_head  # it helped to train, and predicts nothing
+    if job.from_scratch:
+        job.method.merge(job.model)  # there is no base model to name, so the weights are saved as a whole
+    shutil.rmtree(run.best, ignore_errors=True)
+    if job.method.name == "full" or job.from_scratch:
+        with tempfile.TemporaryDirectory() as folder:
+            job.tokenizer.save(Path(folder))
+            checkpoints.save(job.model, run.best, tokenizer=folder)
+    else:
+        methods.write_adapter(job.model, job.method, run.best, job.options.model)
+        job.tokenizer.save(run.best)

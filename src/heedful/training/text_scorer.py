@@ -1,0 +1,135 @@
+"""What a pretraining run reports about its scores: the losses of texts under a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_tokens
+from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.perplexity import figures, text_sizes
+from heedful.evaluation.sentences import score_sentences
+from heedful.objectives import Causal, Evaluation
+from heedful.runs.directory import Run
+from heedful.runs.schemas import Check, Prediction, Results, SplitResult
+from heedful.text import Tokenizer
+from heedful.training.machine import Machine
+from heedful.training.precision import autocast
+
+if TYPE_CHECKING:
+    from heedful.training.build.corpus import CorpusSplits
+    from heedful.training.build.objective import TextObjective
+    from heedful.training.loop import Loop
+
+PROBE_ROWS = 8
+"""Rows of train whose losses are computed again with the saved model."""
+
+
+class TextScorer:
+    """Scores a language model by the losses of texts."""
+
+    def __init__(
+        self,
+        splits: CorpusSplits,
+        objective: TextObjective,
+        tokenizer: Tokenizer,
+        block: int,
+        sentences: Sequence[str],
+        machine: Machine,
+        *,
+        packed: bool,
+    ) -> None:
+        self.splits, self.objective, self.tokenizer, self.block = splits, objective, tokenizer, block
+        self.sentences, self.machine, self.packed = sentences, machine, packed
+
+    def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
+        """Return loss and perplexity, and bits per character and byte where they are defined."""
+        return {
+            split: text_result(e, self.splits.splits[split], self.objective, split)
+            for split, e in evaluations.items()
+        }
+
+    def result_fields(self, model: Any, loop: Loop) -> dict[str, Any]:
+        """Return how far the run went, and the scores of single sentences where they were asked for."""
+        sentences = None
+        if self.sentences:
+            with autocast(self.machine.precision, self.machine.device):
+                sentences = score_sentences(model, self.tokenizer, self.sentences, self.block)
+        return {"steps": loop.progress.step, "epochs": loop.epoch(), "sentences": sentences}
+
+    def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
+        """Write one row per text, with its loss, so that models can be compared text by text."""
+        for split, e in evaluations.items():
+            run.write_predictions(split, self.predictions(split, e))
+
+    def predictions(self, split: str, e: Evaluation) -> Iterator[Prediction]:
+        assert e.text_losses is not None
+        assert e.text_tokens is not None
+        for i, text in enumerate(self.splits.splits[split]):
+            loss, tokens = float(e.text_losses[i]), int(e.text_tokens[i])
+            yield Prediction(id=f"{split}-{i}", label=None, predicted="", text=text, loss=loss, tokens=tokens)
+
+    def write_unscored(self, run: Run, model: Any) -> None:
+        """Write nothing: every text can be scored."""
+
+    def data_checks(self, max_len: int, room: int) -> list[Check]:
+        """Check for unknown tokens, lines that splits share, and rows that are cut."""
+        tokens = self.objective.texts
+        rates = {split: unknown_rate(own, self.tokenizer) for split, own in tokens.items()}
+        return [
+            unknown_tokens(rates),
+            shared_lines(self.splits.splits),
+            rows_cut(tokens["train"].lengths, max_len, room, self.packed),
+        ]
+
+    def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
+        return []
+
+    def probe(self, model: Any) -> Tensor:
+        """Return the losses of some rows of train."""
+        rows = np.arange(min(PROBE_ROWS, len(self.objective.train_lengths())))
+        device = next(model.parameters()).device
+        parts = (part.to(device) for part in self.objective.prepare(rows, 0, len(rows)))
+        return torch.stack([t for part in parts for t in self.objective.losses(model, part).sums.values()])
+
+
+def text_result(evaluation: Evaluation, texts: Iterable[str], objective: Any, split: str) -> SplitResult:
+    """Return the scores of a split of texts.
+
+    Bits per character are defined where each token of a text is predicted from those before it.
+    """
+    assert evaluation.text_losses is not None
+    assert evaluation.text_tokens is not None
+    tokens, sizes = objective.texts[split], None
+    if isinstance(objective, Causal):
+        lengths = np.diff(tokens.offsets)
+        firsts = np.full(len(lengths), -1, np.int64)
+        firsts[lengths > 0] = np.asarray(tokens.ids)[tokens.offsets[:-1][lengths > 0]]
+        whole = evaluation.text_tokens == np.maximum(lengths - 1, 0)
+        sizes = text_sizes(texts, firsts, whole, objective.tokenizer)
+    f = figures(evaluation.text_losses, evaluation.text_tokens, sizes)
+    metric = METRICS[evaluation.metric]
+    return SplitResult(
+        **metric.describe(),
+        value=metric.compute(*metric.examples(evaluation)),
+        n=f.tokens,
+        ci95=metric.evaluation_interval(evaluation),
+        loss=f.loss,
+        texts=f.texts,
+        mean_sentence_perplexity=f.mean_sentence_perplexity,
+        bits_per_character=f.bits_per_character,
+        bits_per_byte=f.bits_per_byte,
+        unknown_rate=unknown_rate(tokens, objective.tokenizer),
+    )
+
+
+def unknown_rate(tokens: Any, tokenizer: Tokenizer) -> float:
+    """Return the share of tokens that the vocabulary lacks; special tokens are not counted."""
+    counts = np.bincount(np.asarray(tokens.ids), minlength=tokenizer.vocab_size)
+    unknown = 0 if tokenizer.unk_id is None else int(counts[tokenizer.unk_id])
+    ordinary = int(counts.sum() - counts[sorted(tokenizer.special_ids)].sum()) + unknown
+    return unknown / max(1, ordinary)
