@@ -30,7 +30,7 @@ PANELS = {
         mlm_first mlm_rate mask_rate whole_words span_form span_loss salient window_left window_right
         cache_features""",
     "Machine": "device precision threads processes",
-    "Output": "out resume overwrite retry keep note tensorboard score_dev score_test json",
+    "Output": "out resume overwrite retry keep note tensorboard track score_dev score_test json",
 }
 """The panel of each option, the most common options first. Other options come before them all."""
 PANEL_OF = {

@@ -13,4 +13,4 @@ class NextToken(Problem):
     objective = "causal"
     metric = "perplexity"
     generates_text = True
-    scorer = "heedful.training.scorer:LanguageScores"
+    scorer = "heedful.training.text_scorer:TextScorer"
