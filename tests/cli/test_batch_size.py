@@ -115,6 +115,7 @@ def test_nothing_fits_in_too_small_a_budget(
     assert found["fastest"] is None
 
 
+@pytest.mark.long
 def test_real_steps_on_the_longest_texts_are_ended_at_the_budget(tmp_path: Path) -> None:
     from heedful import checkpoints, models, text
     from heedful.models import PRESETS

@@ -32,7 +32,7 @@ def test_a_recipe_reads_and_then_answers(heedful: Callable[..., Any], path: Path
     read = heedful("run", path, "--set", *SHORT, *world, "batch_size=8", "--out", tmp_path / "read")
     assert read.status == 0, read.err
     asked = path.with_name(f"{path.stem}-questions.toml")
-    own = [f"model={tmp_path / 'read'}", "task=world/birthplaces", "batch_size=8"]
+    own = [f"model={tmp_path / 'read'}", "task=world/birthplaces", "batch_size=8", "dev_rows=40"]
     done = heedful("run", asked, "--set", *SHORT, *own, "--out", tmp_path / "born")
     assert done.status == 0, done.err
     assert "exact match" in done.out

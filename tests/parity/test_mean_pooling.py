@@ -16,6 +16,7 @@ from heedful.errors import UserError
 from heedful.models import Classifier
 
 ENCODERS = (BERT, ROBERTA, DISTILBERT)
+FAST = ("--threads", "1", "--precision", "float32")
 
 
 def saved(oracle: Oracle, folder: Path) -> Any:
@@ -100,7 +101,7 @@ def test_a_run_is_evaluated_with_the_pool_it_was_trained_with(
     for pool in ("first", "mean"):
         out = tmp_path / pool
         words = ("--method", method, "--pool", pool, "--epochs", "3", "--lr", "5e-3", "--out", out, *more)
-        done = heedful("adapt", model, task, *words)
+        done = heedful("adapt", model, task, *words, *FAST)
         assert done.status == 0, done.err
         scores[pool] = json.loads((out / "results.json").read_text())["splits"]["dev"]["loss"]
         again = heedful("evaluate", out, "--split", "dev", "--json")
@@ -119,7 +120,7 @@ def test_a_model_trained_for_the_mean_is_told_of(
     (model / "1_Pooling").mkdir()
     (model / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
     run = ("adapt", model, task, "--method", "head", "--epochs", "1", "--out", tmp_path / "run", *words)
-    done = heedful(*run)
+    done = heedful(*run, *FAST)
     assert done.status == 0, done.err
     assert ("was trained for the mean of its states" in done.err) == (not words)
 
@@ -129,12 +130,12 @@ def test_what_cannot_be_is_said(heedful: Callable[..., Any], tmp_path: Path) -> 
 
     task, model = make_task(tmp_path / "task"), make_model(tmp_path / "model")
     words = ("--method", "prompt", "--pool", "mean", "--method-options", "pool=first", "length=4")
-    done = heedful("adapt", model, task, *words, "--out", tmp_path / "r")
+    done = heedful("adapt", model, task, *words, "--out", tmp_path / "r", *FAST)
     assert done.status == 2
     assert "exclude each other" in done.err
     for pool in ("first", "mean"):
         done = heedful(
-            "adapt", "gpt-nano", task, "--tokenizer", "word", "--pool", pool, "--out", tmp_path / "r"
+            "adapt", "gpt-nano", task, "--tokenizer", "word", "--pool", pool, *FAST, "--out", tmp_path / "r"
         )
         assert done.status == 2
         assert "--pool is for encoders; gpt-nano is a decoder" in done.err
