@@ -11,7 +11,6 @@ from typing import Any, Literal
 from heedful.errors import UserError
 from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
-from heedful.runs.json_files import read_text
 from heedful.runs.schemas import Check, Environment, Metrics, Prediction, Results, SplitResult
 from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord, ending
 
@@ -113,10 +112,6 @@ class RunFacts:
         """Return the result on a split, if it was scored."""
         return self.results.splits.get(name) if self.results else None
 
-    @property
-    def config_text(self) -> str:
-        return read_text(self.path / CONFIG)
-
     @cached_property
     def predictions(self) -> list[Prediction]:
         """One row per example of `detail_split`."""
@@ -150,18 +145,15 @@ class StudyFacts:
         """Load the finished runs: those that the answer names, in its order, or all if it names none."""
         finished = [outcome.folder for outcome in self.outcomes if outcome.state == "finished"]
         resolved = {folder.resolve() for folder in finished}
-        inside = self.path.resolve()
+
+        def is_reported(folder: Path) -> bool:
+            if folder.resolve() in resolved:
+                return True
+            is_inside = folder.resolve().is_relative_to(self.path.resolve())
+            return is_inside and (folder / CONFIG).is_file() and Run(folder).finished
+
         folders = [self.path / folder for folder in self.answer.runs] or finished
-        return [
-            load_run(folder)
-            for folder in folders
-            if folder.resolve() in resolved
-            or (folder.resolve().is_relative_to(inside) and is_finished_run(folder))
-        ]
-
-
-def is_finished_run(folder: Path) -> bool:
-    return (folder / CONFIG).is_file() and Run(folder).finished
+        return [load_run(folder) for folder in folders if is_reported(folder)]
 
 
 def load_facts(folders: Sequence[str | Path]) -> list[RunFacts | StudyFacts]:

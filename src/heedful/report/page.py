@@ -101,31 +101,20 @@ class Page:
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> None:
         """Add a table; numbers are right-aligned with one format per column, a click on a heading sorts."""
-        table = [list(row) for row in rows]
-        width = len(columns)
+        table, width = list(rows), len(columns)
         if any(len(row) != width for row in table):
             raise ValueError(f"every row of a table with {width} columns needs {width} cells")
-        prepared = (
-            [prepare_column(list(cells)) for cells in zip(*table, strict=True)]
-            if table
-            else [(False, [])] * width
-        )
-        self._target.append(
-            {
-                "type": "table",
-                "caption": clean(caption),
-                "columns": [
-                    {"name": clean(name), "right": numeric}
-                    for name, (numeric, _) in zip(columns, prepared, strict=True)
-                ],
-                "rows": list(zip(*(cells for _, cells in prepared), strict=True)) if table else [],
-            }
-        )
+        prepared = [prepare_column(cells) for cells in zip(*table, strict=True)] or [(False, [])] * width
+        headings = [
+            {"name": clean(name), "right": numeric}
+            for name, (numeric, _) in zip(columns, prepared, strict=True)
+        ]
+        cells = list(zip(*(cells for _, cells in prepared), strict=True))
+        self._target.append({"type": "table", "caption": clean(caption), "columns": headings, "rows": cells})
 
     def facts(self, facts: Mapping[str, Any], caption: str = "") -> None:
-        pairs = [
-            (clean(name), format_number(v) if is_number(v) else clean(str(v))) for name, v in facts.items()
-        ]
+        texts = {name: format_number(v) if is_number(v) else clean(str(v)) for name, v in facts.items()}
+        pairs = [(clean(name), text) for name, text in texts.items()]
         self._target.append({"type": "facts", "facts": pairs, "caption": clean(caption)})
 
     @contextmanager
@@ -172,7 +161,6 @@ class Page:
         )
 
     def write(self, path: str | Path) -> Path:
-        """Write the page, creating folders as needed."""
         return write_bytes(path, self.html().encode())
 
 
@@ -190,7 +178,7 @@ def make_unique(name: str, taken: Container[str]) -> str:
     return numbered
 
 
-def prepare_column(cells: list[Any]) -> tuple[bool, list[dict[str, str]]]:
+def prepare_column(cells: Sequence[Any]) -> tuple[bool, list[dict[str, str]]]:
     """Return whether a column is numeric, and the text and the sort key of each cell."""
     numbers = [cell for cell in cells if is_number(cell)]
     format_cell = choose_format(numbers)

@@ -142,21 +142,18 @@ def draw_scores(run: RunFacts) -> Chart | None:
     )
 
 
-def draw_confusion(run: RunFacts) -> Chart | None:
-    """Draw the confusion matrix, as shares of each true label."""
-    result, labels = run.detail_result, run.results.labels if run.results else None
-    if result is None or result.confusion is None or not labels or len(labels) > LABELS_MOST:
-        return None
-    totals = [sum(row) for row in result.confusion]
-    shares = [[c / n if n else None for c in row] for row, n in zip(result.confusion, totals, strict=True)]
+def draw_confusion(labels: Sequence[str], confusion: Sequence[Sequence[int]], split: str) -> Chart:
+    """Draw a confusion matrix, as shares of each true label."""
+    totals = [sum(row) for row in confusion]
+    shares = [[c / n if n else None for c in row] for row, n in zip(confusion, totals, strict=True)]
     cells = [(i, j) for i in range(len(labels)) for j in range(len(labels))]
-    counts = {(i, j): f"{result.confusion[i][j]:,} of {totals[i]:,}" for i, j in cells if totals[i]}
+    counts = {(i, j): f"{confusion[i][j]:,} of {totals[i]:,}" for i, j in cells if totals[i]}
     names = [shorten(label, 24) for label in labels]
     return heat_map(
         shares,
         x_labels=names,
         y_labels=names,
-        title=f"Confusion matrix on {run.detail_split}",
+        title=f"Confusion matrix on {split}",
         subtitle="share of each true label; each row adds up to 100 %",
         x_title="predicted label",
         y_title="true label",

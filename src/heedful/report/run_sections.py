@@ -14,6 +14,8 @@ from heedful.report.facts import RunFacts
 from heedful.report.formats import is_number
 from heedful.report.page import Cell, Page
 from heedful.report.sentences.runs import format_score
+from heedful.runs.directory import CONFIG
+from heedful.runs.json_files import read_text
 from heedful.runs.schemas import Check, Prediction, SplitResult
 
 WRONG_MOST, RIGHT_MOST, TEXTS_MOST, CONFUSIONS_MOST = 25, 15, 15, 20
@@ -50,14 +52,18 @@ def add_run(page: Page, run: RunFacts, add_heading: Heading, prefix: str = "") -
             page.note(falls.found, STATUS_KIND[falls.status])
         add_figure(run_figures.draw_score_curves(run), run.metric)
         add_figure(run_figures.draw_loss_curves(run), "loss")
-    if run.results is not None and run.results.labels and (label_rows := make_label_rows(run)):
+    labels = run.results.labels if run.results else None
+    confusion = run.detail_result.confusion if run.detail_result else None
+    if labels and confusion is not None:
         add_heading("Labels")
-        add_figure(run_figures.draw_confusion(run), "confusion")
-        if len(run.results.labels) > run_figures.LABELS_MOST:
+        if len(labels) <= run_figures.LABELS_MOST:
+            add_figure(run_figures.draw_confusion(labels, confusion, str(run.detail_split)), "confusion")
+        else:
             caption = f"The {CONFUSIONS_MOST} most frequent confusions on {run.detail_split}"
-            page.table(("true label", "predicted label", "examples"), make_confusion_rows(run), caption)
+            rows = make_confusion_rows(labels, confusion)
+            page.table(("true label", "predicted label", "examples"), rows, caption)
         headings = ("label", "precision", "recall", "F1", "examples", "predicted")
-        page.table(headings, label_rows, f"Scores per label on {run.detail_split}")
+        page.table(headings, make_label_rows(labels, confusion), f"Scores per label on {run.detail_split}")
     if any(p.label is not None for p in run.predictions):
         add_answers(page, run, add_heading, add_figure)
     else:
@@ -69,7 +75,7 @@ def add_run(page: Page, run: RunFacts, add_heading: Heading, prefix: str = "") -
     page.text(REPRODUCE)
     page.code(f"heedful run config.toml --out {shlex.quote(run.path.resolve().name + '-again')}")
     with page.details("Configuration (config.toml)"):
-        page.code(run.config_text)
+        page.code(read_text(run.path / CONFIG))
     if run.environment is not None:
         with page.details("Environment"):
             page.facts(describe_environment(run))
@@ -111,34 +117,24 @@ def make_interval_cell(result: SplitResult | None) -> Cell | None:
     return Cell(f"{format_score(low, result)} to {format_score(high, result)}", low)
 
 
-def make_label_rows(run: RunFacts) -> list[list[Any]]:
+def make_label_rows(labels: Sequence[str], confusion: Sequence[Sequence[int]]) -> list[list[Any]]:
     """Return precision, recall and F1 of each label; what is undefined is None."""
-    result, labels = run.detail_result, run.results.labels if run.results else None
-    if result is None or result.confusion is None or not labels:
-        return []
     rows: list[list[Any]] = []
     for i, label in enumerate(labels):
-        hits, occurrences = result.confusion[i][i], sum(result.confusion[i])
-        predicted = sum(row[i] for row in result.confusion)
+        hits, occurrences = confusion[i][i], sum(confusion[i])
+        predicted = sum(row[i] for row in confusion)
         precision, recall = (hits / n if n else None for n in (predicted, occurrences))
         f1 = 2 * hits / (occurrences + predicted) if occurrences + predicted else None
         rows.append([label, precision, recall, f1, occurrences, predicted])
     return rows
 
 
-def make_confusion_rows(run: RunFacts) -> list[list[Any]]:
+def make_confusion_rows(labels: Sequence[str], confusion: Sequence[Sequence[int]]) -> list[list[Any]]:
     """Return the most frequent confusions, for tasks with too many labels for a confusion matrix."""
-    result, labels = run.detail_result, run.results.labels if run.results else None
-    if result is None or result.confusion is None or not labels:
-        return []
     counts = [
-        (count, i, j)
-        for i, row in enumerate(result.confusion)
-        for j, count in enumerate(row)
-        if count and i != j
+        (-count, i, j) for i, row in enumerate(confusion) for j, count in enumerate(row) if count and i != j
     ]
-    most = sorted(counts, key=lambda c: (-c[0], c[1], c[2]))[:CONFUSIONS_MOST]
-    return [[labels[i], labels[j], count] for count, i, j in most]
+    return [[labels[i], labels[j], -negative] for negative, i, j in sorted(counts)[:CONFUSIONS_MOST]]
 
 
 def add_answers(

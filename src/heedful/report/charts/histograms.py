@@ -59,41 +59,32 @@ def histogram(
         "scale": {"type": "log", "domainMin": floor} if log_y else {"zero": True},
         "stack": None,
     }
-    body = {
-        "data": {"values": rows},
-        "params": vega.make_legend_toggle(names),
-        "mark": {"type": "bar", "binSpacing": 1 if len(names) == 1 else 0},
-        "encoding": {
-            "x": {**x, "field": "x"},
-            "x2": {"field": "end"},
-            "y": height,
-            "y2": {"datum": floor},
-            "color": vega.color_by_series(names),
-            "opacity": vega.fade_unselected(names, 0.9 if len(names) == 1 else 0.06, 0.02),
-            "tooltip": vega.make_tooltip(
-                *([("series", "sample")] if len(names) > 1 else []),
-                ("x", "from"),
-                ("end", "to"),
-                ("count", "count"),
-                *([("y", "share")] if share else []),
-            ),
-        },
+    tips = [("x", "from"), ("end", "to"), ("count", "count"), *([("y", "share")] if share else [])]
+    tips = [*([("series", "sample")] if len(names) > 1 else []), *tips]
+    color = vega.color_by_series(names)
+    bars = {
+        "x": {**x, "field": "x"},
+        "x2": {"field": "end"},
+        "y": height,
+        "y2": {"datum": floor},
+        "color": color,
+        "opacity": vega.fade_unselected(names, 0.9 if len(names) == 1 else 0.06, 0.02),
+        "tooltip": vega.make_tooltip(*tips),
     }
-    layers = [body]
+    mark: dict[str, Any] = {"type": "bar", "binSpacing": 1 if len(names) == 1 else 0}
+    data, params = {"values": rows}, vega.make_legend_toggle(names)
+    layers: list[Chart] = [{"data": data, "params": params, "mark": mark, "encoding": bars}]
     if len(names) > 1:
-        layers.append(
-            {
-                "data": {"values": trace_outlines(rows, floor)},
-                "mark": {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5},
-                "encoding": {
-                    "x": {**x, "field": "at"},
-                    "y": {**height, "field": "height"},
-                    "order": {"field": "index", "type": "quantitative"},
-                    "color": vega.color_by_series(names),
-                    "opacity": vega.fade_unselected(names),
-                },
-            }
-        )
+        outlines = {
+            "x": {**x, "field": "at"},
+            "y": {**height, "field": "height"},
+            "order": {"field": "index", "type": "quantitative"},
+            "color": color,
+            "opacity": vega.fade_unselected(names),
+        }
+        mark = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5}
+        data = {"values": trace_outlines(rows, floor)}
+        layers.append({"data": data, "mark": mark, "encoding": outlines})
     layers += vega.draw_vertical_rules(rules, x)
     return vega.make_chart(title, subtitle, {"width": vega.WIDTH, "height": vega.HEIGHT, "layer": layers})
 

@@ -47,78 +47,60 @@ def token_links(
         for j, value in enumerate(row)
     ]
     axis = {"scale": {"domain": [-0.5, len(labels) - 0.5], "reverse": True, "nice": False}, "axis": None}
-    from_, to = ({"field": f, "type": "quantitative", **axis} for f in ("i", "j"))
-    strength = {"field": "value", "type": "quantitative", "legend": None}
+    source, target = ({"field": field, "type": "quantitative", **axis} for field in ("i", "j"))
+    number = {"field": "value", "type": "quantitative"}
+
+    def scale_value(highest: float, *ends: float) -> dict[str, Any]:
+        scale = {"domain": [0, highest], "range": list(ends), "clamp": True}
+        return {**number, "legend": None, "scale": scale}
+
     hovered: dict[str, Any] = {"filter": {"param": "token"}}
     received = {"aggregate": [{"op": "mean", "field": "value", "as": "value"}], "groupby": ["j", "to"]}
+    hover = {"type": "point", "fields": ["i"], "on": "pointerover", "clear": "pointerout"}
+    menu = {"input": "select", "options": names, "name": f"{vega.clean_label(choice)}: "}
+    lines = {
+        "transform": [hovered],
+        "mark": {"type": "rule", "strokeCap": "round"},
+        "encoding": {
+            "x": {"value": LEFT},
+            "x2": {"value": RIGHT},
+            "y": source,
+            "y2": {"field": "j"},
+            "color": {"datum": "line", "legend": None},
+            "strokeWidth": scale_value(1, 0, 7),
+            "opacity": scale_value(1, 0.05, 0.9),
+            "tooltip": vega.make_tooltip(("from", "from"), ("to", "to"), ("value", value_title)),
+        },
+    }
+    sources = {
+        "params": [{"name": "token", "select": hover}],
+        "transform": [{"filter": "datum.j === 0"}],
+        "mark": {"type": "text", "align": "right", "fontSize": 13, "dx": -8, "cursor": "pointer"},
+        "encoding": {
+            "x": {"value": LEFT},
+            "y": source,
+            "text": {"field": "from"},
+            "opacity": {"condition": {"param": "token", "value": 1}, "value": 0.35},
+        },
+    }
+    opacity = scale_value(0.3, 0.3, 1)
+    targets = {
+        "transform": [hovered, received],
+        "mark": {"type": "text", "align": "left", "fontSize": 13, "dx": 8},
+        "encoding": {"x": {"value": RIGHT}, "y": target, "text": {"field": "to"}, "opacity": opacity},
+    }
+    values = {
+        "transform": [hovered, received],
+        "mark": {"type": "text", "align": "right", "fontSize": 11},
+        "encoding": {"x": {"value": WIDTH}, "y": target, "text": {**number, "format": ".3f"}},
+    }
     body = {
         "width": WIDTH,
         "height": ROW_HEIGHT * len(labels),
-        "params": [
-            {
-                "name": "chosen",
-                "value": names[0],
-                "bind": {"input": "select", "options": names, "name": f"{vega.clean_label(choice)}: "},
-            }
-        ],
+        "params": [{"name": "chosen", "value": names[0], "bind": menu}],
         "data": {"values": rows},
         "transform": [{"filter": "datum.map === chosen"}],
-        "layer": [
-            {
-                "transform": [hovered],
-                "mark": {"type": "rule", "strokeCap": "round"},
-                "encoding": {
-                    "x": {"value": LEFT},
-                    "x2": {"value": RIGHT},
-                    "y": from_,
-                    "y2": {"field": "j"},
-                    "color": {"datum": "line", "legend": None},
-                    "strokeWidth": {**strength, "scale": {"domain": [0, 1], "range": [0, 7], "clamp": True}},
-                    "opacity": {**strength, "scale": {"domain": [0, 1], "range": [0.05, 0.9], "clamp": True}},
-                    "tooltip": vega.make_tooltip(("from", "from"), ("to", "to"), ("value", value_title)),
-                },
-            },
-            {
-                "params": [
-                    {
-                        "name": "token",
-                        "select": {
-                            "type": "point",
-                            "fields": ["i"],
-                            "on": "pointerover",
-                            "clear": "pointerout",
-                        },
-                    }
-                ],
-                "transform": [{"filter": "datum.j === 0"}],
-                "mark": {"type": "text", "align": "right", "fontSize": 13, "dx": -8, "cursor": "pointer"},
-                "encoding": {
-                    "x": {"value": LEFT},
-                    "y": from_,
-                    "text": {"field": "from"},
-                    "opacity": {"condition": {"param": "token", "value": 1}, "value": 0.35},
-                },
-            },
-            {
-                "transform": [hovered, received],
-                "mark": {"type": "text", "align": "left", "fontSize": 13, "dx": 8},
-                "encoding": {
-                    "x": {"value": RIGHT},
-                    "y": to,
-                    "text": {"field": "to"},
-                    "opacity": {**strength, "scale": {"domain": [0, 0.3], "range": [0.3, 1], "clamp": True}},
-                },
-            },
-            {
-                "transform": [hovered, received],
-                "mark": {"type": "text", "align": "right", "fontSize": 11},
-                "encoding": {
-                    "x": {"value": WIDTH},
-                    "y": to,
-                    "text": {"field": "value", "type": "quantitative", "format": ".3f"},
-                },
-            },
-        ],
+        "layer": [lines, sources, targets, values],
         # Lines and labels have different opacities for the same value.
         "resolve": {"scale": {"opacity": "independent"}},
     }
