@@ -31,6 +31,7 @@ from heedful.statistics.comparison import (
     compare,
     correct_for_tests,
     estimate_seed_variance,
+    mcnemar,
 )
 from heedful.statistics.confusion import macro_f1_batch
 from heedful.statistics.intervals import perplexity_interval
@@ -161,6 +162,29 @@ class Metric:
         """Return what a `SplitResult` stores about its metric, so that whoever reads it needs no `Metric`."""
         facts = ("higher_is_better", "is_share", "unit")
         return {"metric": self.name, **{name: getattr(self, name) for name in facts}}
+
+    def p_value(self, targets: Array, a: Array, b: Array) -> float:
+        """Return the p value of the paired test of two runs."""
+        if self.is_share:  # McNemar's test alone, without the interval of the difference
+            return mcnemar(correct(targets, a), correct(targets, b))
+        return self.paired_test(targets, [a], [b], names=("a", "b"), paired_seeds=False).p
+
+    def mean_with_interval(self, targets: Array, runs: Sequence[Array]) -> tuple[float, Interval]:
+        """Return the mean value of several runs, and its 95 % interval over examples and seeds."""
+        if self.is_share:
+            return mean_share(np.array([correct(targets, run) for run in runs], np.float64))
+        values = np.array([self.compute(targets, run) for run in runs], np.float64)
+        mean, n = float(values.mean()), len(targets)
+        if n < 2:
+            return mean, Interval(math.nan, math.nan)
+        rng = np.random.default_rng(0)
+        samples = (rng.integers(0, n, n) for _ in range(RESAMPLES))
+        draws = np.array([np.mean([self.compute(targets[s], run[s]) for run in runs]) for s in samples])
+        if len(runs) > 1:
+            error = math.sqrt(values.var(ddof=1) / len(runs))
+            draws = draws + error * rng.standard_t(len(runs) - 1, size=RESAMPLES)
+        low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        return mean, Interval(float(low), float(high))
 
     def compare_all(
         self, targets: Array, arms: Mapping[str, Sequence[Array]], *, paired_seeds: bool = False
@@ -308,6 +332,17 @@ def share_test(
 def exact_match(references: Array, generated: Array) -> float:
     """Return the share of generated texts that equal their reference, runs of white space counting as one."""
     return accuracy([" ".join(t.split()) for t in references], [" ".join(t.split()) for t in generated])
+
+
+def mean_share(right: Floats) -> tuple[float, Interval]:
+    """Return the mean share of right examples `[runs, n]`, and its interval over examples and runs."""
+    mean, n = float(right.mean()), right.shape[1]
+    alone = wilson(round(mean * n), n)
+    if len(right) == 1 or n < 2:
+        return mean, alone
+    c = compare(right, np.zeros_like(right))
+    # Seeds that err on other examples each, or on none, would make the bootstrap too sure.
+    return c.value_a, Interval(max(0.0, min(c.low, alone.low)), min(1.0, max(c.high, alone.high)))
 
 
 def confusion(labels: Labels, predicted: Labels, n_classes: int) -> Counts:

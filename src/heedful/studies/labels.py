@@ -14,7 +14,7 @@ from heedful.report.formats import join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
-from heedful.statistics.comparison import Comparison, compare, correct_for_tests
+from heedful.statistics.comparison import Comparison, correct_for_tests
 from heedful.studies.commands import shared_options, study_command
 from heedful.studies.shared import arms, scores
 from heedful.studies.shared.arms import Arms, candidate
@@ -137,14 +137,8 @@ class Labels(Arms):
         found: dict[str, Comparison] = {}
         for size in dict.fromkeys(size_of(arm) for arm in chosen):
             own = {arm: runs for arm, runs in chosen.items() if size_of(arm) == size and runs}
-            if len(own) == 2 and all(arms.answers(runs, split).shape[1] > 1 for runs in own.values()):
-                a, b = sorted(own, key=lambda arm: arms.mean(own[arm], split)[0], reverse=True)
-                found[size] = compare(
-                    arms.answers(own[a], split),
-                    arms.answers(own[b], split),
-                    names=(a, b),
-                    paired_seeds=arms.same_seeds(own),
-                )
+            if pair := arms.compared(own, split, paired_seeds=True):
+                found[size] = pair[0]
         return dict(zip(found, correct_for_tests(list(found.values())), strict=True))
 
     def sentences(

@@ -81,7 +81,7 @@ def sentences(outcomes: Sequence[Outcome], chosen: Outcome | None, names: Sequen
         none = len(equal) == finished - 1
         of = "None of the others can" if none else f"{len(equal)} of the other {finished - 1} cannot"
         found.append(f"{of} be told apart from it on dev.")
-    elif finished > 1 and len(scores.right(chosen)) > 1:
+    elif finished > 1 and len(scores.read_examples(chosen)[0]) > 1:
         found.append("It beats each of the others on dev, beyond chance.")
     test = chosen.results.splits.get("test")
     if test is not None:

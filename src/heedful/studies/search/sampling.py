@@ -24,6 +24,7 @@ from heedful.runs.schemas import Metrics
 from heedful.runs.studies import Ended, Outcome, StudyFolder
 from heedful.studies.base import PrunedError
 from heedful.studies.shared import search_space
+from heedful.studies.shared.scores import lower_is_better
 from heedful.studies.shared.search_space import KINDS, Axis, Value, rounded
 
 ATTEMPTS = 10
@@ -60,7 +61,7 @@ def rebuilt(
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
         study_name="search",
-        direction="maximize",
+        direction="minimize" if lower_is_better(outcomes) else "maximize",
         sampler=optuna.samplers.TPESampler(
             seed=key(seed, "trial", trial) % 2**32, n_startup_trials=STARTUP, constant_liar=True
         ),

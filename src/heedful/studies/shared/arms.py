@@ -7,15 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from heedful.errors import UserError, shorten
+from heedful.evaluation.metrics import ACCURACY, Array
 from heedful.report.formats import format_p
 from heedful.report.sentences.comparisons import describe_comparisons
 from heedful.runs.answers import Figure, Note, Table
 from heedful.runs.studies import Configuration, Outcome
-from heedful.statistics.comparison import Comparison, compare, compare_all
-from heedful.statistics.proportions import wilson
+from heedful.statistics.comparison import Comparison
 from heedful.studies.base import Study, best, failures
 from heedful.studies.shared import scores
 from heedful.studies.shared.search_space import number
@@ -129,21 +128,17 @@ def scored_split(chosen: Chosen) -> str:
     return "test" if runs and all(o.results and "test" in o.results.splits for o in runs) else "dev"
 
 
-def answers(runs: Sequence[Outcome], split: str) -> npt.NDArray[np.float64]:
-    """1 or 0 for each run and example: [seeds, examples]."""
-    return np.stack([scores.right(o, split) for o in runs])
+def read_outputs(runs: Sequence[Outcome], split: str) -> tuple[Array, list[Array]]:
+    """Return the targets of a split's examples, and each run's outputs."""
+    examples = [scores.read_examples(o, split) for o in runs]
+    return examples[0][0], [outputs for _, outputs in examples]
 
 
 def mean(runs: Sequence[Outcome], split: str) -> tuple[float, float, float]:
-    """The mean score over seeds with its 95 % interval, over examples and seeds."""
-    right = answers(runs, split)
-    if len(right) == 1 or right.shape[1] < 2:
-        low, high = wilson(round(float(right.mean()) * right.shape[1]), right.shape[1])
-        return float(right.mean()), low, high
-    c = compare(right, np.zeros_like(right))
-    # Seeds that err on other examples each, or on none, would make the bootstrap too sure.
-    alone = wilson(round(c.value_a * right.shape[1]), right.shape[1])
-    return c.value_a, max(0.0, min(c.low, alone.low)), min(1.0, max(c.high, alone.high))
+    """Return the mean score over seeds with its 95 % interval, over examples and seeds."""
+    metric = scores.find_metric(runs) or ACCURACY
+    value, interval = metric.mean_with_interval(*read_outputs(runs, split))
+    return value, *interval
 
 
 def best_first(chosen: Chosen) -> tuple[str, ...]:
@@ -154,11 +149,14 @@ def best_first(chosen: Chosen) -> tuple[str, ...]:
 
 
 def compared(chosen: Chosen, split: str, *, paired_seeds: bool = False) -> list[Comparison]:
-    """Every two arms that have runs; corrected for the number of tests."""
-    scores = {arm: answers(runs, split) for arm, runs in chosen.items() if runs}
-    if any(right.shape[1] < 2 for right in scores.values()):
+    """Compare every two arms that have runs; p values are corrected for the number of tests."""
+    examples = {arm: read_outputs(runs, split) for arm, runs in chosen.items() if runs}
+    if len(examples) < 2 or any(len(targets) < 2 for targets, _ in examples.values()):
         return []
-    return compare_all(scores, paired_seeds=paired_seeds and same_seeds(chosen)) if len(scores) > 1 else []
+    metric = scores.find_metric(o for runs in chosen.values() for o in runs) or ACCURACY
+    targets, _ = next(iter(examples.values()))
+    outputs = {arm: own for arm, (_, own) in examples.items()}
+    return metric.compare_all(targets, outputs, paired_seeds=paired_seeds and same_seeds(chosen))
 
 
 def same_seeds(chosen: Chosen) -> bool:

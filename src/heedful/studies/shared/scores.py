@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from heedful.evaluation.metrics import METRICS, Array, Metric
 from heedful.report.formats import join_names
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
 from heedful.runs.json_files import read_jsonl
 from heedful.runs.schemas import Metrics, SplitResult
 from heedful.runs.studies import Outcome
-from heedful.statistics.comparison import holm, mcnemar
+from heedful.statistics.comparison import holm
 from heedful.statistics.proportions import widest_interval
 
 ALPHA = 0.05
@@ -44,10 +44,17 @@ def settings(chosen: Mapping[str, Any], names: Sequence[str]) -> str:
     return join_names([setting(name, chosen[name]) for name in names]) if names else "these settings"
 
 
+def find_metric(outcomes: Iterable[Outcome]) -> Metric | None:
+    """Return the metric that runs are scored by; None if none of them is."""
+    names = (o.results.splits["dev"].metric for o in outcomes if o.dev is not None and o.results)
+    name = next(names, None)
+    return None if name is None else METRICS.find(name)
+
+
 def metric_of(outcomes: Iterable[Outcome]) -> str:
-    """What is scored, in words."""
-    scored = (o.results.splits["dev"].metric for o in outcomes if o.dev is not None and o.results)
-    return next(scored, "score").replace("_", " ")
+    """Return the name of the metric in words."""
+    metric = find_metric(outcomes)
+    return "score" if metric is None else metric.title
 
 
 def interval(split: SplitResult | None) -> str:
@@ -135,26 +142,42 @@ def mostly_collapsed(outcomes: Sequence[Outcome]) -> list[Note]:
     return [Note(text, "warning")]
 
 
-def right(outcome: Outcome, split: str = "dev") -> npt.NDArray[np.float64]:
-    """1 for each example of a split that a run had right, else 0."""
-    path = outcome.folder / f"predictions_{split}.jsonl"
-    return read_right(path, path.stat().st_mtime_ns)
+def read_examples(outcome: Outcome, split: str = "dev") -> tuple[Array, Array]:
+    """Return what the run's metric is computed from: the targets of a split's examples and the outputs."""
+    path, metric = outcome.folder / f"predictions_{split}.jsonl", find_metric([outcome])
+    labels = outcome.results.labels if outcome.results is not None else None
+    reads = "predictions" if metric is None else metric.reads
+    return read_predictions(path, path.stat().st_mtime_ns, reads, tuple(labels or ()))
 
 
 @lru_cache(maxsize=512)
-def read_right(path: Path, written: int) -> npt.NDArray[np.float64]:
-    """Read a file of predictions; a study asks for the same ones again and again."""
-    return np.array([row["predicted"] == row["label"] for row in read_jsonl(path)], float)
+def read_predictions(path: Path, written: int, reads: str, labels: tuple[str, ...]) -> tuple[Array, Array]:
+    """Read a file of predictions once; a study needs the same files again and again.
+
+    Labels are numbered as while training; free answers stay texts.
+    """
+    rows = list(read_jsonl(path))
+    if reads == "losses":
+        return np.array([row["tokens"] for row in rows]), np.array([row["loss"] for row in rows])
+    number = {label: i for i, label in enumerate(labels)}
+    kind = np.int64 if labels else object
+    targets = np.array([number.get(row["label"], row["label"]) for row in rows], kind)
+    if reads == "probabilities":
+        return targets, np.array([[row["probabilities"][label] for label in labels] for row in rows])
+    return targets, np.array([number.get(row["predicted"], row["predicted"]) for row in rows], kind)
 
 
 def as_good(chosen: Outcome, outcomes: Sequence[Outcome], split: str = "dev") -> list[Outcome]:
     """The finished runs that cannot be told apart from the chosen one, all tests taken together."""
     finished = [chosen, *(o for o in outcomes if o.results is not None and o.name != chosen.name)]
-    if len(right(chosen, split)) < 2:
+    metric = find_metric(finished)
+    targets, _ = read_examples(chosen, split)
+    if metric is None or len(targets) < 2:
         return []
     # Any of them could have been chosen: every pair counts as a test.
     pairs = list(combinations(finished, 2))
-    corrected = holm([mcnemar(right(a, split), right(b, split)) for a, b in pairs])
+    outputs = {o.name: read_examples(o, split)[1] for o in finished}
+    corrected = holm([metric.p_value(targets, outputs[a.name], outputs[b.name]) for a, b in pairs])
     return [b for (a, b), p in zip(pairs, corrected, strict=True) if a is chosen and p >= ALPHA]
 
 
@@ -171,10 +194,16 @@ def curves(outcomes: Mapping[str, Outcome], title: str, metric: str, split: str 
             "title": title,
             "x_title": "epoch",
             "y_title": f"{metric} on {split.replace('_eval', '')}",
-            "mark_best": "max",
+            "mark_best": "min" if lower_is_better(outcomes.values()) else "max",
             **least_axis(row for o in outcomes.values() for row in o.metrics() if row.split == split),
         },
     )
+
+
+def lower_is_better(outcomes: Iterable[Outcome]) -> bool:
+    """Whether the metric of these runs is better where it is lower."""
+    metric = find_metric(outcomes)
+    return metric is not None and not metric.higher_is_better
 
 
 def least_axis(rows: Iterable[Metrics]) -> dict[str, float]:
