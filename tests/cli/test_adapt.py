@@ -205,7 +205,7 @@ def test_a_bert_without_a_pooler_is_kept_without_one(
     (["--mlm-weight", "1"], "--mlm-weight belongs to --objective joint"),
     (["--objective", "joint", "--mlm-first", "-3"], "--mlm-first -3: must be at least 0"),
     (["--objective", "joint", "--mlm-rate", "1"], "--mlm-rate 1: must be above 0 and below 1"),
-    (["--answer-loss", "all"], "--answer-loss all: this task has labels, and no answers"),
+    (["--answer-loss", "all"], "--answer-loss belongs to --objective answer"),
     (["--clip", "-1"], "--clip -1: must be at least 0"),
     (["--weight-decay", "-0.1"], "--weight-decay -0.1: must be at least 0"),
     (["--train-eval-rows", "-1"], "--train-eval-rows -1: must be at least 0"),

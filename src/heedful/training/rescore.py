@@ -18,6 +18,8 @@ from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.sentences import read_sentences, score_sentences
 from heedful.inference.loading import iterate_predictions, load_best_model, load_language_model, load_run
 from heedful.objectives import ClassifyFeatures, Evaluation
+from heedful.objectives.registry import OBJECTIVES
+from heedful.objectives.setup import TextSetup
 from heedful.options.training import AdaptOptions
 from heedful.runs.config import load_adapt_config, load_pretrain_config
 from heedful.runs.directory import Run
@@ -26,7 +28,6 @@ from heedful.text import load as load_tokenizer
 from heedful.training.build import Job, build_adapt
 from heedful.training.build.corpus import CorpusSplits, open_splits
 from heedful.training.build.model import starts_from_scratch
-from heedful.training.build.objective import build_text_objective
 from heedful.training.machine import resolve_machine
 from heedful.training.precision import autocast
 from heedful.training.scorer import LabelScorer
@@ -114,7 +115,8 @@ class LanguageModelScores:
 
     def score(self, splits: CorpusSplits, split: str) -> SplitResult:
         """Score one split of some texts."""
-        objective = build_text_objective(self.options, self.model, self.tokenizer, splits, self.block)
+        setup = TextSetup(self.options, splits, self.tokenizer, self.model, self.block)
+        objective = OBJECTIVES.find(self.options.objective).build(setup)
         with autocast(self.machine.precision, self.machine.device):
             metric = METRICS.find(self.options.metric or objective.metric)
             evaluation = metric.score(objective.evaluate(self.model, split))

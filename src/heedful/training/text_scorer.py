@@ -22,7 +22,6 @@ from heedful.training.precision import autocast
 
 if TYPE_CHECKING:
     from heedful.training.build.corpus import CorpusSplits
-    from heedful.training.build.objective import TextObjective
     from heedful.training.loop import Loop
 
 PROBE_ROWS = 8
@@ -35,16 +34,14 @@ class TextScorer:
     def __init__(
         self,
         splits: CorpusSplits,
-        objective: TextObjective,
-        tokenizer: Tokenizer,
+        objective: Any,
         block: int,
+        packed: bool,
         sentences: Sequence[str],
         machine: Machine,
-        *,
-        packed: bool,
     ) -> None:
-        self.splits, self.objective, self.tokenizer, self.block = splits, objective, tokenizer, block
-        self.sentences, self.machine, self.packed = sentences, machine, packed
+        self.splits, self.objective, self.tokenizer = splits, objective, objective.tokenizer
+        self.block, self.packed, self.sentences, self.machine = block, packed, sentences, machine
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Return loss and perplexity, and bits per character and byte where they are defined."""

@@ -6,26 +6,20 @@ import sys
 
 import torch
 
-from heedful import methods
+from heedful import checkpoints, methods
 from heedful.errors import UserError
-from heedful.inference.loading import generating_head
-from heedful.models.heads import HeadForm
-from heedful.objectives import Objective
+from heedful.inference.generation import generate
+from heedful.objectives.registry import OBJECTIVES
+from heedful.objectives.setup import TaskSetup
 from heedful.options.training import AdaptOptions
 from heedful.options.values import parse_assignments
+from heedful.problems import find_problem
 from heedful.problems.tasks import load_run_task
 from heedful.training.build.job import Job
-from heedful.training.build.model import build_task_model, starts_from_scratch
-from heedful.training.build.objective import (
-    build_answer,
-    build_classify,
-    build_joint,
-    resolve_objective,
-    use_cached_features,
-)
+from heedful.training.build.model import adaptation_changes, build_task_model, starts_from_scratch
+from heedful.training.build.objective import resolve_objective, scored_part, use_cached_features
 from heedful.training.build.tokenizer import task_tokenizer
 from heedful.training.machine import resolve_machine
-from heedful.training.scorer import AnswerScorer, LabelScorer, Scorer
 
 
 def build_adapt(options: AdaptOptions) -> Job:
@@ -36,8 +30,11 @@ def build_adapt(options: AdaptOptions) -> Job:
     method = build_method(options)
     torch.manual_seed(options.seed)  # before the tokenizer and the new head, which may draw random numbers
     tokenizer = task_tokenizer(options, task)
-    head, head_form = choose_head(options, method)
-    model = build_task_model(options, task, tokenizer, head, head_form)
+    kind = OBJECTIVES.find(options.objective)
+    head = kind.find_head(options.model, checkpoints.kind_of(options.model))
+    head_form = method.default_head_form if options.head == "auto" else options.head
+    changes = adaptation_changes(options, tokenizer)
+    model = build_task_model(options, task, tokenizer, head, head_form, changes)
     method.attach(model)
     model.to(machine.device)
     formula, room = method.formula(model), methods.room(model)
@@ -45,19 +42,12 @@ def build_adapt(options: AdaptOptions) -> Job:
     if max_len < options.max_len:
         print(f"heedful: texts are cut to {max_len} tokens, what the model has room for", file=sys.stderr)
 
-    objective: Objective
-    scorer: Scorer
+    scored = scored_part(options, task)
+    objective = kind.build(TaskSetup(options, scored, tokenizer, model, max_len, changes, generate))
+    scorer = find_problem(kind.problem).make_scorer(task, objective.main)
     seconds = 0.0
-    if options.objective == "answer":
-        objective = answer = build_answer(options, task, tokenizer, model, max_len)
-        scorer = AnswerScorer(task, answer)
-    else:
-        objective = classify = build_classify(options, task, tokenizer, model, max_len)
-        scorer = LabelScorer(task, classify)
-        if options.objective == "joint":
-            objective = build_joint(options, task, tokenizer, model, max_len, classify)
-        elif method.head_only:
-            objective, seconds = use_cached_features(options, model, classify)
+    if method.head_only and objective.main is objective:
+        objective, seconds = use_cached_features(options, model, objective)
     return Job(
         command="adapt",
         options=options,
@@ -86,11 +76,3 @@ def build_method(options: AdaptOptions) -> methods.Method:
             f"--method {options.method} needs a pretrained model; {options.model} starts from nothing"
         )
     return method
-
-
-def choose_head(options: AdaptOptions, method: methods.Method) -> tuple[str, HeadForm]:
-    """Return the head that the objective needs on this kind of model, and the form of a classifier's head."""
-    form = method.default_head_form if options.head == "auto" else options.head
-    if options.objective == "answer":
-        return generating_head(options.model), form
-    return "text2text" if options.objective == "text2text" else "classify", form

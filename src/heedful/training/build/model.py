@@ -9,16 +9,15 @@ from typing import Any
 from heedful import checkpoints
 from heedful.data import Task
 from heedful.errors import UserError
-from heedful.inference.loading import LANGUAGE_HEADS
 from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig
 from heedful.models.heads import HeadForm, with_article
+from heedful.objectives.registry import OBJECTIVES
 from heedful.options.training import AdaptOptions, PretrainOptions
 from heedful.options.values import parse_assignments, type_hints
+from heedful.problems import find_problem
 from heedful.runs.json_files import read_json
 from heedful.text import Tokenizer
 
-TRAINABLE_KINDS = {"causal": ("decoder",), "masked": ("encoder",), "span": ("decoder", "encoder_decoder")}
-"""The kinds of model that each pretraining objective can train."""
 IDS = ("vocab_size", "pad_id", "bos_id", "eos_id")
 """Options that a model from scratch takes from its tokenizer."""
 
@@ -79,16 +78,13 @@ def complete_changes(model: str, changes: Mapping[str, Any], tokenizer: Tokenize
 
 def build_language_model(options: PretrainOptions, tokenizer: Tokenizer) -> LanguageModel:
     """Build a preset with the tokenizer's vocabulary, or load the model whose training goes on."""
-    name, objective = options.model, options.objective
-    changes, kind = pretraining_changes(options), checkpoints.kind_of(name)
+    name, changes = options.model, pretraining_changes(options)
     if starts_from_scratch(name):
         if options.block is not None:
             changes.setdefault("max_len", max(PRESETS[name].config.max_len, options.block))
         changes = complete_changes(name, changes, tokenizer)
-    if kind not in TRAINABLE_KINDS[objective]:
-        able = " or ".join(map(with_article, TRAINABLE_KINDS[objective]))
-        raise UserError(f"--objective {objective} trains {able}; {name} is {with_article(kind)}")
-    model = checkpoints.load(name, head=LANGUAGE_HEADS[kind], attention=options.attention, **changes)
+    head = OBJECTIVES.find(options.objective).find_head(name, checkpoints.kind_of(name))
+    model = checkpoints.load(name, head=head, attention=options.attention, **changes)
     assert isinstance(model, LanguageModel)
     check_vocabulary(tokenizer, model)
     return model
@@ -110,30 +106,26 @@ def adaptation_changes(options: AdaptOptions, tokenizer: Tokenizer) -> dict[str,
 
 
 def build_task_model(
-    options: AdaptOptions, task: Task, tokenizer: Tokenizer, head: str, head_form: HeadForm
+    options: AdaptOptions,
+    task: Task,
+    tokenizer: Tokenizer,
+    head: str,
+    head_form: HeadForm,
+    changes: Mapping[str, Any],
 ) -> Classifier | LanguageModel:
     """Build or load the model that is adapted to a task."""
     model = checkpoints.load(
         options.model,
         head=head,
-        n_classes=len(task.label_names) or None,
+        n_classes=find_problem(OBJECTIVES.find(options.objective).problem).count_outputs(task),
         attention=options.attention,
         head_form=head_form,
-        **adaptation_changes(options, tokenizer),
+        **changes,
     )
     assert isinstance(model, Classifier | LanguageModel)
     check_vocabulary(tokenizer, model)
     model.labels = list(task.label_names)
     return model
-
-
-def add_masked_head(model: Classifier | LanguageModel, options: AdaptOptions, tokenizer: Tokenizer) -> None:
-    """Add a masked language modeling head to the same body, from the checkpoint where it has one."""
-    other = checkpoints.load(options.model, head="masked", **adaptation_changes(options, tokenizer))
-    assert isinstance(other, LanguageModel)
-    model.masked_head = other.head.to(next(model.parameters()).device)
-    if other.config.tie_output:
-        other.head.out.weight = model.body.embed.tokens.weight
 
 
 def was_trained_for_mean(model: Classifier | LanguageModel) -> bool:

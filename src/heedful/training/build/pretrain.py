@@ -8,14 +8,16 @@ import torch
 
 from heedful import methods
 from heedful.evaluation.sentences import read_sentences, refuse_sentences
+from heedful.objectives.registry import OBJECTIVES
+from heedful.objectives.setup import TextSetup
 from heedful.options.training import BLOCK, PretrainOptions
+from heedful.problems import find_problem
 from heedful.training.build.corpus import open_splits
 from heedful.training.build.job import Job
 from heedful.training.build.model import build_language_model
-from heedful.training.build.objective import add_questions, build_text_objective
+from heedful.training.build.objective import add_questions
 from heedful.training.build.tokenizer import corpus_tokenizer
 from heedful.training.machine import keep_freed_memory, resolve_machine
-from heedful.training.text_scorer import TextScorer
 
 
 def build_pretrain(options: PretrainOptions) -> Job:
@@ -36,7 +38,9 @@ def build_pretrain(options: PretrainOptions) -> Job:
     block = min(options.block or BLOCK, room)
     if options.block is not None and block < options.block:
         print(f"heedful: rows have {block} tokens, what the model has room for", file=sys.stderr)
-    text = build_text_objective(options, model, tokenizer, splits, block)
+    kind = OBJECTIVES.find(options.objective)
+    objective = kind.build(TextSetup(options, splits, tokenizer, model, block))
+    packed = options.pack and kind.packs
     return Job(
         command="pretrain",
         options=options,
@@ -45,16 +49,8 @@ def build_pretrain(options: PretrainOptions) -> Job:
         tokenizer=tokenizer,
         model=model,
         method=method,
-        objective=add_questions(options, model, tokenizer, text, block),
-        scorer=TextScorer(
-            splits,
-            text,
-            tokenizer,
-            block,
-            sentences,
-            machine,
-            packed=options.pack and options.objective != "span",
-        ),
+        objective=add_questions(options, model, tokenizer, objective, block),
+        scorer=find_problem(kind.problem).make_scorer(splits, objective, block, packed, sentences, machine),
         head=model.kind,
         length=block,
         room=room,

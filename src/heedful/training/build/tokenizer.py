@@ -14,6 +14,7 @@ from heedful.data.corpus import Corpus, read_file_texts
 from heedful.errors import UserError, unknown
 from heedful.families import FAMILIES
 from heedful.models import PRESETS
+from heedful.objectives.registry import OBJECTIVES
 from heedful.options.training import AdaptOptions, PretrainOptions
 from heedful.progress import track
 from heedful.text import KINDS, MASK_KINDS, Tokenizer, no_mask
@@ -42,8 +43,9 @@ def load_existing_tokenizer(options: AdaptOptions) -> Tokenizer | None:
         return text.load(name)
     if not from_scratch:
         raise UserError(f"--tokenizer {name}: {model} has a vocabulary already; leave the option out")
-    if options.objective == "joint" and name not in MASK_KINDS:
-        raise no_mask("--objective joint")
+    objective = options.objective
+    if objective != "auto" and OBJECTIVES.find(objective).hides_tokens and name not in MASK_KINDS:
+        raise no_mask(f"--objective {objective}")
     return None
 
 
