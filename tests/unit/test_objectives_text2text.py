@@ -249,5 +249,5 @@ def test_the_command_takes_as_many_label_words_as_follow(
     assert done.status == 2
     assert 'the label words "yes" and "yes" have the same pieces' in done.err
     done = heedful("adapt", str(folder), str(task.folder), *options, "--head", "linear")
-    assert "--objective text2text writes label words and has no --head linear" in done.err
+    assert "--objective text2text writes text and has no --head linear" in done.err
     assert not (tmp_path / "run").exists()
