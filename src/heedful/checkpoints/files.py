@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import shutil
-import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful.errors import UserError, shorten
-from heedful.runs.files import umask
+from heedful.runs.files import new_folder
 from heedful.runs.json_files import read_json_object
 from heedful.text.model_folders import TOKENIZER_FILES
 
@@ -109,24 +108,14 @@ def write_folder(
         raise UserError(f"{folder}: is a file")
     if folder.is_dir() and any(folder.iterdir()):
         raise UserError(f"{folder}: is not empty; choose another folder")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as made:
-            new = Path(made) / "new"
-            new.mkdir()
-            for name, text in files.items():
-                (new / name).write_text(text, encoding="utf-8")
-            save_file(
-                {name: tensor.detach().contiguous() for name, tensor in tensors.items()},
-                new / "model.safetensors",
-                {"format": "pt"},
-            )
-            for name in TOKENIZER_FILES:
-                if tokenizer is not None and name not in files and (tokenizer / name).is_file():
-                    shutil.copyfile(tokenizer / name, new / name)
-            new.chmod(0o777 & ~umask())
-            if folder.is_dir():
-                folder.rmdir()
-            new.rename(folder)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
+    with new_folder(folder) as new:
+        for name, text in files.items():
+            (new / name).write_text(text, encoding="utf-8")
+        save_file(
+            {name: tensor.detach().contiguous() for name, tensor in tensors.items()},
+            new / "model.safetensors",
+            {"format": "pt"},
+        )
+        for name in TOKENIZER_FILES:
+            if tokenizer is not None and name not in files and (tokenizer / name).is_file():
+                shutil.copyfile(tokenizer / name, new / name)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.runs.files import umask
+from heedful.runs.files import umask, write_json
 from heedful.runs.json_files import read_json_if_intact
 
 MEMO_FROM_BYTES = 64 * 2**20
@@ -81,11 +81,6 @@ def hash_content(path: Path) -> str:
 
 def describe_os_error(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
-
-
-def write_json(path: Path, facts: Any) -> None:
-    """Write a small JSON file atomically."""
-    write_lines(path, [json.dumps(facts)])
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

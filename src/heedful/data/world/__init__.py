@@ -7,8 +7,6 @@ A seed always gives the same bytes; they change only with `VERSION`.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -24,6 +22,7 @@ from heedful.data.world.files import (
 )
 from heedful.data.world.people import STRANGERS, World
 from heedful.errors import UserError, shorten, unknown
+from heedful.runs.files import new_folder
 
 VERSION = 1
 PEOPLE = 2000
@@ -54,25 +53,12 @@ def make_world(
     world = World(seed, name_signal)
     facts = describe_world(seed, people, name_signal)
     writers: dict[str, Writer] = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
-    beside: Path | None = None
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        beside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}-"))
-        new = beside / folder.name  # a temporary folder is private; the one inside it has the usual rights
-        new.mkdir()
+    with new_folder(folder) as new:
         for task, write in writers.items():
             (new / task).mkdir()
             facts["tasks"][task] = write(new / task, world, seed)
         write_facts(new / FACTS, facts)
         check_target_folder(folder, overwrite)
-        if folder.is_dir() and any(folder.iterdir()):
-            folder.rename(beside / "former")
-        new.rename(folder)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error.strerror or error})") from None
-    finally:
-        if beside is not None:
-            shutil.rmtree(beside, ignore_errors=True)
     return facts
 
 
