@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-LONG = {"slurm", "browser", "kills", "documents", "handouts"}
+LONG = {"slurm", "browser", "kills", "documents", "handouts", "strangers"}
 settings.register_profile("nightly", max_examples=1000, deadline=None)
 
 
@@ -26,7 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.long)
         if folder == "slurm":
             item.add_marker(pytest.mark.xdist_group("slurm"))
-        elif folder == "kills" or folder not in LONG:  # one after another, with fixtures that are made once
+        elif (
+            folder in ("kills", "strangers") or folder not in LONG
+        ):  # one after another, with fixtures that are made once
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: item.path.relative_to(here).parts[0] != "slurm")
 

@@ -68,9 +68,11 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_has_every_extension_point() -> None:
-    assert {f"my_package/{path.partition(':')[0].split('.')[1]}.py" for g in POINTS.values() for path in g.values()} == {
-        title for title in FILES if title.endswith(".py")
-    }
+    assert {
+        f"my_package/{path.partition(':')[0].split('.')[1]}.py"
+        for g in POINTS.values()
+        for path in g.values()
+    } == {title for title in FILES if title.endswith(".py")}
     table = re.findall(r"^\| \[.*?\]\(#(.*?)\) \| `(heedful\.\w+)`", PAGE.read_text("utf-8"), re.MULTILINE)
     assert [anchor.replace("-", " ").capitalize() for anchor, _ in table] == list(SECTIONS)[1:]
     assert {group for _, group in table} == set(POINTS)
@@ -92,7 +94,9 @@ def test_names_are_listed_without_importing_the_package_and_help_without_torch(s
         "print(json.dumps([printed, imported, 'torch' in sys.modules]))\n"
     )
     environment = os.environ | {"PYTHONPATH": with_site(site)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     printed, imported, torch = json.loads(done.stdout.splitlines()[-1])
     for group, names in POINTS.items():
         assert set(names) <= set(printed[LISTS[group]]), group
@@ -101,7 +105,9 @@ def test_names_are_listed_without_importing_the_package_and_help_without_torch(s
 
 
 @pytest.mark.needs("minilm")
-@pytest.mark.parametrize("section", [name for name, blocks in SECTIONS.items() if "bash" in [b[0] for b in blocks]])
+@pytest.mark.parametrize(
+    "section", [name for name, blocks in SECTIONS.items() if "bash" in [b[0] for b in blocks]]
+)
 def test_every_command_of_the_page_works(
     section: str, package: None, work: Path, heedful: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
