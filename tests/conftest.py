@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -31,6 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         ):  # one after another, with fixtures that are made once
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: item.path.relative_to(here).parts[0] != "slurm")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what was imported and collected: runs call it, again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 PARTS: dict[str, Callable[[], bool]] = {
