@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from heedful.report.theme import CONTRAST, DEFAULT
 from made_runs import HOSTILE, write_run, write_study
 
 Command = Callable[..., Any]
@@ -38,6 +39,22 @@ def test_two_runs_are_told_apart_by_a_paired_test(heedful: Command, tmp_path: Pa
     )
     assert found["html"] == str(tmp_path / "r.html")
     assert found["figures"] == []
+
+
+def test_the_theme_colors_the_page_and_its_figures(heedful: Command, tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", n=10, epochs=2, finished=False)
+    arguments = ("report", run, "--out", tmp_path / "r.html", "--figures", tmp_path / "figures")
+    done = heedful(*arguments, "--theme", "contrast")
+    assert done.status == 0, done.err
+    page, figure = (tmp_path / "r.html").read_text(), (tmp_path / "figures" / "loss.svg").read_text()
+    for color in (CONTRAST.light.ink, CONTRAST.light.series[0]):
+        assert color in page
+        assert color in figure
+    assert CONTRAST.dark.series[0] in page
+    assert DEFAULT.light.series[0] not in page + figure
+    done = heedful(*arguments, "--theme", "contrst")
+    assert done.status == 2
+    assert 'unknown theme "contrst"; did you mean "contrast"' in done.err
 
 
 def test_mistakes_are_one_line(heedful: Command, tmp_path: Path) -> None:
@@ -72,7 +89,7 @@ def test_a_damaged_run_names_the_file(heedful: Command, tmp_path: Path) -> None:
     (run / "results.json").write_text('{"task": 3}')
     done = heedful("report", run, "--out", tmp_path / "r.html")
     assert done.status == 2
-    assert 'results.json: field "task" is a number' in done.err
+    assert 'results.json: field "task" is a whole number; it must be text' in done.err
     assert not (tmp_path / "r.html").exists()
 
 
