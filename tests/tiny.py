@@ -57,7 +57,7 @@ def make_model(folder: Path, *, d_model: int = 16, dropout: float = 0.1, words: 
     texts = [sentence(rng, bool(i % 2)) for i in range(200)] + [f"unseen{i} " * 3 for i in range(words)]
     tokenizer = train(texts, kind="wordpiece", vocab_size=200 + 8 * words)
     torch.manual_seed(0)
-    config = models.PRESETS["bert-tiny"].config.changed(
+    config = models.PRESETS["bert-tiny"].config.replace(
         vocab_size=tokenizer.vocab_size, d_model=d_model, n_layers=2, n_heads=2, d_ff=2 * d_model, max_len=64,
         d_head=d_model // 2, dropout=dropout, attention_dropout=dropout, embed_dropout=dropout,
         pad_id=tokenizer.pad_id,

@@ -60,7 +60,7 @@ def oracle() -> None:
     for heads, causal in ((1, False), (1, True), (3, True)):
         theirs = torch.nn.MultiheadAttention(48, heads, batch_first=True, dtype=torch.float64)
         torch.nn.init.normal_(theirs.in_proj_bias)
-        config = PRESETS["gpt-nano"].config.changed(n_heads=heads, d_head=0).with_dropout(0.0)
+        config = PRESETS["gpt-nano"].config.replace(n_heads=heads, d_head=0).with_dropout(0.0)
         ours = Attention(config, causal=causal, cross=False).double()
         same = {}
         for kind, whole in (("weight", theirs.in_proj_weight), ("bias", theirs.in_proj_bias)):

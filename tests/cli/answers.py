@@ -36,7 +36,7 @@ def write_decoder(folder: Path, task: Path, kind: str = "char") -> Path:
     tokenizer.save(folder.parent / f"{folder.name}-tokenizer")
     ids = {name: getattr(tokenizer, name) for name in ("vocab_size", "pad_id", "bos_id", "eos_id")}
     sizes = {"d_model": 32, "d_ff": 64, "d_head": 16, "n_heads": 2, "max_len": 64, "n_layers": 1}
-    config = PRESETS["char-gpt"].config.changed(**ids, **sizes).with_dropout(0.0)
+    config = PRESETS["char-gpt"].config.replace(**ids, **sizes).with_dropout(0.0)
     torch.manual_seed(0)
     model = models.build(config, "causal")
     return checkpoints.save(model, folder, tokenizer=folder.parent / f"{folder.name}-tokenizer")

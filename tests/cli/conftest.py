@@ -52,7 +52,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory, tiny_task: Path) -> Path
     tokenizer = text.train(texts, kind="wordpiece", vocab_size=300, sentinels=0)
     tokenizer.save(folder / "tokenizer")
     sizes = {"d_model": 32, "d_ff": 64, "d_head": 16, "max_len": 64, "n_layers": 1}
-    config = PRESETS["bert-tiny"].config.changed(vocab_size=tokenizer.vocab_size, **sizes)
+    config = PRESETS["bert-tiny"].config.replace(vocab_size=tokenizer.vocab_size, **sizes)
     torch.manual_seed(0)
     model = models.build(config, None)
     return checkpoints.export(model, folder / "tiny-bert", tokenizer=folder / "tokenizer")

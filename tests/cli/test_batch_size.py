@@ -127,7 +127,7 @@ def test_real_steps_on_the_longest_texts_are_ended_at_the_budget(tmp_path: Path)
     )
     tokenizer.save(tmp_path / "t")
     sizes = {"d_model": 32, "d_ff": 2048, "d_head": 16, "max_len": 256, "n_layers": 2}
-    config = PRESETS["bert-tiny"].config.changed(vocab_size=tokenizer.vocab_size, **sizes)
+    config = PRESETS["bert-tiny"].config.replace(vocab_size=tokenizer.vocab_size, **sizes)
     checkpoints.export(models.build(config), tmp_path / "wide", tokenizer=tmp_path / "t")
     options = AdaptOptions(
         model=str(tmp_path / "wide"), task=str(tmp_path / "long.csv"), max_len=256, method="full",
@@ -285,7 +285,7 @@ def test_label_words_are_measured_on_a_text_to_text_model(
     tokenizer = text.train([*texts, "good bad"] * 2, kind="unigram", vocab_size=200, sentinels=0)
     tokenizer.save(tmp_path / "t")
     sizes = {"d_model": 32, "d_ff": 64, "d_head": 16, "n_layers": 1}
-    config = PRESETS["t5-mini"].config.changed(vocab_size=tokenizer.vocab_size, **sizes)
+    config = PRESETS["t5-mini"].config.replace(vocab_size=tokenizer.vocab_size, **sizes)
     checkpoints.export(models.build(config, "text2text"), tmp_path / "t5", tokenizer=tmp_path / "t")
     options = [
         "--objective",

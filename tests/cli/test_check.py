@@ -61,9 +61,9 @@ def test_a_sound_model_passes(heedful: Callable[..., Any], tiny_bert: Path) -> N
 
 
 def test_a_decoder_that_sees_the_future_fails(heedful: Callable[..., Any], tmp_path: Path) -> None:
-    config = PRESETS["gpt-nano"].config.changed(vocab_size=64, max_len=32)
+    config = PRESETS["gpt-nano"].config.replace(vocab_size=64, max_len=32)
     checkpoints.save(
-        models.build(config.changed(attention="zero_after", attention_options={"unsafe": True})),
+        models.build(config.replace(attention="zero_after", attention_options={"unsafe": True})),
         tmp_path / "leaks",
     )
     checkpoints.save(models.build(config), tmp_path / "sound")

@@ -21,7 +21,7 @@ TEXTS = [
 
 def decoder(attention: str, **options: Any) -> LanguageModel:
     torch.manual_seed(0)
-    config = PRESETS["gpt-nano"].config.changed(
+    config = PRESETS["gpt-nano"].config.replace(
         vocab_size=30, max_len=16, attention=attention, attention_options=options
     )
     model = build(config, "causal").eval()
@@ -48,7 +48,7 @@ def test_a_leak_is_a_difference_between_the_two_losses(attention: str) -> None:
 def test_samples_are_described_by_what_they_are_made_of() -> None:
     tokenizer = train_tokenizer(TEXTS, kind="word", min_count=1)
     torch.manual_seed(0)
-    config = PRESETS["gpt-nano"].config.changed(vocab_size=tokenizer.vocab_size, max_len=32)
+    config = PRESETS["gpt-nano"].config.replace(vocab_size=tokenizer.vocab_size, max_len=32)
     model = build(config, "causal").eval()
     start = [tokenizer.encode("the").ids[0]]
     found = samples(model, tokenizer, [start] * 6, max_tokens=12)  # type: ignore[arg-type]

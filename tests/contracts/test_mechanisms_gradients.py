@@ -20,7 +20,7 @@ from attention_cases import (
 from torch import Tensor
 
 from heedful.attention import MECHANISMS, Mask
-from heedful.attention import able as able_names
+from heedful.attention import find_capable as able_names
 from heedful.attention.mechanism import CAPABILITIES
 
 pytestmark = pytest.mark.usefixtures("cut")

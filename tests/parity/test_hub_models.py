@@ -18,7 +18,7 @@ from tokenizers import pre_tokenizers, processors
 from torch import Tensor
 
 from heedful import checkpoints
-from heedful.checkpoints import hub_folders, load
+from heedful.checkpoints import hub_reader, load
 from heedful.errors import UserError
 from heedful.inference.loading import load_run
 from heedful.methods import METHODS, Method, head_names, make, read_adapter, room, write_adapter
@@ -357,7 +357,7 @@ def test_folders_that_do_not_fit_are_refused_in_one_line(folders, tmp_path, monk
     ]):  # fmt: skip
         with pytest.raises(UserError, match=message):
             load(spoiled(electra, tmp_path / str(i), **changes), head="classify")
-    monkeypatch.setattr(hub_folders, "installed", lambda: False)
+    monkeypatch.setattr(hub_reader, "installed", lambda: False)
     with pytest.raises(UserError, match=r"pip install 'heedful\[hub\]'"):
         load(electra, head="classify")
 

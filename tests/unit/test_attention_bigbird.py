@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from heedful.attention import Mask, blocks, make
-from heedful.attention.blocks import Pattern, shuffle
+from heedful.attention.blocks import Pattern, hash_pairs
 
 PATTERN = Pattern(window=3, n_global=2, n_random=3, seed=0)
 
@@ -48,7 +48,7 @@ def test_random_blocks_follow_the_seed_and_are_spread_evenly() -> None:
     assert torch.equal(PATTERN.matrix(40, False), Pattern(3, 2, 3, seed=0).matrix(40, False))
     import numpy as np
 
-    luck = shuffle(3, np.arange(300)[:, None], np.arange(300)[None])
+    luck = hash_pairs(3, np.arange(300)[:, None], np.arange(300)[None])
     assert luck.shape == (300, 300)
     assert abs(luck.mean() - 0.5) < 5 * (1 / 12 / 90_000) ** 0.5
     assert abs(np.corrcoef(luck[:-1].ravel(), luck[1:].ravel())[0, 1]) < 0.02
@@ -64,15 +64,15 @@ def test_the_reach_is_that_of_the_pattern() -> None:
 
 def test_the_number_of_products_is_linear_in_length(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = 0
-    original = blocks.Chunk.weights
+    original = blocks.BlockChunk.weights
 
-    def counted(self: blocks.Chunk, *args: object) -> torch.Tensor:
+    def counted(self: blocks.BlockChunk, *args: object) -> torch.Tensor:
         nonlocal scores
         weights = original(self, *args)  # type: ignore[arg-type]
         scores += weights.numel()
         return weights
 
-    monkeypatch.setattr(blocks.Chunk, "weights", counted)
+    monkeypatch.setattr(blocks.BlockChunk, "weights", counted)
     mechanism = make("bigbird", n_heads=1, d_head=4, max_len=4096, block=16)
     counts = []
     for t in (1024, 2048, 4096):

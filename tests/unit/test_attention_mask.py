@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.attention import Mask
-from heedful.attention.documents import apart
+from heedful.attention.documents import attend_each_document
 from heedful.attention.mask import masked_softmax
 
 
@@ -76,7 +76,7 @@ def test_documents_taken_apart_and_put_together_give_the_whole(drawn: tuple[Mask
     def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: Mask) -> torch.Tensor:
         return mask.softmax(q @ k.mT) @ v
 
-    out, whole = apart(attend, q, k, v, mask), attend(q, k, v, mask)
+    out, whole = attend_each_document(attend, q, k, v, mask), attend(q, k, v, mask)
     real = torch.ones(2, n, dtype=torch.bool) if mask.keys is None else mask.keys
     asked = real[:, mask.offset : mask.offset + t]
     torch.testing.assert_close(out.transpose(1, 2)[asked], whole.transpose(1, 2)[asked])

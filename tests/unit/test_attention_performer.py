@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention import Mask, make
-from heedful.attention.features import FeatureMap, draw
+from heedful.attention.features import FeatureMap, draw_directions
 
 KINDS = ("positive", "hyperbolic", "trigonometric")
 
@@ -31,7 +31,9 @@ def test_the_kernel_is_estimated_without_bias(kind: str, orthogonal: bool) -> No
     generator = torch.Generator().manual_seed(0)
     each = []
     for _ in range(draws):
-        features = FeatureMap(draw(m if kind == "positive" else m // 2, 8, orthogonal, generator), kind)
+        features = FeatureMap(
+            draw_directions(m if kind == "positive" else m // 2, 8, orthogonal, generator), kind
+        )
         each.append(phi(features, q) @ phi(features, k).mT / features.w.shape[0])
     values = torch.stack(each) / (2 if kind == "hyperbolic" else 1)
     error = (values.mean(0) - (q @ k.mT).exp()).abs()
@@ -63,7 +65,7 @@ def variance(kind: str, orthogonal: bool, size: float) -> float:
     generator = torch.Generator().manual_seed(0)
     each = []
     for _ in range(800):
-        features = FeatureMap(draw(8 if kind == "positive" else 4, 8, orthogonal, generator), kind)
+        features = FeatureMap(draw_directions(8 if kind == "positive" else 4, 8, orthogonal, generator), kind)
         each.append(
             phi(features, q) @ phi(features, k).mT / features.m * (2 if kind == "trigonometric" else 1)
         )
@@ -82,7 +84,7 @@ def test_trigonometric_features_are_worse_where_weights_are_small() -> None:
     for kind in ("positive", "trigonometric"):
         each = []
         for _ in range(500):
-            features = FeatureMap(draw(64 if kind == "positive" else 32, 8, True, generator), kind)
+            features = FeatureMap(draw_directions(64 if kind == "positive" else 32, 8, True, generator), kind)
             each.append(float(phi(features, q) @ phi(features, -q).mT) / features.w.shape[0])
         truth = math.exp(-float(q @ q.mT))
         errors[kind] = math.sqrt(sum((x - truth) ** 2 for x in each) / 500) / truth
@@ -147,12 +149,12 @@ def test_features_can_be_drawn_again_and_are_fixed_by_the_seed() -> None:
 
 def test_orthogonal_directions_are_orthogonal_within_a_group_and_as_long_as_gaussians() -> None:
     generator = torch.Generator().manual_seed(0)
-    w = draw(20, 8, True, generator)
+    w = draw_directions(20, 8, True, generator)
     for group in (w[:8], w[8:16], w[16:]):
         products = group @ group.mT
         assert (products - products.diagonal().diag()).abs().max() < 1e-10
-    lengths = draw(8000, 8, True, generator).square().sum(-1)
+    lengths = draw_directions(8000, 8, True, generator).square().sum(-1)
     assert abs(float(lengths.mean()) - 8.0) < 5 * 4.0 / math.sqrt(8000)
     assert abs(float(lengths.var()) - 16.0) < 2.0
-    means = draw(40_000, 8, True, generator).mean(0)
+    means = draw_directions(40_000, 8, True, generator).mean(0)
     assert means.abs().max() < 5 / math.sqrt(40_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from heedful.attention import MECHANISMS, Mask, able, make, options, parse
+from heedful.attention import MECHANISMS, Mask, find_capable, make, options, parse
 from heedful.errors import UserError
 
 SIZES = {"n_heads": 2, "d_head": 4, "max_len": 16}
@@ -90,8 +90,8 @@ def test_every_option_is_kept_and_none_is_lost_on_the_way() -> None:
 
 
 def test_who_can_do_what() -> None:
-    assert able("causal", "bias") == ["softmax", "argmax", "additive", "synthesizer"]
-    assert able("prefix", "cache") == ["softmax", "argmax", "additive", "bigbird", "performer"]
+    assert find_capable("causal", "bias") == ["softmax", "argmax", "additive", "synthesizer"]
+    assert find_capable("prefix", "cache") == ["softmax", "argmax", "additive", "bigbird", "performer"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from heedful.errors import UserError
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A good little BERT."""
-    config = models.PRESETS["bert-tiny"].config.changed(
+    config = models.PRESETS["bert-tiny"].config.replace(
         vocab_size=50, d_model=16, d_ff=32, d_head=8, max_len=20
     )
     return checkpoints.export(models.build(config, "classify", 2), tmp_path / "model")

@@ -27,7 +27,7 @@ def model(family: str, tokenizer: Tokenizer, **changes: object) -> TransformerCo
     """A model of a family whose special tokens are those of a tokenizer."""
     preset = {"bert": "bert-tiny", "gpt2": "gpt-nano", "t5": "t5-mini"}[family]
     ids = {"pad_id": tokenizer.pad_id, "bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id}
-    return PRESETS[preset].config.changed(**{"vocab_size": tokenizer.vocab_size, **ids, **changes})
+    return PRESETS[preset].config.replace(**{"vocab_size": tokenizer.vocab_size, **ids, **changes})
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2", "t5"])
@@ -44,12 +44,12 @@ def test_a_bert_tokenizer_on_a_gpt2_model_fires_although_every_id_is_in_range(
     own: dict[str, Tokenizer],
 ) -> None:
     bert = own["wordpiece"]
-    gpt2 = PRESETS["gpt-nano"].config.changed(bos_id=50256, eos_id=50256)
+    gpt2 = PRESETS["gpt-nano"].config.replace(bos_id=50256, eos_id=50256)
     assert bert.vocab_size < gpt2.vocab_size
     check = tokenizer_fits(bert, gpt2, pretrained=True)
     assert check.status == "failed"
     assert "wordpiece" in check.found
-    silent = gpt2.changed(bos_id=None, eos_id=None)
+    silent = gpt2.replace(bos_id=None, eos_id=None)
     assert tokenizer_fits(bert, silent, pretrained=True).status == "failed"
     assert tokenizer_fits(bert, silent, pretrained=True, shipped=own["bpe"]).status == "failed"
 
@@ -80,7 +80,7 @@ def test_the_tokenizer_beside_the_weights_decides(own: dict[str, Tokenizer]) -> 
     shipped = own["bpe"]
     config = model("gpt2", shipped)
     other = train([line.upper() for line in CORPUS], kind="bpe", vocab_size=600)
-    check = tokenizer_fits(other, config.changed(vocab_size=1000), pretrained=True, shipped=shipped)
+    check = tokenizer_fits(other, config.replace(vocab_size=1000), pretrained=True, shipped=shipped)
     assert check.status == "failed"
     assert "pieces beside the weights" in check.found
     again = trained("bpe")
@@ -111,7 +111,7 @@ def test_a_pretrained_bert_needs_its_frame_and_most_of_its_vocabulary(own: dict[
     config = model("bert", framed, bos_id=None, eos_id=None)
     assert "no cls and no sep" in tokenizer_fits(bare, config, pretrained=True).found
     assert tokenizer_fits(framed, config, pretrained=True).status == "passed"
-    larger = config.changed(vocab_size=2 * framed.vocab_size)
+    larger = config.replace(vocab_size=2 * framed.vocab_size)
     assert tokenizer_fits(framed, larger, pretrained=True).status == "warning"
 
 

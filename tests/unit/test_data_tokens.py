@@ -14,7 +14,7 @@ import pytest
 
 from heedful.data import cache, load_task, open_corpus, tokenize, tokens
 from heedful.errors import UserError
-from heedful.text.bulk import Joined
+from heedful.text.bulk_encoder import EncodedTexts
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
@@ -37,7 +37,7 @@ class Letters:
         self.max_len, self.special = max_len, special
         return self
 
-    def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Joined:
+    def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> EncodedTexts:
         self.calls += 1
         ids, types, lengths, cut = array("I" if self.vocab_size > 2**16 else "H"), b"", array("q"), 0
         for place, text in enumerate(texts):
@@ -50,7 +50,7 @@ class Letters:
             ids.extend(row[: self.max_len])
             types += kinds[: self.max_len]
             lengths.append(len(row[: self.max_len]))
-        return Joined(ids.tobytes(), None if pairs is None else types, lengths, cut)
+        return EncodedTexts(ids.tobytes(), None if pairs is None else types, lengths, cut)
 
 
 def write(path: Path, lines: Sequence[str]) -> Path:
@@ -168,7 +168,7 @@ def test_a_file_that_grows_while_it_is_read_is_not_cached(tmp_path: Path, own_ca
     path = write(tmp_path / "a.txt", LINES)
 
     class Growing(Letters):
-        def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Joined:
+        def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> EncodedTexts:
             with path.open("a") as file:
                 file.write("one more\n")
             return super().encode(texts, pairs)
@@ -184,7 +184,7 @@ def build_slowly(
     os.environ["HEEDFUL_CACHE"] = home
 
     class Slow(Letters):
-        def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Joined:
+        def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> EncodedTexts:
             time.sleep(0.2)
             return super().encode(texts, pairs)
 

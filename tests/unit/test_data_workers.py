@@ -17,7 +17,7 @@ import pytest
 from heedful.data import load_task, tokenize, tokens, workers
 from heedful.errors import UserError
 from heedful.text import train
-from heedful.text.bulk import Bulk, Joined
+from heedful.text.bulk_encoder import BulkEncoder, EncodedTexts
 
 RNG = random.Random(7)
 WORDS = ["".join(RNG.choices("aeilnorst", k=RNG.randint(2, 9))) for _ in range(500)]
@@ -117,7 +117,7 @@ def test_a_process_that_is_killed_ends_it_in_one_line(
 ) -> None:
     ask = workers.Worker.encode
 
-    def killed_before(self: workers.Worker, batch: workers.TextBatch) -> Joined:
+    def killed_before(self: workers.Worker, batch: workers.TextBatch) -> EncodedTexts:
         if self is started[1]:
             self.child.kill()
         return ask(self, batch)
@@ -157,7 +157,7 @@ def test_a_bad_text_in_a_process_is_the_same_line_as_here(
     assert all_gone(started)
 
 
-class Broken(Bulk):
+class Broken(BulkEncoder):
     """Fails as a bug would, in the process."""
 
     def __init__(self, how: str = "") -> None:
@@ -166,7 +166,7 @@ class Broken(Bulk):
     def __reduce__(self) -> tuple[type[Broken], tuple[str]]:
         return Broken, (self.how,)
 
-    def encode(self, texts: object, pairs: object) -> Joined:
+    def encode(self, texts: object, pairs: object) -> EncodedTexts:
         raise ZeroDivisionError(self.how)
 
 

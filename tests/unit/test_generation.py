@@ -27,14 +27,14 @@ DRAWN = Sampling(temperature=0.8, top_k=9, top_p=0.95, seed=3)
 
 def decoder(**changes: Any) -> LanguageModel:
     torch.manual_seed(0)
-    model = build(PRESETS["char-gpt"].config.changed(**SIZES, **changes), "causal")
+    model = build(PRESETS["char-gpt"].config.replace(**SIZES, **changes), "causal")
     assert isinstance(model, LanguageModel)
     return model.eval()
 
 
 def encoder_decoder() -> LanguageModel:
     torch.manual_seed(0)
-    model = build(PRESETS["t5-mini"].config.changed(**SIZES), "text2text")
+    model = build(PRESETS["t5-mini"].config.replace(**SIZES), "text2text")
     assert isinstance(model, LanguageModel)
     return model.eval()
 
@@ -223,7 +223,7 @@ def test_no_way_to_choose_is_refused(options: dict[str, Any], words: str) -> Non
 
 def test_what_cannot_be_continued_is_refused() -> None:
     torch.manual_seed(0)
-    encoder = build(PRESETS["bert-tiny"].config.changed(vocab_size=30), "masked")
+    encoder = build(PRESETS["bert-tiny"].config.replace(vocab_size=30), "masked")
     assert isinstance(encoder, LanguageModel)
     with pytest.raises(UserError, match="needs a decoder"):
         generate(encoder, [[1]], max_tokens=1)

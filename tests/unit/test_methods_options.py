@@ -21,7 +21,7 @@ from heedful.models.presets import PRESETS
 def tiny(name: str = "bert-tiny", **changes: Any) -> Classifier:
     """A preset, smaller."""
     sizes = {"vocab_size": 30, "d_model": 16, "n_heads": 2, "d_ff": 32, "n_layers": 2, "max_len": 24}
-    config = PRESETS[name].config.changed(d_head=0, **sizes, **changes)
+    config = PRESETS[name].config.replace(d_head=0, **sizes, **changes)
     model = build(config, "classify")
     assert isinstance(model, Classifier)
     return model.eval()

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful.errors import UserError
 from heedful.methods import make, room
-from heedful.methods.prefix import start
+from heedful.methods.prefix import initial_keys_values
 from heedful.models import Cache, Classifier, LanguageModel, TransformerConfig, build
 
 SIZES = {"vocab_size": 40, "d_model": 24, "n_layers": 2, "n_heads": 3, "d_ff": 40, "max_len": 32}
@@ -181,7 +181,7 @@ def test_a_prompt_starts_as_rows_of_the_vocabulary_from_torchs_generator() -> No
 
 def test_starting_a_prefix_leaves_no_trace() -> None:
     made = model("bert").train()
-    start(made, P)
+    initial_keys_values(made, P)
     assert made.body.training
     assert not any(part._forward_pre_hooks for part in made.modules())
 

@@ -47,7 +47,7 @@ def tokenizer() -> Tokenizer:
 def model_for(tokenizer: Tokenizer, kind: str = "decoder") -> LanguageModel:
     torch.manual_seed(0)
     preset, head = ("char-gpt", "causal") if kind == "decoder" else ("t5-mini", "text2text")
-    config = PRESETS[preset].config.changed(
+    config = PRESETS[preset].config.replace(
         vocab_size=tokenizer.vocab_size, d_model=32, n_layers=1, n_heads=2, d_head=16, d_ff=64, max_len=64,
         pad_id=tokenizer.pad_id,
     ).with_dropout(0.0)  # fmt: skip

@@ -41,7 +41,7 @@ def make(tokenizer: Tokenizer, kind: str = "decoder", **changes: Any) -> Any:
     torch.manual_seed(0)
     preset = "char-gpt" if kind == "decoder" else "bert-tiny"
     sizes = {"d_model": 16, "n_layers": 2, "n_heads": 2, "d_head": 8, "d_ff": 32, "max_len": 64, "n_types": 0}
-    config = models.PRESETS[preset].config.changed(
+    config = models.PRESETS[preset].config.replace(
         vocab_size=tokenizer.vocab_size, pad_id=tokenizer.pad_id, pooler=False, **sizes | changes
     )
     model = models.build(config.with_dropout(0.0), "causal" if kind == "decoder" else "masked").double()

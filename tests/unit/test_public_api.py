@@ -34,7 +34,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     tokenizer.save(folder / "t")
     sizes = {"d_model": 32, "d_ff": 64, "d_head": 16, "max_len": 32, "n_layers": 1}
-    config = PRESETS["bert-tiny"].config.changed(vocab_size=tokenizer.vocab_size, **sizes)
+    config = PRESETS["bert-tiny"].config.replace(vocab_size=tokenizer.vocab_size, **sizes)
     return checkpoints.export(models.build(config), folder / "m", tokenizer=folder / "t")
 
 

@@ -18,8 +18,8 @@ from tokenizers import Tokenizer as Backend
 from heedful.checkpoints import bert, roberta
 from heedful.errors import UserError
 from heedful.text import Tokenizer, train, word_level
-from heedful.text.bulk import Bulk, Joined
-from heedful.text.word_level import Words, rule_of
+from heedful.text.bulk_encoder import BulkEncoder, EncodedTexts
+from heedful.text.word_level import WordCache, rule_of
 
 RNG = random.Random(3)
 PARTS = ["ba", "Lo", "ri", "én", "st", "um", "7", "'s", ",", "日", "Ж"]
@@ -126,10 +126,10 @@ pieces = st.sampled_from([*VOCABULARY[:20], *PARTS, *ODD, *NAMED, " ", " ", " "]
 texts = st.lists(pieces, max_size=12).map("".join)
 
 
-def wanted(made: Tokenizer, first: list[str], second: list[str] | None, **options: object) -> Joined:
+def wanted(made: Tokenizer, first: list[str], second: list[str] | None, **options: object) -> EncodedTexts:
     rows = made.encode_batch(first, second, **options)  # type: ignore[arg-type]
     code = "I" if made.vocab_size > 2**16 else "H"
-    return Joined(
+    return EncodedTexts(
         b"".join(array(code, row.ids).tobytes() for row in rows),
         None if second is None else b"".join(bytes(row.types) for row in rows),
         array("q", [len(row.ids) for row in rows]),
@@ -162,12 +162,12 @@ def test_words_are_remembered_where_a_tokenizer_never_looks_across_a_space(name:
     bulk = LOCAL[name].bulk(paired=False, max_len=None, special=True)
     rule = rule_of(bulk.backend)
     assert rule is not None
-    memory = Words(rule, lambda new: asked.extend(new) or bulk.whole(new))
+    memory = WordCache(rule, lambda new: asked.extend(new) or bulk.encode_whole(new))
     usual = [" ".join(word for word in text.split() if word.isascii()) or "a" for text in CORPUS]
     memory.ids(usual)
     assert 0 < len(asked) <= 2 * len(VOCABULARY) * 3
     before = len(asked)
-    assert memory.ids(usual) == bulk.whole(usual)
+    assert memory.ids(usual) == bulk.encode_whole(usual)
     assert len(asked) == before
 
 
@@ -182,9 +182,9 @@ def test_words_that_were_forgotten_come_back_the_same(name: str, monkeypatch: py
     bulk = LOCAL[name].bulk(paired=False, max_len=None, special=False)
     rule = rule_of(bulk.backend)
     assert rule is not None
-    memory = Words(rule, bulk.whole)
+    memory = WordCache(rule, bulk.encode_whole)
     for text in CORPUS:
-        assert memory.ids([text]) == bulk.whole([text])
+        assert memory.ids([text]) == bulk.encode_whole([text])
         assert sum(map(len, [*memory.known, *memory.before])) < 2 * (200 + 2 * len(max(CORPUS, key=len)))
 
 
@@ -198,7 +198,9 @@ def test_a_copy_for_another_process_encodes_the_same(name: str) -> None:
 def test_a_copy_has_the_same_scores_to_the_last_bit() -> None:
     scores = [("<unk>", 0.0), *((f"p{n}", -10 * RNG.random()) for n in range(3000))]
     backend = Backend(models.Unigram(scores, unk_id=0))
-    copy = pickle.loads(pickle.dumps(Bulk(backend, paired=False, max_len=None, special=True, wide=False)))
+    copy = pickle.loads(
+        pickle.dumps(BulkEncoder(backend, paired=False, max_len=None, special=True, wide=False))
+    )
     assert json.loads(copy.backend.to_str())["model"]["vocab"] == [list(pair) for pair in scores]
 
 

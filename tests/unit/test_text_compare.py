@@ -9,7 +9,7 @@ import pytest
 
 from heedful.errors import UserError
 from heedful.text import train
-from heedful.text.compare import Measured, Sample, answer, compare, draw, measure
+from heedful.text.compare import Sample, TokenizerMeasurement, advise, compare, measure, split_sample
 
 RNG = random.Random(7)
 WORDS = ["".join(RNG.choices(["ka", "lo", "mi", "ten", "ra", "sto"], k=3)) for _ in range(60)]
@@ -52,7 +52,7 @@ def test_whole_words_are_those_that_are_one_piece_by_themselves(kind: str) -> No
 
 
 def test_copies_of_a_line_are_on_one_side() -> None:
-    sample = draw([*CORPUS, *CORPUS, "", "  "])
+    sample = split_sample([*CORPUS, *CORPUS, "", "  "])
     assert not set(sample.train) & set(sample.held_out)
     assert len(sample.train) + len(sample.held_out) == 2 * len(CORPUS)
     assert 0.05 < len(sample.held_out) / (2 * len(CORPUS)) < 0.15
@@ -63,7 +63,7 @@ def test_copies_of_a_line_are_on_one_side() -> None:
 def test_a_large_corpus_is_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("heedful.text.compare.SAMPLE_BYTES", 10_000)
     monkeypatch.setattr("heedful.text.compare.HELD_OUT_BYTES", 300)
-    sample = draw(CORPUS * 100)
+    sample = split_sample(CORPUS * 100)
     assert sample.cut
     assert sample.bytes < 11_000
     assert sum(map(len, sample.held_out)) < 500
@@ -71,12 +71,12 @@ def test_a_large_corpus_is_read_in_part(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_too_few_lines_are_an_error() -> None:
     with pytest.raises(UserError, match="3 different lines"):
-        draw(["a", "b", "c", "c", "c"])
+        split_sample(["a", "b", "c", "c", "c"])
 
 
 def test_a_tokenizer_of_another_language_loses_to_ones_own() -> None:
     other = train(["xu gyp zzor wub"] * 30, kind="bpe", vocab_size=400)
-    found, verdict = compare({"other": other}, draw(CORPUS))
+    found, verdict = compare({"other": other}, split_sample(CORPUS))
     assert [one.name for one in found] == ["other", "trained on this text"]
     assert verdict.train_own == "only from nothing"
     assert verdict.saving_ci95[0] <= verdict.saving <= verdict.saving_ci95[1]
@@ -87,14 +87,14 @@ def test_a_tokenizer_of_another_language_loses_to_ones_own() -> None:
 def test_a_tokenizer_that_fits_already_is_kept() -> None:
     good = train(CORPUS, kind="bpe", vocab_size=500)
     bad = train(["xu gyp"] * 30, kind="char")
-    found, verdict = compare({"bad": bad, "good": good}, draw(CORPUS))
+    found, verdict = compare({"bad": bad, "good": good}, split_sample(CORPUS))
     assert verdict.train_own == "no"
     assert verdict.best == "good"
     assert found[-1].vocab_size <= 512
 
 
 def test_a_tokenizer_without_a_model_is_not_called_one() -> None:
-    sample = draw(CORPUS)
+    sample = split_sample(CORPUS)
     good = train(CORPUS, kind="bpe", vocab_size=300, sentinels=0)
     other = train(["xu gyp zzor"] * 30, kind="bpe")
     for made, verdict in ((good, "no"), (other, "only from nothing")):
@@ -108,7 +108,7 @@ def test_a_tokenizer_without_a_model_is_not_called_one() -> None:
 
 
 def test_the_same_tokenizer_once_more_gains_nothing() -> None:
-    sample = draw(CORPUS)
+    sample = split_sample(CORPUS)
     same = train(sample.train, kind="bpe", vocab_size=600, sentinels=0)
     _, verdict = compare({"it": same}, sample, 600)
     assert (verdict.train_own, verdict.saving) == ("no", 0)
@@ -117,7 +117,7 @@ def test_the_same_tokenizer_once_more_gains_nothing() -> None:
 
 def test_many_unknowns_are_a_reason_whatever_the_length() -> None:
     words = train(["one word only"] * 9, kind="word")
-    _, verdict = compare({"words": words}, draw(CORPUS), 400)
+    _, verdict = compare({"words": words}, split_sample(CORPUS), 400)
     assert verdict.train_own == "yes"
     assert "unknown even to words" in verdict.reason
 
@@ -125,15 +125,15 @@ def test_many_unknowns_are_a_reason_whatever_the_length() -> None:
 def test_case_is_dropped_only_where_the_best_drops_it() -> None:
     corpus = [line.title() for line in CORPUS]
     for lowercase in (False, True):
-        found, _ = compare({"it": train(corpus, kind="bpe", lowercase=lowercase)}, draw(corpus))
+        found, _ = compare({"it": train(corpus, kind="bpe", lowercase=lowercase)}, split_sample(corpus))
         assert [one.lowercases for one in found] == [lowercase, lowercase]
 
 
 def test_a_difference_within_chance_is_no_reason() -> None:
-    best = Measured("it", "bpe", 500, 2.0, 0.0, 0.5, 4.0, 1.0, 1.0, False, [10, 10])
+    best = TokenizerMeasurement("it", "bpe", 500, 2.0, 0.0, 0.5, 4.0, 1.0, 1.0, False, [10, 10])
     sample = Sample(["a"], ["b"], 10, cut=True)
     noisy = replace(best, name="own", line_tokens=[3, 13])
     steady = replace(best, name="own", line_tokens=[8, 8])
-    assert answer(best, noisy, sample).saving == answer(best, steady, sample).saving == pytest.approx(0.2)
-    assert answer(best, noisy, sample).train_own == "no"
-    assert answer(best, steady, sample).train_own == "only from nothing"
+    assert advise(best, noisy, sample).saving == advise(best, steady, sample).saving == pytest.approx(0.2)
+    assert advise(best, noisy, sample).train_own == "no"
+    assert advise(best, steady, sample).train_own == "only from nothing"

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer as Backend
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from heedful.text import Tokenizer, train
-from heedful.text.merges import merge_words, readable, split_words
+from heedful.text.merges import format_piece, merge_words, split_words
 
 LINES = ["lower lowest newer newest wider", "low new wide slow slower", "the lower, the newer"] * 4
 MADE = train(LINES, kind="bpe", sentinels=0)
@@ -68,9 +68,9 @@ def test_byte_fallback_pieces_stay_whole() -> None:
 
 
 def test_pieces_are_written_for_people() -> None:
-    assert readable(MADE, "Ġlow") == "␣low"
-    assert readable(MADE, "Ċ") == "\n"
-    assert readable(MADE, "Ã©") == "é"
-    assert readable(MADE, "Ã") == "\\xc3"
-    assert readable(train(LINES, kind="wordpiece"), "##Ã") == "##Ã"
-    assert readable(train(LINES, kind="char"), " ") == "␣"
+    assert format_piece(MADE, "Ġlow") == "␣low"
+    assert format_piece(MADE, "Ċ") == "\n"
+    assert format_piece(MADE, "Ã©") == "é"
+    assert format_piece(MADE, "Ã") == "\\xc3"
+    assert format_piece(train(LINES, kind="wordpiece"), "##Ã") == "##Ã"
+    assert format_piece(train(LINES, kind="char"), " ") == "␣"

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer as Backend
 
 from heedful.errors import UserError
 from heedful.text import KINDS, Tokenizer, load, train
-from heedful.text.tokenizer import keep
+from heedful.text.tokenizer import divide_room
 
 RNG = random.Random(3)
 WORDS = ["".join(RNG.choices(["ba", "lo", "ri", "en", "st", "um"], k=RNG.randint(1, 4))) for _ in range(120)]
@@ -73,7 +73,7 @@ def test_no_room_for_the_frame_is_an_error() -> None:
 def test_what_stays_fills_the_room_and_spares_the_first(first: int, second: int, room: int) -> None:
     if first + second <= room:
         return
-    a, b = keep(first, second, room)
+    a, b = divide_room(first, second, room)
     assert a + b == room
     assert 0 <= a <= first
     assert 0 <= b <= second

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from heedful.attention.registry import MECHANISMS, able, make, options, parse
+from heedful.attention.registry import MECHANISMS, find_capable, make, options, parse
 from heedful.plugins import lazy_attributes
 
 if TYPE_CHECKING:
@@ -13,4 +13,4 @@ else:
         __name__, {"Mask": "heedful.attention.mask", "Mechanism": "heedful.attention.mechanism"}
     )
 
-__all__ = ["MECHANISMS", "Mask", "Mechanism", "able", "make", "options", "parse"]
+__all__ = ["MECHANISMS", "Mask", "Mechanism", "find_capable", "make", "options", "parse"]

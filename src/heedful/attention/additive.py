@@ -43,7 +43,7 @@ class Additive(Mechanism):
     ) -> None:
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
         self.d_hidden = d_head if d_hidden is None else d_hidden
-        self.at_least(1, d_hidden=self.d_hidden)
+        self.refuse_below(1, d_hidden=self.d_hidden)
         self.w1_q = nn.Parameter(torch.empty(n_heads, d_head, self.d_hidden))
         self.w1_k = nn.Parameter(torch.empty(n_heads, d_head, self.d_hidden))
         self.w2 = nn.Parameter(torch.empty(n_heads, self.d_hidden))

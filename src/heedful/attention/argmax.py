@@ -67,7 +67,7 @@ def choose(scores: Dot, bias: Tensor | None, mask: Mask) -> Tensor:
     """The best key [b, h, t] of every query, the first one at a tie; -1 where nothing may be seen."""
     best = torch.empty(scores.q.shape[:-1], dtype=torch.long, device=scores.q.device)
     for chunk in chunks(scores, scores.q, scores.k, bias, mask):
-        made = chunk.masked(scores.forward(chunk))
+        made = chunk.add_mask(scores.forward(chunk))
         piece = best[chunk.queries]
         torch.argmax(made, -1, out=piece)
         if chunk.alive is not None:
@@ -107,7 +107,7 @@ class Select(torch.autograd.Function):
             weights = chunk.weights(scores.forward(chunk))
             dweights = torch.matmul(grad[chunk.queries], v[chunk.keys].mT)
             dscores = chunk.softmax_backward(weights, dweights)
-            chunk.collect(dbias, dscores)
+            chunk.add_bias_gradient(dbias, dscores)
             scores.backward(chunk, dscores)
         dq, dk, _ = scores.gradients()
         return dq, dk, dv, dbias, None, None, None

@@ -46,14 +46,14 @@ class Bigbird(Mechanism):
         seed: int = 0,
     ) -> None:
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
-        self.at_least(1, block=block, window=window)
-        self.at_least(0, n_global=n_global, n_random=n_random, seed=seed)
+        self.refuse_below(1, block=block, window=window)
+        self.refuse_below(0, n_global=n_global, n_random=n_random, seed=seed)
         if window % 2 == 0:
             raise UserError(f"bigbird attention: window is an odd number of blocks, not {window}")
         self.block = block
         self.pattern = Pattern(window, n_global, n_random, seed)
 
-    def goes_apart(self, mask: Mask) -> bool:
+    def splits_documents(self, mask: Mask) -> bool:
         """Blocks are counted from the first real position of each document."""
         return mask.segments is not None or mask.padded_left()
 

@@ -57,7 +57,7 @@ def _table(pattern: Pattern, blocks: int, length: int, causal: bool) -> Tensor:
     parts = [near, np.broadcast_to(far, (blocks, far.shape[1]))]
     other = np.arange(pattern.n_global, length)[None]
     if pattern.n_random and other.size:
-        luck = shuffle(pattern.seed, own, other)
+        luck = hash_pairs(pattern.seed, own, other)
         luck = np.where((other < first) | ((other > last) & (not causal)), luck, np.inf)
         pick = np.argsort(luck, axis=1, kind="stable")[:, : pattern.n_random]
         drawn = np.where(np.isfinite(np.take_along_axis(luck, pick, 1)), pick + pattern.n_global, -1)
@@ -67,7 +67,7 @@ def _table(pattern: Pattern, blocks: int, length: int, causal: bool) -> Tensor:
     return torch.from_numpy(table[:, used].astype(np.int64))
 
 
-def shuffle(seed: int, i: np.ndarray[Any, Any], j: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def hash_pairs(seed: int, i: np.ndarray[Any, Any], j: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """A number in [0, 1) for each pair, from the pair and the seed alone (splitmix64's finaliser)."""
     x: np.ndarray[Any, Any] = np.full((1, 1), seed % 2**64, dtype=np.uint64)
     for part in (i, j):
@@ -185,7 +185,7 @@ class BlockAttention(torch.autograd.Function):
         ctx.save_for_backward(q, k, v, k_prefix, v_prefix, real, tables)
         ctx.slot, ctx.scale, ctx.p, ctx.seed = slot, scale, p, seed
         out = torch.empty((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
-        keep, triangle = Keep(p, seed), upper(q, slot)
+        keep, triangle = Keep(p, seed), causal_triangle(q, slot)
         for chunk in chunks(q, real, tables, k_prefix.shape[2], slot is not None):
             weights = chunk.weights(chunk.queries(q) * scale, chunk.gather(k, k_prefix), triangle, slot)
             if p:
@@ -200,7 +200,7 @@ class BlockAttention(torch.autograd.Function):
         grad = grads[0].reshape(*q.shape[:-1], v.shape[-1])
         dq, dk, dv = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
         dk_prefix, dv_prefix = torch.zeros_like(k_prefix), torch.zeros_like(v_prefix)
-        keep, triangle = Keep(ctx.p, ctx.seed), upper(q, ctx.slot)
+        keep, triangle = Keep(ctx.p, ctx.seed), causal_triangle(q, ctx.slot)
         for chunk in chunks(q, real, tables, k_prefix.shape[2], ctx.slot is not None):
             own, keys = chunk.queries(q) * ctx.scale, chunk.gather(k, k_prefix)
             weights = chunk.weights(own, keys, triangle, ctx.slot)
@@ -219,7 +219,7 @@ class BlockAttention(torch.autograd.Function):
         return *whole, dk_prefix, dv_prefix, None, None, None, None, None, None, None
 
 
-def upper(q: Tensor, slot: int | None) -> Tensor | None:
+def causal_triangle(q: Tensor, slot: int | None) -> Tensor | None:
     """What to add to the own block's scores when causal [block, block]."""
     if slot is None:
         return None

@@ -79,9 +79,9 @@ class Dot:
     def backward(self, chunk: Chunk, grad: Tensor) -> None:
         """The product rule."""
         if self.dq is None or self.dk is None:
-            self.dq, self.dk = side_by_side(self.q), side_by_side(self.k)
+            self.dq, self.dk = empty_heads_adjacent(self.q), empty_heads_adjacent(self.k)
         self.dq[chunk.queries] = torch.matmul(grad, self.k[chunk.keys]).mul_(self.scale)
-        chunk.gather(self.dk, torch.matmul(grad.mT, self.q[chunk.queries]))
+        chunk.add_key_gradient(self.dk, torch.matmul(grad.mT, self.q[chunk.queries]))
 
     def gradients(self) -> tuple[Tensor, Tensor, None]:
         """Of q and k; zeros when no chunk came back."""
@@ -90,7 +90,7 @@ class Dot:
         return self.dq, self.dk, None
 
 
-def spans(scores: Scores, b: int, h: int, numbers: int) -> tuple[int, int]:
+def chunk_shape(scores: Scores, b: int, h: int, numbers: int) -> tuple[int, int]:
     """How many rows of the batch and heads a chunk has, to be about CHUNK; one of each has `numbers`."""
     fit = max(1, CHUNK // numbers)
     if not scores.heads_together:
@@ -112,10 +112,10 @@ class Chunk:
         first: bool = True,
     ) -> None:
         self.queries, self.keys, self.first = (b, h, rows), (b, h, slice(n)), first
-        self.added = [piece(x, b, h) for x in added]
-        self.alive = None if alive is None else piece(alive, b, h)
+        self.added = [slice_heads(x, b, h) for x in added]
+        self.alive = None if alive is None else slice_heads(alive, b, h)
 
-    def masked(self, scores: Tensor) -> Tensor:
+    def add_mask(self, scores: Tensor) -> Tensor:
         """Add bias and mask to the scores, in place."""
         for added in self.added:
             scores += added
@@ -123,14 +123,14 @@ class Chunk:
 
     def weights(self, scores: Tensor) -> Tensor:
         """Softmax of scores, bias and mask, in place."""
-        scores = self.masked(scores)
+        scores = self.add_mask(scores)
         return torch.softmax(scores, -1, out=scores)
 
     def softmax_backward(self, weights: Tensor, grad: Tensor) -> Tensor:
         """The gradient of the scores from that of the weights, which is overwritten."""
         return grad.sub_((grad * weights).sum(-1, keepdim=True)).mul_(weights)
 
-    def gather(self, total: Tensor, part: Tensor) -> None:
+    def add_key_gradient(self, total: Tensor, part: Tensor) -> None:
         """Add this chunk's part of a gradient of the keys, which the first chunk begins."""
         if not self.first:
             total[self.keys].add_(part)
@@ -139,21 +139,21 @@ class Chunk:
         total[self.keys] = part
         total[b, h, seen.stop :] = 0
 
-    def collect(self, dbias: Tensor | None, dscores: Tensor) -> None:
+    def add_bias_gradient(self, dbias: Tensor | None, dscores: Tensor) -> None:
         """Add this chunk's part of the bias's gradient."""
         if dbias is not None:
             (b, h, rows), keys = self.queries, self.keys[2]
-            place = piece(dbias, b, h)[..., rows, keys]
+            place = slice_heads(dbias, b, h)[..., rows, keys]
             place += dscores.sum_to_size(place.shape)
 
 
-def side_by_side(like: Tensor, width: int | None = None) -> Tensor:
+def empty_heads_adjacent(like: Tensor, width: int | None = None) -> Tensor:
     """An empty tensor [b, h, t, d] with the heads of a position side by side, as the layers around it are."""
     b, h, t, d = like.shape
     return like.new_empty(b, t, h, d if width is None else width).transpose(1, 2)
 
 
-def piece(x: Tensor, b: slice, h: slice) -> Tensor:
+def slice_heads(x: Tensor, b: slice, h: slice) -> Tensor:
     """Rows b and heads h of a tensor [b or 1, h or 1, ...] that may be the same for all of them."""
     return x[b if x.shape[0] > 1 else slice(None), h if x.shape[1] > 1 else slice(None)]
 
@@ -181,7 +181,7 @@ def chunks(scores: Scores, q: Tensor, k: Tensor, bias: Tensor | None, mask: Mask
             added = [added[0] + low] if together else [*added, low]
             seen = allowed.any(-1, keepdim=True)  # [b or 1, 1, c or 1, 1]
             alive = None if bool(seen.all()) else seen.to(q.dtype)
-        batch, heads = spans(scores, b, h, rows * n * scores.width())
+        batch, heads = chunk_shape(scores, b, h, rows * n * scores.width())
         for x in range(0, h, heads):
             for y in range(0, b, batch):
                 b_, h_ = slice(y, y + batch), slice(x, x + heads)
@@ -211,7 +211,7 @@ class ChunkedAttention(torch.autograd.Function):
         scores = kind(q, k, w, scale)
         keeping = kind.keeps and any(ctx.needs_input_grad) and q[..., 0].numel() * k.shape[-2] <= KEPT
         ctx.kept = [] if keeping else None
-        out = side_by_side(q, v.shape[-1])
+        out = empty_heads_adjacent(q, v.shape[-1])
         keep = Keep(p, seed)
         for chunk in chunks(scores, q, k, bias, mask):
             weights = chunk.weights(scores.forward(chunk))
@@ -234,7 +234,7 @@ class ChunkedAttention(torch.autograd.Function):
         keep = Keep(ctx.p, ctx.seed)
         grad = grads[0].contiguous()
         grad = grad * keep.scale if ctx.p else grad
-        dv = side_by_side(v) if ctx.kept is not None else torch.zeros_like(v)
+        dv = empty_heads_adjacent(v) if ctx.kept is not None else torch.zeros_like(v)
         dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[5] else None
         if ctx.kept is not None:
             # Each row's mean of the weights' gradients is that of the outputs (Dao et al. 2022, section 3.1).
@@ -262,7 +262,7 @@ class ChunkedAttention(torch.autograd.Function):
             else:
                 dv[chunk.keys].add_(torch.matmul(weights.mT, g))
             dscores = chunk.softmax_backward(weights, dweights)
-            chunk.collect(dbias, dscores)
+            chunk.add_bias_gradient(dbias, dscores)
             scores.backward(chunk, dscores)
         dq, dk, dw = scores.gradients()
         return None, dq, dk, dv, dw, dbias, None, None, None, None

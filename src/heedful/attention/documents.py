@@ -16,7 +16,7 @@ from torch import Tensor
 from heedful.attention.mask import Mask
 
 
-def apart(
+def attend_each_document(
     attend: Callable[[Tensor, Tensor, Tensor, Mask], Tensor], q: Tensor, k: Tensor, v: Tensor, mask: Mask
 ) -> Tensor:
     """Call `attend` on every document alone, starting at its position 0; zeros where there is no document.
@@ -25,7 +25,11 @@ def apart(
     """
     (b, h, t, _), n, width = q.shape, k.shape[-2] - mask.prefix, v.shape[-1]
     real = torch.ones(b, n, dtype=torch.bool, device=q.device) if mask.keys is None else mask.keys.bool()
-    queries, keys, values = flat(q), flat(k[:, :, mask.prefix :]), flat(v[:, :, mask.prefix :])
+    queries, keys, values = (
+        flatten_positions(q),
+        flatten_positions(k[:, :, mask.prefix :]),
+        flatten_positions(v[:, :, mask.prefix :]),
+    )
 
     def kind(document: tuple[int, int, int]) -> tuple[int, int]:
         _, first, end = document
@@ -36,15 +40,17 @@ def apart(
     places: list[Tensor] = []
     for (_, offset), some in groupby(sorted(asked, key=kind), key=kind):
         row, first, end = (torch.tensor(x, device=q.device) for x in zip(*some, strict=True))
-        k_at, k_real = span(row * n + first, end - first)
+        k_at, k_real = document_positions(row * n + first, end - first)
         q_first = first.clamp_min(mask.offset)
-        q_at, q_real = span(row * t + q_first - mask.offset, end.clamp_max(mask.offset + t) - q_first)
+        q_at, q_real = document_positions(
+            row * t + q_first - mask.offset, end.clamp_max(mask.offset + t) - q_first
+        )
         inner = Mask(mask.causal, k_real & real.flatten()[k_at], prefix=mask.prefix, offset=offset)
-        k_some, v_some = take(keys, k_at), take(values, k_at)
+        k_some, v_some = take_positions(keys, k_at), take_positions(values, k_at)
         if mask.prefix:
             k_some = torch.cat([k[row, :, : mask.prefix], k_some], 2)
             v_some = torch.cat([v[row, :, : mask.prefix], v_some], 2)
-        out = attend(take(queries, q_at), k_some, v_some, inner)  # [documents, h, length, d]
+        out = attend(take_positions(queries, q_at), k_some, v_some, inner)  # [documents, h, length, d]
         outs.append(out.transpose(1, 2)[q_real])
         places.append(q_at[q_real])
     whole = q.new_zeros(b * t, h, width)
@@ -53,17 +59,17 @@ def apart(
     return whole.view(b, t, h, width).transpose(1, 2)
 
 
-def flat(x: Tensor) -> Tensor:
+def flatten_positions(x: Tensor) -> Tensor:
     """[b, h, n, d] as a list of positions [b n, h, d]."""
     return x.transpose(1, 2).flatten(0, 1)
 
 
-def take(x: Tensor, at: Tensor) -> Tensor:
+def take_positions(x: Tensor, at: Tensor) -> Tensor:
     """The positions `at` [documents, length] of a list, as [documents, h, length, d]."""
     return x.index_select(0, at.flatten()).view(*at.shape, *x.shape[1:]).transpose(1, 2)
 
 
-def span(first: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+def document_positions(first: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Places first, first + 1, ... of each document, padded with its last place; True at the real ones."""
     step = torch.arange(int(lengths.max()), device=first.device)
     real = step < lengths[:, None]

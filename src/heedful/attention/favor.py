@@ -59,7 +59,7 @@ class Sizes:
         return cls(group, LENGTH, max(LENGTH, CHUNK // (group * m)))
 
 
-def ready(
+def key_features(
     features: FeatureMap, k: Tensor, v: Tensor, real: Tensor | None, before: Tensor, running: bool
 ) -> Keys:
     """Features of some keys, zero for padding, scaled by the maximum up to each key or of all of them.
@@ -78,7 +78,7 @@ def ready(
     return Keys(phi, c, F.pad(v, (0, 1), value=1.0))
 
 
-def ask(features: FeatureMap, q: Tensor) -> Tensor:
+def query_features(features: FeatureMap, q: Tensor) -> Tensor:
     """Features of some queries, divided by each row's own largest: that cancels."""
     u = features.project(q)
     return features.lift(u, q, features.top(u, q))
@@ -89,12 +89,12 @@ def decay(c: Tensor) -> Tensor:
     return torch.exp((c[:, None, :] - c[:, :, None]).clamp_max_(0.0)).tril_()
 
 
-def pieces(n: int, length: int) -> list[slice]:
+def split_positions(n: int, length: int) -> list[slice]:
     """Positions 0 to n, at most `length` at a time."""
     return [slice(i, min(i + length, n)) for i in range(0, n, length)]
 
 
-def pick(real: Tensor | None, at: slice) -> Tensor | None:
+def slice_mask(real: Tensor | None, at: slice) -> Tensor | None:
     """Some positions of a mask [x, s] that may be absent."""
     return None if real is None else real[:, at]
 
@@ -114,12 +114,14 @@ class Heads:
     ) -> None:
         self.features, self.q, self.k, self.v, self.real, self.lead = features, q, k, v, real, lead
         self.causal = lead < k.shape[1]
-        self.queries = pieces(q.shape[1], sizes.causal if self.causal else sizes.free)
-        self.leading = pieces(lead, sizes.free)
+        self.queries = split_positions(q.shape[1], sizes.causal if self.causal else sizes.free)
+        self.leading = split_positions(lead, sizes.free)
 
     def keys(self, at: slice, before: Tensor, running: bool) -> Keys:
         """A chunk of keys, made ready."""
-        return ready(self.features, self.k[:, at], self.v[:, at], pick(self.real, at), before, running)
+        return key_features(
+            self.features, self.k[:, at], self.v[:, at], slice_mask(self.real, at), before, running
+        )
 
     def after_lead(self, at: slice) -> slice:
         """The causal keys that stand at the queries `at`."""
@@ -142,7 +144,7 @@ class Heads:
         states = []
         for at in self.queries:
             states.append(state)
-            phi = ask(self.features, self.q[:, at])
+            phi = query_features(self.features, self.q[:, at])
             both = torch.bmm(phi, state.sums)  # [x, c, d + 1]
             if self.causal:
                 keys = self.keys(self.after_lead(at), state.c, running=True)
@@ -164,7 +166,7 @@ class Heads:
         """
         later = torch.zeros_like(states[0].sums)
         for at, state in zip(reversed(self.queries), reversed(states), strict=True):
-            phi, g = ask(self.features, self.q[:, at]), both[:, at]
+            phi, g = query_features(self.features, self.q[:, at]), both[:, at]
             if self.causal:
                 there = self.after_lead(at)
                 keys = self.keys(there, state.c, running=True)
@@ -210,7 +212,7 @@ class Favor(torch.autograd.Function):
         out = torch.empty(*q.shape[:2], v.shape[-1], dtype=q.dtype, device=q.device)
         norm = torch.empty(*q.shape[:2], 1, dtype=q.dtype, device=q.device)
         ctx.states = []
-        for at in pieces(q.shape[0], ctx.sizes.group):
+        for at in split_positions(q.shape[0], ctx.sizes.group):
             heads = Heads(features, q[at], k[at], v[at], None if real is None else real[at], lead, ctx.sizes)
             ctx.states.append(heads.forward(out[at], norm[at], least))
         ctx.save_for_backward(q, k, v, real, out, norm)
@@ -221,7 +223,7 @@ class Favor(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         q, k, v, real, out, norm = ctx.saved_tensors
         dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-        for at, states in zip(pieces(q.shape[0], ctx.sizes.group), ctx.states, strict=True):
+        for at, states in zip(split_positions(q.shape[0], ctx.sizes.group), ctx.states, strict=True):
             heads = Heads(
                 ctx.features, q[at], k[at], v[at], None if real is None else real[at], ctx.lead, ctx.sizes
             )

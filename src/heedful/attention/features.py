@@ -60,7 +60,7 @@ class FeatureMap:
         return torch.matmul(du, self.w).sub_(x * total)
 
 
-def draw(n: int, d: int, orthogonal: bool, generator: torch.Generator | None) -> Tensor:
+def draw_directions(n: int, d: int, orthogonal: bool, generator: torch.Generator | None) -> Tensor:
     """Draw n Gaussian directions; orthogonal ones come in groups of d, each with a Gaussian's norm."""
     w = torch.randn(n, d, generator=generator, dtype=torch.float64)
     if not orthogonal:

@@ -43,7 +43,7 @@ class Linformer(Mechanism):
         share: Literal["nothing", "heads", "all"] = "heads",
     ) -> None:
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
-        self.at_least(1, rank=rank)
+        self.refuse_below(1, rank=rank)
         self.rank, self.share = rank, share
         size = (n_heads if share == "nothing" else 1, max_len, rank)
         self.k_mix = nn.Parameter(torch.empty(size))
@@ -65,7 +65,7 @@ class Linformer(Mechanism):
                 f"linformer attention projects {self.max_len} positions (max_len), but there are {n} keys"
             )
 
-    def goes_apart(self, mask: Mask) -> bool:
+    def splits_documents(self, mask: Mask) -> bool:
         """Documents are projected each on its own; rows are those from the first real position on."""
         return mask.segments is not None or mask.padded_left()
 

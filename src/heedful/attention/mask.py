@@ -88,7 +88,7 @@ class Mask:
         first = last - counts + 1
         found = (rows[first], columns[first], columns[last] + 1)
         if self.segments is not None:
-            refuse_pieces(rows[first].tolist(), segments[rows[first], columns[first]].tolist())
+            refuse_split_documents(rows[first].tolist(), segments[rows[first], columns[first]].tolist())
         return list(zip(*(part.tolist() for part in found), strict=True))
 
     def positions(self, b: int, n: int) -> Tensor:
@@ -99,7 +99,7 @@ class Mask:
         return positions
 
 
-def refuse_pieces(rows: list[int], numbers: list[int]) -> None:
+def refuse_split_documents(rows: list[int], numbers: list[int]) -> None:
     """Refuse a row in which a document's number comes again after another's: it would count as two."""
     found = list(zip(rows, numbers, strict=True))
     if len(set(found)) < len(found):

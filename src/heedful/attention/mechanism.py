@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from heedful.attention.documents import apart
+from heedful.attention.documents import attend_each_document
 from heedful.attention.dropout import dropout
 from heedful.attention.mask import Mask
 from heedful.errors import UserError
@@ -61,7 +61,7 @@ class Mechanism(nn.Module):
         self.scale = d_head**-0.5 if scale is None else scale
         self.dropout = dropout
 
-    def at_least(self, least: int, **options: int) -> None:
+    def refuse_below(self, least: int, **options: int) -> None:
         """Refuse an option below its least sensible value."""
         for option, value in options.items():
             if value < least:
@@ -73,15 +73,15 @@ class Mechanism(nn.Module):
         if v.shape[:-1] != k.shape[:-1]:
             raise ValueError(f"k is {tuple(k.shape)} but v is {tuple(v.shape)}; they go together")
         if self.sixteen_bits or not torch.is_autocast_enabled(q.device.type):
-            return self.whole(q, k, v, mask, bias)
+            return self.attend_all(q, k, v, mask, bias)
         with torch.autocast(q.device.type, enabled=False):
             bias = None if bias is None else bias.float()
-            return self.whole(q.float(), k.float(), v.float(), mask, bias).to(v.dtype)
+            return self.attend_all(q.float(), k.float(), v.float(), mask, bias).to(v.dtype)
 
-    def whole(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None) -> Tensor:
+    def attend_all(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None) -> Tensor:
         """All rows and documents, together or apart."""
-        if self.goes_apart(mask):
-            return apart(self.attend, q, k, v, mask)
+        if self.splits_documents(mask):
+            return attend_each_document(self.attend, q, k, v, mask)
         return self.attend(q, k, v, mask, bias)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
@@ -113,7 +113,7 @@ class Mechanism(nn.Module):
         """The attention weights [b, h, t, s], where they exist."""
         raise ValueError(f"{self.name} never makes its attention weights")
 
-    def goes_apart(self, mask: Mask) -> bool:
+    def splits_documents(self, mask: Mask) -> bool:
         """Whether `attend` must be given each document on its own, from its first real position on."""
         return False
 

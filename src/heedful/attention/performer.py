@@ -7,7 +7,7 @@ from torch import Tensor
 
 from heedful.attention.dropout import dropout as drop
 from heedful.attention.favor import Favor
-from heedful.attention.features import FeatureMap, Kind, draw
+from heedful.attention.features import FeatureMap, Kind, draw_directions
 from heedful.attention.mask import Mask
 from heedful.attention.mechanism import Mechanism
 from heedful.errors import UserError
@@ -47,7 +47,7 @@ class Performer(Mechanism):
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
         if self.scale <= 0:
             raise UserError(f"performer attention: scale is above 0, not {self.scale:g}")
-        self.at_least(1, features=features)
+        self.refuse_below(1, features=features)
         if kind != "positive" and features % 2:
             raise UserError(f"performer attention: {kind} features come in pairs, so not {features} of them")
         self.features, self.kind, self.orthogonal = features, kind, orthogonal
@@ -60,13 +60,13 @@ class Performer(Mechanism):
         """Draw other directions: from the seed, or from torch's generator."""
         generator = None if seed is None else torch.Generator().manual_seed(seed)
         n, d = self.directions.shape
-        self.directions.copy_(draw(n, d, self.orthogonal, generator))
+        self.directions.copy_(draw_directions(n, d, self.orthogonal, generator))
 
     def feature_map(self) -> FeatureMap:
         """The map phi for vectors that are multiplied by sqrt(scale) already."""
         return FeatureMap(self.directions, self.kind)
 
-    def goes_apart(self, mask: Mask) -> bool:
+    def splits_documents(self, mask: Mask) -> bool:
         """Sums run over whole rows, so each document gets its own."""
         return mask.segments is not None
 

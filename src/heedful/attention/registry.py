@@ -57,7 +57,7 @@ def parse(spec: str) -> tuple[str, dict[str, Any]]:
     return name, parse_assignments(filter(None, rest.split(",")), options(name), f"{name} attention", name)
 
 
-def able(*capabilities: str) -> list[str]:
+def find_capable(*capabilities: str) -> list[str]:
     """Return the names of the safe mechanisms that can do all of this, for messages that name a remedy."""
     return [
         n for n, cls in MECHANISMS.items() if not cls.unsafe and all(getattr(cls, c) for c in capabilities)

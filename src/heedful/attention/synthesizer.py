@@ -35,7 +35,7 @@ class Synthesizer(Mechanism):
     ) -> None:
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
         self.d_hidden = d_head if d_hidden is None else d_hidden
-        self.at_least(1, d_hidden=self.d_hidden)
+        self.refuse_below(1, d_hidden=self.d_hidden)
         self.w1 = nn.Parameter(torch.empty(n_heads, d_head, self.d_hidden))
         self.b1 = nn.Parameter(torch.empty(n_heads, 1, self.d_hidden))
         self.w2 = nn.Parameter(torch.empty(n_heads, self.d_hidden, max_len))

@@ -38,14 +38,14 @@ class ZeroAfter(Mechanism):
         renormalise: bool = False,
         unsafe: bool = False,
     ) -> None:
-        refuse_unless(self.name, unsafe)
+        refuse_unsafe(self.name, unsafe)
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
         self.renormalise = renormalise
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """softmax(scale q k^T + bias) over past and future, then the past alone."""
         weights = replace(mask, causal=False).softmax(dot_scores(q, k, self.scale, bias))  # [b, h, t, s]
-        past = past_only(mask, q.shape[-2], k.shape[-2], q.device)
+        past = causal_part(mask, q.shape[-2], k.shape[-2], q.device)
         if past is None:
             return weights
         weights = weights * past
@@ -55,12 +55,12 @@ class ZeroAfter(Mechanism):
         return weights / total.masked_fill(total == 0.0, float("inf"))
 
 
-def past_only(mask: Mask, t: int, s: int, device: torch.device) -> Tensor | None:
+def causal_part(mask: Mask, t: int, s: int, device: torch.device) -> Tensor | None:
     """Only the causal part of a mask [1, 1, t, s]."""
     return replace(mask, keys=None, segments=None).allowed(t, s, device)
 
 
-def refuse_unless(name: str, unsafe: bool) -> None:
+def refuse_unsafe(name: str, unsafe: bool) -> None:
     """An unsafe mask is built only by someone who says so."""
     if not unsafe:
         raise UserError(

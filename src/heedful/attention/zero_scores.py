@@ -9,7 +9,7 @@ from torch import Tensor
 from heedful.attention.mask import Mask
 from heedful.attention.mechanism import Mechanism
 from heedful.attention.softmax import dot_scores
-from heedful.attention.zero_after import past_only, refuse_unless
+from heedful.attention.zero_after import causal_part, refuse_unsafe
 
 
 class ZeroScores(Mechanism):
@@ -35,13 +35,13 @@ class ZeroScores(Mechanism):
         dropout: float = 0.0,
         unsafe: bool = False,
     ) -> None:
-        refuse_unless(self.name, unsafe)
+        refuse_unsafe(self.name, unsafe)
         super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         """Softmax over scores that are zero at the future."""
         scores = dot_scores(q, k, self.scale, bias)  # [b, h, t, s]
-        past = past_only(mask, q.shape[-2], k.shape[-2], q.device)
+        past = causal_part(mask, q.shape[-2], k.shape[-2], q.device)
         if past is not None:
             scores = scores.masked_fill(~past, 0.0)
         return replace(mask, causal=False).softmax(scores)

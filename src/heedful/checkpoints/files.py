@@ -44,14 +44,14 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
             continue
         if name.endswith(".index.json"):
             tensors: dict[str, Tensor] = {}
-            for shard in shards(path):
+            for shard in shard_files(path):
                 tensors.update(read_file(shard))
             return tensors
         return read_file(path)
     raise UserError(f"{folder}: has no weights; looked for {', '.join(WEIGHTS)}")
 
 
-def shards(index: Path) -> list[Path]:
+def shard_files(index: Path) -> list[Path]:
     """The files an index names; a name that leads out of the folder is refused."""
     weight_map = read_json(index).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:

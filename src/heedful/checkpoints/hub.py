@@ -19,7 +19,7 @@ from heedful.errors import UserError
 from heedful.models import Classifier, TransformerConfig
 from heedful.models.bodies import ROLES, Body
 from heedful.models.heads import HeadForm
-from heedful.models.needed import Needed
+from heedful.models.pooled_position import PooledPosition
 
 WORKS = "full, head, lora, bitfit and prompt work"
 ROLE_NAMES = {
@@ -85,7 +85,7 @@ class HubBody(Body):
                 f"a text of {ids.shape[1]} tokens{f' after {p} virtual ones' if p else ''}; "
                 f"this model has {config.max_len} positions"
             )
-        keys = self.real(mask)
+        keys = self.real_keys(mask)
         inputs: dict[str, Any] = {"attention_mask": None if keys is None else keys.long()}
         if types is not None and config.n_types:
             inputs["token_type_ids"] = nn.functional.pad(types, (p, 0))
@@ -120,7 +120,7 @@ class HubBody(Body):
             if attention_mask is None:
                 return states[:, -1]
             last = (torch.arange(t, device=states.device) * attention_mask).argmax(1)
-            return Needed(last).take(states)[:, 0]
+            return PooledPosition(last).take(states)[:, 0]
         pooler = getattr(self.module, "pooler", None)
         if pooler is None or not self.pools_states:
             return states[:, 0]
@@ -132,7 +132,7 @@ class HubBody(Body):
         return pooled
 
 
-class Given(nn.Module):
+class BodyStandIn(nn.Module):
     """Stands where a classifier of transformers has its body: what it is given is the body's output."""
 
     def forward(self, *args: Any, inputs_embeds: Tensor, **more: Any) -> Any:
@@ -149,7 +149,7 @@ class FamilyHead(nn.Module):
 
     def __init__(self, theirs: Any) -> None:
         super().__init__()
-        setattr(theirs, theirs.base_model_prefix, Given())
+        setattr(theirs, theirs.base_model_prefix, BodyStandIn())
         self.theirs = theirs
 
     def forward(self, pooled: Tensor) -> Tensor:

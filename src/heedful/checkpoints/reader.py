@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from heedful.attention import parse
-from heedful.checkpoints import hub_folders as hub
+from heedful.checkpoints import hub_reader as hub
 from heedful.checkpoints.files import LEGACY_PATTERNS, read_json, read_tensors
 from heedful.checkpoints.tables import Family, Row
 from heedful.errors import UserError
@@ -74,20 +74,20 @@ def load(
     if name in PRESETS and not Path(name).is_dir():
         config = with_changes(PRESETS[name].config, changes)
         model = build(
-            config.changed(pooler=config.pooler and head in (None, "classify")),
+            config.replace(pooler=config.pooler and head in (None, "classify")),
             head,
             n_classes or 2,
             head_form,
         )
-        return finish(model, LoadReport(name, new=[n for n, _ in model.named_parameters()]))
+        return attach_report(model, LoadReport(name, new=[n for n, _ in model.named_parameters()]))
     folder = find_folder(name, LEGACY_PATTERNS, PRESETS)
     theirs = read_json(folder / "config.json")
     tensors = read_tensors(folder)
     if theirs.get("model_type") == OWN:
         return load_own(name, folder, theirs, tensors, head, n_classes, head_form, changes)
-    if theirs.get("model_type") not in FAMILIES and hub.knows(theirs.get("model_type")):
-        model, *found = hub.read(folder, theirs, tensors, head, n_classes, head_form, spread(changes))
-        finish(model, LoadReport(name, folder, *found))
+    if theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):
+        model, *found = hub.read(folder, theirs, tensors, head, n_classes, head_form, spread_dropout(changes))
+        attach_report(model, LoadReport(name, folder, *found))
     else:
         family = find_family(theirs, folder)
         config = apply_changes(family.read_config(theirs, str(folder / "config.json")), changes, name)
@@ -107,7 +107,7 @@ def kind_of(name: str | Path) -> str:
     theirs = read_json(folder / "config.json")
     if theirs.get("model_type") == OWN and isinstance(theirs.get("heedful"), dict):
         return read_own_config(theirs["heedful"]).kind
-    if theirs.get("model_type") not in FAMILIES and hub.knows(theirs.get("model_type")):
+    if theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):
         return load(name).config.kind
     return find_family(theirs, folder).read_config(theirs, str(folder / "config.json")).kind
 
@@ -119,13 +119,15 @@ def find_family(theirs: Mapping[str, Any], folder: Path) -> Family:
         known = ", ".join(FAMILIES)
         raise UserError(f'{folder / "config.json"}: has no "model_type"; known families: {known}')
     if model_type not in FAMILIES:
-        raise strange_family(model_type, folder)
+        raise unknown_family(model_type, folder)
     return FAMILIES[model_type]
 
 
-def strange_family(model_type: object, folder: Path) -> UserError:
+def unknown_family(model_type: object, folder: Path) -> UserError:
     """Nobody here has this family; say who might."""
-    more = "" if hub.installed() else "; pip install 'heedful[hub]' brings those of transformers"
+    more = (
+        "" if hub.is_transformers_installed() else "; pip install 'heedful[hub]' brings those of transformers"
+    )
     return UserError(
         f'{folder / "config.json"}: family "{model_type}" is not known; '
         f"known families: {', '.join(FAMILIES)}{more}"
@@ -142,12 +144,12 @@ def apply_changes(config: TransformerConfig, changes: Mapping[str, Any], name: s
     """Other values than the checkpoint's, where its weights leave a choice."""
     for option in changes:
         if option not in CHANGEABLE:
-            config.changed(**{option: changes[option]})
+            config.replace(**{option: changes[option]})
             raise UserError(f"{option} is fixed by the weights of {name}; only a preset's can be chosen")
     return with_changes(config, changes)
 
 
-def spread(changes: Mapping[str, Any]) -> dict[str, Any]:
+def spread_dropout(changes: Mapping[str, Any]) -> dict[str, Any]:
     """For a Hub model, whose configuration is its own: each dropout by name."""
     every = dict.fromkeys(DROPOUTS[:5], changes["dropout"]) if "dropout" in changes else {}
     return {**every, **changes}
@@ -156,7 +158,7 @@ def spread(changes: Mapping[str, Any]) -> dict[str, Any]:
 def with_changes(config: TransformerConfig, changes: Mapping[str, Any]) -> TransformerConfig:
     """Other values; `dropout` stands for every dropout of the body."""
     plain = {name: value for name, value in changes.items() if name != "dropout"}
-    config = config.changed(**plain)
+    config = config.replace(**plain)
     return config.with_dropout(changes["dropout"]) if "dropout" in changes else config
 
 
@@ -172,15 +174,15 @@ def load_family(
 ) -> Model:
     """Build the model and fill it from a family's tensors; everything is checked before anything is set."""
     where = str(folder)
-    names = {family.canonical(n): n for n in tensors}
+    names = {family.canonical_name(n): n for n in tensors}
     for canonical, fallback in family.fallbacks.items():
         if canonical not in names and fallback in names:
             names[canonical] = names[fallback]
     found = {canonical: tensors[n] for canonical, n in names.items()}
-    config = config.changed(
+    config = config.replace(
         pooler=head in family.pooled
         and ("pooler.dense.weight" in found or (head is not None and head_form == "family")),
-        tie_output=family.tied(config, found),
+        tie_output=family.ties_output(config, found),
     )
     head_rows = family.heads.get(head or "", []) if head != "classify" or head_form == "family" else []
     if head == "classify":
@@ -190,7 +192,7 @@ def load_family(
     words = family.rows(config)[0]
     if words.theirs in found and tuple(found[words.theirs].shape) != (config.vocab_size, config.d_model):
         # Told before anything is built: a wrong size could ask for more memory than there is.
-        raise misfit(words, found[words.theirs], (config.vocab_size, config.d_model), where)
+        raise shape_error(words, found[words.theirs], (config.vocab_size, config.d_model), where)
     model = build(config, head, n_classes or 2, head_form)
     parameters = dict(model.named_parameters())
     state: dict[str, Tensor] = {}
@@ -199,7 +201,9 @@ def load_family(
         if row.theirs in found:
             used.add(row.theirs)
             state.update(
-                fit(row.under("" if head is None else "body."), found[row.theirs], parameters, where)
+                convert_tensor(
+                    row.with_prefix("" if head is None else "body."), found[row.theirs], parameters, where
+                )
             )
         elif not row.theirs.startswith("pooler."):
             raise UserError(f'{where}: the weights lack "{row.theirs}", which config.json calls for')
@@ -209,14 +213,14 @@ def load_family(
         if row.theirs in found:
             used.add(row.theirs)
             if row.ours[0] in parameters:
-                state.update(fit(row, found[row.theirs], parameters, where))
+                state.update(convert_tensor(row, found[row.theirs], parameters, where))
     lacking = [row.theirs for row in head_rows if row.theirs not in found]
     if lacking and any(row.ours[0] in state for row in head_rows):
         raise UserError(f'{where}: the {head} head lacks "{lacking[0]}"; half a head is not loaded')
-    ignored = leftovers(family, config, set(found) - used, names, where)
-    fill(parameters, state)
+    ignored = find_ignored(family, config, set(found) - used, names, where)
+    set_weights(parameters, state)
     new = [n for n in parameters if n not in state]
-    return finish(
+    return attach_report(
         model, LoadReport(name, folder, sorted({names[n] for n in used}), new, sorted(set(ignored)))
     )
 
@@ -233,32 +237,34 @@ def own_tensors(model: Model) -> dict[str, Tensor]:
     return {name: state[name] for name in found.values()}
 
 
-def fill(parameters: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
+def set_weights(parameters: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
     """Set the weights, once everything is known to fit."""
     with torch.no_grad():
         for name, tensor in state.items():
             parameters[name].copy_(tensor)
 
 
-def fit(row: Row, tensor: Tensor, parameters: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+def convert_tensor(
+    row: Row, tensor: Tensor, parameters: Mapping[str, Tensor], where: str
+) -> dict[str, Tensor]:
     """One of their tensors as ours, with the shapes checked."""
     wanted = list(parameters[row.ours[0]].shape)
     wanted[0] = sum(parameters[name].shape[0] for name in row.ours)
     if row.transpose and len(wanted) == 2:
         wanted.reverse()
     if list(tensor.shape) != wanted:
-        raise misfit(row, tensor, tuple(wanted), where)
+        raise shape_error(row, tensor, tuple(wanted), where)
     return row.read(tensor)
 
 
-def misfit(row: Row, tensor: Tensor, wanted: tuple[int, ...], where: str) -> UserError:
+def shape_error(row: Row, tensor: Tensor, wanted: tuple[int, ...], where: str) -> UserError:
     """The error for a tensor of another shape."""
     return UserError(
         f'{where}: "{row.theirs}" has shape {tuple(tensor.shape)}; config.json calls for {wanted}'
     )
 
 
-def leftovers(
+def find_ignored(
     family: Family, config: TransformerConfig, rest: set[str], names: Mapping[str, str], where: str
 ) -> list[str]:
     """The tensors nobody asked for; an unknown one inside a layer means that this is not that model."""
@@ -289,9 +295,9 @@ def load_own(
     same_head = head == theirs.get("head") and (labels is None or n == len(labels))
     form = theirs.get("head_form", head_form) if same_head else head_form
     if isinstance(theirs.get("hub"), dict):
-        if not hub.knows(theirs["hub"].get("model_type")):
-            raise strange_family(theirs["hub"].get("model_type"), folder)
-        model, *_ = hub.build(theirs["hub"], head, n, form, spread(changes))
+        if not hub.has_classifier(theirs["hub"].get("model_type")):
+            raise unknown_family(theirs["hub"].get("model_type"), folder)
+        model, *_ = hub.build(theirs["hub"], head, n, form, spread_dropout(changes))
     else:
         config = apply_changes(read_own_config(theirs["heedful"]), changes, name)
         model = build(config, head, n, form)
@@ -305,14 +311,14 @@ def load_own(
             continue
         if source in tensors:
             used.add(source)
-            state.update(fit(Row(source, (ours,)), tensors[source], parameters, str(folder)))
+            state.update(convert_tensor(Row(source, (ours,)), tensors[source], parameters, str(folder)))
         elif ".mechanism." not in source:
             raise UserError(f'{folder}: the weights lack "{source}", which config.json calls for')
-    fill(parameters, state)
+    set_weights(parameters, state)
     if isinstance(model, Classifier) and labels and same_head:
         model.labels = [str(label) for label in labels]
     new = [p for p in parameters if p not in state]
-    return finish(model, LoadReport(name, folder, sorted(used), new, sorted(set(tensors) - used)))
+    return attach_report(model, LoadReport(name, folder, sorted(used), new, sorted(set(tensors) - used)))
 
 
 def read_own_config(values: Mapping[str, Any]) -> TransformerConfig:
@@ -322,7 +328,7 @@ def read_own_config(values: Mapping[str, Any]) -> TransformerConfig:
     return TransformerConfig.from_dict({**older, **values})
 
 
-def finish(model: Model, report: LoadReport) -> Model:
+def attach_report(model: Model, report: LoadReport) -> Model:
     """Attach the report and switch to evaluation."""
     model.report = report
     return model.eval()

@@ -35,7 +35,7 @@ class Row:
         """Whether this is a head's last layer, whose rows count the classes."""
         return self.ours == ("head.out.weight",)
 
-    def under(self, prefix: str) -> Row:
+    def with_prefix(self, prefix: str) -> Row:
         """The same row with our names inside a larger model."""
         return replace(self, ours=tuple(prefix + name for name in self.ours))
 
@@ -119,7 +119,7 @@ class Family:
     finish_read: Callable[[dict[str, Any], Mapping[str, Any]], None] | None = None
     finish_write: Callable[[dict[str, Any], TransformerConfig], None] | None = None
 
-    def canonical(self, name: str) -> str:
+    def canonical_name(self, name: str) -> str:
         """Their name in today's form and without the class's prefix."""
         name = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
         for prefix in sorted(set(self.prefixes.values()), key=len, reverse=True):
@@ -127,7 +127,7 @@ class Family:
                 return name[len(prefix) :]
         return name
 
-    def tied(self, config: TransformerConfig, found: Mapping[str, Tensor]) -> bool:
+    def ties_output(self, config: TransformerConfig, found: Mapping[str, Tensor]) -> bool:
         """Whether the output layer is the token embedding."""
         import torch
 

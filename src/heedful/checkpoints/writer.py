@@ -60,16 +60,16 @@ def write(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
     report = getattr(model, "report", None)
     source = Path(tokenizer) if tokenizer is not None else (report.folder if report is not None else None)
     reason = why_not(model)
-    config, tensors = their_form(model) if reason is None else own_form(model)
+    config, tensors = to_transformers(model) if reason is None else to_own_form(model)
     files = {
         "config.json": json.dumps(config, indent=2, ensure_ascii=False) + "\n",
-        "README.md": card(model, reason, report.source if report is not None else "nothing"),
+        "README.md": write_card(model, reason, report.source if report is not None else "nothing"),
     }
     write_folder(folder, files, tensors, source)
     return folder
 
 
-def their_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def to_transformers(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Configuration and tensors as the family's transformers class names them."""
     config, head = model.config, head_of(model)
     family = family_of(model)
@@ -89,7 +89,7 @@ def their_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return theirs, tensors
 
 
-def own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def to_own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Configuration and tensors under our own names."""
     config: dict[str, Any] = {
         "model_type": OWN,
@@ -105,7 +105,7 @@ def own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return config, own_tensors(model)
 
 
-def card(model: Model, reason: str | None, source: str) -> str:
+def write_card(model: Model, reason: str | None, source: str) -> str:
     """A model card: what this is and how to load it."""
     config, head = model.config, head_of(model)
     count = sum(p.numel() for p in model.parameters())

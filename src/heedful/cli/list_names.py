@@ -76,7 +76,7 @@ def models(*, json: Json = False) -> None:
     facts = []
     for name, preset in PRESETS.items():
         c = preset.config
-        body = build(c.changed(vocab_size=1, max_len=1))
+        body = build(c.replace(vocab_size=1, max_len=1))
         per_token = c.d_model * (c.vocab_size - 1 + (c.max_len - 1 if c.position == "learned" else 0))
         facts.append(
             {

@@ -40,11 +40,11 @@ def compare(
     from heedful.data import corpus_texts
     from heedful.progress import track
     from heedful.text import load
-    from heedful.text.compare import HELD_OUT, draw, has_model
+    from heedful.text.compare import HELD_OUT, has_model, split_sample
     from heedful.text.compare import compare as measure_all
 
     loaded = {name: load(name) for name in dict.fromkeys(tokenizer)}
-    sample = draw(track(corpus_texts(on), f"reading {on}"))
+    sample = split_sample(track(corpus_texts(on), f"reading {on}"))
     measured, answer = measure_all(
         loaded, sample, vocab_size, bare=[name for name in loaded if not has_model(name)]
     )

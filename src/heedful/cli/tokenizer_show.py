@@ -43,7 +43,7 @@ def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = Fal
         Print the facts as JSON.
     """
     from heedful.text import load
-    from heedful.text.merges import merge_words, readable
+    from heedful.text.merges import format_piece, merge_words
 
     loaded = load(tokenizer)
     encoded = loaded.encode(text, pair)
@@ -72,7 +72,7 @@ def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = Fal
     out.print(
         Text(f"{loaded.kind}, {loaded.vocab_size:,} tokens; this text is {len(encoded.ids)}", style="bold")
     )
-    cells = [one_line(readable(loaded, piece)) for piece in pieces]
+    cells = [one_line(format_piece(loaded, piece)) for piece in pieces]
     special = [i in loaded.special_ids for i in encoded.ids]
     for line in piece_lines(cells, encoded.ids, special, out.width, coloured=out.is_terminal):
         out.print(line, no_wrap=True, crop=False, soft_wrap=True)
@@ -109,10 +109,10 @@ def piece_lines(
 
 def word_lines(tokenizer: Tokenizer, word: Word) -> list[str]:
     """Write one word's merges, a line each: the rule, its two sides, the pieces after it."""
-    from heedful.text.merges import readable
+    from heedful.text.merges import format_piece
 
     def plain(pieces: Sequence[str]) -> str:
-        return " ".join(one_line(readable(tokenizer, piece)) for piece in pieces)
+        return " ".join(one_line(format_piece(tokenizer, piece)) for piece in pieces)
 
     lines = [f"  {plain(word.symbols)}"]
     for number, step in enumerate(word.steps, 1):

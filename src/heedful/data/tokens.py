@@ -23,7 +23,7 @@ from heedful.runs.json_files import read_json_object
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
-    from heedful.text.bulk import Bulk, Joined
+    from heedful.text.bulk_encoder import BulkEncoder, EncodedTexts
 
 FORMAT = 1
 BATCH_CHARS = 2**19
@@ -125,7 +125,9 @@ def write_tokens(
     (folder / "facts.json").write_text(json.dumps(facts), "utf-8")
 
 
-def encode_batches(bulk: Bulk, items: Iterator[TextBatch]) -> Generator[tuple[TextBatch, Joined], None, None]:
+def encode_batches(
+    bulk: BulkEncoder, items: Iterator[TextBatch]
+) -> Generator[tuple[TextBatch, EncodedTexts], None, None]:
     """Yield each batch with its ids; other processes start if there is more than the first megabytes."""
     cores, size = usable_cores(), 0
     for batch in items:

@@ -24,7 +24,7 @@ from heedful.data.cache import describe_os_error
 from heedful.errors import UserError, shorten
 
 if TYPE_CHECKING:
-    from heedful.text.bulk import Bulk, Joined
+    from heedful.text.bulk_encoder import BulkEncoder, EncodedTexts
 
 TextBatch = tuple[list[str], list[str] | None]
 
@@ -53,7 +53,7 @@ class Worker:
                 f"tokenizing: cannot start a worker process ({describe_os_error(error)})"
             ) from None
 
-    def encode(self, batch: TextBatch) -> Joined:
+    def encode(self, batch: TextBatch) -> EncodedTexts:
         stdin, stdout = self.child.stdin, self.child.stdout
         assert stdin is not None
         assert stdout is not None
@@ -63,7 +63,7 @@ class Worker:
                 self.order = None
             pickle.dump(batch, stdin, pickle.HIGHEST_PROTOCOL)
             stdin.flush()
-            answer: Joined | str = pickle.load(stdout)
+            answer: EncodedTexts | str = pickle.load(stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
             raise UserError(
                 f"tokenizing stopped: {self.describe_failure()}; nothing was kept, try again"
@@ -94,21 +94,21 @@ class Worker:
 
 
 def encode_in_processes(
-    bulk: Bulk, batches: Iterable[TextBatch], cores: int
-) -> Generator[tuple[TextBatch, Joined], None, None]:
+    bulk: BulkEncoder, batches: Iterable[TextBatch], cores: int
+) -> Generator[tuple[TextBatch, EncodedTexts], None, None]:
     """Encode batches in several processes and yield each with its ids, in order."""
     order = pickle.dumps(bulk, pickle.HIGHEST_PROTOCOL)
     workers: list[Worker] = []
     free: SimpleQueue[Worker] = SimpleQueue()
 
-    def ask(batch: TextBatch) -> Joined:
+    def ask(batch: TextBatch) -> EncodedTexts:
         worker = free.get()
         try:
             return worker.encode(batch)
         finally:
             free.put(worker)
 
-    waiting: deque[tuple[TextBatch, Future[Joined]]] = deque()
+    waiting: deque[tuple[TextBatch, Future[EncodedTexts]]] = deque()
     pool = ThreadPoolExecutor(cores)
     try:
         for _ in range(cores):
@@ -132,13 +132,13 @@ def encode_in_processes(
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> None:
     """Encode batches from a pipe until it closes."""
-    bulk: Bulk = pickle.load(orders)
+    bulk: BulkEncoder = pickle.load(orders)
     while True:
         try:
             texts, pairs = pickle.load(orders)
         except EOFError:
             return
-        answer: Joined | str
+        answer: EncodedTexts | str
         try:
             answer = bulk.encode(texts, pairs)
         except UserError as error:

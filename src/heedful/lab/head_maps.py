@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.attention import Mechanism, able
+from heedful.attention import Mechanism, find_capable
 from heedful.errors import UserError, shorten
 from heedful.lab.arrays import Array
 from heedful.models import Model
@@ -73,7 +73,7 @@ def mechanisms(model: Model, name: str) -> list[Mechanism]:
             f"{name} runs on its own attention code, which heads cannot watch; a family of ours can"
         )
     if not found[0].explicit_weights:
-        others = ", ".join(able("explicit_weights"))
+        others = ", ".join(find_capable("explicit_weights"))
         raise UserError(
             f"{found[0].name} attention never makes its weights, so there is no map; these do: {others}"
         )

@@ -29,7 +29,7 @@ def write_adapter(model: Trainee, method: Method, folder: str | Path, base_name:
 
     The folder is one that peft loads, or else ours; what is returned is why it is not peft's.
     """
-    method.belongs(model)
+    method.check_attached(model)
     target = Path(folder)
     if target.is_file() or (target.is_dir() and any(target.iterdir())):
         raise UserError(f"{target}: is not an empty folder; choose another")
@@ -49,7 +49,7 @@ def write_adapter(model: Trainee, method: Method, folder: str | Path, base_name:
     if reason is None:
         theirs, tensors = to_peft(model, method, base_name)
     else:
-        theirs, tensors = {}, method.state(model) | drawn(model)
+        theirs, tensors = {}, method.state(model) | random_buffers(model)
     with new_folder(target) as new:
         write_json(new / FACTS, facts)
         if reason is None:
@@ -59,7 +59,7 @@ def write_adapter(model: Trainee, method: Method, folder: str | Path, base_name:
             new / (PEFT_WEIGHTS if reason is None else OWN_WEIGHTS),
             {"format": "pt"},
         )
-        (new / "README.md").write_text(card(facts, method.formula(model)), encoding="utf-8")
+        (new / "README.md").write_text(write_card(facts, method.formula(model)), encoding="utf-8")
     return reason
 
 
@@ -86,7 +86,7 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
     expected = facts.get("base_fingerprint")
     if expected is not None and expected != fingerprint(model, method):
         raise UserError(f"{source}: was learnt on {facts.get('base')}, whose weights are not this model's")
-    for name, buffer in drawn(model).items():
+    for name, buffer in random_buffers(model).items():
         if name in state:
             buffer.copy_(state.pop(name))
     method.load_state(model, state)
@@ -96,7 +96,7 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
     return method
 
 
-def drawn(model: Trainee) -> dict[str, Tensor]:
+def random_buffers(model: Trainee) -> dict[str, Tensor]:
     """What the attention drew at random and did not learn, such as a Performer's directions."""
     kept = model.state_dict().keys()
     return {name: b for name, b in model.named_buffers() if ".mechanism." in name and name in kept}
@@ -113,7 +113,7 @@ def fingerprint(model: Trainee, method: Method) -> str:
     return digest.hexdigest()
 
 
-def card(facts: dict[str, Any], formula: str) -> str:
+def write_card(facts: dict[str, Any], formula: str) -> str:
     """A model card: what this is and how to load it."""
     peft = facts["why_not_peft"] is None
     library = ["library_name: peft"] if peft else []

@@ -83,7 +83,7 @@ class Method:
 
     def trainable(self, model: Trainee) -> dict[str, nn.Parameter]:
         """The parameters that a step may change, by name: all that an exact resume has to restore."""
-        self.belongs(model)
+        self.check_attached(model)
         return {name: p for name, p in model.named_parameters() if name in self.parts}
 
     def state(self, model: Trainee) -> dict[str, Tensor]:
@@ -109,7 +109,7 @@ class Method:
 
     def merge(self, model: Trainee) -> None:
         """Fold what was learnt into the model, which is then without a method and wholly trainable."""
-        self.belongs(model)
+        self.check_attached(model)
         self.fold(model)
         model.method = None
         model.requires_grad_(True)
@@ -120,7 +120,7 @@ class Method:
     @contextmanager
     def disabled(self, model: Trainee) -> Iterator[None]:
         """Inside, the model is what it was before `attach`, head included."""
-        self.belongs(model)
+        self.check_attached(model)
         if not self.switchable:
             raise UserError(f"{self.name} changes the base itself; load the base again to compare with it")
         ours = dict(model.named_parameters())
@@ -155,7 +155,7 @@ class Method:
         """The options as plain values, for `make(name, **options)`."""
         return asdict(self)
 
-    def belongs(self, model: Trainee) -> None:
+    def check_attached(self, model: Trainee) -> None:
         """Refuse a model that this method is not attached to."""
         if model.method is not self:
             raise UserError(f"this {self.name} is not attached to this model")

@@ -71,7 +71,7 @@ def to_peft(model: Trainee, method: Method, base: str) -> tuple[dict[str, Any], 
         "base_model_name_or_path": base,
         "inference_mode": True,
         "modules_to_save": sorted(
-            {module(theirs, family, model.kind) for theirs in head} | {*ALWAYS.get(task, [])}
+            {saved_module(theirs, family, model.kind) for theirs in head} | {*ALWAYS.get(task, [])}
         )
         or None,
     }
@@ -140,7 +140,7 @@ def target_rows(model: Trainee, family: Family) -> dict[str, Row]:
     adapted = {
         name.removesuffix("lora_a") + "weight" for name, _ in model.named_parameters() if "lora_a" in name
     }
-    rows = [row.under("body.") for row in family.rows(model.config)]
+    rows = [row.with_prefix("body.") for row in family.rows(model.config)]
     return {
         prefix + row.theirs.removesuffix(".weight"): row for row in rows if adapted.intersection(row.ours)
     }
@@ -150,12 +150,12 @@ def head_rows(model: Trainee, family: Family) -> dict[str, Row]:
     """The rows of the head's tensors, a new pooler's included, by their names in transformers' model."""
     names = set(head_names(model))
     prefix = family.prefixes[model.kind]
-    rows = {prefix + row.theirs: row.under("body.") for row in family.rows(model.config)}
+    rows = {prefix + row.theirs: row.with_prefix("body.") for row in family.rows(model.config)}
     rows |= {row.theirs: row for row in family.heads.get(model.kind, [])}
     return {theirs: row for theirs, row in rows.items() if names.issuperset(row.ours)}
 
 
-def module(theirs: str, family: Family, kind: str) -> str:
+def saved_module(theirs: str, family: Family, kind: str) -> str:
     """The module that peft saves whole for a tensor of the head: the part below the model or its body."""
     return theirs.removeprefix(family.prefixes[kind]).split(".")[0]
 
@@ -174,7 +174,7 @@ def from_peft(
     state: dict[str, Tensor] = {}
     rows = {row.theirs: row for row in family.heads.get(model.kind, [])}
     prefix = family.prefixes[model.kind]
-    rows |= {prefix + row.theirs: row.under("body.") for row in family.rows(model.config)}
+    rows |= {prefix + row.theirs: row.with_prefix("body.") for row in family.rows(model.config)}
     for theirs in [name for name in rest if name in rows]:
         state |= rows[theirs].read(rest.pop(theirs))
     if kind == "LORA":
@@ -199,7 +199,8 @@ def lora_from_peft(
     """LoRA's part: what is one adapter there may be several here."""
     prefix = family.prefixes[model.kind]
     rows = {
-        prefix + row.theirs.removesuffix(".weight"): row.under("body.") for row in family.rows(model.config)
+        prefix + row.theirs.removesuffix(".weight"): row.with_prefix("body.")
+        for row in family.rows(model.config)
     }
     base_rank = facts.get("r")
     state: dict[str, Tensor] = {}
@@ -209,10 +210,10 @@ def lora_from_peft(
         a, b = rest.pop(f"{name}.lora_A.weight"), rest.pop(f"{name}.lora_B.weight", None)
         if name not in rows or b is None or not isinstance(base_rank, int) or base_rank < 1:
             raise UserError(f'{where}: "{shorten(name)}" is no linear layer of this model')
-        alpha = pattern(facts, "alpha_pattern", name, facts.get("lora_alpha", base_rank))
+        alpha = layer_value(facts, "alpha_pattern", name, facts.get("lora_alpha", base_rank))
         scales.append(alpha / (math.sqrt(len(a)) if facts.get("use_rslora") else len(a)))
         ours = [layer.removesuffix(".weight") for layer in rows[name].ours]
-        for layer, (low, high) in blocks(ours, a, b, base_rank).items():
+        for layer, (low, high) in split_blocks(ours, a, b, base_rank).items():
             state |= {f"{layer}.lora_a": low, f"{layer}.lora_b": high}
             found.add(layer)
     ranks = {len(t) for name, t in state.items() if name.endswith("lora_a")}
@@ -232,7 +233,7 @@ def lora_from_peft(
     return method, state
 
 
-def pattern(facts: Mapping[str, Any], field: str, name: str, default: float) -> float:
+def layer_value(facts: Mapping[str, Any], field: str, name: str, default: float) -> float:
     """A value for one layer, where the configuration has exceptions."""
     exceptions = facts.get(field) or {}
     return float(
@@ -240,7 +241,7 @@ def pattern(facts: Mapping[str, Any], field: str, name: str, default: float) -> 
     )
 
 
-def blocks(ours: list[str], a: Tensor, b: Tensor, rank: int) -> dict[str, tuple[Tensor, Tensor]]:
+def split_blocks(ours: list[str], a: Tensor, b: Tensor, rank: int) -> dict[str, tuple[Tensor, Tensor]]:
     """Take one adapter on several of our layers apart: as blocks of the rank where it is made of them."""
     highs = b.chunk(len(ours))
     count = len(a) // rank

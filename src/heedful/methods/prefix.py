@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from heedful.attention import MECHANISMS, able
+from heedful.attention import MECHANISMS, find_capable
 from heedful.errors import UserError
 from heedful.methods.base import Method, Trainee
 from heedful.models.blocks import Stack
@@ -28,7 +28,7 @@ class KeysValues(nn.Module):
         return self.values
 
 
-class Reparametrised(nn.Module):
+class ReparametrizedPrefix(nn.Module):
     """Keys and values made by a small network from one vector a position (Li and Liang 2021, section 4.3)."""
 
     holds_vectors = True  # no weight decay, as for embeddings
@@ -84,19 +84,19 @@ class Prefix(Method):
         if not MECHANISMS[config.attention].prefix:
             raise UserError(
                 f"prefix does not work with {config.attention} attention; "
-                f"these take one: {', '.join(able('prefix'))}"
+                f"these take one: {', '.join(find_capable('prefix'))}"
             )
         absolute = config.position != "relative"
         if absolute and self.length >= body.room:
             raise UserError(f"prefix: length {self.length} leaves no room in {body.room} positions")
-        started = {} if self.reparametrise else start(model, self.length)
+        started = {} if self.reparametrise else initial_keys_values(model, self.length)
         self.skip = self.length if self.shift and absolute else 0
         self.modules: dict[str, nn.Module] = {}
         for name, stack in stacks.items():
             shape = (len(stack.layers), 2, config.n_heads, self.length, config.d_head)
             weight = body.embed.tokens.weight
             made = (
-                Reparametrised(config.d_model, shape, self.hidden).to(weight)
+                ReparametrizedPrefix(config.d_model, shape, self.hidden).to(weight)
                 if self.reparametrise
                 else KeysValues(started[name])
             )
@@ -121,7 +121,7 @@ class Prefix(Method):
 
     def load_state(self, model: Trainee, state: Any) -> None:
         """Set keys and values; a network that made them is replaced."""
-        self.belongs(model)
+        self.check_attached(model)
         if self.reparametrise:
             with torch.no_grad():
                 self.parts -= self.names()
@@ -145,7 +145,7 @@ class Prefix(Method):
         )
 
 
-def start(model: Trainee, length: int) -> dict[str, Tensor]:
+def initial_keys_values(model: Trainee, length: int) -> dict[str, Tensor]:
     """The keys and values that random tokens have in each layer, by stack: [n_layers, 2, h, p, d_head].
 
     Li and Liang 2021, section 7.4: prefixes that start as real activations learn better.

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from heedful.attention import MECHANISMS, Mask, able, make
+from heedful.attention import MECHANISMS, Mask, find_capable, make
 from heedful.attention.dropout import Dropout
 from heedful.errors import UserError, unknown
 from heedful.models.config import TransformerConfig
-from heedful.models.needed import Needed, rowwise
+from heedful.models.pooled_position import PooledPosition, can_compute_one_row
 from heedful.models.positions import RelativeBias, Rotary, rotate
 
 
@@ -112,14 +112,14 @@ class Attention(nn.Module):
         turn: tuple[Tensor, Tensor] | None = None,
         cache: LayerCache | None = None,
         prefix: tuple[Tensor, Tensor] | None = None,
-        needed: Needed | None = None,
+        pooled_at: PooledPosition | None = None,
     ) -> Tensor:
         """Attend from x [b, t, d_model] to itself, or to `context` [b, s, d_model].
 
-        `prefix` is keys and values [h, p, d] that every query sees. With `needed`, the output is that of one
-        position [b, 1, d_model].
+        `prefix` is keys and values [h, p, d] that every query sees. With `pooled_at`, the output is that
+        of one position [b, 1, d_model].
         """
-        row = needed if needed is not None and rowwise(self.mechanism, mask) else None
+        row = pooled_at if pooled_at is not None and can_compute_one_row(self.mechanism, mask) else None
         q = self.heads(self.q_proj(x if row is None or self.shared else row.take(x)))  # [b, h, t or 1, d]
         if self.cross:
             assert context is not None
@@ -154,8 +154,8 @@ class Attention(nn.Module):
             mask = replace(mask, prefix=prefix[0].shape[1])
             bias = None if bias is None else F.pad(bias, (mask.prefix, 0))
         out = self.mechanism(q, k, v, mask, bias)  # [b, h, t, d]
-        if needed is not None and row is None:
-            out = needed.take(out, dim=2)
+        if pooled_at is not None and row is None:
+            out = pooled_at.take(out, dim=2)
         merged: Tensor = self.o_proj(out.transpose(1, 2).flatten(2))  # [b, t, d_model]
         return merged
 
@@ -195,7 +195,7 @@ def refuse_unable(config: TransformerConfig, *, causal: bool, cross: bool) -> No
         whole = {*asked, *(("cross", "causal") if config.kind == "encoder_decoder" else ())}
         raise UserError(
             f"{config.attention} attention does not work in {place[missing[0]]}; "
-            f"these do: {', '.join(able(*whole))}"
+            f"these do: {', '.join(find_capable(*whole))}"
         )
 
 
@@ -228,12 +228,14 @@ class Block(nn.Module):
         turn: tuple[Tensor, Tensor] | None = None,
         cache: LayerCache | None = None,
         prefix: tuple[Tensor, Tensor] | None = None,
-        needed: Needed | None = None,
+        pooled_at: PooledPosition | None = None,
     ) -> Tensor:
-        """[b, t, d_model] to the same, or to [b, 1, d_model] at the position that is needed."""
+        """[b, t, d_model] to the same, or to [b, 1, d_model] at the position that is pooled_at."""
         inner = self.attn_norm(x) if self.pre else x
-        attended = self.attn(inner, mask, bias=bias, turn=turn, cache=cache, prefix=prefix, needed=needed)
-        x = (x if needed is None else needed.take(x)) + self.attn_dropout(attended)
+        attended = self.attn(
+            inner, mask, bias=bias, turn=turn, cache=cache, prefix=prefix, pooled_at=pooled_at
+        )
+        x = (x if pooled_at is None else pooled_at.take(x)) + self.attn_dropout(attended)
         x = x if self.pre else self.attn_norm(x)
         if self.has_cross:
             assert context_mask is not None
@@ -276,11 +278,11 @@ class Stack(nn.Module):
         context: Tensor | None = None,
         context_keys: Tensor | None = None,
         cache: Cache | None = None,
-        needed: Needed | None = None,
+        pooled_at: PooledPosition | None = None,
     ) -> Tensor:
         """Run embedded tokens [b, t, d_model] through the layers; `keys` is True at real tokens.
 
-        With `needed`, the result is the state at that position alone [b, 1, d_model].
+        With `pooled_at`, the result is the state at that position alone [b, 1, d_model].
         """
         t, offset = x.shape[1], cache.length if cache is not None else 0
         mask = Mask(causal=self.causal, keys=keys, segments=segments, offset=offset)
@@ -305,7 +307,7 @@ class Stack(nn.Module):
                 turn=turn,
                 cache=cache.layers[i] if cache is not None else None,
                 prefix=None if prefix is None else (prefix[i, 0], prefix[i, 1]),
-                needed=needed if i == last else None,
+                pooled_at=pooled_at if i == last else None,
             )
         if cache is not None:
             cache.length += t

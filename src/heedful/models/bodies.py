@@ -13,7 +13,7 @@ from heedful.errors import UserError
 from heedful.models.blocks import Cache, Stack
 from heedful.models.config import TransformerConfig
 from heedful.models.embeddings import Embeddings, Pool, PromptVectors
-from heedful.models.needed import Needed
+from heedful.models.pooled_position import PooledPosition
 
 ROLES = {
     "q": ("q_proj",),
@@ -26,7 +26,7 @@ ROLES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class EmbeddedBatch:
     """A batch as the layers take it."""
 
     x: Tensor
@@ -76,32 +76,32 @@ class Body(nn.Module):
         """The stacks of layers by name."""
         return {name: part for name, part in self.named_children() if isinstance(part, Stack)}
 
-    def read(
+    def embed_batch(
         self,
         input_ids: Tensor,
         attention_mask: Tensor | None,
         token_type_ids: Tensor | None = None,
         segments: Tensor | None = None,
         cache: Cache | None = None,
-    ) -> Read:
+    ) -> EmbeddedBatch:
         """Embed tokens, after the prompt where there is one and this is the first step."""
         offset = cache.length if cache is not None else 0
         if attention_mask is not None:
             before = offset - (len(self.prompt) if self.prompt is not None and offset else 0)
             check_mask(attention_mask, len(input_ids), before + input_ids.shape[1])
-        keys = self.real(attention_mask)
+        keys = self.real_keys(attention_mask)
         if self.prompt is None or offset:
-            places = self.embed.places(input_ids, segments, offset, self.skip)
-            return Read(self.embed(input_ids, places, token_type_ids), keys, places, 0)
+            places = self.embed.find_positions(input_ids, segments, offset, self.skip)
+            return EmbeddedBatch(self.embed(input_ids, places, token_type_ids), keys, places, 0)
         if segments is not None:
             raise UserError("a prompt cannot stand before packed documents; train without packing")
         p = len(self.prompt)
-        places = self.embed.places(input_ids, None, 0, self.ahead)
+        places = self.embed.find_positions(input_ids, None, 0, self.ahead)
         x = self.embed(input_ids, places, token_type_ids, self.prompt.vectors)
-        front = self.embed.first(p, x.device).expand(len(places), -1)
-        return Read(x, keys, torch.cat([front, places], dim=1), p)
+        front = self.embed.first_positions(p, x.device).expand(len(places), -1)
+        return EmbeddedBatch(x, keys, torch.cat([front, places], dim=1), p)
 
-    def real(self, attention_mask: Tensor | None) -> Tensor | None:
+    def real_keys(self, attention_mask: Tensor | None) -> Tensor | None:
         """Which keys are real, the prompt's among them; None when all are, for the quickest kernel."""
         if attention_mask is None:
             return None
@@ -110,16 +110,16 @@ class Body(nn.Module):
             return None
         return keys if self.prompt is None else F.pad(keys, (len(self.prompt), 0), value=True)
 
-    def initialise(self) -> None:
+    def initialize(self) -> None:
         """Draw new weights from torch's generator: normal(0, init_std), biases zero.
 
         What adds to the residual stream of a pre-norm model starts smaller, by sqrt(2 n_layers) (GPT-2);
         where scores are not scaled, the query projection carries the scale (T5).
         """
-        initialise(self, self.config)
+        initialize(self, self.config)
 
 
-def initialise(module: nn.Module, config: TransformerConfig) -> None:
+def initialize(module: nn.Module, config: TransformerConfig) -> None:
     """Draw new weights for everything in `module` but mechanisms, which draw their own."""
     std, residual = config.init_std, (2 * config.n_layers) ** -0.5
     for name, part in module.named_modules():
@@ -156,7 +156,7 @@ class Encoder(Body):
         super().__init__(config)
         self.stack = Stack(config, config.n_layers, causal=False)
         self.pooler = nn.Linear(config.d_model, config.d_model) if config.pooler else None
-        self.initialise()
+        self.initialize()
 
     def forward(
         self,
@@ -167,7 +167,7 @@ class Encoder(Body):
         segments: Tensor | None = None,
     ) -> Tensor:
         """Last hidden states [b, t, d_model]. `attention_mask` is 1 at real tokens."""
-        read = self.read(input_ids, attention_mask, token_type_ids, segments)
+        read = self.embed_batch(input_ids, attention_mask, token_type_ids, segments)
         states: Tensor = self.stack(read.x, keys=read.keys, segments=segments, positions=read.places)
         return states[:, read.front :]
 
@@ -180,9 +180,9 @@ class Encoder(Body):
         """`pool` of `forward`, [b, d_model], without what it does not need."""
         if self.config.pool == "mean":
             return self.pool(self(input_ids, attention_mask, token_type_ids), input_ids, attention_mask)
-        read = self.read(input_ids, attention_mask, token_type_ids)
+        read = self.embed_batch(input_ids, attention_mask, token_type_ids)
         first = 0 if self.prompt is not None and self.prompt.pool == "first" else read.front
-        state = self.stack(read.x, keys=read.keys, positions=read.places, needed=Needed(first))
+        state = self.stack(read.x, keys=read.keys, positions=read.places, pooled_at=PooledPosition(first))
         return self.pool(state, input_ids, attention_mask)
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
@@ -202,7 +202,7 @@ class Decoder(Body):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
         self.stack = Stack(config, config.n_layers, causal=True)
-        self.initialise()
+        self.initialize()
 
     def forward(
         self,
@@ -217,7 +217,7 @@ class Decoder(Body):
 
         With a cache, `input_ids` are the new tokens and `attention_mask` covers all tokens so far.
         """
-        read = self.read(input_ids, attention_mask, token_type_ids, segments, cache)
+        read = self.embed_batch(input_ids, attention_mask, token_type_ids, segments, cache)
         states: Tensor = self.stack(
             read.x, keys=read.keys, segments=segments, positions=read.places, cache=cache
         )
@@ -230,16 +230,16 @@ class Decoder(Body):
         token_type_ids: Tensor | None = None,
     ) -> Tensor:
         """`pool` of `forward`, [b, d_model], without what it does not need."""
-        read = self.read(input_ids, attention_mask, token_type_ids)
+        read = self.embed_batch(input_ids, attention_mask, token_type_ids)
         last = self.last(input_ids, attention_mask)
         state: Tensor = self.stack(
-            read.x, keys=read.keys, positions=read.places, needed=Needed(read.front + last)
+            read.x, keys=read.keys, positions=read.places, pooled_at=PooledPosition(read.front + last)
         )
         return state[:, 0]
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """The state of the last real token [b, d_model]."""
-        return Needed(self.last(input_ids, attention_mask)).take(states)[:, 0]
+        return PooledPosition(self.last(input_ids, attention_mask)).take(states)[:, 0]
 
     def last(self, input_ids: Tensor, attention_mask: Tensor | None) -> int | Tensor:
         """Where the last real token of each text stands."""
@@ -262,7 +262,7 @@ class EncoderDecoder(Body):
         super().__init__(config)
         self.encoder = Stack(config, config.n_layers, causal=False)
         self.decoder = Stack(config, config.n_decoder_layers, causal=True, cross=True)
-        self.initialise()
+        self.initialize()
 
     def forward(
         self,
@@ -279,7 +279,7 @@ class EncoderDecoder(Body):
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """The encoder's last hidden states [b, s, d_model], those of the prompt first."""
-        read = self.read(input_ids, attention_mask)
+        read = self.embed_batch(input_ids, attention_mask)
         states: Tensor = self.encoder(read.x, keys=read.keys, positions=read.places)
         return states
 
@@ -289,18 +289,18 @@ class EncoderDecoder(Body):
         context: Tensor,
         attention_mask: Tensor | None = None,
         cache: Cache | None = None,
-        needed: Needed | None = None,
+        pooled_at: PooledPosition | None = None,
     ) -> Tensor:
         """The decoder's last hidden states [b, t, d_model], given the encoder's."""
         offset = cache.length if cache is not None else 0
-        places = self.embed.places(decoder_input_ids, None, offset, self.skip)
+        places = self.embed.find_positions(decoder_input_ids, None, offset, self.skip)
         states: Tensor = self.decoder(
             self.embed(decoder_input_ids, places),
             positions=places,
             context=context,
-            context_keys=self.real(attention_mask),
+            context_keys=self.real_keys(attention_mask),
             cache=cache,
-            needed=needed,
+            pooled_at=pooled_at,
         )
         return states
 
@@ -319,13 +319,13 @@ class EncoderDecoder(Body):
         token_type_ids: Tensor | None = None,
     ) -> Tensor:
         """`pool` of `forward`, [b, d_model], without what it does not need."""
-        end = Needed(self.end(input_ids))
+        end = PooledPosition(self.end(input_ids))
         context = self.encode(input_ids, attention_mask)
-        return self.decode(self.shift(input_ids), context, attention_mask, needed=end)[:, 0]
+        return self.decode(self.shift(input_ids), context, attention_mask, pooled_at=end)[:, 0]
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """The decoder's state at the last end-of-text token of the input (T5ForSequenceClassification)."""
-        return Needed(self.end(input_ids)).take(states)[:, 0]
+        return PooledPosition(self.end(input_ids)).take(states)[:, 0]
 
     def end(self, input_ids: Tensor) -> Tensor:
         """Where the last end-of-text token of each text stands."""

@@ -122,7 +122,7 @@ class TransformerConfig:
                 raise UserError(f"{name} is a number above 0, not {getattr(self, name)!r}")
         object.__setattr__(self, "attention_options", dict(self.attention_options))
 
-    def changed(self, **changes: Any) -> TransformerConfig:
+    def replace(self, **changes: Any) -> TransformerConfig:
         """The same with other values; an unknown field is an error that lists the nearest."""
         known = {f.name for f in fields(self)}
         for name in changes:
@@ -133,7 +133,7 @@ class TransformerConfig:
     def with_dropout(self, p: float) -> TransformerConfig:
         """The same with dropout p wherever the body has some; if it has none, in the usual three places."""
         here = [name for name in DROPOUTS if getattr(self, name)]
-        return self.changed(**dict.fromkeys(here or DROPOUTS[:3], p))
+        return self.replace(**dict.fromkeys(here or DROPOUTS[:3], p))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from heedful.attention.dropout import Dropout
 from heedful.errors import UserError
 from heedful.models.config import TransformerConfig
-from heedful.models.positions import restarting, sinusoids
+from heedful.models.positions import positions_per_document, sinusoids
 
 Pool = Literal["text", "first"]
 
@@ -41,15 +41,15 @@ class Embeddings(nn.Module):
         prompt: Tensor | None = None,
     ) -> Tensor:
         """Embed ids [b, t] that stand at `positions` [b or 1, t], after a prompt's vectors [p, d_model]."""
-        x = self.place(self.tokens(input_ids), positions, token_type_ids)  # [b, t, d]
+        x = self.add_positions(self.tokens(input_ids), positions, token_type_ids)  # [b, t, d]
         if prompt is not None:
             # The same for every text up to the dropout, so it is normed once.
-            front = self.place(prompt[None], self.first(len(prompt), x.device), None)
+            front = self.add_positions(prompt[None], self.first_positions(len(prompt), x.device), None)
             x = torch.cat([front.expand(len(x), -1, -1), x], dim=1)  # [b, p + t, d]
         dropped: Tensor = self.dropout(x)
         return dropped
 
-    def place(self, x: Tensor, positions: Tensor, token_type_ids: Tensor | None) -> Tensor:
+    def add_positions(self, x: Tensor, positions: Tensor, token_type_ids: Tensor | None) -> Tensor:
         """Add types and positions to vectors [b, t, d_model], and norm them."""
         if self.config.n_types:
             types = self.types.weight[0] if token_type_ids is None else self.types(token_type_ids)
@@ -60,11 +60,13 @@ class Embeddings(nn.Module):
             x = x + self.table[positions]
         return x if self.norm is None else self.norm(x)
 
-    def first(self, n: int, device: torch.device) -> Tensor:
+    def first_positions(self, n: int, device: torch.device) -> Tensor:
         """The first n positions: [1, n]."""
         return torch.arange(n, device=device)[None] + self.config.position_offset
 
-    def places(self, input_ids: Tensor, segments: Tensor | None, offset: int, before: int = 0) -> Tensor:
+    def find_positions(
+        self, input_ids: Tensor, segments: Tensor | None, offset: int, before: int = 0
+    ) -> Tensor:
         """The position of each token: [b or 1, t]. Packed documents begin anew; RoBERTa skips padding.
 
         `offset` counts the tokens of earlier decoding steps, `before` the positions taken by no token.
@@ -78,7 +80,11 @@ class Embeddings(nn.Module):
         if config.position_offset and config.pad_id is not None and segments is None and not offset:
             real = input_ids.ne(config.pad_id)
             return torch.where(real, real.cumsum(1) - 1 + config.position_offset + before, config.pad_id)
-        own = torch.arange(t, device=input_ids.device)[None] if segments is None else restarting(segments)
+        own = (
+            torch.arange(t, device=input_ids.device)[None]
+            if segments is None
+            else positions_per_document(segments)
+        )
         return own + offset + before + config.position_offset
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from heedful.attention.dropout import Dropout
 from heedful.errors import UserError, unknown
 from heedful.models.blocks import Cache, activate
-from heedful.models.bodies import BODIES, Decoder, Encoder, EncoderDecoder, initialise
+from heedful.models.bodies import BODIES, Decoder, Encoder, EncoderDecoder, initialize
 from heedful.models.config import TransformerConfig
 
 Head = Literal["classify", "masked", "causal", "text2text"]
@@ -133,7 +133,7 @@ class Classifier(Headed):
             self.head = LinearHead(
                 config, n_classes, bias=form == "linear" or config.classifier != "unbiased"
             )
-        initialise(self.head, config.changed(norm_place="post"))
+        initialize(self.head, config.replace(norm_place="post"))
 
     def forward(
         self,
@@ -154,7 +154,7 @@ class LanguageModel(Headed):
         config = body.config
         self.body, self.kind = body, kind
         self.head = MaskedHead(config) if kind == "masked" else OutputHead(config)
-        initialise(self.head, config.changed(norm_place="post"))
+        initialize(self.head, config.replace(norm_place="post"))
         if config.tie_output:
             self.head.out.weight = body.embed.tokens.weight
 

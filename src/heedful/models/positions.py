@@ -18,7 +18,7 @@ def sinusoids(length: int, width: int) -> Tensor:
     return table
 
 
-def restarting(segments: Tensor) -> Tensor:
+def positions_per_document(segments: Tensor) -> Tensor:
     """Positions that begin at 0 in each packed document: [b, t]."""
     t = segments.shape[1]
     index = torch.arange(t, device=segments.device).expand_as(segments)

@@ -18,7 +18,7 @@ from heedful.objectives.base import Inputs, Ints, Losses, pad_rows
 from heedful.objectives.packed import PackedText
 from heedful.objectives.setup import TextSetup
 from heedful.objectives.vocabulary import select_labeled, vocabulary_loss
-from heedful.text import Tokenizer, no_mask
+from heedful.text import Tokenizer, missing_mask_error
 
 
 class Masking:
@@ -26,7 +26,7 @@ class Masking:
 
     def __init__(self, tokenizer: Tokenizer, rate: float, whole_words: bool) -> None:
         if tokenizer.mask_id is None:
-            raise no_mask("masked language modelling")
+            raise missing_mask_error("masked language modelling")
         if not 0 < rate < 1:
             raise UserError(f"{rate:g} of the tokens cannot be hidden; the rate is above 0 and below 1")
         self.tokenizer, self.mask_id, self.rate = tokenizer, tokenizer.mask_id, rate

@@ -37,7 +37,7 @@ from heedful.objectives.base import (
 from heedful.objectives.packed import perplexity, score_texts
 from heedful.objectives.setup import TextSetup
 from heedful.objectives.vocabulary import select_labeled, token_losses, vocabulary_loss
-from heedful.text import Tokenizer, no_mask
+from heedful.text import Tokenizer, missing_mask_error
 
 SpanForm = Literal["line", "window"]
 SpanLoss = Literal["all", "span"]
@@ -137,7 +137,7 @@ class Span(Objective):
         if whole and (len(tokenizer.sentinel_ids) < 2 or tokenizer.eos_id is None):
             raise UserError("this tokenizer lacks sentinels or an end of text; T5's spans need both")
         if not whole and tokenizer.mask_id is None:
-            raise no_mask("span corruption")
+            raise missing_mask_error("span corruption")
         if how.form == "window" and salient is None:
             raise UserError("windows stand around salient spans, which were not looked for")
         self.salient = {name: own.limit_to(how.block) for name, own in (salient or {}).items()}

@@ -78,13 +78,13 @@ class LabelWords:
         packed = body.shift(targets)[real].expand(len(ids), -1)  # [b, n]
         classes = torch.arange(len(targets), device=ids.device)[:, None].expand_as(targets)[real]  # [n]
         segments = classes.expand_as(packed)
-        places = body.embed.places(packed, segments, 0, body.skip)
+        places = body.embed.find_positions(packed, segments, 0, body.skip)
         states = body.decoder(
             body.embed(packed, places),
             segments=segments,
             positions=places,
             context=body.encode(ids, mask),
-            context_keys=body.real(mask),
+            context_keys=body.real_keys(mask),
         )  # [b, n, d]
         wanted = targets[real].repeat(len(ids))
         losses, _ = token_losses(model.head, states.flatten(0, 1), wanted)

@@ -2,6 +2,6 @@
 
 from heedful.text.loading import load
 from heedful.text.tokenizer import Encoding, Tokenizer
-from heedful.text.training import KINDS, MASK_KINDS, no_mask, train
+from heedful.text.training import KINDS, MASK_KINDS, missing_mask_error, train
 
-__all__ = ["KINDS", "MASK_KINDS", "Encoding", "Tokenizer", "load", "no_mask", "train"]
+__all__ = ["KINDS", "MASK_KINDS", "Encoding", "Tokenizer", "load", "missing_mask_error", "train"]

@@ -39,7 +39,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Measured:
+class TokenizerMeasurement:
     """What a tokenizer does to the held-out lines. Words are what white space separates."""
 
     name: str
@@ -58,7 +58,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Answer:
+class TokenizerAdvice:
     """Should a person train a tokenizer of their own?"""
 
     train_own: str
@@ -69,7 +69,7 @@ class Answer:
     saving_ci95: tuple[float, float]
 
 
-def draw(texts: Iterable[str]) -> Sample:
+def split_sample(texts: Iterable[str]) -> Sample:
     """Divide a corpus by a hash of each line; of a large one, its first part."""
     kept: list[str] = []
     held: list[str] = []
@@ -97,9 +97,9 @@ def draw(texts: Iterable[str]) -> Sample:
     return Sample(kept, held, size, cut)
 
 
-def measure(name: str, tokenizer: Tokenizer, lines: list[str]) -> Measured:
+def measure(name: str, tokenizer: Tokenizer, lines: list[str]) -> TokenizerMeasurement:
     """Measure a tokenizer on lines it was not trained on."""
-    seconds = min(timed(tokenizer, lines) for _ in range(2))
+    seconds = min(time_encoding(tokenizer, lines) for _ in range(2))
     line_tokens, words, whole, unknown = [], 0, 0, 0
     used: set[int] = set()
     for line, encoded in zip(
@@ -119,7 +119,7 @@ def measure(name: str, tokenizer: Tokenizer, lines: list[str]) -> Measured:
         line_tokens.append(len(ids))
         used.update(encoded.ids)
     tokens, size = sum(line_tokens), sum(len(line.encode()) for line in lines)
-    return Measured(
+    return TokenizerMeasurement(
         name=name,
         kind=tokenizer.kind,
         vocab_size=tokenizer.vocab_size,
@@ -134,7 +134,7 @@ def measure(name: str, tokenizer: Tokenizer, lines: list[str]) -> Measured:
     )
 
 
-def timed(tokenizer: Tokenizer, lines: list[str]) -> float:
+def time_encoding(tokenizer: Tokenizer, lines: list[str]) -> float:
     """Encode all lines once; gives the seconds."""
     start = time.perf_counter()
     tokenizer.encode_batch(lines, special=False)
@@ -154,7 +154,7 @@ def compare(
     vocab_size: int | None = None,
     *,
     bare: Collection[str] = (),
-) -> tuple[list[Measured], Answer]:
+) -> tuple[list[TokenizerMeasurement], TokenizerAdvice]:
     """Measure tokenizers on held-out lines, beside one trained on the other lines, and answer.
 
     The one trained is byte-level BPE of the same size as the best of the others (or of `vocab_size`), and
@@ -170,10 +170,12 @@ def compare(
     size = max(best.vocab_size, 2 * len(ALL_BYTES)) if vocab_size is None else vocab_size
     own = train(sample.train, kind="bpe", vocab_size=size, lowercase=best.lowercases, sentinels=0)
     made = measure(OWN, own, sample.held_out)
-    return [*found, made], answer(best, made, sample, bare=best.name in bare)
+    return [*found, made], advise(best, made, sample, bare=best.name in bare)
 
 
-def answer(best: Measured, own: Measured, sample: Sample, *, bare: bool = False) -> Answer:
+def advise(
+    best: TokenizerMeasurement, own: TokenizerMeasurement, sample: Sample, *, bare: bool = False
+) -> TokenizerAdvice:
     """Answer by how many tokens a tokenizer of one's own would save, with a 95 % interval over lines.
 
     `bare` says that the best is no model's tokenizer.
@@ -218,4 +220,4 @@ def answer(best: Measured, own: Measured, sample: Sample, *, bare: bool = False)
             reason += (
                 f", and {sample.bytes / 2**20:.1f} MB of text is little for that: adapting a model is safer"
             )
-    return Answer(verdict, reason, best.name, saving, (low, high))
+    return TokenizerAdvice(verdict, reason, best.name, saving, (low, high))

@@ -16,11 +16,11 @@ from heedful.text.tokenizer import NO_TYPES, ROLES, WITH_TYPES, Tokenizer
 from heedful.text.tokenizer_forms import (
     VOCABULARY_FILES,
     TokenizerForm,
-    as_added,
     bert_normalizer,
     find_form,
     from_vocabulary,
-    named,
+    make_added_token,
+    token_text,
 )
 
 # For a tokenizer.json without a word about roles: the names in use, by role.
@@ -50,9 +50,9 @@ def load(name: str | Path, known: Iterable[str] = ()) -> Tokenizer:
 
 def from_files(folder: Path, only: str | None = None) -> Tokenizer:
     """Load from a folder: from the file `only`, else from the first form that is there."""
-    settings = optional(folder / "tokenizer_config.json")
-    settings = {**optional(folder / "special_tokens_map.json"), **settings}
-    model_type = optional(folder / "config.json").get("model_type")
+    settings = read_optional_json(folder / "tokenizer_config.json")
+    settings = {**read_optional_json(folder / "special_tokens_map.json"), **settings}
+    model_type = read_optional_json(folder / "config.json").get("model_type")
     if only is None and (folder / "tokenizer.json").is_file():
         only = "tokenizer.json"
     if only is not None and only.endswith(".json") and only not in ("vocab.json", "encoder.json"):
@@ -63,7 +63,9 @@ def from_files(folder: Path, only: str | None = None) -> Tokenizer:
             if missing := [file.name for file in files if not file.is_file()]:
                 raise UserError(f"{folder}: {only} needs {missing[0]} beside it")
             backend, form = from_vocabulary(files, build, settings, model_type)
-            return add_frame(backend, form, settings, optional(folder / "added_tokens.json"), folder)
+            return add_frame(
+                backend, form, settings, read_optional_json(folder / "added_tokens.json"), folder
+            )
     if only is not None:
         raise UserError(f"{folder / only}: is not a tokenizer's file; known are {known_files()}")
     raise UserError(f"{folder}: has no tokenizer; looked for {known_files()}")
@@ -74,7 +76,7 @@ def known_files() -> str:
     return ", ".join(["tokenizer.json", *(" + ".join(names) for names, _ in VOCABULARY_FILES)])
 
 
-def optional(path: Path) -> dict[str, Any]:
+def read_optional_json(path: Path) -> dict[str, Any]:
     """Read a JSON file that a model may lack."""
     return read_json_object(path) if path.is_file() else {}
 
@@ -90,7 +92,7 @@ def from_json(path: Path, settings: Mapping[str, Any], model_type: str | None) -
         stored = read_json_object(path)["normalizer"]
         backend.normalizer = bert_normalizer(settings, stored)
     form, _ = find_form(settings, model_type)
-    roles = stated_roles(settings)
+    roles = read_roles(settings)
     if not roles:
         special = {str(t.content) for t in backend.get_added_tokens_decoder().values() if t.special}
         defaults = form.roles if form else {}
@@ -98,8 +100,8 @@ def from_json(path: Path, settings: Mapping[str, Any], model_type: str | None) -
             choices = (defaults[role],) if role in defaults else () if form else names
             if found := [token for token in choices if token in special]:
                 roles[role] = found[0]
-    add(backend, roles, settings)
-    return Tokenizer(backend, roles, with_inputs(settings, form, backend))
+    add_special_tokens(backend, roles, settings)
+    return Tokenizer(backend, roles, add_input_names(settings, form, backend))
 
 
 def add_frame(
@@ -107,16 +109,16 @@ def add_frame(
 ) -> Tokenizer:
     """Complete a tokenizer built from a bare vocabulary: special and added tokens, the form's frame."""
     vocabulary = backend.get_vocab()
-    stated = stated_roles(settings)
+    stated = read_roles(settings)
     roles = {role: token for role, token in form.roles.items() if token in vocabulary} | stated
     roles = {role: token for role, token in roles.items() if settings.get(f"{role}_token", "") is not None}
-    add(backend, roles, settings, mask_takes_space=form.mask_takes_space)
+    add_special_tokens(backend, roles, settings, mask_takes_space=form.mask_takes_space)
     later = {int(i): value for i, value in (settings.get("added_tokens_decoder") or {}).items()}
     later |= {int(i): token for token, i in added.items() if int(i) not in later}
     for i, value in sorted(later.items()):
-        token = named(value, "")
+        token = token_text(value, "")
         special = isinstance(value, dict) and bool(value.get("special"))
-        backend.add_tokens([as_added(token, value, special or token in roles.values())])
+        backend.add_tokens([make_added_token(token, value, special or token in roles.values())])
         if backend.token_to_id(token) != i:
             raise UserError(
                 f'{folder}: added token "{shorten(token)}" should have id {i:,}; the vocabulary differs'
@@ -129,16 +131,16 @@ def add_frame(
         return roles[role], i
 
     backend.post_processor = form.frame(holder)
-    return Tokenizer(backend, roles, with_inputs(settings, form, backend))
+    return Tokenizer(backend, roles, add_input_names(settings, form, backend))
 
 
-def stated_roles(settings: Mapping[str, Any]) -> dict[str, str]:
+def read_roles(settings: Mapping[str, Any]) -> dict[str, str]:
     """Read the special tokens that a model's files name."""
-    found = {role: named(settings.get(f"{role}_token"), "") for role in ROLES}
+    found = {role: token_text(settings.get(f"{role}_token"), "") for role in ROLES}
     return {role: token for role, token in found.items() if token}
 
 
-def add(
+def add_special_tokens(
     backend: Backend, roles: Mapping[str, str], settings: Mapping[str, Any], mask_takes_space: bool = False
 ) -> None:
     """Make the special tokens known as such, so that they are never split; those already known stay."""
@@ -148,15 +150,17 @@ def add(
         value = settings.get(f"{role}_token")
         if role == "mask" and mask_takes_space and not isinstance(value, dict):
             value = {"lstrip": True}
-        tokens.setdefault(token, as_added(token, value))
+        tokens.setdefault(token, make_added_token(token, value))
     more = settings.get("additional_special_tokens") or settings.get("extra_special_tokens") or []
     for value in more.values() if isinstance(more, dict) else more:
-        tokens.setdefault(named(value, ""), as_added(named(value, ""), value))
+        tokens.setdefault(token_text(value, ""), make_added_token(token_text(value, ""), value))
     new = [token for content, token in tokens.items() if content and content not in known]
     backend.add_special_tokens(new)
 
 
-def with_inputs(settings: Mapping[str, Any], form: TokenizerForm | None, backend: Backend) -> dict[str, Any]:
+def add_input_names(
+    settings: Mapping[str, Any], form: TokenizerForm | None, backend: Backend
+) -> dict[str, Any]:
     """Say which inputs the model takes: transformers would ask the tokenizer's class, which is not saved."""
     types = set(backend.encode("a", "a").type_ids) != {0}
     inputs = form.inputs if form else WITH_TYPES if types else NO_TYPES

@@ -108,7 +108,7 @@ def byte_table() -> dict[str, int]:
 BYTES = byte_table()
 
 
-def readable(tokenizer: Tokenizer, piece: str) -> str:
+def format_piece(tokenizer: Tokenizer, piece: str) -> str:
     """Write a piece for people: byte-level pieces as text, a space as ␣, broken characters in hex."""
     decoder = tokenizer.description["decoder"] or {}
     if decoder.get("type") == "ByteLevel" and all(character in BYTES for character in piece):

@@ -18,7 +18,7 @@ from heedful.errors import UserError, shorten
 from heedful.runs.files import write_error
 
 if TYPE_CHECKING:
-    from heedful.text.bulk import Bulk
+    from heedful.text.bulk_encoder import BulkEncoder
 
 ROLES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")
 KIND_OF_MODEL = {"BPE": "bpe", "WordPiece": "wordpiece", "Unigram": "unigram", "WordLevel": "word"}
@@ -155,21 +155,21 @@ class Tokenizer:
         try:
             encoded = self.backend.encode_batch_fast(inputs, add_special_tokens=special)
         except TypeError:
-            raise invalid([*texts, *(pairs or ())]) from None
+            raise text_error([*texts, *(pairs or ())]) from None
         plain = pairs is None and self._types_of_one == {0}
         limit = max_len if max_len is not None else max(map(len, encoded), default=0)
         return [
             Encoding(ids := one.ids, [0] * len(ids) if plain else one.type_ids, 0)
             if len(one) <= limit
-            else cut(one, limit)
+            else truncate(one, limit)
             for one in encoded
         ]
 
-    def bulk(self, *, paired: bool, max_len: int | None, special: bool) -> Bulk:
+    def bulk(self, *, paired: bool, max_len: int | None, special: bool) -> BulkEncoder:
         """Prepare for many texts, or pairs: the same ids as `encode_batch`, as bytes, and faster."""
-        from heedful.text.bulk import Bulk
+        from heedful.text.bulk_encoder import BulkEncoder
 
-        return Bulk(
+        return BulkEncoder(
             self.backend, paired=paired, max_len=max_len, special=special, wide=self.vocab_size > 2**16
         )
 
@@ -219,7 +219,7 @@ def refuse_no_room(max_len: int | None, added: int) -> None:
         raise UserError(f"max_len {max_len} is too small: this tokenizer adds {added} special tokens itself")
 
 
-def invalid(texts: Iterable[object]) -> Exception:
+def text_error(texts: Iterable[object]) -> Exception:
     """Build the error for a text with half of a surrogate pair, which is no character; else for no text."""
     for text in texts:
         if not isinstance(text, str):
@@ -231,12 +231,12 @@ def invalid(texts: Iterable[object]) -> Exception:
     return TypeError("texts must be strings")
 
 
-def cut(encoded: tokenizers.Encoding, max_len: int) -> Encoding:
+def truncate(encoded: tokenizers.Encoding, max_len: int) -> Encoding:
     """Cut an encoding to `max_len` tokens, the special tokens around the texts kept."""
     ids, types, owners = encoded.ids, encoded.type_ids, encoded.sequence_ids
     first, second = owners.count(0), owners.count(1)
     room = max_len - (len(ids) - first - second)
-    keep_first, keep_second = keep(first, second, room)
+    keep_first, keep_second = divide_room(first, second, room)
     at_first = owners.index(0) if first else 0
     at_second = owners.index(1) if second else len(ids)
     kept = [
@@ -248,7 +248,7 @@ def cut(encoded: tokenizers.Encoding, max_len: int) -> Encoding:
     return Encoding(cut_ids, [t for part in kept for t in types[part]], len(ids) - len(cut_ids))
 
 
-def keep(first: int, second: int, room: int) -> tuple[int, int]:
+def divide_room(first: int, second: int, room: int) -> tuple[int, int]:
     """Decide how many tokens of each text stay, when `first + second > room`."""
     if second == 0:
         return room, 0

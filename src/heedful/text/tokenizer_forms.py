@@ -62,7 +62,7 @@ def wordpiece(files: list[Path], settings: Mapping[str, Any]) -> Backend:
     if not any(lines):
         raise UserError(f"{files[0]}: is empty")
     vocabulary = {piece: i for i, piece in enumerate(lines)}
-    unk = named(settings.get("unk_token"), "[UNK]")
+    unk = token_text(settings.get("unk_token"), "[UNK]")
     if unk not in vocabulary:
         raise UserError(f"{files[0]}: has no {unk}; vocab.txt has one piece per line, as BERT ships it")
     cased = any(re.search("[A-Z]", piece) for piece in vocabulary if not piece.startswith("["))
@@ -177,13 +177,13 @@ def read_merges(path: Path, vocabulary: Mapping[str, int]) -> list[tuple[str, st
     return merges
 
 
-def named(value: Any, default: str) -> str:
+def token_text(value: Any, default: str) -> str:
     """Take a special token as tokenizer_config.json writes it: a string, or an object with its content."""
     content = value.get("content") if isinstance(value, dict) else value
     return content if isinstance(content, str) and content else default
 
 
-def as_added(token: str, value: Any, special: bool = True) -> AddedToken:
+def make_added_token(token: str, value: Any, special: bool = True) -> AddedToken:
     """Turn an entry of tokenizer_config.json into an added token with its flags."""
     flags = value if isinstance(value, dict) else {}
     options = {

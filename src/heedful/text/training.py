@@ -96,13 +96,13 @@ def train(
     least = len(specials) + (len(ALL_BYTES) if kind == "bpe" else 1)
     order = Order(size, min_count or plan.min_count or 1, specials, lowercase, punctuation)
     if size < least:
-        raise too_small(order, kind, least)
+        raise size_error(order, kind, least)
     try:
-        backend = plan.build(not_empty(texts), order)
+        backend = plan.build(require_texts(texts), order)
     except UnicodeEncodeError as error:
         raise UserError(f'a text of the corpus is not valid Unicode: "{shorten(error.object)}"') from None
     if backend.get_vocab_size() > size:
-        raise too_small(order, kind, backend.get_vocab_size())
+        raise size_error(order, kind, backend.get_vocab_size())
     backend.add_special_tokens(specials)
     if plan.template:
         first, last = plan.roles["bos"], plan.roles["eos"]
@@ -116,7 +116,7 @@ def train(
     )
 
 
-def too_small(order: Order, kind: str, least: int) -> UserError:
+def size_error(order: Order, kind: str, least: int) -> UserError:
     """Build the error for a vocabulary that cannot hold what must be in it."""
     parts = "the special tokens" if kind in ("word", "char") else "the special tokens and every character"
     if kind == "bpe":
@@ -129,7 +129,7 @@ def too_small(order: Order, kind: str, least: int) -> UserError:
     )
 
 
-def not_empty(texts: Iterable[str]) -> Iterator[str]:
+def require_texts(texts: Iterable[str]) -> Iterator[str]:
     """Give the texts, or say that there are none."""
     stream = iter(texts)
     for text in stream:
@@ -138,7 +138,7 @@ def not_empty(texts: Iterable[str]) -> Iterator[str]:
     raise UserError("the corpus has no text to train a tokenizer on")
 
 
-def count(
+def count_words(
     texts: Iterator[str], normalizer: normalizers.Normalizer | None, splitter: pre_tokenizers.PreTokenizer
 ) -> list[tuple[str, int]]:
     """Count words on all cores, most frequent first, equal counts in the order of the alphabet."""
@@ -179,7 +179,7 @@ def wordpiece(texts: Iterator[str], order: Order) -> Backend:
     """
     normalizer = normalizers.BertNormalizer(lowercase=order.lowercase)
     splitter = pre_tokenizers.BertPreTokenizer()
-    words = count(texts, normalizer, splitter)
+    words = count_words(texts, normalizer, splitter)
     alphabet = sorted({character for word, _ in words for character in word if ord(character) < PRIVATE})
     inner = {ord(c): chr(PRIVATE + i) for i, c in enumerate(alphabet[: PRIVATE_END - PRIVATE])}
     outer = {ord(private): chr(c) for c, private in inner.items()}
@@ -192,7 +192,7 @@ def wordpiece(texts: Iterator[str], order: Order) -> Backend:
     )
     learner = Backend(models.BPE())
     learner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    learner.train_from_iterator(repeated(((w[0] + w[1:].translate(inner)), n) for w, n in words), trainer)
+    learner.train_from_iterator(repeat_words(((w[0] + w[1:].translate(inner)), n) for w, n in words), trainer)
     vocabulary = {}
     for piece, i in sorted(learner.get_vocab().items(), key=lambda item: item[1]):
         plain = piece.translate(outer)
@@ -204,7 +204,7 @@ def wordpiece(texts: Iterator[str], order: Order) -> Backend:
     return backend
 
 
-def repeated(counted: Iterable[tuple[str, int]]) -> Iterator[str]:
+def repeat_words(counted: Iterable[tuple[str, int]]) -> Iterator[str]:
     """Write each word as often as it was counted, in strings of limited length."""
     for word, n in counted:
         for start in range(0, n, CHUNK_WORDS):
@@ -234,7 +234,7 @@ def unigram(texts: Iterator[str], order: Order) -> Backend:
         if "not large enough to contain all chars" not in str(error):
             raise
         words = json.loads(trainer.__getstate__())["UnigramTrainer"]["words"]
-        raise too_small(order, "unigram", len(order.specials) + len(set("".join(words)))) from None
+        raise size_error(order, "unigram", len(order.specials) + len(set("".join(words)))) from None
     learned = json.loads(learner.to_str())["model"]["vocab"]
     lowest = min(score for _, score in learned)
     # Characters that were not learned get the lowest score, which the library raises by 0.0001 from each to
@@ -262,21 +262,23 @@ def unigram(texts: Iterator[str], order: Order) -> Backend:
 def word(texts: Iterator[str], order: Order) -> Backend:
     """Whole words; the rest is unknown."""
     splitter = pre_tokenizers.Whitespace() if order.punctuation else pre_tokenizers.WhitespaceSplit()
-    return listed(texts, order, splitter, "<UNK>")
+    return frequent_units(texts, order, splitter, "<UNK>")
 
 
 def char(texts: Iterator[str], order: Order) -> Backend:
     """Single characters, white space among them."""
     splitter = pre_tokenizers.Split(Regex(ONE_CHARACTER), "isolated")
-    backend = listed(texts, order, splitter, "<unk>")
+    backend = frequent_units(texts, order, splitter, "<unk>")
     backend.decoder = decoders.Fuse()
     return backend
 
 
-def listed(texts: Iterator[str], order: Order, splitter: pre_tokenizers.PreTokenizer, unk: str) -> Backend:
+def frequent_units(
+    texts: Iterator[str], order: Order, splitter: pre_tokenizers.PreTokenizer, unk: str
+) -> Backend:
     """Take the units that occur often enough, most frequent first."""
     normalizer = normalizers.Lowercase() if order.lowercase else None
-    counted = count(texts, normalizer, splitter)
+    counted = count_words(texts, normalizer, splitter)
     units = [unit for unit, n in counted if n >= order.min_count and unit not in order.specials]
     if not units:
         raise UserError(
@@ -333,7 +335,7 @@ KINDS = tuple(PLANS)
 MASK_KINDS = tuple(kind for kind, plan in PLANS.items() if "mask" in plan.roles)
 
 
-def no_mask(what: str) -> UserError:
+def missing_mask_error(what: str) -> UserError:
     """What to say where a tokenizer cannot hide tokens."""
     able = ", ".join(MASK_KINDS)
     return UserError(f"this tokenizer has no mask token; {what} needs one (kinds that have it: {able})")

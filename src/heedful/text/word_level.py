@@ -47,18 +47,22 @@ def rule_of(backend: tokenizers.Tokenizer) -> Rule | None:
     splits = list(steps(backend.pre_tokenizer, "pretokenizers"))
     changes = list(steps(backend.normalizer, "normalizers"))
     added = list(backend.get_added_tokens_decoder().values())
-    if not splits or any(" " in written(backend, token) for token in added):
+    if not splits or any(" " in added_token_text(backend, token) for token in added):
         return None
     kinds, changed = [step["type"] for step in splits], {step["type"] for step in changes}
     if kinds[0] in SPLITTERS:
-        return Rule(False, always) if {*kinds} <= INSIDE_WORDS and changed <= AROUND_DROPPED_SPACES else None
+        return (
+            Rule(False, accept_any) if {*kinds} <= INSIDE_WORDS and changed <= AROUND_DROPPED_SPACES else None
+        )
     if len(splits) > 1 or any(token.rstrip for token in added):
         return None
     (split,) = splits
     if split["type"] == "ByteLevel":
         return Rule(True, is_unbroken) if split["use_regex"] and changed <= CHARACTER_BY_CHARACTER else None
     if split["type"] == "Split" and split["pattern"] == {"Regex": ONE_CHARACTER}:
-        return Rule(True, always) if changed <= {"Lowercase"} and not any(t.lstrip for t in added) else None
+        return (
+            Rule(True, accept_any) if changed <= {"Lowercase"} and not any(t.lstrip for t in added) else None
+        )
     if split["type"] == "Metaspace" and split["split"] and split["prepend_scheme"] == "always":
         if split["replacement"] != SPACE or any(token.normalized for token in added):
             return None
@@ -82,7 +86,7 @@ def steps(part: Any, name: str) -> Iterator[dict[str, Any]]:
         yield from flat(json.loads(part.__getstate__()))
 
 
-def written(backend: tokenizers.Tokenizer, token: tokenizers.AddedToken) -> str:
+def added_token_text(backend: tokenizers.Tokenizer, token: tokenizers.AddedToken) -> str:
     """Give what a text must hold for an added token to be found in it."""
     content = str(token.content)
     return backend.normalizer.normalize_str(content) if token.normalized and backend.normalizer else content
@@ -98,7 +102,7 @@ def replaces_inside_words(step: dict[str, Any]) -> bool:
     return " " not in pattern + step["content"]
 
 
-def always(word: str) -> bool:
+def accept_any(word: str) -> bool:
     """White space alone never tells anything: any word will do."""
     return True
 
@@ -123,7 +127,7 @@ def without(marks: Sequence[str]) -> Callable[[str], bool]:
     return is_firm
 
 
-class Words:
+class WordCache:
     """Ids of texts, by words remembered from texts before. `encode` gives the ids of whole texts."""
 
     def __init__(self, rule: Rule, encode: Callable[[list[str]], list[bytes]]) -> None:
@@ -164,9 +168,9 @@ class Words:
                 new.append(key)
             else:
                 self.known[key] = None
-        self.known.update(zip(new, self.encode([self.spelled(key) for key in new]), strict=True))
+        self.known.update(zip(new, self.encode([self.spell(key) for key in new]), strict=True))
 
-    def spelled(self, key: str) -> str:
+    def spell(self, key: str) -> str:
         """Give the text that a key stands for."""
         if not self.rule.keeps_space:
             return key

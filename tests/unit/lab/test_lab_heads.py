@@ -32,7 +32,7 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("heads") / "decoder"
     tokenizer = train([TEXT] * 20, kind="bpe", vocab_size=280, sentinels=0)
     torch.manual_seed(0)
-    config = models.PRESETS["gpt-nano"].config.changed(vocab_size=tokenizer.vocab_size)
+    config = models.PRESETS["gpt-nano"].config.replace(vocab_size=tokenizer.vocab_size)
     checkpoints.save(models.build(config, "causal"), path)
     tokenizer.save(path)
     return str(path)

@@ -47,12 +47,14 @@ def tokenizer(page: Page, folder: Path) -> Facts:
     """A tokenizer of the world's own."""
     from heedful.data import corpus_texts
     from heedful.text import train
-    from heedful.text.compare import draw, measure
+    from heedful.text.compare import measure, split_sample
 
     made = train(corpus_texts("world/reviews"), kind="wordpiece", vocab_size=2000, lowercase=True)
     with new_folder(folder) as place:
         made.save(place)
-    measured = measure("trained here", made, draw(corpus_texts("world/reviews", split="dev")).held_out)
+    measured = measure(
+        "trained here", made, split_sample(corpus_texts("world/reviews", split="dev")).held_out
+    )
     facts = {"vocabulary": made.vocab_size, "tokens_a_word": round(measured.tokens_a_word, 3)}
     page.section("A tokenizer of its own")
     page.facts({name.replace("_", " "): value for name, value in facts.items()})

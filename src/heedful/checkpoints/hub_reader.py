@@ -55,14 +55,14 @@ class HubFamily(Family):
         return None
 
 
-def installed() -> bool:
+def is_transformers_installed() -> bool:
     """Whether transformers is there."""
     return importlib.util.find_spec("transformers") is not None
 
 
-def knows(model_type: object) -> bool:
+def has_classifier(model_type: object) -> bool:
     """Whether transformers is installed and has a text classifier of this type."""
-    if not isinstance(model_type, str) or not installed():
+    if not isinstance(model_type, str) or not is_transformers_installed():
         return False
     from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
 
@@ -121,9 +121,9 @@ def build(
     if form not in ("family", "linear"):
         raise unknown("head form", form, ("family", "linear"))
     raw = {k: v for k, v in raw.items() if k not in ("auto_map", "dtype", "torch_dtype")}
-    raw = {**raw, **changed(raw, changes, family)}
+    raw = {**raw, **translate_dropouts(raw, changes, family)}
     values = {k: v for k, v in raw.items() if k not in ("id2label", "label2id", "num_labels")}
-    with quiet():
+    with silence_transformers():
         try:
             config = transformers.CONFIG_MAPPING[family].from_dict({**values, "num_labels": n_classes})
         except Exception as error:  # their validation raises what it likes
@@ -139,10 +139,10 @@ def build(
         # What we saved has the classifier's body, which may lack a pooler that the bare model has.
         bare = head is None and tensors is not None
         classes = auto.MODEL_MAPPING if bare else auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING
-        theirs, missing, unexpected = make(classes[type(config)], config, tensors, where)
+        theirs, missing, unexpected = build_module(classes[type(config)], config, tensors, where)
         module = theirs.base_model
         body = HubBody(module, describe(config, module, family, decoder, where))
-        body.table = table(theirs, module, family, head, raw)
+        body.table = tensor_table(theirs, module, family, head, raw)
         if head is None:
             return body, missing, unexpected
         expected = probe(theirs, body) if form == "family" else None
@@ -153,7 +153,9 @@ def build(
     return model, missing, unexpected
 
 
-def make(cls: Any, config: Any, tensors: Mapping[str, Tensor] | None, where: str) -> tuple[Any, Any, Any]:
+def build_module(
+    cls: Any, config: Any, tensors: Mapping[str, Tensor] | None, where: str
+) -> tuple[Any, Any, Any]:
     """Their model, with our tensors where there are some."""
     if tensors is None:
         return cls(config).eval(), set(), set()
@@ -171,7 +173,7 @@ def make(cls: Any, config: Any, tensors: Mapping[str, Tensor] | None, where: str
     return theirs.float().eval(), missing, set(info["unexpected_keys"])
 
 
-def changed(raw: Mapping[str, Any], changes: Mapping[str, Any], family: str) -> dict[str, float]:
+def translate_dropouts(raw: Mapping[str, Any], changes: Mapping[str, Any], family: str) -> dict[str, float]:
     """Dropouts in their words; anything else is in the weights or in their code."""
     for name in changes:
         if name in ("attention", "attention_options"):
@@ -232,18 +234,20 @@ def describe(config: Any, module: Any, family: str, decoder: bool, where: str) -
         head_dropout=float(
             getattr(config, "classifier_dropout", None) or getattr(config, "hidden_dropout_prob", None) or 0.1
         ),
-        pad_id=whole(config.pad_token_id),
-        bos_id=whole(config.bos_token_id),
-        eos_id=whole(config.eos_token_id),
+        pad_id=single_id(config.pad_token_id),
+        bos_id=single_id(config.bos_token_id),
+        eos_id=single_id(config.eos_token_id),
     )
 
 
-def whole(value: object) -> int | None:
+def single_id(value: object) -> int | None:
     """An id; some configurations list several."""
     return value if isinstance(value, int) else None
 
 
-def table(theirs: Any, module: Any, family: str, head: str | None, raw: Mapping[str, Any]) -> HubFamily:
+def tensor_table(
+    theirs: Any, module: Any, family: str, head: str | None, raw: Mapping[str, Any]
+) -> HubFamily:
     """The names of a model's tensors, each once, in its body and in its head."""
     names: dict[int, str] = {}
     for name, tensor in module.state_dict(keep_vars=True).items():
@@ -292,7 +296,7 @@ def refuse_other_heads(model: HubModel, ids: Tensor, mask: Tensor, expected: Ten
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_transformers() -> Iterator[None]:
     """Without transformers' tables and bars: what was loaded is in our report."""
     from transformers.utils import logging as their_logging
 

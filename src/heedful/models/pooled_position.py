@@ -15,7 +15,7 @@ from heedful.attention.mechanism import Mechanism
 
 
 @dataclass(frozen=True, eq=False)
-class Needed:
+class PooledPosition:
     """A position of the sequence: the same for every text, or one for each [b]."""
 
     at: int | Tensor
@@ -41,7 +41,7 @@ class Needed:
         return replace(mask, causal=False, keys=past if mask.keys is None else past & mask.keys.bool())
 
 
-def rowwise(mechanism: Mechanism, mask: Mask) -> bool:
+def can_compute_one_row(mechanism: Mechanism, mask: Mask) -> bool:
     """Whether one row of a mechanism can be computed alone, exactly as the whole would."""
     alone = mechanism.cross and not mechanism.positional and not mechanism.unsafe
     return alone and mask.segments is None and (mechanism.cache or not mask.causal)

@@ -11,15 +11,15 @@ from typing import Any
 import tokenizers
 from tokenizers import models
 
-from heedful.text.tokenizer import invalid, keep, refuse_no_room
-from heedful.text.word_level import Words, rule_of
+from heedful.text.tokenizer import divide_room, refuse_no_room, text_error
+from heedful.text.word_level import WordCache, rule_of
 
 A, B = 2**32 - 1, 2**32 - 2
 """Ids that no vocabulary has: they stand for the texts when a tokenizer is asked for its frame."""
 
 
 @dataclass(frozen=True)
-class Joined:
+class EncodedTexts:
     """The ids of many texts, or pairs, joined; `lengths` says where each ends."""
 
     ids: bytes
@@ -29,7 +29,7 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Around:
+class Frame:
     """What stands before, between and after the texts, and the types of the two texts."""
 
     before: list[int]
@@ -39,7 +39,7 @@ class Around:
     second: int
 
 
-class Bulk:
+class BulkEncoder:
     """Encodes texts, or pairs, as `Tokenizer.encode_batch` does, several times as fast on a large corpus.
 
     A copy made by pickle encodes the same, in another process.
@@ -53,17 +53,17 @@ class Bulk:
         self.paired = paired
         self.code = "I" if wide else "H"
         self.width = array(self.code).itemsize
-        self.frame, self.types = self.around(special)
+        self.frame, self.types = self.read_frame(special)
         self.framing = sum(map(len, (self.frame.before, self.frame.between, self.frame.after)))
         refuse_no_room(max_len, self.framing)
         self.room = None if max_len is None else max_len - self.framing
         rule = rule_of(backend)
-        self.bodies = self.whole if rule is None else Words(rule, self.whole).ids
+        self.bodies = self.encode_whole if rule is None else WordCache(rule, self.encode_whole).ids
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return rebuilt, (self.backend.to_str(), self.options)
+        return rebuild, (self.backend.to_str(), self.options)
 
-    def around(self, special: bool) -> tuple[Around, Around]:
+    def read_frame(self, special: bool) -> tuple[Frame, Frame]:
         """Ask the tokenizer for its frame: the ids around the texts, and their types."""
 
         def text(mark: int) -> tokenizers.Encoding:
@@ -76,13 +76,13 @@ class Bulk:
         first = framed.ids.index(A)
         second = framed.ids.index(B) if self.paired else first
 
-        def parts(values: list[int]) -> Around:
+        def parts(values: list[int]) -> Frame:
             between = values[first + 1 : second]
-            return Around(values[:first], between, values[second + 1 :], values[first], values[second])
+            return Frame(values[:first], between, values[second + 1 :], values[first], values[second])
 
         return parts(framed.ids), parts(framed.type_ids)
 
-    def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Joined:
+    def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> EncodedTexts:
         """Encode some texts, or pairs."""
         rows = self.bodies(texts)
         if self.paired:
@@ -94,16 +94,16 @@ class Bulk:
             truncated = sum(len(row) > most for row in rows)
             rows = [row[:most] for row in rows]
         lengths = array("q", [len(row) // self.width + self.framing for row in rows])
-        return Joined(self.joined(rows), None, lengths, truncated)
+        return EncodedTexts(self.join_rows(rows), None, lengths, truncated)
 
-    def encode_pairs(self, firsts: list[bytes], seconds: list[bytes]) -> Joined:
+    def encode_pairs(self, firsts: list[bytes], seconds: list[bytes]) -> EncodedTexts:
         """Join pairs; they are cut as `Tokenizer.encode` says."""
-        width, between, kinds = self.width, self.packed(self.frame.between), self.types
+        width, between, kinds = self.width, self.pack_ids(self.frame.between), self.types
         rows, types, truncated = [], [], 0
         for first, second in zip(firsts, seconds, strict=True):
             n_first, n_second = len(first) // width, len(second) // width
             if self.room is not None and n_first + n_second > self.room:
-                n_first, n_second = keep(n_first, n_second, self.room)
+                n_first, n_second = divide_room(n_first, n_second, self.room)
                 truncated += 1
             rows.append(first[: n_first * width] + between + second[: n_second * width])
             types.append(
@@ -114,32 +114,32 @@ class Bulk:
         joined_types = (
             bytes(kinds.before) + bytes(kinds.after + kinds.before).join(types) + bytes(kinds.after)
         )
-        return Joined(self.joined(rows), joined_types, lengths, truncated)
+        return EncodedTexts(self.join_rows(rows), joined_types, lengths, truncated)
 
-    def joined(self, rows: list[bytes]) -> bytes:
+    def join_rows(self, rows: list[bytes]) -> bytes:
         """Put the frame around each row, and all of them in one."""
-        before, after = self.packed(self.frame.before), self.packed(self.frame.after)
+        before, after = self.pack_ids(self.frame.before), self.pack_ids(self.frame.after)
         return before + (after + before).join(rows) + after
 
-    def packed(self, ids: Iterable[int]) -> bytes:
+    def pack_ids(self, ids: Iterable[int]) -> bytes:
         """Write ids as numbers of two or four bytes."""
         return array(self.code, ids).tobytes()
 
-    def whole(self, texts: Sequence[str]) -> list[bytes]:
+    def encode_whole(self, texts: Sequence[str]) -> list[bytes]:
         """Encode whole texts with the library, without special tokens."""
         try:
             found = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
         except TypeError:
-            raise invalid(texts) from None
-        return [self.packed(one.ids) for one in found]
+            raise text_error(texts) from None
+        return [self.pack_ids(one.ids) for one in found]
 
 
-def rebuilt(description: str, options: dict[str, Any]) -> Bulk:
-    """Make a `Bulk` from a tokenizer's JSON, in another process."""
+def rebuild(description: str, options: dict[str, Any]) -> BulkEncoder:
+    """Make a `BulkEncoder` from a tokenizer's JSON, in another process."""
     backend = tokenizers.Tokenizer.from_str(description)
     if isinstance(backend.model, models.Unigram):
         # The library does not read a score back to the last bit; Python does.
         model = json.loads(description)["model"]
         pieces = [(piece, score) for piece, score in model["vocab"]]
         backend.model = models.Unigram(pieces, model["unk_id"], model["byte_fallback"])
-    return Bulk(backend, **options)
+    return BulkEncoder(backend, **options)
