@@ -19,7 +19,7 @@ from heedful.checkpoints import bert, roberta
 from heedful.errors import UserError
 from heedful.text import Tokenizer, train, word_level
 from heedful.text.bulk_encoder import BulkEncoder, EncodedTexts
-from heedful.text.word_level import WordCache, rule_of
+from heedful.text.word_level import WordCache, find_rule
 
 RNG = random.Random(3)
 PARTS = ["ba", "Lo", "ri", "én", "st", "um", "7", "'s", ",", "日", "Ж"]
@@ -160,7 +160,7 @@ def test_ids_are_those_of_the_library_for_any_text(
 def test_words_are_remembered_where_a_tokenizer_never_looks_across_a_space(name: str) -> None:
     asked: list[str] = []
     bulk = LOCAL[name].bulk(paired=False, max_len=None, special=True)
-    rule = rule_of(bulk.backend)
+    rule = find_rule(bulk.backend)
     assert rule is not None
     memory = WordCache(rule, lambda new: asked.extend(new) or bulk.encode_whole(new))
     usual = [" ".join(word for word in text.split() if word.isascii()) or "a" for text in CORPUS]
@@ -173,19 +173,19 @@ def test_words_are_remembered_where_a_tokenizer_never_looks_across_a_space(name:
 
 @pytest.mark.parametrize("name", ACROSS)
 def test_no_word_is_remembered_where_a_tokenizer_may_look_across_a_space(name: str) -> None:
-    assert rule_of(ACROSS[name].backend) is None
+    assert find_rule(ACROSS[name].backend) is None
 
 
 @pytest.mark.parametrize("name", ["bpe", "bert", "unigram", "t5"])
 def test_words_that_were_forgotten_come_back_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_level, "MEMORY_CHARS", 200)
     bulk = LOCAL[name].bulk(paired=False, max_len=None, special=False)
-    rule = rule_of(bulk.backend)
+    rule = find_rule(bulk.backend)
     assert rule is not None
     memory = WordCache(rule, bulk.encode_whole)
     for text in CORPUS:
         assert memory.ids([text]) == bulk.encode_whole([text])
-        assert sum(map(len, [*memory.known, *memory.before])) < 2 * (200 + 2 * len(max(CORPUS, key=len)))
+        assert sum(map(len, [*memory.ids_of, *memory.older])) < 2 * (200 + 2 * len(max(CORPUS, key=len)))
 
 
 @pytest.mark.parametrize("name", EVERY)

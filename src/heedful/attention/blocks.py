@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from heedful.attention.dropout import Keep
 
 CHUNK = 1 << 18
-"""Scores a chunk: 1 MiB of float32, a share of the level-2 cache."""
+"""Scores per chunk: 1 MiB of float32, a share of the level-2 cache."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def hash_pairs(seed: int, i: np.ndarray[Any, Any], j: np.ndarray[Any, Any]) -> n
 
 
 @dataclass
-class Chunk:
+class BlockChunk:
     """Some query blocks of some rows and heads, and where their keys are."""
 
     rows: slice
@@ -126,7 +126,7 @@ class Chunk:
         return torch.softmax(scores, -1, out=scores).mul_(alive)
 
 
-def chunks(q: Tensor, real: Tensor | None, tables: Tensor, prefix: int, causal: bool) -> Iterator[Chunk]:
+def chunks(q: Tensor, real: Tensor | None, tables: Tensor, prefix: int, causal: bool) -> Iterator[BlockChunk]:
     """All chunks, in an order that forward and backward share because the random numbers follow it."""
     b, h, count, block, _ = q.shape
     slots = tables.shape[-1]
@@ -151,7 +151,7 @@ def chunks(q: Tensor, real: Tensor | None, tables: Tensor, prefix: int, causal: 
             if prefix:
                 additive = torch.nn.functional.pad(additive, (0, prefix))
             for x in range(0, h, heads):
-                yield Chunk(
+                yield BlockChunk(
                     slice(y, y + rows), slice(x, x + heads), slice(i, stop), index, additive, real is not None
                 )
 

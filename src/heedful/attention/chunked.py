@@ -1,16 +1,16 @@
 """Softmax attention in chunks that stay in the processor's cache, for scores that no fused kernel takes.
 
 Torch's fused CPU kernel takes neither dropout nor a trainable bias nor other scores than q k^T; its fallback
-draws a random number a weight and keeps several tensors of t x s a head. This function goes over a few rows
-and heads at a time, keeps only its inputs and the seed, and computes scores, weights and dropout again in the
-backward pass; where they are few, as in a part of a batch of short texts, it keeps them instead. A causal
+draws a random number per weight and keeps several tensors of t x s per head. This function goes over a few
+rows and heads at a time, keeps only its inputs and the seed, and computes scores, weights and dropout again
+in the backward pass; if they are few, as in a part of a batch of short texts, it keeps them instead. A causal
 mask cuts each chunk's keys to those that its last row sees.
 Grade: same mathematics; same distribution with dropout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -21,11 +21,11 @@ from heedful.attention.dropout import Keep
 from heedful.attention.mask import Mask
 
 CHUNK = 1 << 18
-"""Numbers a chunk: 1 MiB of float32, a share of the level-2 cache."""
+"""Numbers per chunk: 1 MiB of float32, a share of the level-2 cache."""
 KEPT = 1 << 21
-"""Weights of a call up to which they are kept for the backward pass: 8 MiB, read again quicker than made."""
+"""The most weights of a call that are kept for the backward pass: reading 8 MiB is quicker than computing."""
 CAUSAL_ROWS = 64
-"""Rows a chunk under a causal mask: more would make more scores that nobody sees."""
+"""Rows per chunk under a causal mask: more would make more scores that nobody sees."""
 
 
 class Scores(Protocol):
@@ -139,12 +139,17 @@ class Chunk:
         total[self.keys] = part
         total[b, h, seen.stop :] = 0
 
+    def output_gradient(self, grad: Tensor) -> Tensor:
+        """Return the chunk's part of the output's gradient; rows with nothing to attend have none."""
+        part = grad[self.queries]
+        return part if self.alive is None else part * self.alive
+
     def add_bias_gradient(self, dbias: Tensor | None, dscores: Tensor) -> None:
-        """Add this chunk's part of the bias's gradient."""
+        """Add this chunk's part of the gradient of the bias."""
         if dbias is not None:
             (b, h, rows), keys = self.queries, self.keys[2]
-            place = slice_heads(dbias, b, h)[..., rows, keys]
-            place += dscores.sum_to_size(place.shape)
+            part = slice_heads(dbias, b, h)[..., rows, keys]
+            part += dscores.sum_to_size(part.shape)
 
 
 def empty_heads_adjacent(like: Tensor, width: int | None = None) -> Tensor:
@@ -234,35 +239,67 @@ class ChunkedAttention(torch.autograd.Function):
         keep = Keep(ctx.p, ctx.seed)
         grad = grads[0].contiguous()
         grad = grad * keep.scale if ctx.p else grad
-        dv = empty_heads_adjacent(v) if ctx.kept is not None else torch.zeros_like(v)
         dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[5] else None
         if ctx.kept is not None:
-            # Each row's mean of the weights' gradients is that of the outputs (Dao et al. 2022, section 3.1).
             means = (grads[0] * outs[0]).sum(-1, keepdim=True)  # [b, h, t, 1]
-            for chunk, weights, seen in ctx.kept:
-                g = grad[chunk.queries] if chunk.alive is None else grad[chunk.queries] * chunk.alive
-                chunk.gather(dv, torch.matmul(seen.mT, g))
-                dscores = torch.matmul(g, v[chunk.keys].mT)  # [b, h, c, n]
-                if ctx.p:
-                    dscores.mul_(seen).addcmul_(weights, means[chunk.queries], value=-1)
-                else:
-                    dscores.sub_(means[chunk.queries]).mul_(weights)
-                chunk.collect(dbias, dscores)
-                scores.backward(chunk, dscores)
-            dq, dk, dw = scores.gradients()
-            return None, dq, dk, dv, dw, dbias, None, None, None, None
-        for chunk in chunks(scores, q, k, bias, ctx.mask):
-            weights = chunk.weights(scores.forward(chunk))
-            g = grad[chunk.queries] if chunk.alive is None else grad[chunk.queries] * chunk.alive
-            dweights = torch.matmul(g, v[chunk.keys].mT)  # [b, h, c, n]
-            if ctx.p:
-                drawn = keep.draw(weights)
-                dweights *= drawn
-                dv[chunk.keys].add_(torch.matmul(drawn.mul_(weights).mT, g))
-            else:
-                dv[chunk.keys].add_(torch.matmul(weights.mT, g))
-            dscores = chunk.softmax_backward(weights, dweights)
-            chunk.add_bias_gradient(dbias, dscores)
-            scores.backward(chunk, dscores)
+            dv = backward_from_weights(scores, ctx.kept, grad, means, v, dbias, dropped=ctx.p > 0)
+        else:
+            again = chunks(scores, q, k, bias, ctx.mask)
+            dv = backward_recomputing(scores, again, grad, v, dbias, keep if ctx.p else None)
         dq, dk, dw = scores.gradients()
         return None, dq, dk, dv, dw, dbias, None, None, None, None
+
+
+def backward_from_weights(
+    scores: Scores,
+    kept: Iterable[tuple[Chunk, Tensor, Tensor]],
+    grad: Tensor,
+    means: Tensor,
+    v: Tensor,
+    dbias: Tensor | None,
+    *,
+    dropped: bool,
+) -> Tensor:
+    """Return the gradient of v, from weights that the forward pass kept before and after dropout.
+
+    The mean of each row's gradients of the weights is that of its outputs, `means`, so that no second sum
+    over the keys is needed (Dao et al. 2022, section 3.1).
+    """
+    dv = empty_heads_adjacent(v)
+    for chunk, weights, seen in kept:
+        g = chunk.output_gradient(grad)
+        chunk.add_key_gradient(dv, torch.matmul(seen.mT, g))
+        dscores = torch.matmul(g, v[chunk.keys].mT)  # [b, h, c, n]
+        if dropped:
+            dscores.mul_(seen).addcmul_(weights, means[chunk.queries], value=-1)
+        else:
+            dscores.sub_(means[chunk.queries]).mul_(weights)
+        chunk.add_bias_gradient(dbias, dscores)
+        scores.backward(chunk, dscores)
+    return dv
+
+
+def backward_recomputing(
+    scores: Scores,
+    again: Iterable[Chunk],
+    grad: Tensor,
+    v: Tensor,
+    dbias: Tensor | None,
+    keep: Keep | None,
+) -> Tensor:
+    """Return the gradient of v; the weights are computed and their dropout is drawn a second time."""
+    dv = torch.zeros_like(v)
+    for chunk in again:
+        weights = chunk.weights(scores.forward(chunk))
+        g = chunk.output_gradient(grad)
+        dweights = torch.matmul(g, v[chunk.keys].mT)  # [b, h, c, n]
+        if keep is not None:
+            mask = keep.draw(weights)
+            dweights *= mask
+            dv[chunk.keys].add_(torch.matmul(mask.mul_(weights).mT, g))
+        else:
+            dv[chunk.keys].add_(torch.matmul(weights.mT, g))
+        dscores = chunk.softmax_backward(weights, dweights)
+        chunk.add_bias_gradient(dbias, dscores)
+        scores.backward(chunk, dscores)
+    return dv

@@ -12,7 +12,7 @@ import tokenizers
 from tokenizers import models
 
 from heedful.text.tokenizer import divide_room, refuse_no_room, text_error
-from heedful.text.word_level import WordCache, rule_of
+from heedful.text.word_level import WordCache, find_rule
 
 A, B = 2**32 - 1, 2**32 - 2
 """Ids that no vocabulary has: they stand for the texts when a tokenizer is asked for its frame."""
@@ -57,7 +57,7 @@ class BulkEncoder:
         self.framing = sum(map(len, (self.frame.before, self.frame.between, self.frame.after)))
         refuse_no_room(max_len, self.framing)
         self.room = None if max_len is None else max_len - self.framing
-        rule = rule_of(backend)
+        rule = find_rule(backend)
         self.bodies = self.encode_whole if rule is None else WordCache(rule, self.encode_whole).ids
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
-"""A corpus repeats its words: each is encoded once, where a tokenizer never looks across a space.
+"""A corpus repeats its words: each is encoded once, if the tokenizer never looks across a space.
 
-There the ids of a text are those of its words, one after another. Whether it is so is read off the parts of
-the tokenizer (`rule_of`); what is not known to be so is left to the library, text by text.
+For such a tokenizer the ids of a text are those of its words, one after another. Whether it is so follows
+from the tokenizer's parts (`find_rule`); any other tokenizer is left to the library, text by text.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from heedful.text.tokenizer import ONE_CHARACTER
 MEMORY_CHARS = 2**19
 """Words are forgotten after this many characters of other words, so that the memory stays small."""
 
+Step = dict[str, Any]
+"""One step of a normalizer or pre-tokenizer, as tokenizer.json describes it."""
 SPLITTERS = {"BertPreTokenizer", "Whitespace", "WhitespaceSplit"}
 INSIDE_WORDS = SPLITTERS | {"Punctuation", "Digits"}
 CHARACTER_BY_CHARACTER = {"Lowercase", "NFC", "NFD"}
@@ -40,42 +42,70 @@ class Rule:
     """A text that has a word for which this is False is encoded whole."""
 
 
-def rule_of(backend: tokenizers.Tokenizer) -> Rule | None:
-    """Find the rule of a tokenizer; None when it may look across a space, or draws at random."""
+def find_rule(backend: tokenizers.Tokenizer) -> Rule | None:
+    """Return the rule of a tokenizer; None if it may look across a space, or draws at random.
+
+    What the parts of the `tokenizers` library do to spaces decides. Only combinations that are known to treat
+    words separately have a rule.
+    """
     if any(getattr(backend.model, name, None) for name in ("dropout", "alpha", "nbest_size")):
         return None
     splits = list(steps(backend.pre_tokenizer, "pretokenizers"))
     changes = list(steps(backend.normalizer, "normalizers"))
     added = list(backend.get_added_tokens_decoder().values())
+    # Without a split the model sees the whole text; an added token with a space spans two words.
     if not splits or any(" " in added_token_text(backend, token) for token in added):
         return None
-    kinds, changed = [step["type"] for step in splits], {step["type"] for step in changes}
-    if kinds[0] in SPLITTERS:
-        return (
-            Rule(False, accept_any) if {*kinds} <= INSIDE_WORDS and changed <= AROUND_DROPPED_SPACES else None
-        )
+    if splits[0]["type"] in SPLITTERS:
+        return rule_dropping_spaces(splits, changes)
+    # An added token that takes the space after it would take it from the next word.
     if len(splits) > 1 or any(token.rstrip for token in added):
         return None
-    (split,) = splits
-    if split["type"] == "ByteLevel":
-        return Rule(True, is_unbroken) if split["use_regex"] and changed <= CHARACTER_BY_CHARACTER else None
-    if split["type"] == "Split" and split["pattern"] == {"Regex": ONE_CHARACTER}:
-        return (
-            Rule(True, accept_any) if changed <= {"Lowercase"} and not any(t.lstrip for t in added) else None
-        )
-    if split["type"] == "Metaspace" and split["split"] and split["prepend_scheme"] == "always":
-        if split["replacement"] != SPACE or any(token.normalized for token in added):
-            return None
-        if not all(step["type"] in SENTENCEPIECE or replaces_inside_words(step) for step in changes):
-            return None
-        return Rule(False, without([SPACE, *(str(token.content) for token in added)]))
-    return None
+    rules = {"ByteLevel": byte_level_rule, "Split": character_rule, "Metaspace": sentencepiece_rule}
+    find = rules.get(splits[0]["type"])
+    return None if find is None else find(splits[0], changes, added)
 
 
-def steps(part: Any, name: str) -> Iterator[dict[str, Any]]:
-    """Go through the steps of a normaliser or pre-tokenizer, as tokenizer.json describes them."""
+def step_types(changes: Sequence[Step]) -> set[str]:
+    return {step["type"] for step in changes}
 
-    def flat(state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+
+def rule_dropping_spaces(splits: Sequence[Step], changes: Sequence[Step]) -> Rule | None:
+    """The first step splits at spaces and drops them, so the later steps must only split inside words."""
+    separate = step_types(splits) <= INSIDE_WORDS and step_types(changes) <= AROUND_DROPPED_SPACES
+    return Rule(False, accept_any) if separate else None
+
+
+def byte_level_rule(split: Step, changes: Sequence[Step], added: Sequence[Any]) -> Rule | None:
+    """GPT-2's expression puts one space before the word; without the expression, merges may cross spaces."""
+    separate = split["use_regex"] and step_types(changes) <= CHARACTER_BY_CHARACTER
+    return Rule(True, is_unbroken) if separate else None
+
+
+def character_rule(split: Step, changes: Sequence[Step], added: Sequence[Any]) -> Rule | None:
+    """Each character is a token, the space too, unless an added token takes the space before it."""
+    if split["pattern"] != {"Regex": ONE_CHARACTER} or any(token.lstrip for token in added):
+        return None
+    # Unicode normalization could join a character with the next one; lowercasing does not.
+    return Rule(True, accept_any) if step_types(changes) <= {"Lowercase"} else None
+
+
+def sentencepiece_rule(split: Step, changes: Sequence[Step], added: Sequence[Any]) -> Rule | None:
+    """Each word begins with the space's mark, if the first one does too and pieces never cross it."""
+    if not split["split"] or split["prepend_scheme"] != "always" or split["replacement"] != SPACE:
+        return None
+    # The library looks for normalized added tokens in the whole text, marks included.
+    if any(token.normalized for token in added):
+        return None
+    if not all(step["type"] in SENTENCEPIECE or replaces_inside_words(step) for step in changes):
+        return None
+    return Rule(False, without([SPACE, *(str(token.content) for token in added)]))
+
+
+def steps(part: Any, name: str) -> Iterator[Step]:
+    """Go through the steps of a normalizer or pre-tokenizer, as tokenizer.json describes them."""
+
+    def flat(state: Step) -> Iterator[Step]:
         if state["type"] == "Sequence":
             for inner in state[name]:
                 yield from flat(inner)
@@ -92,7 +122,7 @@ def added_token_text(backend: tokenizers.Tokenizer, token: tokenizers.AddedToken
     return backend.normalizer.normalize_str(content) if token.normalized and backend.normalizer else content
 
 
-def replaces_inside_words(step: dict[str, Any]) -> bool:
+def replaces_inside_words(step: Step) -> bool:
     """Tell whether a replacement makes several spaces one, or never touches a space."""
     if step["type"] != "Replace":
         return False
@@ -103,19 +133,19 @@ def replaces_inside_words(step: dict[str, Any]) -> bool:
 
 
 def accept_any(word: str) -> bool:
-    """White space alone never tells anything: any word will do."""
+    """Accept any word: white space leaves no trace in the ids."""
     return True
 
 
 def is_unbroken(word: str) -> bool:
-    """Refuse what may make a run of white space: byte-level pieces tell its length."""
+    """Whether no run of white space can form: byte-level pieces depend on the length of one."""
     return bool(word) and word.isprintable()
 
 
 def without(marks: Sequence[str]) -> Callable[[str], bool]:
     """Make the test for sentencepiece's words, which hold no added token.
 
-    Their ends must be characters that never join with a space, so that the normaliser sees the space alone.
+    Their ends must be characters that never join with a space, so that the normalizer sees the space alone.
     """
     special = re.compile("|".join(map(re.escape, marks)))
 
@@ -132,8 +162,8 @@ class WordCache:
 
     def __init__(self, rule: Rule, encode: Callable[[list[str]], list[bytes]]) -> None:
         self.rule, self.encode = rule, encode
-        self.known: dict[str, Any] = {}
-        self.before: dict[str, Any] = {}
+        self.ids_of: dict[str, Any] = {}
+        self.older: dict[str, Any] = {}
         self.size = 0
 
     def ids(self, texts: Sequence[str]) -> list[bytes]:
@@ -143,32 +173,32 @@ class WordCache:
             for words in keys:
                 words[0] = " " + words[0]  # no word has a space: a key of its own, for the first of a text
         self.learn(set(chain.from_iterable(keys)))
-        get, found, whole = self.known.__getitem__, [], []
-        for place, words in enumerate(keys):
+        get, rows, whole = self.ids_of.__getitem__, [], []
+        for row, words in enumerate(keys):
             try:
-                found.append(b"".join(map(get, words)))
+                rows.append(b"".join(map(get, words)))
             except TypeError:  # a word is None
-                found.append(b"")
-                whole.append(place)
-        for place, ids in zip(whole, self.encode([texts[place] for place in whole]), strict=True):
-            found[place] = ids
-        return found
+                rows.append(b"")
+                whole.append(row)
+        for row, ids in zip(whole, self.encode([texts[row] for row in whole]), strict=True):
+            rows[row] = ids
+        return rows
 
     def learn(self, keys: set[str]) -> None:
         """Encode the words that are new; None stands for one that is not plain."""
         if self.size > MEMORY_CHARS:
-            self.known, self.before, self.size = {}, self.known, 0
+            self.ids_of, self.older, self.size = {}, self.ids_of, 0
         new = []
-        for key in keys - self.known.keys():
+        for key in keys - self.ids_of.keys():
             self.size += len(key)
             word = key.removeprefix(" ")
-            if key in self.before:
-                self.known[key] = self.before[key]
+            if key in self.older:
+                self.ids_of[key] = self.older[key]
             elif self.rule.is_plain(word):
                 new.append(key)
             else:
-                self.known[key] = None
-        self.known.update(zip(new, self.encode([self.spell(key) for key in new]), strict=True))
+                self.ids_of[key] = None
+        self.ids_of.update(zip(new, self.encode([self.spell(key) for key in new]), strict=True))
 
     def spell(self, key: str) -> str:
         """Give the text that a key stands for."""
