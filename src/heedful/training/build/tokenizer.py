@@ -17,7 +17,7 @@ from heedful.models import PRESETS
 from heedful.objectives.registry import OBJECTIVES
 from heedful.options.training import AdaptOptions, PretrainOptions
 from heedful.progress import track
-from heedful.text import KINDS, MASK_KINDS, Tokenizer, no_mask
+from heedful.text import KINDS, MASK_KINDS, Tokenizer, missing_mask_error
 from heedful.training.build.model import preset_family, starts_from_scratch
 
 
@@ -45,7 +45,7 @@ def load_existing_tokenizer(options: AdaptOptions) -> Tokenizer | None:
         raise UserError(f"--tokenizer {name}: {model} has a vocabulary already; leave the option out")
     objective = options.objective
     if objective != "auto" and OBJECTIVES.find(objective).hides_tokens and name not in MASK_KINDS:
-        raise no_mask(f"--objective {objective}")
+        raise missing_mask_error(f"--objective {objective}")
     return None
 
 
