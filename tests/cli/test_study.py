@@ -123,7 +123,7 @@ def test_contradicting_labels_are_found(heedful: Callable[..., Any], tiny_bert: 
         "study", "overfit", tiny_bert, tmp_path, "--epochs", 1, "--examples", 4, *FAST, "--jobs", 0,
         "--out", tmp_path / "s",
     )  # fmt: skip
-    assert "stands among the examples with two labels" in done.out
+    assert "is among the examples with two labels" in done.out
 
 
 def test_a_search_prints_its_cells_its_best_and_its_test_score(
@@ -134,7 +134,12 @@ def test_a_search_prints_its_cells_its_best_and_its_test_score(
         *FAST, "--jobs", 0, "--out", tmp_path / "s",
     )  # fmt: skip
     assert done.status == 0, done.err
-    for word in ("Best on dev", "On test, looked at once", "95 % interval", "2 heads were trained at once"):
+    for word in (
+        "Best on dev",
+        "On test, scored once",
+        "95 % interval",
+        "2 heads were trained on features computed once",
+    ):
         assert word in done.out
     other = heedful("study", "search", tiny_bert, tiny_task, "--lr", "1e-3", "--out", tmp_path / "s")
     assert other.status == 2

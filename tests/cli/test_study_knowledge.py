@@ -129,7 +129,7 @@ def test_a_folder_of_ones_own_and_its_mistakes(
     done = heedful("study", "knowledge", "--risk", 2, "--out", tmp_path / "study")
     assert "--risk 2" in done.err
     done = heedful("study", "knowledge", "--pretrain", recipes[3], "--out", tmp_path / "study")
-    assert 'command = "pretrain" is wanted here' in done.err
+    assert 'give one with command = "pretrain"' in done.err
 
 
 def test_a_finished_run_is_gone_on_from_and_another_text_is_refused(
@@ -141,7 +141,7 @@ def test_a_finished_run_is_gone_on_from_and_another_text_is_refused(
     done = heedful(*words, "--from-nothing-epochs", 2, "--out", out)
     assert done.status == 0, done.err
     assert sorted(path.name for path in (out / "runs").iterdir()) == ["nothing", "pretrained"]
-    assert f"The biographies were learnt before, in {read}" in done.out
+    assert f"The biographies were learned before, in {read}" in done.out
     assert (read / "results.json").stat().st_mtime_ns == before
     for group in ("dev", "strangers"):
         name = f"runs/pretrained/predictions_{group}.jsonl"
@@ -150,7 +150,7 @@ def test_a_finished_run_is_gone_on_from_and_another_text_is_refused(
     assert {arm: config["epochs"] for arm, config in configs.items()} == {"nothing": 2, "pretrained": 1}
     other = heedful(*(60 if word == 40 else word for word in words), "--out", tmp_path / "other")
     assert other.status == 2
-    assert f"--pretrain {read}: has learnt from " in other.err
+    assert f"--pretrain {read}: has learned from " in other.err
     assert not (tmp_path / "other").exists()
 
 

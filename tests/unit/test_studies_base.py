@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from heedful import studies
 from heedful.errors import UserError
 from heedful.inference.loading import load_run
 from heedful.runs.answers import Answer
@@ -19,10 +18,10 @@ from heedful.runs.directory import Run
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results, SplitResult
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord, begin
-from heedful.studies import base
-from heedful.studies.base import Study, best, failures
+from heedful.studies import STUDIES, base, open_study
+from heedful.studies.base import Plan, Study, failure_notes, find_best
 from heedful.studies.shared import worker
-from heedful.studies.shared.live_table import amounts, headline, lines
+from heedful.studies.shared.live_table import count_work, describe_progress, list_rows
 from heedful.training import resume
 from heedful.training.signals import StoppedError
 
@@ -36,13 +35,17 @@ def results(value: float) -> Results:
 
 
 class Fake(Study):
-    """Runs that take no time; `plan` says what happens at each value."""
+    """Runs that take no time; `errors` says what happens at each value."""
 
-    kind = "fake"
-    plan: ClassVar[dict[int, Exception]] = {}
+    name = "fake"
+    errors: ClassVar[dict[int, Exception]] = {}
     made: ClassVar[list[str]] = []
     finished = 0
     more = 0
+
+    @classmethod
+    def plan(cls, options: object, run: object) -> Plan:
+        raise NotImplementedError
 
     def check(self) -> None:
         pass
@@ -50,8 +53,8 @@ class Fake(Study):
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         Fake.made.append(configuration.name)
         value = configuration.settings["value"]
-        if value in self.plan:
-            raise self.plan[value]
+        if value in self.errors:
+            raise self.errors[value]
         run = Run.create(self.folder.run(configuration.name), resume=True)
         run.write_config({"command": "fake"})
         run.best.mkdir()
@@ -59,7 +62,7 @@ class Fake(Study):
 
     def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
         if self.more and all(o.over for o in outcomes) and len(outcomes) == 3:
-            top = best(outcomes)
+            top = find_best(outcomes)
             assert top is not None
             return [Configuration("after", {"value": 10 * top.configuration.settings["value"]})]
         return ()
@@ -68,15 +71,16 @@ class Fake(Study):
         Fake.finished += 1
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        top = best(outcomes)
+        top = find_best(outcomes)
         said = top.name if top else "nothing"
-        return Answer("fake", "?", (said,), notes=tuple(failures(outcomes)))
+        return Answer("fake", "?", (said,), notes=tuple(failure_notes(outcomes)))
 
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StudyFolder:
-    monkeypatch.setitem(studies.KINDS, "fake", f"{__name__}:Fake")
-    monkeypatch.setattr(Fake, "plan", {})
+    monkeypatch.setitem(STUDIES.objects, "fake", Fake)
+    monkeypatch.setitem(STUDIES.paths, "fake", f"{__name__}:Fake")
+    monkeypatch.setattr(Fake, "errors", {})
     monkeypatch.setattr(Fake, "made", [])
     monkeypatch.setattr(Fake, "finished", 0)
     monkeypatch.setattr(Fake, "more", 0)
@@ -109,9 +113,9 @@ def test_the_weights_that_were_asked_for_stay_and_no_run_is_made_again(
     study: StudyFolder, keep: Any, kept: list[int]
 ) -> None:
     study.write(replace(study.read(), keep=keep))
-    Fake.plan = {1: UserError("not yet")}
+    Fake.errors = {1: UserError("not yet")}
     worker.work(study.path)
-    Fake.plan = {}
+    Fake.errors = {}
     study.retry()
     worker.work(study.path)
     assert Fake.made == ["run-0", "run-1", "run-2", "run-1"]
@@ -139,7 +143,7 @@ def test_a_run_without_its_weights_says_how_to_make_them_again(study: StudyFolde
 def test_a_failed_run_has_its_reason_and_no_part_in_the_choice(
     study: StudyFolder, error: Exception, reason: str
 ) -> None:
-    Fake.plan = {2: error}
+    Fake.errors = {2: error}
     worker.work(study.path)
     assert states(study) == {"run-0": "finished", "run-1": "finished", "run-2": "failed"}
     ended = study.outcomes()[2].ended
@@ -149,7 +153,7 @@ def test_a_failed_run_has_its_reason_and_no_part_in_the_choice(
     assert answer is not None
     assert answer.summary == ("run-1",)
     assert reason in answer.notes[0].text
-    Fake.plan = {}
+    Fake.errors = {}
     worker.work(study.path)  # not tried again without being told
     assert Fake.made.count("run-2") == 1
     study.retry()
@@ -159,20 +163,20 @@ def test_a_failed_run_has_its_reason_and_no_part_in_the_choice(
 
 
 def test_a_study_whose_runs_all_fail_says_why(study: StudyFolder) -> None:
-    Fake.plan = dict.fromkeys(range(3), UserError("no such thing"))
+    Fake.errors = dict.fromkeys(range(3), UserError("no such thing"))
     with pytest.raises(UserError, match="every run failed: no such thing"):
         worker.work(study.path)
 
 
 def test_a_study_that_is_stopped_goes_on_where_it_was(study: StudyFolder) -> None:
-    Fake.plan = {1: StoppedError("stopped by SIGTERM")}
+    Fake.errors = {1: StoppedError("stopped by SIGTERM")}
     with pytest.raises(StoppedError):
         worker.work(study.path)
     assert states(study) == {"run-0": "finished", "run-1": "waiting", "run-2": "waiting"}
     partial = study.answer()
     assert partial is not None
     assert not partial.finished
-    Fake.plan = {}
+    Fake.errors = {}
     worker.work(study.path)
     assert Fake.made == ["run-0", "run-1", "run-1", "run-2"]
     assert study.concluded
@@ -181,11 +185,11 @@ def test_a_study_that_is_stopped_goes_on_where_it_was(study: StudyFolder) -> Non
 def test_what_another_worker_holds_is_waited_for_and_taken_over_when_it_dies(study: StudyFolder) -> None:
     lease = Lease.claim(study.lease("run-0"), "another machine process 1", 1000)
     assert lease is not None
-    fake = studies.make(study)
-    while worker.work_one(fake, None):
+    fake = open_study(study)
+    while worker.work_on_next(fake, None):
         pass
     assert Fake.made == ["run-1", "run-2"]
-    assert [line.state for line in lines(study)] == ["waiting", "finished", "finished"]
+    assert [line.state for line in list_rows(study, study.outcomes())] == ["waiting", "finished", "finished"]
     os.utime(lease.file, (0, 0))  # its heart stopped beating long ago
     worker.work(study.path)
     assert Fake.made == ["run-1", "run-2", "run-0"]
@@ -196,8 +200,8 @@ def test_a_run_whose_process_dies_twice_has_failed(study: StudyFolder) -> None:
         lease = Lease.claim(study.lease("run-1"), "another machine process 1", 1000)
         assert lease is not None
         os.utime(lease.file, (0, 0))
-        fake = studies.make(study)
-        while worker.work_one(fake, None):
+        fake = open_study(study)
+        while worker.work_on_next(fake, None):
             if "run-1" in Fake.made:
                 (study.run("run-1") / "results.json").unlink(missing_ok=True)
                 break
@@ -243,8 +247,8 @@ def test_nobody_concludes_while_another_plans(
 def test_what_was_added_after_the_last_look_is_made_before_the_end(
     study: StudyFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake = studies.make(study)
-    while worker.work_one(fake, None):
+    fake = open_study(study)
+    while worker.work_on_next(fake, None):
         pass
     monkeypatch.setattr(Fake, "more", 1)
     worker.conclude(fake)  # as by a worker that had seen all over, and nothing more to come
@@ -323,9 +327,9 @@ def test_without_a_folder_the_same_options_find_the_same_study(
 
 
 def test_the_headline_tells_runs_failures_and_the_best(study: StudyFolder) -> None:
-    Fake.plan = {2: UserError("no")}
+    Fake.errors = {2: UserError("no")}
     worker.work(study.path)
-    assert headline(study.outcomes(), 200.0) == (
+    assert describe_progress(study.outcomes(), 200.0) == (
         "3 of 3 runs done (1 failed), best so far run-1 with 0.100 on dev, about 3 min left"
     )
 
@@ -345,12 +349,12 @@ def at(epoch: float | None, job: str = "", **settings: Any) -> Any:
 
 def test_the_time_left_counts_epochs_that_runs_share_once() -> None:
     shared = [at(None, "a", lr=1, epochs=5), at(6.0, "a", lr=1, epochs=7), at(0, "a", lr=1, epochs=9)]
-    assert amounts(shared) == (6.0, 9.0)
-    assert amounts([*shared, at(2.0, "a", lr=2, epochs=5)]) == (8.0, 14.0)
-    assert amounts([at(None, epochs=10), at(5.0, epochs=20)]) == (15.0, 30.0)
+    assert count_work(shared) == (6.0, 9.0)
+    assert count_work([*shared, at(2.0, "a", lr=2, epochs=5)]) == (8.0, 14.0)
+    assert count_work([at(None, epochs=10), at(5.0, epochs=20)]) == (15.0, 30.0)
     few_and_all = [at(100.0, epochs=200, train_rows=50), at(0, epochs=1)]
-    assert amounts(few_and_all) == (0.5, 2.0)
-    assert amounts([at(None, value=1), at(0, value=2)]) == (1.0, 2.0)
+    assert count_work(few_and_all) == (0.5, 2.0)
+    assert count_work([at(None, value=1), at(0, value=2)]) == (1.0, 2.0)
 
 
 @pytest.mark.parametrize(
@@ -366,6 +370,6 @@ def test_a_test_split_is_scored_where_it_can_be(
     monkeypatch.setattr(base, "load_run_task", lambda options: SimpleNamespace(splits={"test": test}))
     monkeypatch.setattr(rescore, "add_split", lambda folder, split: asked.append(split))
     own = Fake(study)
-    monkeypatch.setattr(own, "options", lambda configuration: None)
+    monkeypatch.setattr(own, "settings", lambda configuration: None)
     own.score_test(study.outcomes()[0])
     assert asked == ["test"] * scored

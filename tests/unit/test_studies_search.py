@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import UserError
+from heedful.objectives import ClassifyFeatures
 from heedful.options.studies import SearchOptions, SearchRun
 from heedful.options.training import AdaptOptions
 from heedful.runs.answers import Answer
@@ -20,9 +21,10 @@ from heedful.runs.directory import Run
 from heedful.runs.files import write_json
 from heedful.runs.schemas import Metrics, Results, SplitResult
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
-from heedful.studies.search.answer import answer as write_answer
-from heedful.studies.search.study import plan_grid, search
+from heedful.studies.search.answer import write_answer
+from heedful.studies.search.study import Search, plan_grid
 from heedful.studies.shared import scores, search_space
+from heedful.studies.shared.runner import run_study
 from heedful.studies.shared.search_space import Range
 from heedful.training.loop import Loop
 from heedful.training.train import train
@@ -39,6 +41,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> SearchRun:
 
 
 Found = tuple[StudyFolder, Answer]
+
+
+def search(run: SearchRun, options: SearchOptions) -> Found:
+    return run_study(Search, options, run)
 
 
 @pytest.fixture(scope="module")
@@ -94,35 +100,48 @@ def test_the_same_search_again_trains_nothing(
     assert search(base, options)[1].summary == grid[1].summary
 
 
-def test_heads_that_had_to_be_trained_alone_are_not_told_to_be_together(
-    base: SearchRun, tmp_path: Path
-) -> None:
+def test_heads_without_kept_features_share_nothing(base: SearchRun, tmp_path: Path) -> None:
     options = SearchOptions(lr="1e-2,1e-1", epochs="1", method="head", out=tmp_path / "s", jobs=0)
-    _, answer = search(replace(base, head="family"), options)
+    folder, answer = search(replace(base, cache_features=False), options)
     assert answer.facts["epochs"]["heads"] == 0
     assert not any("heads were trained" in said for said in answer.summary)
+    assert {outcome.configuration.job for outcome in folder.outcomes()} == {""}
 
 
-def test_heads_trained_at_once_are_those_of_separate_runs(base: SearchRun, tmp_path: Path) -> None:
+@pytest.mark.parametrize("head", ["auto", "family"])
+def test_heads_that_share_features_have_the_bits_of_separate_runs(
+    base: SearchRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    run_body, computed = ClassifyFeatures.run_body, []
+
+    def count(self: ClassifyFeatures, model: Any, split: str, rows: Any) -> Any:
+        computed.append(split)
+        return run_body(self, model, split, rows)
+
+    monkeypatch.setattr(ClassifyFeatures, "run_body", count)
+    run = replace(base, head=head)  # type: ignore[arg-type]
     options = SearchOptions(
-        lr="1e-2,1e-1,1e30", epochs="1,3", batch_size="16", method="head", out=tmp_path / "s", jobs=0
+        lr="1e-2,1e-1,1e30",
+        epochs="1,3",
+        batch_size="16",
+        method="head",
+        out=tmp_path / "s",
+        jobs=0,
+        keep="all",
     )
-    folder, answer = search(base, options)
+    folder, answer = search(run, options)
+    assert sorted(computed) == ["dev", "test", "train"]  # each once for six runs; test for the best alone
     assert answer.facts["epochs"] == {"asked": 12, "trained": 9, "heads": 3}
+    assert any("3 heads were trained on features computed once." in said for said in answer.summary)
     for lr in (1e-2, 1e-1):
         for epochs in (1, 3):
-            cell = Run(folder.run(f"lr={lr:g},epochs={epochs}"))
+            cell = folder.run(f"lr={lr:g},epochs={epochs}")
             where = tmp_path / f"{lr}-{epochs}"
-            alone = Run(separate(base, where, lr=lr, epochs=epochs, batch_size=16, method="head"))
-            assert (cell.path / "config.toml").read_bytes() == (alone.path / "config.toml").read_bytes()
-            for ours, theirs in zip(cell.metrics(), alone.metrics(), strict=True):
-                assert replace(ours, loss=None) == replace(theirs, loss=None)
-                assert ours.loss == pytest.approx(theirs.loss, rel=1e-5)
-            both = [
-                np.array([list(p.probabilities.values()) for p in run.predictions("dev")])
-                for run in (cell, alone)
-            ]
-            np.testing.assert_allclose(*both, rtol=1e-5)
+            alone = separate(base, where, lr=lr, epochs=epochs, batch_size=16, method="head", head=head)
+            names = [path.relative_to(alone) for path in (alone / "best").rglob("*.safetensors")]
+            assert names
+            for name in ("config.toml", "metrics.jsonl", "predictions_dev.jsonl", *names):
+                assert (cell / name).read_bytes() == (alone / name).read_bytes(), name
     overflowed = folder.outcomes()[-1]
     assert overflowed.state == "failed"
     assert overflowed.ended is not None
@@ -147,12 +166,12 @@ def test_no_combination_of_lists_is_drawn_twice(base: SearchRun, tmp_path: Path)
     space: dict[str, search_space.Axis] = {
         "method": ("full",), "batch_size": (16, 32), "lr": (1e-4, 1e-3), "epochs": (1, 2)
     }  # fmt: skip
-    drawn = list(search_space.draws(space, 0))
-    assert len(drawn) == search_space.combinations(space) == 8
+    drawn = list(search_space.draw_distinct(space, 0))
+    assert len(drawn) == search_space.count_combinations(space) == 8
     assert len({tuple(d.values()) for d in drawn}) == 8
-    assert list(search_space.draws(space, 1)) != drawn
+    assert list(search_space.draw_distinct(space, 1)) != drawn
     narrow = {**space, "batch_size": (16,), "epochs": (1,), "lr": Range(1e-4, 1.01e-4)}  # rounded: two rates
-    assert len(list(islice(search_space.draws(narrow, 0), 9))) == 9
+    assert len(list(islice(search_space.draw_distinct(narrow, 0), 9))) == 9
     asked = SearchOptions(tpe=4, lr="1e-3,1e-2", epochs="1,2", out=tmp_path / "a", jobs=0)
     folder, answer = search(base, asked)
     tried = {(s["lr"], s["epochs"]) for s in (o.configuration.settings for o in folder.outcomes())}
@@ -198,7 +217,7 @@ def fake(folder: Path, name: str, curve: list[float], state: str) -> Outcome:
 
 
 def test_hyperband_stops_the_run_that_falls_behind_and_no_other(tmp_path: Path) -> None:
-    from heedful.studies.search.sampling import rebuilt
+    from heedful.studies.search.sampling import rebuild_study
 
     space = search_space.read_space(
         {"lr": "1e-4:1e-2", "epochs": "9", "batch_size": "32", "method": "full"}, ranges=True
@@ -206,12 +225,12 @@ def test_hyperband_stops_the_run_that_falls_behind_and_no_other(tmp_path: Path) 
     others = [fake(tmp_path, f"good-{i}", [0.5 + e / 20 for e in range(9)], "finished") for i in range(8)]
     bad = fake(tmp_path, "bad", [0.1, 0.1, 0.1], "begun")
     good = fake(tmp_path, "better", [0.9, 0.9, 0.9], "begun")
-    assert rebuilt(space, [*others, bad], 0, 0, "bad")[1]
-    assert not rebuilt(space, [*others, good], 0, 0, "better")[1]
+    assert rebuild_study(space, [*others, bad], 0, 0, "bad")[1]
+    assert not rebuild_study(space, [*others, good], 0, 0, "better")[1]
 
 
 @pytest.mark.parametrize(("options", "line"), [
-    ({"lr": "1e-4:1e-3"}, "a range belongs to --random or --tpe"),
+    ({"lr": "1e-4:1e-3"}, "a range needs --random or --tpe"),
     ({"lr": "fast"}, '--lr: "fast" is not a number'),
     ({"epochs": "2.5"}, '--epochs: "2.5" is not a whole number'),
     ({"lr": "-1"}, "must be above 0"),
@@ -219,7 +238,7 @@ def test_hyperband_stops_the_run_that_falls_behind_and_no_other(tmp_path: Path) 
     ({"random": 2, "tpe": 2}, "exclude each other"),
     ({"random": 0}, "--random 0: must be at least 1"),
     ({"random": 5, "lr": "1e-4,1e-3", "epochs": "1,2"}, "--random 5: the lists have 4 combinations"),
-    ({"prune": True}, "--prune belongs to --random or --tpe"),
+    ({"prune": True}, "--prune needs --random or --tpe"),
     ({"tpe": 3, "method": "full,head"}, "several methods need a range"),
     ({"method": "lorra"}, 'did you mean "lora"'),
 ])  # fmt: skip
@@ -248,7 +267,9 @@ def test_without_a_rate_each_method_is_searched_around_its_own() -> None:
     space = search_space.read_space(
         {"lr": "", "epochs": "3", "batch_size": "8", "method": "full,head"}, ranges=False
     )
-    rates = {m: [c["lr"] for c in search_space.grid(space) if c["method"] == m] for m in ("full", "head")}
+    rates = {
+        m: [c["lr"] for c in search_space.list_grid(space) if c["method"] == m] for m in ("full", "head")
+    }
     assert rates == {"full": [1.5e-5, 5e-5, 1.5e-4], "head": [3e-4, 1e-3, 3e-3]}
 
 
@@ -302,9 +323,9 @@ def test_a_best_cell_on_the_edge_is_warned_about_and_one_inside_is_not(cells: Ca
     assert inside.notes == ()
     edge = write_answer(RECORD, cells({(1.0, 5): 0.5, (1.0, 7): 0.9, (2.0, 7): 0.5}))
     assert [note.text for note in edge.notes] == [
-        "The best lies on the edge of the grid: learning rate 1 is the lowest that was tried; "
+        "The best is on the edge of the grid: learning rate 1 is the lowest that was tried; "
         "a lower one may be better.",
-        "The best lies on the edge of the grid: 7 epochs are the most that were tried; more may be better.",
+        "The best is on the edge of the grid: 7 epochs is the highest number that was tried; more may be better.",
     ]
 
 
@@ -358,7 +379,7 @@ def test_equal_cells_are_seldom_called_worse_however_many_there_are(
             scores, "read_examples", lambda o, split="dev", right=right: (truth, right[o.name])
         )
         best = max(outcomes, key=lambda o: float(right[o.name].mean()))
-        wrong += len(scores.as_good(best, outcomes)) < len(outcomes) - 1
+        wrong += len(scores.find_tied(best, outcomes)) < len(outcomes) - 1
     assert wrong / 40 <= 0.1
 
 

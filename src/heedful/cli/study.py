@@ -1,31 +1,84 @@
-"""`heedful study`: many runs, one answer."""
+"""`heedful study`: many runs, one answer.
+
+A study's command is generated from its class when it is called: `heedful study --help` imports no study, and
+never torch.
+"""
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
+from typing import Annotated, Any
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from heedful.cli.output import Json, console, print_json, print_table
-from heedful.cli.study_attention import attention
-from heedful.cli.study_compare import compare
-from heedful.cli.study_knowledge import knowledge
-from heedful.cli.study_labels import labels
-from heedful.cli.study_optimizers import optimizers
-from heedful.cli.study_overfit import overfit
-from heedful.cli.study_search import search
+from heedful.studies import STUDIES, describe_study
 
-app = App(
-    name="study",
-    help="Many runs, one answer: overfit, search, compare, labels, optimizers, attention, knowledge.",
-)
-for command in (overfit, search, compare, labels, optimizers, attention, knowledge):
-    app.command(command)
+JSON_HELP = "Print one JSON object."
+COMMAND = "command_"
+"""What the parser calls a study's command in this module, before the study's name."""
+
+app = App(name="study", help=f"Many runs, one answer: {', '.join(STUDIES)}.")
+for study_name in STUDIES:
+    app.command(f"{__name__}:{COMMAND}{study_name}", name=study_name, help=describe_study(study_name))
+
+
+def __getattr__(name: str) -> App:
+    """Return the command of a study, which the parser looks up by name."""
+    if name.startswith(COMMAND):
+        return make_command(name.removeprefix(COMMAND))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def make_command(name: str) -> App:
+    """Return the command of a study: its docstring is the help, its dataclasses are the options."""
+    kind = STUDIES.find(name)
+    groups: dict[str, Any] = {"study": kind.options}
+    if kind.run_options is not None:
+        groups["run"] = kind.run_options
+    owner = list(groups)[-1]
+    defaults = {field.name: field.default for field in fields(groups[owner])}
+
+    def run(*arguments: str, json: bool = False, **options: Any) -> None:
+        from heedful.cli.study_output import print_result
+        from heedful.studies.shared.runner import run_study
+
+        options = {group: options.get(group, make_default()) for group, make_default in groups.items()}
+        # The parser leaves out arguments at their default.
+        options[owner] = replace(options[owner], **dict(zip(kind.arguments, arguments, strict=False)))
+        print_result(*run_study(kind, *options.values()), json=json)
+
+    parameters = [
+        parameter(argument, str, positional=True, default=defaults[argument] or MISSING)
+        for argument in kind.arguments
+    ]
+    parameters += [
+        parameter(group, Annotated[options, Parameter(name="*")], default=options())
+        for group, options in groups.items()
+    ]
+    parameters.append(parameter("json", Json, default=False))
+    first_line, _, more = inspect.cleandoc(kind.__doc__ or "").partition("\n\n")
+    lines = [f"{name}\n    {line}" for name, line in {**kind.arguments, "json": JSON_HELP}.items()]
+    run.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    run.__doc__ = "\n".join([first_line, "", "Parameters", "----------", *lines])
+    command = App(name=name, help_epilogue=more)
+    command.default(run)
+    return command
+
+
+def parameter(name: str, hint: Any, *, default: Any, positional: bool = False) -> inspect.Parameter:
+    """Return a parameter of a command; without a default it is required."""
+    kind = inspect.Parameter.POSITIONAL_ONLY if positional else inspect.Parameter.KEYWORD_ONLY
+    empty = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(name, kind, default=empty, annotation=hint)
 
 
 @app.command
 def show(folder: Path, /, *, json: Json = False) -> None:
-    """Show how far a study is, and what it has found: at any time, from any terminal.
+    """Show the progress of a study and its answer so far: at any time, from any terminal.
 
     Example: heedful study show studies/search-boolq-minilm
 
@@ -39,28 +92,26 @@ def show(folder: Path, /, *, json: Json = False) -> None:
     from heedful.cli.study_output import print_answer
     from heedful.runs.files import plain
     from heedful.runs.studies import StudyFolder
-    from heedful.studies.shared.live_table import COLUMNS, headline, lines
+    from heedful.studies.shared.live_table import COLUMNS, describe_progress, list_rows
 
     study = StudyFolder.open(folder)
     outcomes, answer = study.outcomes(), study.answer()
-    found = lines(study, outcomes)
+    rows = list_rows(study, outcomes)
     if json:
-        print_json(plain({"study": study.read(), "runs": found, "answer": answer}))
+        print_json(plain({"study": study.read(), "runs": rows, "answer": answer}))
         return
-    print_table(
-        study.read().question, COLUMNS, [line.cells() for line in found], right=("epoch", "dev", "time")
-    )
-    console().print(headline(outcomes, None), markup=False)
+    print_table(study.read().question, COLUMNS, [row.cells() for row in rows], right=("epoch", "dev", "time"))
+    console().print(describe_progress(outcomes, None), markup=False)
     if answer is not None:
         print_answer(study, answer)
 
 
 @app.command
 def worker(folder: Path, /, *, threads: int | None = None, parent: int | None = None) -> None:
-    """Work on a study beside others: claims its runs, one after another, until none is left.
+    """Work on a study together with other workers: claim its runs, one after another, until none is left.
 
     Any number of workers, on any machines that share the folder. A worker that is stopped (SIGTERM, SIGUSR1:
-    status 75) leaves a checkpoint; the next one goes on from there.
+    status 75) leaves a checkpoint, and the next one continues from there.
 
     Example: heedful study worker studies/search-boolq-minilm --threads 4
 
@@ -74,8 +125,8 @@ def worker(folder: Path, /, *, threads: int | None = None, parent: int | None = 
         Stop when this process, which started the worker, is gone.
     """
     from heedful.launch.parent import stop_with_parent
-    from heedful.studies.shared import worker
+    from heedful.studies.shared.worker import work
 
     if parent is not None:
         stop_with_parent(parent)
-    worker.work(folder, threads)
+    work(folder, threads)

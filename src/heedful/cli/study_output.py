@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from heedful.cli.output import console, print_json, print_table
 
 PLAIN = ("epoch", "learning rate", "seconds")
-"""Columns whose numbers are no scores."""
+"""Columns whose numbers are not scores."""
 
 if TYPE_CHECKING:
     from heedful.runs.answers import Answer
     from heedful.runs.studies import StudyFolder
 
 
-def finish(study: StudyFolder, answer: Answer, *, json: bool) -> None:
-    """Print what a study found: one JSON object, or a table and plain sentences."""
+def print_result(study: StudyFolder, answer: Answer, *, json: bool) -> None:
+    """Print a study's answer: one JSON object, or tables and sentences."""
     if json:
         from heedful.runs.files import plain
 
@@ -36,7 +36,10 @@ def print_answer(study: StudyFolder, answer: Answer) -> None:
         print_table(
             table.title or answer.title,
             table.columns,
-            [tuple(cell(*pair) for pair in zip(table.columns, row, strict=True)) for row in table.rows],
+            [
+                tuple(format_cell(*pair) for pair in zip(table.columns, row, strict=True))
+                for row in table.rows
+            ],
             right=numbers,
         )
     out = console()
@@ -47,8 +50,8 @@ def print_answer(study: StudyFolder, answer: Answer) -> None:
         out.print(sentence, markup=False)
 
 
-def cell(column: str, value: Any) -> str:
-    """A cell as text: scores alike, with three decimals."""
+def format_cell(column: str, value: Any) -> str:
+    """Return a cell as text; scores have three decimals."""
     if value is None:
         return ""
     if not isinstance(value, float):

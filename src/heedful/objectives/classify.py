@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, Literal
@@ -26,6 +27,7 @@ from heedful.objectives.base import (
     pad_rows,
     upcast,
 )
+from heedful.objectives.features import compute_once
 from heedful.objectives.setup import TaskSetup
 from heedful.text import Tokenizer
 
@@ -229,6 +231,7 @@ class ClassifyFeatures(Classify):
         self.__dict__.update(plain.__dict__)
         self.plain = plain
         self.features: dict[str, Tensor] = {}
+        self.seconds = 0.0
         if split is None:
             self.compute(model, "train", self.rows)
         for name in self.tokens if split is None else [split]:
@@ -241,7 +244,16 @@ class ClassifyFeatures(Classify):
         return self.plain
 
     def compute(self, model: Any, split: str, rows: Ints) -> None:
-        """Run the body over a split."""
+        """Run the body over a split, unless another run in this process shares its features."""
+        texts = f"{split} {self.tokens[split].folder.name}"
+        self.features[split], seconds = compute_once(
+            lambda: self.run_body(model, split, rows), model, texts, rows
+        )
+        self.seconds += seconds
+
+    def run_body(self, model: Any, split: str, rows: Ints) -> tuple[Tensor, float]:
+        """Return the pooled states of a split, and the seconds that they took."""
+        began = time.monotonic()
         device = next(model.parameters()).device
         out = torch.zeros(len(self.tokens[split]), model.config.d_model)
         was_training = model.training
@@ -253,7 +265,7 @@ class ClassifyFeatures(Classify):
                 t = self.inputs(split, rows[batch]).to(device).tensors
                 out[rows[batch]] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu()
         model.train(was_training)
-        self.features[split] = out.clone()
+        return out.clone(), time.monotonic() - began
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
         """Kept features in place of texts, once they are there."""

@@ -1,38 +1,59 @@
-"""Many runs, one answer. Importing a study is quick: torch is imported when a run is made."""
+"""Many runs, one answer. Naming a study imports nothing; torch is imported when a run is made."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from heedful.errors import UserError, unknown
+from heedful.plugins import Registry
 from heedful.runs.studies import StudyFolder
 
 if TYPE_CHECKING:
     from heedful.studies.base import Study
 
-KINDS = {
-    "attention": "heedful.studies.attention:Attention",
-    "compare": "heedful.studies.compare:Compare",
-    "knowledge": "heedful.studies.knowledge.study:Knowledge",
-    "labels": "heedful.studies.labels:Labels",
-    "optimizers": "heedful.studies.optimizers:Optimizers",
-    "overfit": "heedful.studies.overfit:Overfit",
-    "search": "heedful.studies.search.study:Search",
+TABLE = {
+    "overfit": (
+        "heedful.studies.overfit:Overfit",
+        "Can this model learn at all? Trains on a few examples until they are known by heart.",
+    ),
+    "search": (
+        "heedful.studies.search.study:Search",
+        "Which settings are best? A grid, or draws; the best on dev is scored on test, once.",
+    ),
+    "compare": (
+        "heedful.studies.compare:Compare",
+        "Which model and which method are best on a task, and which cannot be told apart?",
+    ),
+    "labels": (
+        "heedful.studies.labels:Labels",
+        "How many labels are enough, and does text without labels help?",
+    ),
+    "optimizers": (
+        "heedful.studies.optimizers:Optimizers",
+        "Which optimizer is best? Each gets its own learning-rate search on dev.",
+    ),
+    "attention": ("heedful.studies.attention:Attention", "What does the attention mechanism change?"),
+    "knowledge": (
+        "heedful.studies.knowledge.study:Knowledge",
+        "What does a model know, and can its memories be told from its inventions?",
+    ),
 }
-"""The class of each kind of study, by its name in study.json."""
+"""The import path of each study and a line of help, in the order of `heedful study --help`."""
+
+STUDIES: Registry[type[Study]] = Registry(
+    "study", {name: path for name, (path, _) in TABLE.items()}, group="heedful.studies"
+)
+"""The studies by name: those of the table, then those of installed packages."""
 
 
-def make(folder: StudyFolder) -> Study:
-    """The study in a folder."""
-    named = folder.read().kind
-    if named not in KINDS:
-        raise UserError(f"{folder.path}: {unknown('kind of study', named, KINDS)}")
-    return kind(named)(folder)
+def describe_study(name: str) -> str:
+    """Return one line about a study without importing it."""
+    return TABLE[name][1] if name in TABLE else f"A study of the package {STUDIES.package(name)}."
 
 
-def kind(name: str) -> type[Study]:
-    """The class of a kind of study."""
-    module, _, attribute = KINDS[name].partition(":")
-    found: type[Study] = getattr(import_module(module), attribute)
-    return found
+def open_study(folder: StudyFolder) -> Study:
+    """Return the study in a folder."""
+    name = folder.read().kind
+    if name not in STUDIES:
+        raise UserError(f"{folder.path}: {unknown('study', name, STUDIES)}")
+    return STUDIES[name](folder)

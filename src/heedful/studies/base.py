@@ -1,8 +1,14 @@
-"""What every study is: configurations, how one of them is worked on, and what they say together.
+"""The base class of studies: a plan of runs, how one of them is made, and what they show together.
 
-To write a study: a subclass of `Study` with `kind` and `answer`, an entry in `heedful.studies.KINDS`, and a
-command that calls `heedful.studies.shared.runner.run` with its `StudyRecord`. The rest is inherited: claims
-by lease, resuming, failures with their reason, many processes, the live table.
+To add a study, write a subclass of `Study` with `plan` and `answer` and name it in the table of
+`heedful.studies`; in a package of your own, name it in `pyproject.toml`:
+
+    [project.entry-points."heedful.studies"]
+    depths = "my_package:Depths"
+
+`heedful study depths` is made from the class: its docstring is the help text, the fields of its dataclasses
+are the options. The rest is inherited: claims by lease, resuming, failures with their reason, several
+processes, a cluster, the live table.
 """
 
 from __future__ import annotations
@@ -10,15 +16,15 @@ from __future__ import annotations
 import shutil
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from heedful.errors import UserError, one_line
 from heedful.options.configuration import check_table
-from heedful.options.studies import Keep
+from heedful.options.studies import Keep, StudyOptions
 from heedful.options.training import AdaptOptions
 from heedful.problems.tasks import load_run_task
 from heedful.runs.answers import Answer, Note
@@ -27,31 +33,59 @@ from heedful.runs.environment import forget_peak_memory
 from heedful.runs.files import WriteError
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
+from heedful.studies.shared.epochs import continue_run, find_shorter
 from heedful.training.resume import LEASE
 from heedful.training.signals import StoppedError
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")
-"""How torch says it, on a processor and on a device."""
+"""How torch reports a lack of memory, on a CPU and on a device."""
+MODEL_HELP = "A folder in Hub form, minilm, a preset (heedful list models), or a Hub id."
+TASK_HELP = "boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file."
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a study asks and the runs that it begins with."""
+
+    question: str
+    seed: int
+    options: Mapping[str, Any]
+    """What identifies the study; `run` holds the options that its runs share."""
+    configurations: Sequence[Configuration]
+    folder_words: Sequence[str]
+    """Names in the study's default folder, after the study's own: `studies/search-boolq-minilm`."""
 
 
 class Study(ABC):
     """A study in its folder. Everything is read from there, so that any process can work on it."""
 
-    kind: ClassVar[str]
+    name: ClassVar[str]
+    """The second word of the command, and `kind` in study.json."""
+    options: ClassVar[type[StudyOptions]] = StudyOptions
+    """The study's own options."""
+    run_options: ClassVar[type[AdaptOptions] | None] = None
+    """The options of its runs; None where the study decides all of them."""
+    arguments: ClassVar[Mapping[str, str]] = {"model": MODEL_HELP, "task": TASK_HELP}
+    """The positional arguments of the command with their help: fields of `run_options`, or of `options`."""
 
     def __init__(self, folder: StudyFolder) -> None:
         self.folder = folder
         self.record = folder.read()
 
+    @classmethod
+    @abstractmethod
+    def plan(cls, options: Any, run: Any) -> Plan:
+        """Return the runs to begin with, from the study's options and those of its runs."""
+
     @abstractmethod
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """Say what was found, from the run directories alone; also while runs are missing."""
+        """Return what the runs show, from their directories alone; also while runs are missing."""
 
     def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
-        """Further configurations, now that some runs are over; none while there is something to wait for.
+        """Return further configurations, now that some runs are over; none while others are awaited.
 
         Called by one process at a time, when nothing is left to claim. The study ends when all runs are over
-        and this gives none.
+        and this returns none.
         """
         return ()
 
@@ -61,77 +95,96 @@ class Study(ABC):
         return cls.grow is not Study.grow
 
     def answers_failure(self, outcomes: Sequence[Outcome]) -> bool:
-        """Whether runs that all failed answer the question; else there is nothing to conclude."""
+        """Whether runs that all failed answer the question; otherwise there is nothing to conclude."""
         return False
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:  # noqa: B027
-        """Do what comes after the last run, such as to score test with the selected one."""
+        """Do what comes after the last run, such as scoring the selected one on test."""
 
     def check(self) -> None:
-        """Refuse what no run could survive (an unknown model, task or option), before any is begun."""
+        """Refuse what no run could survive (an unknown model, task or option) before the first run."""
         from heedful.training.build.tokenizer import load_existing_tokenizer
         from heedful.training.validation import validate
 
-        seen: set[tuple[Any, ...]] = set()
+        checked: set[tuple[Any, ...]] = set()
         for configuration in self.record.configurations:
-            o = self.options(configuration)
+            o = self.settings(configuration)
             validate(o)
-            if (o.task, o.model, o.tokenizer, o.objective) in seen:
+            if (o.task, o.model, o.tokenizer, o.objective) in checked:
                 continue
-            seen.add((o.task, o.model, o.tokenizer, o.objective))
+            checked.add((o.task, o.model, o.tokenizer, o.objective))
             load_run_task(o)
             load_existing_tokenizer(o)
 
-    def work_all(self, job: Sequence[Configuration], threads: int | None) -> None:
-        """Make the runs of one job, which this process has claimed."""
-        for configuration in job:
-            with self.attempt(configuration):
-                self.work(configuration, threads)
-            if self.folder.outcome(configuration).over:
+    def work_on_job(self, job: Sequence[Configuration], threads: int | None) -> None:
+        """Make the runs of one job, which this process has claimed.
+
+        A run that differs from a shorter one in its epochs alone continues it, and fails as it failed. Heads
+        on the same frozen body share its features.
+        """
+        from heedful.objectives.features import share_features
+
+        with share_features():
+            for configuration in job:
+                shorter = find_shorter(self.folder, self.record, configuration)
+                if shorter is not None and shorter.state == "failed" and shorter.ended is not None:
+                    self.folder.fail(configuration.name, shorter.ended.reason)
+                    continue
+                with self.attempt(configuration):
+                    if shorter is not None and shorter.results is not None:
+                        continue_run(shorter.folder, self.folder.run(configuration.name), configuration)
+                    self.work(configuration, threads)
+        for configuration in (*self.record.configurations, *job):
+            if configuration.claim == job[0].claim and self.folder.outcome(configuration).over:
                 drop_checkpoints(self.folder.run(configuration.name))
 
     @contextmanager
     def attempt(self, configuration: Configuration) -> Iterator[None]:
-        """Inside, one run is made; an error becomes the reason why it failed."""
+        """Make one run inside; an error becomes the reason why it failed."""
         forget_peak_memory()
         try:
             yield
         except (StoppedError, WriteError):
-            raise  # the study stops, and goes on from here
+            raise  # the study stops, and continues from here
         except PrunedError as error:
             self.folder.prune(configuration.name, error.ended)
         except Exception as error:
-            place = self.folder.run(configuration.name) / CHECKPOINTS / LEASE
-            if place.parent.is_dir() and holder_of(place) is not None:
+            lease = self.folder.run(configuration.name) / CHECKPOINTS / LEASE
+            if lease.parent.is_dir() and holder_of(lease) is not None:
                 raise  # another process has this run: it did not fail
             if not isinstance(error, UserError):
                 traceback.print_exc()
-            self.folder.fail(configuration.name, reason(error))
+            self.folder.fail(configuration.name, describe_failure(error))
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         """Make one run in its folder, or continue it."""
         from heedful.training.train import train
 
-        train(self.options(configuration, threads))
+        train(self.settings(configuration, threads))
 
     def score_test(self, outcome: Outcome) -> None:
-        """Score a selected run on test, where the task has one with labels or answers; once for all."""
+        """Score a selected run on test, once, where the task has one with labels or answers."""
         from heedful.training.rescore import add_split
 
-        test = load_run_task(self.options(outcome.configuration)).splits.get("test")
+        test = load_run_task(self.settings(outcome.configuration)).splits.get("test")
         if test is not None and (test.labels is not None or test.answers is not None):
             add_split(outcome.folder, "test")
 
-    def options(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:
-        """A configuration as the options of `heedful adapt`.
+    def settings(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:
+        """Return a configuration as the options of `heedful adapt`.
 
         A run that was begun keeps the threads of its beginning, and so its bits.
         """
-        run = self.folder.run(configuration.name)
-        given = {**self.record.options.get("run", {}), **configuration.settings}
-        options = AdaptOptions(**check_table(AdaptOptions, given, str(self.folder.path)))
+        table = {**self.record.options.get("run", {}), **configuration.settings}
+        options = AdaptOptions(**check_table(AdaptOptions, table, str(self.folder.path)))
         begun = self.folder.outcome(configuration).state == "begun"
-        return replace(options, out=run, resume=True, score_test=False, threads=None if begun else threads)
+        return replace(
+            options,
+            out=self.folder.run(configuration.name),
+            resume=True,
+            score_test=False,
+            threads=None if begun else threads,
+        )
 
 
 def drop_checkpoints(run: Path) -> None:
@@ -145,11 +198,11 @@ def drop_weights(keep: Keep, outcomes: Sequence[Outcome]) -> None:
 
     Scores, curves and predictions stay, and a run counts as finished by its results.
     """
-    chosen = best(outcomes)
-    if keep == "all" or (keep == "best" and chosen is None):
+    best = find_best(outcomes)
+    if keep == "all" or (keep == "best" and best is None):
         return
     for outcome in outcomes:
-        if outcome.state == "finished" and (keep == "none" or outcome is not chosen):
+        if outcome.state == "finished" and (keep == "none" or outcome is not best):
             shutil.rmtree(outcome.folder / BEST, ignore_errors=True)
 
 
@@ -161,8 +214,8 @@ class PrunedError(Exception):
         self.ended = ended
 
 
-def reason(error: Exception) -> str:
-    """Why a run failed, in one line."""
+def describe_failure(error: Exception) -> str:
+    """Return why a run failed, in one line."""
     lines = str(error).strip().splitlines() or [""]
     if isinstance(error, UserError):
         return lines[0]
@@ -171,8 +224,8 @@ def reason(error: Exception) -> str:
     return one_line(f"{type(error).__name__}: {lines[0]}")
 
 
-def failures(outcomes: Sequence[Outcome]) -> list[Note]:
-    """A note for each run that failed."""
+def failure_notes(outcomes: Sequence[Outcome]) -> list[Note]:
+    """Return a note for each run that failed."""
     return [
         Note(f"{o.name} failed: {o.ended.reason if o.ended else 'no reason is known'}", "bad")
         for o in outcomes
@@ -180,8 +233,13 @@ def failures(outcomes: Sequence[Outcome]) -> list[Note]:
     ]
 
 
-def best(outcomes: Sequence[Outcome]) -> Outcome | None:
-    """Return the finished run with the best score on dev; of equals, the one with the lower loss."""
+def failure_reasons(outcomes: Sequence[Outcome]) -> dict[str, str]:
+    """Return the reason of each run that failed, by its name."""
+    return {o.name: o.ended.reason for o in outcomes if o.state == "failed" and o.ended}
+
+
+def find_best(outcomes: Sequence[Outcome]) -> Outcome | None:
+    """Return the finished run with the best score on dev; among equals the one with the lower loss."""
     scored = [(o, o.results.splits["dev"]) for o in outcomes if o.dev is not None and o.results is not None]
     ranked = max(scored, key=lambda pair: pair[1].sort_key(), default=None)
     return None if ranked is None else ranked[0]

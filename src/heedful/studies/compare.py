@@ -2,152 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from heedful.data.run_options import absolute_value
 from heedful.errors import UserError, shorten, unknown
 from heedful.methods.registry import METHODS
 from heedful.options.studies import CompareOptions, CompareRun
-from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
-from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
-from heedful.studies.commands import shared_options, study_command
+from heedful.runs.studies import Outcome
+from heedful.studies.base import TASK_HELP, Plan, failure_reasons
 from heedful.studies.shared import arms, scores
-from heedful.studies.shared.arms import Arms, candidate, folder_word
-from heedful.studies.shared.epochs import Lengths, can_share
-from heedful.studies.shared.runner import run
-from heedful.studies.shared.search_space import number, usual_rates
+from heedful.studies.shared.arms import ArmStudy
+from heedful.studies.shared.commands import shared_options
+from heedful.studies.shared.epochs import can_share_epochs
+from heedful.studies.shared.search_space import read_number, usual_rates
 
 
-def compare(options: CompareRun, study: CompareOptions) -> tuple[StudyFolder, Answer]:
-    """Compare models and methods on a task."""
-    check_bounds(study)
-    models = arms.read_list("--models", study.models)
-    methods = arms.read_list("--methods", study.methods)
-    for method in methods:
-        METHODS.find(method)
-    if study.rates and not study.search:
-        raise UserError("--rates belongs to --search; without it --lr is the rate")
-    lengths = sorted(int(number("--epochs", int, word)) for word in arms.read_list("--epochs", study.epochs))
-    if len(lengths) > 1 and not study.search:
-        raise UserError(f"--epochs {study.epochs}: several belong to --search; without it one is the number")
-    command = study_command("compare", (options.task,), study, options)
-    # Of a grid over epochs a cell is its last one; the best of nine epochs would hide that of five.
-    options = replace(options, epochs=lengths[0], select="last" if len(lengths) > 1 else options.select)
-    if options.lr is not None and study.search:
-        raise UserError("--lr and --search exclude each other; --rates are what is searched")
-    names = short_names(models)
-    common = shared_options(options, ("model", "method", "method_options", "seed"))
-    counts = [{"epochs": n} for n in lengths] if len(lengths) > 1 else [{}]
-    sharing = len(lengths) > 1 and can_share(common)
-    plan = []
-    for model in models:
+class Compare(ArmStudy):
+    """Which model and which method are best on a task, and which cannot be told apart?
+
+    Arms are compared on the same examples (McNemar's test for single runs, a
+    bootstrap over examples and seeds for several), corrected for the number of
+    tests. What fails or does not fit is shown at 0 with its reason.
+
+    Examples:
+      heedful study compare reviews.csv --models minilm --methods full,head,lora --seeds 3
+      heedful study compare boolq --models minilm,bert-base-uncased --methods full,head --search --jobs 2
+    """
+
+    name = "compare"
+    options = CompareOptions
+    run_options = CompareRun
+    arguments: ClassVar[Mapping[str, str]] = {"task": TASK_HELP}
+    named_settings = (*ArmStudy.named_settings, "epochs")
+
+    @classmethod
+    def plan(cls, options: CompareOptions, run: CompareRun) -> Plan:
+        """Return the candidates of each model with each method."""
+        models = arms.read_list("--models", options.models)
+        methods = arms.read_list("--methods", options.methods)
         for method in methods:
-            arm = " ".join([names[model]] * (len(models) > 1) + [method])
-            given = {
-                "model": absolute_value("model", model),
-                "method": method,
-                "method_options": own_options(options.method_options, method, methods),
-            }
-            if study.search:
-                rates = arms.read_rates("--rates", study.rates) if study.rates else list(usual_rates(method))
-            else:
-                rates = [options.lr if options.lr is not None else METHODS[method].learning_rate]
-            for rate in rates:
-                job = folder_word(f"{arm}-lr={rate:g}") if sharing else ""
-                plan += [
-                    candidate(arm, {**given, "lr": rate, **n}, options.seed, job, Compare.shown)
-                    for n in counts
-                ]
-    record = StudyRecord(
-        kind="compare",
-        question=f"Which is best on {options.task}?",
-        seed=options.seed,
-        options={
-            "models": study.models,
-            "methods": study.methods,
-            "search": study.search,
-            "rates": study.rates,
-            "epochs": study.epochs,
-            "seeds": study.seeds,
-            "run": common,
-        },
-        configurations=tuple(plan),
-        command=command,
-    )
-    return run(record, study, (options.task, "-".join(names.values())), options.threads)
-
-
-def own_options(texts: Sequence[str], method: str, methods: Sequence[str]) -> list[str]:
-    """The options of one method, from `lora:rank=8`."""
-    found = []
-    for text in texts:
-        name, colon, rest = text.partition(":")
-        if not colon:
-            raise UserError(f'--method-options "{shorten(text)}": is not METHOD:option=value, as lora:rank=8')
-        if name not in methods:
-            raise unknown("method among those compared", name, methods)
-        found += [rest] if name == method else []
-    return found
-
-
-def short_names(models: Sequence[str]) -> dict[str, str]:
-    """A short name for each model; the whole one where two would be alike."""
-    short = {model: slug(model) for model in models}
-    return {m: name if list(short.values()).count(name) == 1 else m for m, name in short.items()}
-
-
-class Compare(Lengths, Arms):
-    """An arm a model and a method."""
-
-    kind = "compare"
-    shown = (*arms.SHOWN, "epochs")
+            METHODS.find(method)
+        if options.rates and not options.search:
+            raise UserError("--rates needs --search; without it --lr is the rate")
+        words = arms.read_list("--epochs", options.epochs)
+        lengths = sorted(int(read_number("--epochs", int, word)) for word in words)
+        several = len(lengths) > 1
+        if several and not options.search:
+            raise UserError(f"--epochs {options.epochs}: several numbers need --search")
+        if run.lr is not None and options.search:
+            raise UserError("--lr and --search exclude each other; --rates are what is searched")
+        # A cell of a grid over epochs is its last epoch; the best of nine epochs would hide that of five.
+        run = replace(run, epochs=lengths[0], select="last" if several else run.select)
+        names = shorten_names(models)
+        common = shared_options(run, ("model", "method", "method_options", "seed"))
+        sharing = several and can_share_epochs(common)
+        configurations = []
+        for model in models:
+            for method in methods:
+                arm = " ".join([names[model]] * (len(models) > 1) + [method])
+                settings = {
+                    "model": absolute_value("model", model),
+                    "method": method,
+                    "method_options": select_method_options(run.method_options, method, methods),
+                }
+                rates = [METHODS[method].learning_rate if run.lr is None else run.lr]
+                if options.search:
+                    rates = list(usual_rates(method))
+                if options.rates:
+                    rates = arms.read_rates("--rates", options.rates)
+                for rate in rates:
+                    job = arms.make_folder_word(f"{arm}-lr={rate:g}") if sharing else ""
+                    configurations += [
+                        cls.make_candidate(arm, {**settings, "lr": rate, **epochs}, run.seed, job)
+                        for epochs in ([{"epochs": n} for n in lengths] if several else [{}])
+                    ]
+        searched = ("models", "methods", "search", "rates", "epochs", "seeds")
+        return Plan(
+            question=f"Which is best on {run.task}?",
+            seed=run.seed,
+            options={**{name: getattr(options, name) for name in searched}, "run": common},
+            configurations=configurations,
+            folder_words=(run.task, "-".join(names.values())),
+        )
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """Scores, costs, and which differences are real."""
-        chosen = self.chosen(outcomes)
-        split, metric = arms.scored_split(chosen), scores.metric_of(outcomes)
-        fewer = self.record.options["run"].get("train_rows") is not None
-        comparisons = arms.compared(chosen, split, paired_seeds=fewer)
-        summary = arms.sentences(chosen, comparisons, split, metric)
+        """Return scores, costs, and which differences are real."""
+        selected = self.select_runs(outcomes)
+        split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
+        fewer_rows = self.record.options["run"].get("train_rows") is not None
+        comparisons = arms.compare_arms(selected, split, paired_seeds=fewer_rows)
         return Answer(
-            study=self.kind,
+            study=self.name,
             title=self.record.question,
-            summary=tuple(summary),
-            notes=tuple(arms.lost_runs(self, outcomes, chosen)),
+            summary=tuple(arms.describe_arms(selected, comparisons, split, metric)),
+            notes=tuple(arms.arm_notes(outcomes, selected)),
             figures=(
-                arms.bars(self, outcomes, chosen, split, "Models and methods"),
-                cost(chosen, split, metric, "seconds", "training time in seconds"),
-                cost(chosen, split, metric, "trainable_parameters", "trained parameters"),
+                arms.draw_bars(outcomes, selected, split, "Models and methods"),
+                draw_cost(selected, split, metric, "seconds", "training time in seconds"),
+                draw_cost(selected, split, metric, "trainable_parameters", "trained parameters"),
             ),
             tables=(
-                arms.arm_table(self, outcomes, chosen, split),
-                *arms.comparison_table(comparisons, split),
+                arms.make_arm_table(self, outcomes, selected, split),
+                *arms.make_comparison_tables(comparisons, split),
             ),
-            runs=arms.best_first(chosen),
+            runs=arms.list_folders(selected),
             facts={
-                "arms": {arm: arms.mean(runs, split) for arm, runs in chosen.items() if runs},
+                "arms": arms.mean_scores(selected, split),
                 "split": split,
                 "comparisons": comparisons,
-                "failed": {o.name: o.ended.reason for o in outcomes if o.state == "failed" and o.ended},
+                "failed": failure_reasons(outcomes),
             },
         )
 
 
-def cost(chosen: arms.Chosen, split: str, metric: str, what: str, title: str) -> Figure:
-    """Score against cost."""
+def select_method_options(texts: Sequence[str], method: str, methods: Sequence[str]) -> list[str]:
+    """Return the options of one method, from `lora:rank=8`."""
+    selected = []
+    for text in texts:
+        name, colon, option = text.partition(":")
+        if not colon:
+            raise UserError(f'--method-options "{shorten(text)}": is not METHOD:option=value, as lora:rank=8')
+        if name not in methods:
+            raise unknown("method among those compared", name, methods)
+        selected += [option] if name == method else []
+    return selected
+
+
+def shorten_names(models: Sequence[str]) -> dict[str, str]:
+    """Return a short name for each model; the whole one where two would be the same."""
+    short = {model: slug(model) for model in models}
+    return {m: name if list(short.values()).count(name) == 1 else m for m, name in short.items()}
+
+
+def draw_cost(selected: arms.Runs, split: str, metric: str, field: str, title: str) -> Figure:
+    """Return a figure of the score against the cost."""
     points = []
-    for arm, runs in chosen.items():
+    for arm, runs in selected.items():
         for outcome in runs[:1]:
-            value, low, high = arms.mean(runs, split)
-            spent = getattr(outcome.results, what)
-            points.append({"x": spent, "y": value, "low": low, "high": high, "label": arm, "group": arm})
+            value, low, high = arms.mean_score(runs, split)
+            cost = getattr(outcome.results, field)
+            points.append({"x": cost, "y": value, "low": low, "high": high, "label": arm, "group": arm})
     options = {
         "title": f"{metric.capitalize()} against {title}",
         "x_title": title,
         "y_title": f"{split} {metric}",
         "log_x": True,
     }
-    return Figure(f"against-{what.replace('_', '-')}", "scatter", points, options)
+    return Figure(f"against-{field.replace('_', '-')}", "scatter", points, options)

@@ -8,73 +8,131 @@ from typing import Any
 
 from heedful.errors import UserError, unknown
 from heedful.options.studies import LabelsOptions, LabelsRun
-from heedful.options.values import check_bounds
+from heedful.options.values import flag
 from heedful.problems.tasks import load_run_task
 from heedful.report.formats import join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
-from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
+from heedful.runs.studies import Outcome
 from heedful.statistics.comparison import Comparison, correct_for_tests
-from heedful.studies.commands import shared_options, study_command
-from heedful.studies.shared import arms, scores
-from heedful.studies.shared.arms import Arms, candidate
-from heedful.studies.shared.runner import run
-from heedful.studies.shared.search_space import number, usual_rates
+from heedful.studies.base import Plan, failure_reasons
+from heedful.studies.shared import arms, scores, sentences
+from heedful.studies.shared.arms import ArmStudy
+from heedful.studies.shared.commands import shared_options
+from heedful.studies.shared.search_space import read_number, usual_rates
 
 OBJECTIVES = ("classify", "joint")
 ALL = "all"
-OF_JOINT = ("unlabeled", "mlm_first", "mlm_rate")
+JOINT_OPTIONS = ("unlabeled", "mlm_first", "mlm_rate")
 
 
-def labels(options: LabelsRun, study: LabelsOptions) -> tuple[StudyFolder, Answer]:
-    """Compare objectives over numbers of labels."""
-    check_bounds(study)
-    chosen = arms.read_list("--arms", study.arms)
-    for arm in chosen:
-        if arm not in OBJECTIVES:
-            raise unknown("arm", arm, OBJECTIVES)
-    rates = arms.read_rates("--rates", study.rates) if study.rates else list(usual_rates(options.method))
-    weights = arms.read_rates("--mlm-weights", study.mlm_weights)
-    common = shared_options(options, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed"))
-    of_joint = {name: common.pop(name) for name in OF_JOINT if name in common}
-    if of_joint and "joint" not in chosen:
-        given_in_vain = join_names([f"--{name.replace('_', '-')}" for name in of_joint])
-        raise UserError(f"{given_in_vain}: of the arm joint, and --arms {study.arms} has none")
-    rows = count_rows(options)
-    plan = []
-    for size in read_sizes(study.sizes, rows):
-        n = rows if size == ALL else int(size)
-        epochs = max(options.epochs, math.ceil(study.least_steps / math.ceil(n / options.batch_size)))
-        given: dict[str, Any] = {"epochs": epochs} if size == ALL else {"epochs": epochs, "train_rows": n}
-        for arm in chosen:
-            for rate in rates:
-                settings = {**given, "objective": arm, "lr": rate}
-                several = [{**of_joint, "mlm_weight": w} for w in weights] if arm == "joint" else [{}]
-                plan += [
-                    candidate(f"{arm} with {size}", {**settings, **more}, options.seed) for more in several
+class Labels(ArmStudy):
+    """How many labels are enough, and does text without labels help?
+
+    Learning rate, epochs (at least 200 steps) and the weight of masked language
+    modeling are chosen on dev for each number of labels and each arm; further
+    seeds draw other labels. Test is scored once for each chosen run.
+
+    Examples:
+      heedful study labels minilm yelp --sizes 50,200,1000,all --seeds 5
+      heedful study labels minilm reviews.csv --arms classify --sizes 20,100,all --seeds 3
+    """
+
+    name = "labels"
+    options = LabelsOptions
+    run_options = LabelsRun
+
+    @classmethod
+    def plan(cls, options: LabelsOptions, run: LabelsRun) -> Plan:
+        """Return the candidates of each objective with each number of labels."""
+        objectives = arms.read_list("--arms", options.arms)
+        for objective in objectives:
+            if objective not in OBJECTIVES:
+                raise unknown("arm", objective, OBJECTIVES)
+        rates = list(usual_rates(run.method))
+        if options.rates:
+            rates = arms.read_rates("--rates", options.rates)
+        weights = arms.read_rates("--mlm-weights", options.mlm_weights)
+        common = shared_options(run, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed"))
+        joint = {name: common.pop(name) for name in JOINT_OPTIONS if name in common}
+        if joint and "joint" not in objectives:
+            flags = join_names([flag(name) for name in joint])
+            raise UserError(f"{flags}: for the arm joint, which --arms {options.arms} does not have")
+        rows = count_rows(run)
+        configurations = []
+        for size in read_sizes(options.sizes, rows):
+            n = rows if size == ALL else int(size)
+            epochs = max(run.epochs, math.ceil(options.least_steps / math.ceil(n / run.batch_size)))
+            data: dict[str, Any] = {"epochs": epochs} | ({} if size == ALL else {"train_rows": n})
+            for objective in objectives:
+                variants = [{**joint, "mlm_weight": w} for w in weights] if objective == "joint" else [{}]
+                configurations += [
+                    cls.make_candidate(
+                        f"{objective} with {size}",
+                        {**data, "objective": objective, "lr": rate, **variant},
+                        run.seed,
+                    )
+                    for rate in rates
+                    for variant in variants
                 ]
-    record = StudyRecord(
-        kind="labels",
-        question=f"How many labels of {options.task} does {options.model} need?",
-        seed=options.seed,
-        options={
-            "sizes": study.sizes,
-            "arms": study.arms,
-            "rates": study.rates,
-            "mlm_weights": study.mlm_weights,
-            "least_steps": study.least_steps,
-            "seeds": study.seeds,
-            "rows": rows,
-            "run": common,
-        },
-        configurations=tuple(plan),
-        command=study_command("labels", (options.model, options.task), study, options),
-    )
-    return run(record, study, (options.task, options.model), options.threads)
+        searched = ("sizes", "arms", "rates", "mlm_weights", "least_steps", "seeds")
+        return Plan(
+            question=f"How many labels of {run.task} does {run.model} need?",
+            seed=run.seed,
+            options={**{name: getattr(options, name) for name in searched}, "rows": rows, "run": common},
+            configurations=configurations,
+            folder_words=(run.task, run.model),
+        )
+
+    def answer(self, outcomes: Sequence[Outcome]) -> Answer:
+        """Return the curves, what was chosen, and where the objectives truly differ."""
+        selected = self.select_runs(outcomes)
+        split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
+        comparisons = compare_objectives(selected, split)
+        return Answer(
+            study=self.name,
+            title=self.record.question,
+            summary=tuple(describe_objectives(selected, comparisons, split, metric)),
+            notes=tuple(arms.arm_notes(outcomes, selected)),
+            figures=(
+                Figure(
+                    "labels",
+                    "lines",
+                    self.make_curves(selected, split),
+                    {
+                        "title": f"{metric.capitalize()} against labels",
+                        "x_title": "labeled examples",
+                        "y_title": f"{split} {metric}",
+                        "log_x": True,
+                    },
+                    "Means over seeds, each with its own labels; bands are 95 % intervals.",
+                ),
+            ),
+            tables=(
+                make_table(outcomes, selected, split),
+                *arms.make_comparison_tables(list(comparisons.values()), split),
+            ),
+            runs=arms.list_folders(selected),
+            facts={
+                "arms": arms.mean_scores(selected, split),
+                "split": split,
+                "comparisons": list(comparisons.values()),
+                "failed": failure_reasons(outcomes),
+            },
+        )
+
+    def make_curves(self, selected: arms.Runs, split: str) -> dict[str, list[list[float]]]:
+        """Return a curve with its band for each objective."""
+        curves: dict[str, list[list[float]]] = {}
+        for arm, score in arms.mean_scores(selected, split).items():
+            objective, size = split_arm(arm)
+            n = self.record.options["rows"] if size == ALL else int(size)
+            curves.setdefault(objective, []).append([n, *score])
+        return curves
 
 
 def count_rows(options: LabelsRun) -> int:
-    """How many labels there are."""
+    """Return how many labels there are."""
     train = load_run_task(options).splits["train"]
     if train.labels is None:
         raise UserError(f"{options.task}: its training data has no labels")
@@ -82,149 +140,100 @@ def count_rows(options: LabelsRun) -> int:
 
 
 def read_sizes(text: str, rows: int) -> list[str]:
-    """Numbers of labels, the fewest first."""
+    """Parse numbers of labels; the fewest come first."""
     sizes = arms.read_list("--sizes", text)
-    counts = sorted({int(number("--sizes", int, size)) for size in sizes if size != ALL})
+    counts = sorted({int(read_number("--sizes", int, size)) for size in sizes if size != ALL})
     if counts and counts[-1] > rows:
         raise UserError(f"--sizes {counts[-1]}: the training data has {rows:,} rows; {ALL} takes them all")
     return [*map(str, counts), *([ALL] if ALL in sizes else [])]
 
 
-class Labels(Arms):
-    """An arm a number of labels and an objective."""
+def split_arm(arm: str) -> tuple[str, str]:
+    """Return the objective and the number of labels of an arm."""
+    objective, _, size = arm.partition(" with ")
+    return objective, size
 
-    kind = "labels"
 
-    def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """The curves, what was chosen, and where the objectives truly differ."""
-        chosen = self.chosen(outcomes)
-        split, metric = arms.scored_split(chosen), scores.metric_of(outcomes)
-        comparisons = self.compared(chosen, split)
-        return Answer(
-            study=self.kind,
-            title=self.record.question,
-            summary=tuple(self.sentences(chosen, comparisons, split, metric)),
-            notes=tuple(arms.lost_runs(self, outcomes, chosen)),
-            figures=(
-                Figure(
-                    "labels",
-                    "lines",
-                    self.bands(chosen, split),
-                    {
-                        "title": f"{metric.capitalize()} against labels",
-                        "x_title": "labelled examples",
-                        "y_title": f"{split} {metric}",
-                        "log_x": True,
-                    },
-                    "Means over seeds, each with labels of its own; bands are 95 % intervals.",
-                ),
-            ),
-            tables=(
-                self.table(outcomes, chosen, split, metric),
-                *arms.comparison_table(list(comparisons.values()), split),
-            ),
-            runs=arms.best_first(chosen),
-            facts={
-                "arms": {arm: arms.mean(runs, split) for arm, runs in chosen.items() if runs},
-                "split": split,
-                "comparisons": list(comparisons.values()),
-                "failed": {o.name: o.ended.reason for o in outcomes if o.state == "failed" and o.ended},
-            },
-        )
+def compare_objectives(selected: arms.Runs, split: str) -> dict[str, Comparison]:
+    """Compare the two objectives at each number of labels, seed by seed; p is corrected for all sizes."""
+    comparisons: dict[str, Comparison] = {}
+    for size in dict.fromkeys(split_arm(arm)[1] for arm in selected):
+        pair = {arm: runs for arm, runs in selected.items() if split_arm(arm)[1] == size}
+        for comparison in arms.compare_arms(pair, split, paired_seeds=True):
+            comparisons[size] = comparison
+    return dict(zip(comparisons, correct_for_tests(list(comparisons.values())), strict=True))
 
-    def compared(self, chosen: arms.Chosen, split: str) -> dict[str, Comparison]:
-        """The two objectives at each number of labels, the better first, seed by seed; p corrected."""
-        found: dict[str, Comparison] = {}
-        for size in dict.fromkeys(size_of(arm) for arm in chosen):
-            own = {arm: runs for arm, runs in chosen.items() if size_of(arm) == size and runs}
-            if pair := arms.compared(own, split, paired_seeds=True):
-                found[size] = pair[0]
-        return dict(zip(found, correct_for_tests(list(found.values())), strict=True))
 
-    def sentences(
-        self, chosen: arms.Chosen, comparisons: Mapping[str, Comparison], split: str, metric: str
-    ) -> list[str]:
-        """Where the objectives differ, and what more labels bring."""
-        found = []
-        for wins in OBJECTIVES:
-            sizes = [s for s, c in comparisons.items() if c.differs and objective_of(c.a) == wins]
-            once = [s for s in sizes if comparisons[s].seeds < 2]
-            poor = [s for s in sizes if s not in once and scores.fallen(chosen[comparisons[s].a])]
-            if truly := [s for s in sizes if s not in (*once, *poor)]:
-                found.append(f"{wins} is truly better with {join_names(truly)} labels.")
-            if poor:
-                worth = "but there not shown to be better than always giving the most frequent label"
-                found.append(f"{wins} is better with {join_names(poor)} labels, {worth}.")
-            if once:
-                found.append(
-                    f"{wins} is better with {join_names(once)} labels on these examples; {SINGLE_RUN}."
-                )
-        equal = [size for size, c in comparisons.items() if not c.differs]
-        if equal:
-            found.append(f"With {join_names(equal)} labels the arms cannot be told apart.")
-        found += [f"On {split}: {describe_comparison(c, metric)}" for c in comparisons.values()]
-        for objective in dict.fromkeys(objective_of(arm) for arm in chosen):
-            own = [(size_of(a), runs) for a, runs in chosen.items() if objective_of(a) == objective and runs]
-            values = [(size, arms.mean(runs, split)[0]) for size, runs in own]
-            if len(values) > 1:
-                (fewest, low), (most, high) = values[0], values[-1]
-                found.append(
-                    f"{objective}: {metric} on {split} goes from {low:.3f} with {fewest} labels to "
-                    f"{high:.3f} with {most}."
-                )
-            elif values and not comparisons:
-                found.append(
-                    f"{objective}: {metric} on {split} is {values[0][1]:.3f} with {values[0][0]} labels."
-                )
-        return found or ["No arm has finished yet."]
-
-    def bands(self, chosen: arms.Chosen, split: str) -> dict[str, list[list[float]]]:
-        """A curve an objective."""
-        found: dict[str, list[list[float]]] = {}
-        for arm, runs in chosen.items():
-            if runs:
-                size = self.record.options["rows"] if size_of(arm) == ALL else int(size_of(arm))
-                found.setdefault(objective_of(arm), []).append([size, *arms.mean(runs, split)])
-        return found
-
-    def table(self, outcomes: Sequence[Outcome], chosen: arms.Chosen, split: str, metric: str) -> Table:
-        """What was chosen for each number of labels and objective, beside its scores."""
-        rows: list[tuple[Any, ...]] = []
-        for arm, own in self.of_arm(outcomes).items():
-            runs = chosen[arm]
-            if not runs:
-                rows.append((size_of(arm), objective_of(arm), *[None] * 7, f"failed: {arms.reason_of(own)}"))
-                continue
-            value, low, high = arms.mean(runs, split)
-            settings = runs[0].configuration.settings
-            epochs = [o.results.best_epoch for o in runs if o.results and o.results.best_epoch is not None]
-            picked = " to ".join(f"{epoch:.3g}" for epoch in sorted({min(epochs), max(epochs)}))
-            rows.append(
-                (
-                    size_of(arm),
-                    objective_of(arm),
-                    settings["lr"],
-                    f"{picked} of {settings['epochs']}",
-                    settings.get("mlm_weight"),
-                    len(runs),
-                    arms.mean(runs, "dev")[0],
-                    value,
-                    f"{low:.3f} to {high:.3f}",
-                    scores.partly_fallen(runs),
+def describe_objectives(
+    selected: arms.Runs, comparisons: Mapping[str, Comparison], split: str, metric: str
+) -> list[str]:
+    """Describe where the objectives differ, and what more labels bring."""
+    summary = []
+    for objective in OBJECTIVES:
+        better = [s for s, c in comparisons.items() if c.differs and split_arm(c.a)[0] == objective]
+        once = [s for s in better if comparisons[s].seeds < 2]
+        low = [s for s in better if s not in once and scores.describe_low(selected[comparisons[s].a])]
+        truly = [s for s in better if s not in (*once, *low)]
+        for template, sizes in (
+            (sentences.LABELS_BETTER, truly),
+            (sentences.LABELS_BETTER_BUT_LOW, low),
+            (sentences.LABELS_BETTER_ONCE, once),
+        ):
+            if sizes:
+                names = join_names(sizes)
+                summary.append(template.format(objective=objective, sizes=names, caution=SINGLE_RUN))
+    if tied := [size for size, c in comparisons.items() if not c.differs]:
+        summary.append(sentences.LABELS_TIED.format(sizes=join_names(tied)))
+    summary += [f"On {split}: {describe_comparison(c, metric)}" for c in comparisons.values()]
+    means = arms.mean_scores(selected, split)
+    for objective in dict.fromkeys(split_arm(arm)[0] for arm in selected):
+        values = [
+            (split_arm(arm)[1], score[0]) for arm, score in means.items() if split_arm(arm)[0] == objective
+        ]
+        about = {"objective": objective, "metric": metric, "split": split}
+        if len(values) > 1:
+            (fewest, low_value), (most, high_value) = values[0], values[-1]
+            summary.append(
+                sentences.LABELS_RANGE.format(
+                    **about, fewest=fewest, low=low_value, most=most, high=high_value
                 )
             )
-        columns = (
-            "labels", "arm", "learning rate", "epochs", "mlm weight", "seeds", f"dev {metric}",
-            f"{split} {metric}" if split != "dev" else "score", "95 % interval", "note",
-        )  # fmt: skip
-        return Table(columns, tuple(rows), "chosen on dev for each number of labels and each arm")
+        elif values and not comparisons:
+            summary.append(sentences.LABELS_VALUE.format(**about, size=values[0][0], value=values[0][1]))
+    return summary or [sentences.LABELS_WAITING]
 
 
-def size_of(arm: str) -> str:
-    """The number of labels of an arm."""
-    return arm.partition(" with ")[2]
-
-
-def objective_of(arm: str) -> str:
-    """The objective of an arm."""
-    return arm.partition(" with ")[0]
+def make_table(outcomes: Sequence[Outcome], selected: arms.Runs, split: str) -> Table:
+    """Return a table of what was chosen for each number of labels and objective, with its scores."""
+    rows: list[tuple[Any, ...]] = []
+    for arm, runs in arms.group_by_arm(outcomes).items():
+        objective, size = split_arm(arm)
+        if not selected[arm]:
+            reason = f"failed: {arms.describe_missing(runs)}"
+            rows.append((size, objective, *[None] * 7, reason))
+            continue
+        value, low, high = arms.mean_score(selected[arm], split)
+        settings = selected[arm][0].configuration.settings
+        results = [o.results for o in selected[arm] if o.results is not None]
+        epochs = [r.best_epoch for r in results if r.best_epoch is not None]
+        best_epochs = " to ".join(f"{epoch:.3g}" for epoch in sorted({min(epochs), max(epochs)}))
+        rows.append(
+            (
+                size,
+                objective,
+                settings["lr"],
+                f"{best_epochs} of {settings['epochs']}",
+                settings.get("mlm_weight"),
+                len(results),
+                arms.mean_score(selected[arm], "dev")[0],
+                value,
+                sentences.format_interval(low, high),
+                scores.describe_partly_low(selected[arm]),
+            )
+        )
+    metric = scores.metric_title(outcomes)
+    columns = (
+        "labels", "arm", "learning rate", "epochs", "mlm weight", "seeds", f"dev {metric}",
+        f"{split} {metric}" if split != "dev" else "score", "95 % interval", "note",
+    )  # fmt: skip
+    return Table(columns, tuple(rows), "chosen on dev for each number of labels and each arm")

@@ -1,4 +1,4 @@
-"""Which optimiser? Each with a learning rate of its own, because one rate for all is no comparison."""
+"""Which optimizer? Each gets its own learning-rate search, because one rate for all is no comparison."""
 
 from __future__ import annotations
 
@@ -7,146 +7,155 @@ from collections.abc import Sequence
 from heedful.errors import UserError
 from heedful.methods.registry import METHODS
 from heedful.options.studies import OptimizersOptions, OptimizersRun
-from heedful.options.values import check_bounds
 from heedful.report.formats import join_names
 from heedful.runs.answers import Answer, Note
-from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
-from heedful.studies.base import best
-from heedful.studies.commands import shared_options, study_command
-from heedful.studies.shared import arms, scores
-from heedful.studies.shared.arms import Arms, candidate
-from heedful.studies.shared.runner import run
-from heedful.studies.shared.search_space import rounded
+from heedful.runs.studies import Configuration, Outcome
+from heedful.studies.base import Plan, failure_reasons, find_best
+from heedful.studies.shared import arms, scores, sentences
+from heedful.studies.shared.arms import ArmStudy
+from heedful.studies.shared.commands import shared_options
+from heedful.studies.shared.search_space import round_rate
 from heedful.training.optimizers import OPTIMIZERS
 
 STEP = 10**0.5
-"""How far beyond the best rate the next one lies."""
+"""The factor from the best rate to the next one beyond it."""
 MOST_RATES = 6
-"""Of one optimiser; a search that has not turned by then is said to lie on its edge."""
+"""Learning rates to try with one optimizer; a search that has not turned by then is noted as on its edge."""
 
 
-def optimizers(options: OptimizersRun, study: OptimizersOptions) -> tuple[StudyFolder, Answer]:
-    """Compare optimisers."""
-    check_bounds(study)
-    names = arms.read_list("--optimizers", study.optimizers)
-    for name in names:
-        OPTIMIZERS.find(name)
-    if options.lr is not None and not study.same_settings:
-        raise UserError("--lr belongs to --same-settings; --rates are what each optimizer is searched among")
-    if study.rates and study.same_settings:
-        raise UserError("--rates and --same-settings exclude each other; --lr is the one rate")
-    usual = METHODS.find(options.method).learning_rate
-    plan = []
-    for name in names:
-        if study.same_settings:
-            rates = [options.lr if options.lr is not None else usual]
-        elif study.rates:
-            rates = arms.read_rates("--rates", study.rates)
-        else:
-            rates = [rounded(rate) for rate in OPTIMIZERS[name].usual_learning_rates(usual)]
-        plan += [candidate(name, {"optimizer": name, "lr": rate}, options.seed) for rate in rates]
-    record = StudyRecord(
-        kind="optimizers",
-        question=f"Which optimizer is best for {options.model} on {options.task}?",
-        seed=options.seed,
-        options={
-            "optimizers": study.optimizers,
-            "rates": study.rates,
-            "same_settings": study.same_settings,
-            "seeds": study.seeds,
-            "run": shared_options(options, ("lr", "optimizer", "seed")),
-        },
-        configurations=tuple(plan),
-        command=study_command("optimizers", (options.model, options.task), study, options),
-    )
-    return run(record, study, (options.task, options.model), options.threads)
+class Optimizers(ArmStudy):
+    """Which optimizer is best? Each gets its own learning-rate search on dev.
 
+    One rate for all would compare how well it suits each of them;
+    --same-settings does that, and flags the optimizers that learned nothing.
+    The best run of each is scored on test, once.
 
-class Optimizers(Arms):
-    """An arm an optimiser."""
+    Examples:
+      heedful study optimizers minilm sst2 --epochs 2 --train-rows 2000
+      heedful study optimizers minilm sst2 --optimizers adamw,sgd,rmsprop --same-settings --lr 5e-5
+    """
 
-    kind = "optimizers"
+    name = "optimizers"
+    options = OptimizersOptions
+    run_options = OptimizersRun
 
-    def further(self, arm: str, tried: Sequence[Outcome], top: Outcome) -> list[Configuration]:
-        """One more rate beyond the best, while the best is the lowest or the highest."""
-        if self.record.options["same_settings"] or self.record.options["rates"] or len(tried) >= MOST_RATES:
-            return []
-        rates = sorted(float(o.configuration.settings["lr"]) for o in tried)
-        rate = float(top.configuration.settings["lr"])
-        ends = {rates[0]: rounded(rate / STEP), rates[-1]: rounded(rate * STEP)}
-        return (
-            [candidate(arm, {"optimizer": arm, "lr": ends[rate]}, self.record.seed)] if rate in ends else []
+    @classmethod
+    def plan(cls, options: OptimizersOptions, run: OptimizersRun) -> Plan:
+        """Return the learning rates to begin with for each optimizer."""
+        names = arms.read_list("--optimizers", options.optimizers)
+        for name in names:
+            OPTIMIZERS.find(name)
+        if run.lr is not None and not options.same_settings:
+            raise UserError("--lr needs --same-settings; --rates are what each optimizer is searched among")
+        if options.rates and options.same_settings:
+            raise UserError("--rates and --same-settings exclude each other; --lr is the one rate")
+        usual = METHODS.find(run.method).learning_rate
+        configurations = []
+        for name in names:
+            rates = [round_rate(rate) for rate in OPTIMIZERS[name].usual_learning_rates(usual)]
+            if options.same_settings:
+                rates = [usual if run.lr is None else run.lr]
+            if options.rates:
+                rates = arms.read_rates("--rates", options.rates)
+            configurations += [
+                cls.make_candidate(name, {"optimizer": name, "lr": rate}, run.seed) for rate in rates
+            ]
+        searched = ("optimizers", "rates", "same_settings", "seeds")
+        common = shared_options(run, ("lr", "optimizer", "seed"))
+        return Plan(
+            question=f"Which optimizer is best for {run.model} on {run.task}?",
+            seed=run.seed,
+            options={**{name: getattr(options, name) for name in searched}, "run": common},
+            configurations=configurations,
+            folder_words=(run.task, run.model),
         )
 
+    def further_candidates(
+        self, arm: str, candidates: Sequence[Outcome], best: Outcome
+    ) -> list[Configuration]:
+        """Return one more rate beyond the best, while the best is the lowest or the highest."""
+        fixed = self.record.options["same_settings"] or self.record.options["rates"]
+        if fixed or len(candidates) >= MOST_RATES:
+            return []
+        rates = sorted(rate_of(o) for o in candidates)
+        beyond = {rates[0]: rate_of(best) / STEP, rates[-1]: rate_of(best) * STEP}.get(rate_of(best))
+        if beyond is None:
+            return []
+        return [self.make_candidate(arm, {"optimizer": arm, "lr": round_rate(beyond)}, self.record.seed)]
+
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """The optimisers at their best, and how much of a difference there is."""
-        chosen = self.chosen(outcomes)
-        split, metric = arms.scored_split(chosen), scores.metric_of(outcomes)
-        comparisons = arms.compared(chosen, split)
-        notes = [*arms.lost_runs(self, outcomes, chosen), *self.edges(outcomes)]
-        summary = arms.sentences(chosen, comparisons, split, metric)
+        """Return the optimizers at their best rates, and how much they differ."""
+        selected = self.select_runs(outcomes)
+        split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
+        comparisons = arms.compare_arms(selected, split)
+        summary = arms.describe_arms(selected, comparisons, split, metric)
+        rates = {arm: runs[0].configuration.settings["lr"] for arm, runs in selected.items() if runs}
         if self.record.options["same_settings"]:
-            summary += self.same(outcomes, chosen)
-        else:
-            rates = [
-                f"{arm} {runs[0].configuration.settings['lr']:g}" for arm, runs in chosen.items() if runs
-            ]
-            if rates:
-                summary.append(f"Learning rates, each chosen on dev: {join_names(rates)}.")
-        tops = {arm: top for arm, own in self.of_arm(outcomes).items() if (top := best(self.candidates(own)))}
+            summary.append(describe_same_rate(outcomes, selected))
+        elif rates:
+            names = join_names([f"{arm} {rate:g}" for arm, rate in rates.items()])
+            summary.append(sentences.OPTIMIZERS_RATES.format(rates=names))
+        best = {
+            arm: run
+            for arm, runs in arms.group_by_arm(outcomes).items()
+            if (run := find_best(self.find_candidates(runs)))
+        }
         return Answer(
-            study=self.kind,
+            study=self.name,
             title=self.record.question,
             summary=tuple(summary),
-            notes=tuple(notes),
+            notes=(*arms.arm_notes(outcomes, selected), *self.edge_notes(outcomes)),
             figures=(
-                arms.bars(self, outcomes, chosen, split, "Optimizers"),
-                scores.curves(tops, "Each optimizer at its rate, on dev", metric),
-                scores.curves(tops, "Each optimizer at its rate, on train", metric, "train_eval"),
+                arms.draw_bars(outcomes, selected, split, "Optimizers"),
+                scores.draw_curves(best, "Each optimizer at its rate, on dev"),
+                scores.draw_curves(best, "Each optimizer at its rate, on train", "train_eval"),
             ),
             tables=(
-                arms.arm_table(self, outcomes, chosen, split),
-                *arms.comparison_table(comparisons, split),
+                arms.make_arm_table(self, outcomes, selected, split),
+                *arms.make_comparison_tables(comparisons, split),
             ),
-            runs=arms.best_first(chosen),
+            runs=arms.list_folders(selected),
             facts={
-                "rates": {arm: runs[0].configuration.settings["lr"] for arm, runs in chosen.items() if runs},
-                "collapsed": self.fallen(chosen, scores.COLLAPSED),
+                "rates": rates,
+                "collapsed": find_low(selected, sentences.COLLAPSED),
                 "split": split,
                 "comparisons": comparisons,
-                "failed": {o.name: o.ended.reason for o in outcomes if o.state == "failed" and o.ended},
+                "failed": failure_reasons(outcomes),
             },
         )
 
-    def fallen(self, chosen: arms.Chosen, how: str) -> list[str]:
-        """The optimisers that learnt nothing, and that in this way."""
-        return [arm for arm, runs in chosen.items() if scores.fallen(runs) == how]
-
-    def same(self, outcomes: Sequence[Outcome], chosen: arms.Chosen) -> list[str]:
-        """What one rate for all can say."""
-        rate = outcomes[0].configuration.settings["lr"]
-        lost = self.fallen(chosen, scores.COLLAPSED)
-        said = f"{join_names(lost)} collapsed at it. " if lost else ""
-        for how in (scores.NOT_ABOVE, scores.NO_ANSWER):
-            low = self.fallen(chosen, how)
-            said += f"{join_names(low)} learnt nothing that shows: {how}. " if low else ""
-        return [
-            f"All have the learning rate {rate:g}. {said}This compares how well one rate suits each of them, "
-            "not the optimizers; without --same-settings each is searched for its own."
-        ]
-
-    def edges(self, outcomes: Sequence[Outcome]) -> list[Note]:
-        """Warn of an optimiser whose best rate is the lowest or the highest that was tried."""
-        found = []
-        for arm, own in self.of_arm(outcomes).items():
-            tried = self.candidates(own)
-            rates = sorted(float(o.configuration.settings["lr"]) for o in tried)
-            top = best(tried)
-            rate = float(top.configuration.settings["lr"]) if top is not None else None
-            if len(rates) > 1 and rate in (rates[0], rates[-1]) and all(o.over for o in tried):
+    def edge_notes(self, outcomes: Sequence[Outcome]) -> list[Note]:
+        """Warn of an optimizer whose best rate is the lowest or the highest that was tried."""
+        notes = []
+        for arm, runs in arms.group_by_arm(outcomes).items():
+            candidates = self.find_candidates(runs)
+            rates = sorted(rate_of(o) for o in candidates)
+            best = find_best(candidates)
+            if best is None or len(rates) < 2 or not all(o.over for o in candidates):
+                continue
+            rate = rate_of(best)
+            if rate in (rates[0], rates[-1]):
                 end = "lowest" if rate == rates[0] else "highest"
-                text = (
-                    f"{arm} is best at the {end} rate that was tried, {rate:g}: its true best may lie beyond."
-                )
-                found.append(Note(text, "warning"))
-        return found
+                text = sentences.OPTIMIZERS_EDGE.format(name=arm, end=end, rate=rate)
+                notes.append(Note(text, "warning"))
+        return notes
+
+
+def rate_of(outcome: Outcome) -> float:
+    return float(outcome.configuration.settings["lr"])
+
+
+def find_low(selected: arms.Runs, how: str) -> list[str]:
+    """Return the optimizers that learned nothing in this way."""
+    return [arm for arm, runs in selected.items() if scores.describe_low(runs) == how]
+
+
+def describe_same_rate(outcomes: Sequence[Outcome], selected: arms.Runs) -> str:
+    """Describe what one rate for all can show."""
+    lost = ""
+    if collapsed := find_low(selected, sentences.COLLAPSED):
+        lost = sentences.OPTIMIZERS_COLLAPSED.format(names=join_names(collapsed))
+    for how in (sentences.NOT_ABOVE, sentences.NO_ANSWER):
+        if low := find_low(selected, how):
+            lost += sentences.OPTIMIZERS_LOW.format(names=join_names(low), how=how)
+    return sentences.OPTIMIZERS_SAME.format(rate=rate_of(outcomes[0]), lost=lost)

@@ -30,10 +30,11 @@ from heedful.runs.json_files import read_json
 from heedful.runs.schemas import Results
 from heedful.runs.studies import Outcome, StudyFolder
 from heedful.runs.toml import write_toml
-from heedful.studies.compare import Compare, compare
+from heedful.studies.compare import Compare
 from heedful.studies.demo import page
-from heedful.studies.knowledge.study import knowledge
-from heedful.studies.shared import arms
+from heedful.studies.knowledge.study import Knowledge
+from heedful.studies.shared.arms import mean_score
+from heedful.studies.shared.runner import run_study
 from heedful.studies.shared.untrained_model import write_untrained
 from heedful.text.model_folders import minilm_folder
 from heedful.training.signals import StoppedError
@@ -55,7 +56,7 @@ BATCH = 16
 
 
 @dataclass(frozen=True)
-class Plan:
+class Scale:
     """How much is done: chosen by measurement, for less than five minutes on two cores."""
 
     quick: bool = False
@@ -84,8 +85,8 @@ class Plan:
     strangers: int = 100
 
 
-WHOLE = Plan()
-MINILM = Plan(minilm=True, labels=((50, 10, 1), (1000, 2, 1)), rates="", dropout=None, max_len=96)
+WHOLE = Scale()
+MINILM = Scale(minilm=True, labels=((50, 10, 1), (1000, 2, 1)), rates="", dropout=None, max_len=96)
 """A model a hundred times as large, with the learning rates that suit it."""
 
 
@@ -99,17 +100,17 @@ def demo(out: Path, *, minilm: bool = False, quick: bool = False) -> Facts:
 class Demo:
     """A demo in its folder."""
 
-    def __init__(self, out: Path, plan: Plan) -> None:
-        self.out, self.plan = out.expanduser(), plan
+    def __init__(self, out: Path, scale: Scale) -> None:
+        self.out, self.scale = out.expanduser(), scale
         self.page = Page(
             "Heedful: the demo", summary="Every number here was measured in this run, on data made in it."
         )
         self.began = time.monotonic()
-        self.done, self.stages = 0, 3 if plan.quick else 5 if plan.minilm else 6
+        self.done, self.stages = 0, 3 if scale.quick else 5 if scale.minilm else 6
 
     def make(self) -> Facts:
         """Every stage, then the page and the figures."""
-        begin(self.out, self.plan)
+        begin(self.out, self.scale)
         facts: Facts = {}
         self.stage("a world of texts, and what a model on its tasks must beat")
         facts["tasks"] = page.tasks(self.page)
@@ -117,7 +118,7 @@ class Demo:
         facts["tokenizer"] = page.tokenizer(self.page, self.out / TOKENIZER)
         self.stage("every attention mechanism, its pattern and its leak")
         facts["attention"] = page.attention(self.page)
-        if not self.plan.quick:
+        if not self.scale.quick:
             with stopping_kindly():
                 facts |= self.training()
             self.page.summary += page.conclusions(facts)
@@ -128,7 +129,9 @@ class Demo:
                 save_chart(self.page.charts[name], self.out / FIGURES / f"{name}.svg")
         self.page.write(self.out / REPORT)
         facts = plain({**facts, "seconds": round(time.monotonic() - self.began, 1)})
-        write_json(self.out / RECORD, {"plan": told(self.out, self.plan), "finished": True, "facts": facts})
+        write_json(
+            self.out / RECORD, {"plan": identify(self.out, self.scale), "finished": True, "facts": facts}
+        )
         return facts
 
     def stage(self, text: str) -> None:
@@ -140,15 +143,15 @@ class Demo:
     def training(self) -> Facts:
         """What is trained: an encoder, its adaptations, and a model that learns biographies."""
         facts: Facts = {}
-        if not self.plan.minilm:
+        if not self.scale.minilm:
             self.stage(
-                f"a small encoder reads {self.plan.notes:,} notes of guests, {self.plan.steps:,} steps"
+                f"a small encoder reads {self.scale.notes:,} notes of guests, {self.scale.steps:,} steps"
             )
             results = self.pretrain()
             facts["pretraining"] = page.pretraining(self.page, Run(self.out / PRETRAINED), results)
-        said = " and ".join(f"{n:,}" for n, _, _ in self.plan.labels)
+        said = " and ".join(f"{n:,}" for n, _, _ in self.scale.labels)
         self.stage(f"methods on the stars of reviews, with {said} labels")
-        facts["reviews"] = [row for size in self.plan.labels for row in self.compare(*size)]
+        facts["reviews"] = [row for size in self.scale.labels for row in self.compare(*size)]
         page.reviews(self.page, facts["reviews"], self.studies())
         self.stage("what a model knows: biographies, then questions about birth places")
         study, answer = self.knowledge()
@@ -162,7 +165,7 @@ class Demo:
             return run.results()
         from heedful.training.train import train
 
-        write_text(self.out / NOTES, "".join(f"{text}\n" for text in Notes(0).texts(self.plan.notes)))
+        write_text(self.out / NOTES, "".join(f"{text}\n" for text in Notes(0).texts(self.scale.notes)))
         options = PretrainOptions(
             model="bert-tiny",
             model_options=ENCODER,
@@ -170,12 +173,12 @@ class Demo:
             objective="masked",
             mask_rate=0.2,
             tokenizer=str(self.out / TOKENIZER),
-            block=self.plan.max_len,
+            block=self.scale.max_len,
             pack=False,
             dropout=0.0,
             lr=3e-3,
-            steps=self.plan.steps,
-            eval_every=max(1, self.plan.steps // 6),
+            steps=self.scale.steps,
+            eval_every=max(1, self.scale.steps // 6),
             train_eval_rows=0,
             out=run.path,
             resume=True,
@@ -185,43 +188,45 @@ class Demo:
 
     def studies(self) -> list[Path]:
         """The comparisons, the fewest labels first."""
-        return [self.out / f"{REVIEWS}-{labels}" for labels, _, _ in self.plan.labels]
+        return [self.out / f"{REVIEWS}-{labels}" for labels, _, _ in self.scale.labels]
 
     def compare(self, labels: int, epochs: int, seeds: int) -> list[Facts]:
         """Each method from each beginning with so many labels: a row an arm."""
-        models = "minilm" if self.plan.minilm else f"{self.out / PRETRAINED},{self.out / UNTRAINED}"
-        folder, _ = compare(
+        models = "minilm" if self.scale.minilm else f"{self.out / PRETRAINED},{self.out / UNTRAINED}"
+        folder, _ = run_study(
+            Compare,
+            CompareOptions(
+                models=models,
+                methods=self.scale.methods,
+                search=bool(self.scale.rates),
+                rates=self.scale.rates,
+                epochs=str(epochs),
+                seeds=seeds,
+                jobs=1 if self.scale.minilm else min(MOST_JOBS, usable_cores()),
+                out=self.out / f"{REVIEWS}-{labels}",
+            ),
             CompareRun(
                 task="world/reviews",
                 train_rows=labels,
-                dev_rows=self.plan.dev_rows,
+                dev_rows=self.scale.dev_rows,
                 eval_every=max(1, epochs * -(-labels // BATCH) // 3),
                 batch_size=BATCH,
                 pool="mean",
-                max_len=self.plan.max_len,
-                dropout=self.plan.dropout,
+                max_len=self.scale.max_len,
+                dropout=self.scale.dropout,
                 train_eval_rows=0,
-            ),
-            CompareOptions(
-                models=models,
-                methods=self.plan.methods,
-                search=bool(self.plan.rates),
-                rates=self.plan.rates,
-                epochs=str(epochs),
-                seeds=seeds,
-                jobs=1 if self.plan.minilm else min(MOST_JOBS, usable_cores()),
-                out=self.out / f"{REVIEWS}-{labels}",
             ),
         )
         return [
-            arm_facts(labels, arm, runs) for arm, runs in Compare(folder).chosen(folder.outcomes()).items()
+            arm_facts(labels, arm, runs)
+            for arm, runs in Compare(folder).select_runs(folder.outcomes()).items()
         ]
 
     def commands(self) -> list[tuple[str, ...]]:
         """What to type next."""
         asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").predictions("dev")[0].text or ""
         studies = [*self.studies(), self.out / BIRTHPLACES]
-        made = [] if self.plan.minilm else [self.out / PRETRAINED]
+        made = [] if self.scale.minilm else [self.out / PRETRAINED]
         return [
             *(("study", "show", str(folder)) for folder in studies),
             *(("report", str(folder), "--out", f"{folder.name}.html") for folder in [*made, *studies]),
@@ -244,13 +249,13 @@ class Demo:
             "block": 40,
             "questions": "world/birthplaces",
             "batch_size": 128,
-            "steps": self.plan.reading_steps,
+            "steps": self.scale.reading_steps,
             "optimizer": "muon",
             "lr": 0.03,
             "schedule": "wsd",
             "warmup": 20,
             "weight_decay": 0.0,
-            "eval_every": max(1, self.plan.reading_steps // 8),
+            "eval_every": max(1, self.scale.reading_steps // 8),
             "train_eval_rows": 0,
         }
         asking: Facts = {
@@ -266,17 +271,18 @@ class Demo:
         why = "Written by heedful demo; heedful study knowledge --pretrain and --finetune take such files."
         write_toml(self.out / READING, {"command": "pretrain", "pretrain": reading}, comment=why)
         write_toml(self.out / QUESTIONS, {"command": "adapt", "adapt": asking}, comment=why)
-        return knowledge(
+        return run_study(
+            Knowledge,
             KnowledgeOptions(
-                people=self.plan.people,
+                people=self.scale.people,
                 name_signal=0.0,
                 pretrain=self.out / READING,
                 finetune=self.out / QUESTIONS,
-                from_nothing_epochs=self.plan.from_nothing_epochs,
-                strangers=self.plan.strangers,
+                from_nothing_epochs=self.scale.from_nothing_epochs,
+                strangers=self.scale.strangers,
                 jobs=0,  # in this process, which shows how far each run is
                 out=self.out / BIRTHPLACES,
-            )
+            ),
         )
 
 
@@ -290,13 +296,13 @@ def stopping_kindly() -> Iterator[None]:
         raise StoppedError(said, error.by) from None
 
 
-def told(out: Path, plan: Plan) -> Facts:
-    """What makes two demos the same; runs know each other by their folders."""
-    found: Facts = plain({"version": __version__, "folder": out.resolve(), **asdict(plan)})
-    return found
+def identify(out: Path, scale: Scale) -> Facts:
+    """Return what makes two demos the same; runs refer to each other by their folders."""
+    facts: Facts = plain({"version": __version__, "folder": out.resolve(), **asdict(scale)})
+    return facts
 
 
-def begin(out: Path, plan: Plan) -> None:
+def begin(out: Path, scale: Scale) -> None:
     """Go on with a demo that was interrupted; what another one left is removed."""
     record = out / RECORD
     if out.is_file():
@@ -310,14 +316,14 @@ def begin(out: Path, plan: Plan) -> None:
             )
         if record.is_file():
             before = read_json(record)
-            if before.get("finished") is False and before.get("plan") == told(out, plan):
+            if before.get("finished") is False and before.get("plan") == identify(out, scale):
                 return
         for path in (path for pattern in PARTS for path in out.glob(pattern)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise write_error(out, error) from None
-    write_json(record, {"plan": told(out, plan), "finished": False})
+    write_json(record, {"plan": identify(out, scale), "finished": False})
 
 
 def arm_facts(labels: int, arm: str, runs: Sequence[Outcome]) -> Facts:
@@ -327,7 +333,7 @@ def arm_facts(labels: int, arm: str, runs: Sequence[Outcome]) -> Facts:
     results = [outcome.results for outcome in runs if outcome.results is not None]
     if not results:
         return found
-    value, low, high = arms.mean(runs, "test")
+    value, low, high = mean_score(runs, "test")
     simple = [run.splits["test"].baselines or {} for run in results]
     return found | {
         "accuracy": value,

@@ -1,4 +1,4 @@
-"""What the study of knowledge found, in words, tables and figures, from the models' answers alone."""
+"""The answer of the study of knowledge, from the models' answers alone."""
 
 from __future__ import annotations
 
@@ -15,174 +15,168 @@ from heedful.report.formats import format_p
 from heedful.runs.answers import Answer
 from heedful.runs.studies import StudyRecord
 from heedful.statistics.calibration import auroc, auroc_interval
-from heedful.statistics.comparison import compare
+from heedful.statistics.comparison import ALPHA, compare
 from heedful.statistics.proportions import Interval
-from heedful.studies.base import failures
-from heedful.studies.knowledge.figures import (
-    Asked,
-    arms_figure,
-    arms_table,
-    constant,
-    constant_right,
-    examples_table,
-    groups_table,
-    share,
-    telling_figures,
-    telling_table,
-    towns_figure,
-)
+from heedful.studies.base import failure_notes
+from heedful.studies.knowledge import figures
+from heedful.studies.knowledge.figures import Arm, constant_right, most_frequent, share_with_interval
+from heedful.studies.shared import sentences
 
 
-def tell(record: StudyRecord, asked: Sequence[Asked], train: Mapping[str, Counter[str]]) -> Answer:
-    """The answer, also while runs are missing."""
-    done = {a.name: a for a in asked if "dev" in a.groups}
-    counts = {a.name: train[str(a.outcome.configuration.settings["name_signal"])] for a in asked}
+def write_answer(record: StudyRecord, arms: Sequence[Arm], train: Mapping[str, Counter[str]]) -> Answer:
+    """Return the answer, also while runs are missing."""
+    done = {arm.name: arm for arm in arms if "dev" in arm.groups}
+    counts = {arm.name: train[str(arm.outcome.configuration.settings["name_signal"])] for arm in arms}
     main = done.get("pretrained")
-    outcomes = [a.outcome for a in asked]
-    facts: dict[str, Any] = {"arms": {name: arm_facts(a, counts[name]) for name, a in done.items()}}
-    sentences = compared(done, counts)
-    tables = [arms_table(done, counts)]
-    figures = [arms_figure(done, counts)] if done else []
+    outcomes = [arm.outcome for arm in arms]
+    facts: dict[str, Any] = {"arms": {name: arm_facts(arm, counts[name]) for name, arm in done.items()}}
+    summary = describe_arms(done, counts)
+    tables = [figures.make_arms_table(done, counts)]
+    drawn = [figures.draw_arms(done, counts)] if done else []
     if main is not None:
-        told = telling(main.confidence("dev"), main.right("dev"))
-        sure = answer_when_sure(
-            main.confidence("dev"), main.right("dev"), float(record.options["risk"]), record.seed
-        )
+        confidence, right = main.confidence("dev"), main.right("dev")
+        told = telling(confidence, right)
+        sure = answer_when_sure(confidence, right, float(record.options["risk"]), record.seed)
         facts |= {"telling": telling_facts(told), "when_sure": asdict(sure)}
-        sentences += [told_apart(told), when_sure(sure)]
-        tables += [telling_table(told, sure), examples_table(main)]
-        figures += telling_figures(main, told)
-    everybody = {name: a for name, a in done.items() if "strangers" in a.groups}
+        summary += [describe_telling(told), describe_threshold(sure)]
+        tables += [figures.make_telling_table(told, sure), figures.make_examples_table(main)]
+        drawn += figures.draw_telling(main, told)
+    everybody = {name: arm for name, arm in done.items() if "strangers" in arm.groups}
     if everybody:
-        tables.append(groups_table(everybody, counts))
-        found = {name: a.by_surname() for name, a in everybody.items()}
-        facts["same_surname"] = {name: asdict(one) for name, one in found.items()}
+        tables.append(figures.make_groups_table(everybody, counts))
+        surnames = {name: arm.by_surname() for name, arm in everybody.items()}
+        facts["same_surname"] = {name: asdict(agreement) for name, agreement in surnames.items()}
         if main is not None and main.name in everybody:
-            sentences.append(invented(main, counts[main.name]))
+            summary.append(describe_inventions(main, counts[main.name]))
             memories = [c for c, hit in zip(main.confidence("dev"), main.right("dev"), strict=True) if hit]
             if memories:
-                ranked = surer(memories, main.confidence("strangers"))
-                facts["memory_above_invention"] = {"auroc": ranked[0], "ci95": ranked[1]}
-                sentences.append(memory_above_invention(*ranked))
-            figures.append(towns_figure(main, counts[main.name]))
-        sentences += [by_names(name, one) for name, one in found.items() if name != "nothing"]
+                value, interval = rank_memories(memories, main.confidence("strangers"))
+                facts["memory_above_invention"] = {"auroc": value, "ci95": interval}
+                summary.append(
+                    sentences.KNOWLEDGE_MEMORY.format(share=percent(value), **percent_ends(interval))
+                )
+            drawn.append(figures.draw_towns(main, counts[main.name]))
+        summary += [describe_surnames(name, one) for name, one in surnames.items() if name != "nothing"]
     return Answer(
         study="knowledge",
         title=record.question,
-        summary=tuple(sentences) or ("No run has answered yet.",),
+        summary=tuple(summary) or (sentences.KNOWLEDGE_WAITING,),
         finished=False,
-        notes=tuple(failures(outcomes)),
-        figures=tuple(figures),
+        notes=tuple(failure_notes(outcomes)),
+        figures=tuple(drawn),
         tables=tuple(tables),
         runs=tuple(f"runs/{o.name}" for o in sorted(outcomes, key=lambda o: o.name != "pretrained")),
         facts=facts,
     )
 
 
-def spoken(hits: Sequence[bool]) -> str:
-    """A share with its interval, in a sentence."""
-    value, interval = share(hits)
+def percent_ends(interval: Interval) -> dict[str, str]:
+    return {"low": percent(interval.low), "high": percent(interval.high)}
+
+
+def describe_share(hits: Sequence[bool]) -> str:
+    """Return a share with its interval, for a sentence."""
+    value, interval = share_with_interval(hits)
     return f"{percent(value)} ({percent(interval.low)} to {percent(interval.high)})"
 
 
-def compared(done: Mapping[str, Asked], counts: Mapping[str, Counter[str]]) -> list[str]:
-    """The arms against each other and against one answer for all."""
+def describe_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> list[str]:
+    """Describe the arms against each other and against one answer for all."""
     if "pretrained" not in done:
         return []
-    main = done["pretrained"]
-    fixed = constant_right(main, counts["pretrained"])
-    sentence = (
-        f"The pretrained model answers {spoken(main.right('dev'))} of {len(fixed):,} questions about people "
-        f"it has only read about; always answering {constant(counts['pretrained'])} is right for "
-        f"{spoken(fixed)}"
-    )
-    if "nothing" not in done:
-        return [f"{sentence}."]
-    other = done["nothing"].right("dev")
-    c = compare(main.right("dev"), other, names=("pretrained", "without"))
-    verdict = "a difference" if c.differs else "no difference that these questions can tell"
-    return [
-        f"{sentence}; without pretraining it is {spoken(other)}.",
-        f"Pretraining changes exact match by {c.difference:+.3f} (95 % interval {c.low:+.3f} to "
-        f"{c.high:+.3f}, p {format_p(c.p)}): {verdict}.",
-    ]
-
-
-def told_apart(t: Telling) -> str:
-    """Whether confidence tells right from wrong."""
-    if t.auroc is None or t.auroc_ci95 is None:
-        return f"All {t.n:,} answers are {'right' if t.right else 'wrong'}: there is nothing to tell apart."
-    return (
-        f"A right answer is surer than a wrong one in {percent(t.auroc)} of pairs (AUROC {t.auroc:.3f}, 95 % "
-        f"interval {t.auroc_ci95.low:.3f} to {t.auroc_ci95.high:.3f}); the mean confidence is "
-        f"{percent(t.confidence)} where {percent(t.right)} is right (calibration error "
-        f"{t.calibration_error:.3f})."
-    )
-
-
-def when_sure(s: Sure) -> str:
-    """What answering only when sure would cost."""
-    if s.threshold is None or s.wrong_share is None:
-        return (
-            f"No threshold of confidence promises at most {percent(s.risk)} wrong answers: half of these "
-            "questions is not enough for it, or confidence is not."
+    right = done["pretrained"].right("dev")
+    other = done["nothing"].right("dev") if "nothing" in done else None
+    without = "" if other is None else sentences.KNOWLEDGE_WITHOUT.format(right=describe_share(other))
+    summary = [
+        sentences.KNOWLEDGE_RIGHT.format(
+            right=describe_share(right),
+            n=len(right),
+            constant=most_frequent(counts["pretrained"]),
+            fixed=describe_share(constant_right(done["pretrained"], counts["pretrained"])),
+            without=without,
         )
-    interval = s.wrong_ci95
-    assert interval is not None
-    return (
-        f"Answering only above a confidence of {s.threshold:.3f}, chosen on half of the questions to have at "
-        f"most {percent(s.risk)} wrong, answers {percent(s.coverage)} of the other half, of which "
-        f"{percent(s.wrong_share)} are wrong ({percent(interval.low)} to {percent(interval.high)})."
+    ]
+    if other is not None:
+        c = compare(right, other, names=("pretrained", "without"))
+        summary.append(
+            sentences.KNOWLEDGE_DIFFERENCE.format(
+                difference=c.difference,
+                low=c.low,
+                high=c.high,
+                p=format_p(c.p),
+                verdict=sentences.KNOWLEDGE_VERDICTS[c.differs],
+            )
+        )
+    return summary
+
+
+def describe_telling(t: Telling) -> str:
+    """Describe whether confidence tells right from wrong."""
+    if t.auroc is None or t.auroc_ci95 is None:
+        return sentences.KNOWLEDGE_ALL_ALIKE.format(n=t.n, which="right" if t.right else "wrong")
+    return sentences.KNOWLEDGE_CONFIDENCE.format(
+        share=percent(t.auroc),
+        auroc=t.auroc,
+        low=t.auroc_ci95.low,
+        high=t.auroc_ci95.high,
+        confidence=percent(t.confidence),
+        right=percent(t.right),
+        error=t.calibration_error,
     )
 
 
-def invented(arm: Asked, train: Counter[str]) -> str:
-    """What is answered about people who do not exist."""
+def describe_threshold(s: Sure) -> str:
+    """Describe what answering only when sure would cost."""
+    if s.threshold is None or s.wrong_share is None:
+        return sentences.KNOWLEDGE_NO_THRESHOLD.format(risk=percent(s.risk))
+    assert s.wrong_ci95 is not None
+    return sentences.KNOWLEDGE_THRESHOLD.format(
+        threshold=s.threshold,
+        risk=percent(s.risk),
+        coverage=percent(s.coverage),
+        wrong=percent(s.wrong_share),
+        **percent_ends(s.wrong_ci95),
+    )
+
+
+def describe_inventions(arm: Arm, train: Counter[str]) -> str:
+    """Describe the answers about people who do not exist."""
     r = arm.replies("strangers", train)
-    listed = ", ".join(f"{town} {percent(part)}" for town, part in r.common[:3])
-    return (
-        f"Asked about {r.n:,} people who do not exist, it never says so: {percent(r.sure)} of the answers "
-        f"have more than half of the probability, {percent(r.known)} are places of train, "
-        f"{percent(r.constant)} its most frequent one ({listed} are what it says most)."
+    return sentences.KNOWLEDGE_INVENTED.format(
+        n=r.n,
+        sure=percent(r.sure),
+        known=percent(r.known),
+        constant=percent(r.constant),
+        answers=", ".join(f"{town} {percent(part)}" for town, part in r.common[:3]),
     )
 
 
-def surer(memories: Sequence[float], inventions: Sequence[float]) -> tuple[float, Interval]:
-    """The chance that a memory is surer than an invention, with its interval."""
+def rank_memories(memories: Sequence[float], inventions: Sequence[float]) -> tuple[float, Interval]:
+    """Return the chance that a memory is surer than an invention, with its interval."""
     sure, memory = [*memories, *inventions], [True] * len(memories) + [False] * len(inventions)
     return auroc(sure, memory), auroc_interval(sure, memory)
 
 
-def memory_above_invention(value: float, interval: Interval) -> str:
-    """Whether a user who sees the confidence can tell."""
-    return (
-        f"A memory (a right answer on dev) is surer than an invention about a stranger in {percent(value)} "
-        f"of pairs (95 % interval {percent(interval.low)} to {percent(interval.high)}); a coin has 50 %."
+def describe_surnames(name: str, agreement: Agreement) -> str:
+    """Describe whether an invention follows the surname."""
+    return sentences.KNOWLEDGE_SURNAMES.format(
+        who=sentences.KNOWLEDGE_WHO[name.endswith("signal")],
+        same=percent(agreement.same),
+        anybody=percent(agreement.anybody),
+        p=format_p(agreement.p),
+        verdict=sentences.KNOWLEDGE_SURNAME_VERDICTS[agreement.p < ALPHA],
     )
 
 
-def by_names(name: str, a: Agreement) -> str:
-    """Whether an invention follows the surname."""
-    where = "Where names hint at the country, two" if name.endswith("signal") else "Two"
-    verdict = "the surname plays a part" if a.p < 0.05 else "nothing shows that the surname matters"
-    return (
-        f"{where} strangers with one surname get the same place in {percent(a.same)} of pairs, any two in "
-        f"{percent(a.anybody)} (p {format_p(a.p)}): {verdict}."
-    )
-
-
-def arm_facts(arm: Asked, train: Counter[str]) -> dict[str, Any]:
-    """Numbers of one arm, for programs."""
-    value, interval = share(arm.right("dev"))
+def arm_facts(arm: Arm, train: Counter[str]) -> dict[str, Any]:
+    value, interval = share_with_interval(arm.right("dev"))
     groups = {group: asdict(arm.replies(group, train)) for group in arm.groups}
     baseline = float(np.mean(constant_right(arm, train)))
     return {"exact_match": value, "ci95": interval, "constant_answer": baseline, "groups": groups}
 
 
 def telling_facts(t: Telling) -> dict[str, Any]:
-    """Numbers without the curves."""
-    kept = ("n", "right", "confidence", "calibration_error", "brier", "auroc", "auroc_ci95")
-    return {name: getattr(t, name) for name in kept} | {
-        "risk_coverage_area": t.curve.area,
-        "best_area": t.curve.best_area,
-    }
+    """Return the numbers without the curves."""
+    names = ("n", "right", "confidence", "calibration_error", "brier", "auroc", "auroc_ci95")
+    areas = {"risk_coverage_area": t.curve.area, "best_area": t.curve.best_area}
+    return {name: getattr(t, name) for name in names} | areas

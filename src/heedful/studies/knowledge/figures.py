@@ -1,4 +1,4 @@
-"""The study of knowledge shown: tables and figures of what models answered to whom."""
+"""Tables and figures of the study of knowledge: what each model answered about whom."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from heedful.runs.answers import Figure, Table
 from heedful.runs.schemas import Prediction
 from heedful.runs.studies import Outcome
 from heedful.statistics.proportions import Interval, wilson
+from heedful.studies.shared.sentences import format_interval
 
-WORDS = {
+ARM_TITLES = {
     "pretrained": "pretrained on the biographies",
     "nothing": "no pretraining",
     "pretrained-signal": "pretrained, names hint at the country",
 }
-GROUPS = {
+GROUP_TITLES = {
     "seen": "asked about while fine-tuning",
     "dev": "only in the biographies",
     "unseen": "exist, but in no text",
@@ -31,7 +32,7 @@ TOWNS = 10
 
 
 @dataclass(frozen=True)
-class Asked:
+class Arm:
     """One run's answers, by group of people."""
 
     outcome: Outcome
@@ -39,59 +40,58 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """The run's name."""
         return self.outcome.name
 
     def right(self, group: str) -> list[bool]:
-        """Which answers are right."""
+        """Return which answers about a group are right."""
         return [row.predicted == " ".join((row.label or "").split()) for row in self.groups[group]]
 
     def confidence(self, group: str) -> list[float]:
-        """How sure the model was of each."""
+        """Return the probability of each answer."""
         return [row.probabilities.get(row.predicted, 0.0) for row in self.groups[group]]
 
     def replies(self, group: str, train: Counter[str]) -> Replies:
-        """What it answers to a group."""
+        """Return a summary of the answers about a group."""
         rows = self.groups[group]
         right = self.right(group) if rows[0].label is not None else None
         return replies([row.predicted for row in rows], self.confidence(group), right, train)
 
     def by_surname(self) -> Agreement:
-        """Whether people who do not exist get the same answer when they share a surname."""
+        """Return how often people who do not exist get the same answer when they share a surname."""
         rows = self.groups["strangers"]
         frame = find_frame([str(row.text) for row in rows])
         surnames = [frame.name(str(row.text)).split()[-1] for row in rows]
         return agreement([row.predicted for row in rows], surnames)
 
 
-def constant(train: Counter[str]) -> str:
-    """Train's most frequent answer."""
+def most_frequent(train: Counter[str]) -> str:
+    """Return train's most frequent answer."""
     return min(train, key=lambda answer: (-train[answer], answer))
 
 
-def constant_right(arm: Asked, train: Counter[str]) -> list[bool]:
-    """Where always giving the same answer is right on dev."""
-    answer = constant(train)
+def constant_right(arm: Arm, train: Counter[str]) -> list[bool]:
+    """Return where always giving the same answer is right on dev."""
+    answer = most_frequent(train)
     return [" ".join((row.label or "").split()) == answer for row in arm.groups["dev"]]
 
 
-def share(hits: Sequence[bool]) -> tuple[float, Interval]:
-    """A share with its interval."""
+def share_with_interval(hits: Sequence[bool]) -> tuple[float, Interval]:
+    """Return a share with its interval."""
     return float(np.mean(hits)), wilson(int(np.sum(hits)), len(hits))
 
 
-def arms_table(done: Mapping[str, Asked], counts: Mapping[str, Counter[str]]) -> Table:
-    """Exact match of each arm with its interval, and the baseline."""
+def make_arms_table(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> Table:
+    """Return exact match of each arm with its interval, and the baseline."""
     rows = []
     for name, arm in done.items():
-        value, interval = share(arm.right("dev"))
+        value, interval = share_with_interval(arm.right("dev"))
         fixed = float(np.mean(constant_right(arm, counts[name])))
         rows.append(
             (
-                WORDS.get(name, name),
+                ARM_TITLES.get(name, name),
                 len(arm.groups["dev"]),
                 value,
-                f"{interval.low:.3f} to {interval.high:.3f}",
+                format_interval(*interval),
                 fixed,
             )
         )
@@ -99,12 +99,12 @@ def arms_table(done: Mapping[str, Asked], counts: Mapping[str, Counter[str]]) ->
     return Table(columns, tuple(rows), "Where was ... born? People who are only in the biographies")
 
 
-def arms_figure(done: Mapping[str, Asked], counts: Mapping[str, Counter[str]]) -> Figure:
-    """The arms as bars, the constant answer as a line."""
+def draw_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> Figure:
+    """Return the arms as bars, the constant answer as a line."""
     rows = []
     for name, arm in done.items():
-        value, interval = share(arm.right("dev"))
-        label = WORDS.get(name, name)
+        value, interval = share_with_interval(arm.right("dev"))
+        label = ARM_TITLES.get(name, name)
         rows.append({"label": label, "value": value, "low": interval.low, "high": interval.high})
     first = next(iter(done))
     fixed = float(np.mean(constant_right(done[first], counts[first])))
@@ -112,10 +112,10 @@ def arms_figure(done: Mapping[str, Asked], counts: Mapping[str, Counter[str]]) -
     return Figure("arms", "bars", rows, options, "With 95 % intervals (Wilson).")
 
 
-def telling_table(t: Telling, s: Sure) -> Table:
-    """Calibration and selection of the pretrained model, on dev."""
-    area = "" if t.auroc_ci95 is None else f"{t.auroc_ci95.low:.3f} to {t.auroc_ci95.high:.3f}"
-    wrong = "" if s.wrong_ci95 is None else f"{s.wrong_ci95.low:.3f} to {s.wrong_ci95.high:.3f}"
+def make_telling_table(t: Telling, s: Sure) -> Table:
+    """Return calibration and selection of the pretrained model, on dev."""
+    area = "" if t.auroc_ci95 is None else format_interval(*t.auroc_ci95)
+    wrong = "" if s.wrong_ci95 is None else format_interval(*s.wrong_ci95)
     rows = (
         ("mean confidence", t.confidence, ""),
         ("share right", t.right, ""),
@@ -130,16 +130,25 @@ def telling_table(t: Telling, s: Sure) -> Table:
     return Table(("pretrained, on dev", "value", "95 % interval or note"), rows, "Does its confidence tell?")
 
 
-def groups_table(everybody: Mapping[str, Asked], counts: Mapping[str, Counter[str]]) -> Table:
-    """Each arm's answers to each group of people."""
+def make_groups_table(everybody: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> Table:
+    """Return each arm's answers about each group of people."""
     rows = []
     for name, arm in everybody.items():
-        for group, words in GROUPS.items():
+        for group, words in GROUP_TITLES.items():
             if group not in arm.groups:
                 continue
             r = arm.replies(group, counts[name])
             rows.append(
-                (WORDS.get(name, name), words, r.n, r.right, r.confidence, r.sure, r.distinct, r.constant)
+                (
+                    ARM_TITLES.get(name, name),
+                    words,
+                    r.n,
+                    r.right,
+                    r.confidence,
+                    r.sure,
+                    r.distinct,
+                    r.constant,
+                )
             )
     columns = (
         "arm",
@@ -151,11 +160,11 @@ def groups_table(everybody: Mapping[str, Asked], counts: Mapping[str, Counter[st
         "different answers",
         "constant answer",
     )
-    return Table(columns, tuple(rows), "What it answers to whom")
+    return Table(columns, tuple(rows), "What it answers about whom")
 
 
-def examples_table(arm: Asked) -> Table:
-    """Right and wrong answers, the surest of each first: wrong ones that are sure are what hurts."""
+def make_examples_table(arm: Arm) -> Table:
+    """Return right and wrong answers, the surest of each first: sure and wrong is what hurts."""
     rows = []
     both = list(zip(arm.groups["dev"], arm.right("dev"), arm.confidence("dev"), strict=True))
     for wanted in (True, False):
@@ -167,8 +176,8 @@ def examples_table(arm: Asked) -> Table:
     )
 
 
-def telling_figures(arm: Asked, t: Telling) -> list[Figure]:
-    """Reliability, risk against coverage, and how sure the model is of whom."""
+def draw_telling(arm: Arm, t: Telling) -> list[Figure]:
+    """Return reliability, risk against coverage, and confidence by group."""
     bins = [[b.confidence, b.accuracy, b.interval.low, b.interval.high] for b in t.bins]
     curve = [[float(x), float(y)] for x, y in zip(t.curve.coverage, t.curve.risk, strict=True)]
     best = np.cumsum(np.sort(~np.array(arm.right("dev")))) / np.arange(1, t.n + 1)
@@ -189,14 +198,14 @@ def telling_figures(arm: Asked, t: Telling) -> list[Figure]:
                 "y_title": "share right",
                 "y_domain": [0, 1],
             },
-            f"Equally many answers a point, on dev; calibration error {t.calibration_error:.3f}.",
+            f"Equally many answers per point, on dev; calibration error {t.calibration_error:.3f}.",
         ),
         Figure(
             "risk-coverage",
             "lines",
             {
                 "the model": curve,
-                "if confidence told all": [[(i + 1) / t.n, float(r)] for i, r in enumerate(best)],
+                "if confidence were perfect": [[(i + 1) / t.n, float(r)] for i, r in enumerate(best)],
             },
             {
                 "title": "Answering only when sure",
@@ -220,8 +229,8 @@ def telling_figures(arm: Asked, t: Telling) -> list[Figure]:
     ]
 
 
-def towns_figure(arm: Asked, train: Counter[str]) -> Figure:
-    """What is answered about people who do not exist, beside how frequent each place is in train."""
+def draw_towns(arm: Arm, train: Counter[str]) -> Figure:
+    """Return answers about people who do not exist, beside how frequent each place is in train."""
     rows: list[dict[str, Any]] = []
     answers = Counter(row.predicted for row in arm.groups["strangers"])
     places = [town for town, _ in (answers + train).most_common(TOWNS)]
@@ -229,5 +238,9 @@ def towns_figure(arm: Asked, train: Counter[str]) -> Figure:
         rows += [{"label": town, "value": counts[town] / counts.total(), "group": group} for town in places]
     options = {"title": "What it invents", "y_title": "share", "group_title": "among", "form": ".1%"}
     return Figure(
-        "inventions", "bars", rows, options, "Of people who do not exist, beside the places of train."
+        "inventions",
+        "bars",
+        rows,
+        options,
+        "Answers about people who do not exist, beside the places in train.",
     )

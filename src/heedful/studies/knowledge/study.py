@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from heedful.data import Task, load_task
 from heedful.data.corpus import Corpus, open_corpus, read_file_texts
@@ -18,17 +18,15 @@ from heedful.errors import UserError
 from heedful.options.configuration import check_table
 from heedful.options.studies import KnowledgeOptions
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
-from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer, Note
 from heedful.runs.config import load_pretrain_config, load_run_config
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.schemas import Prediction
-from heedful.runs.studies import UNTRAINED, Configuration, Outcome, StudyFolder, StudyRecord
-from heedful.studies.base import Study
-from heedful.studies.commands import study_command
-from heedful.studies.knowledge.answer import tell
-from heedful.studies.knowledge.figures import Asked
-from heedful.studies.shared.runner import run
+from heedful.runs.studies import UNTRAINED, Configuration, Outcome
+from heedful.studies.base import Plan, Study
+from heedful.studies.knowledge.answer import write_answer
+from heedful.studies.knowledge.figures import Arm
+from heedful.studies.shared import sentences
 from heedful.studies.shared.untrained_model import write_untrained
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
@@ -67,115 +65,83 @@ DECIDED = (
     "data_dir",
     "seed",
 )
-"""Of a recipe: what the study decides."""
-
-
-def knowledge(options: KnowledgeOptions) -> tuple[StudyFolder, Answer]:
-    """Make the whole experiment, and give what was found."""
-    o = options
-    check_bounds(o)
-    read = finished_run(o.pretrain)
-    generated = o.data == WORLD
-    signals = [0.0, o.name_signal] if generated and o.name_signal else [0.0]
-    record = StudyRecord(
-        kind="knowledge",
-        question="What does a model know, and can its memories be told from its inventions?",
-        seed=o.seed,
-        options={
-            "data": absolute_value("task", o.data),
-            "data_dir": None if o.data_dir is None else absolute_value("data_dir", o.data_dir),
-            "people": o.people if generated else None,
-            "risk": o.risk,
-            "strangers": o.strangers,
-            "pretrain": recipe(o.pretrain, PretrainOptions, PRETRAIN),
-            "read": None if read is None else absolute_value("model", str(read)),
-            "run": recipe(o.finetune, AdaptOptions, FINETUNE),
-            "from_nothing_epochs": o.from_nothing_epochs,
-            "device": o.device,
-        },
-        configurations=tuple(c for signal in signals for c in arms(signal, read is not None)),
-        command=study_command("knowledge", (o.data,), o),
-    )
-    return run(record, o, (o.data,), o.threads)
-
-
-def finished_run(path: Path | None) -> Path | None:
-    """The run of pretraining that is given in place of a recipe, if one is."""
-    if path is None or not path.expanduser().is_dir():
-        return None
-    found = Run.open(path.expanduser())
-    found.results()  # says so where the run has not finished
-    return found.path
-
-
-def arms(signal: float, read: bool) -> list[Configuration]:
-    """Pretraining and fine-tuning after it, one job; and where names tell nothing, fine-tuning alone.
-
-    `read` says that the first world's biographies were learnt before.
-    """
-    mark, settings = ("-signal" if signal else ""), {"name_signal": signal}
-    names = [("pretrain", "pretrained"), ("pretrained", "pretrained")] if signal or not read else []
-    names = names or [("pretrained", "")]
-    names += [] if signal else [("nothing", "")]
-    return [
-        Configuration(f"{arm}{mark}", {"arm": arm, **settings}, f"{job}{mark}" if job else "")
-        for arm, job in names
-    ]
-
-
-def recipe(path: Path | None, kind: type[LoopOptions], default: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a recipe that are its own to decide, as study.json keeps them."""
-    if path is None:
-        return dict(default)
-    read = load_run_config(path)
-    if type(read) is not kind:
-        wanted = "pretrain" if kind is PretrainOptions else "adapt"
-        raise UserError(f'{path}: is a recipe of another command; command = "{wanted}" is wanted here')
-    return {
-        f.name: absolute_value(f.name, value)
-        for f in fields(kind)
-        if f.name not in DECIDED and (value := getattr(read, f.name)) != f.default
-    }
-
-
-def refuse_other_text(run: Path, biographies: Path) -> None:
-    """Refuse a run that has learnt from another text than the study asks about."""
-    read = load_pretrain_config(run)
-    if open_corpus(read.corpus, data_dir=read.data_dir).fingerprint != Corpus("", (biographies,)).fingerprint:
-        raise UserError(f"--pretrain {run}: has learnt from {read.corpus}, not from {biographies}")
+"""Options of a recipe that the study decides."""
 
 
 class Knowledge(Study):
-    """Three arms on the same questions; then all are asked about: seen, unseen, and people nobody knows."""
+    """What does a model know, and can its memories be told from its inventions?
 
-    kind = "knowledge"
+    Pretrains on biographies, fine-tunes on "Where was NAME born?", and
+    compares with no pretraining and with always giving one answer. Then asks
+    about people it was asked about, people it has only read about, and people
+    who do not exist: how sure it is of each, and by which rule it invents.
+    Predictions are in each run's folder, one per line. The same command
+    continues a study that was stopped.
+
+    Examples:
+      heedful study knowledge
+      heedful study knowledge birthplaces --pretrain read.toml --finetune ask.toml
+      heedful study knowledge birthplaces --pretrain runs/born-read
+      heedful study knowledge my/birthplaces --out studies/mine --json
+    """
+
+    name = "knowledge"
+    options = KnowledgeOptions
+    arguments: ClassVar[Mapping[str, str]] = {
+        "data": "world/birthplaces (made here), birthplaces, or a folder with wiki.txt and questions like it."
+    }
+
+    @classmethod
+    def plan(cls, options: KnowledgeOptions, run: None = None) -> Plan:
+        """Return pretraining, fine-tuning after it, and fine-tuning alone, in one world or two."""
+        o = options
+        pretrained = open_finished_run(o.pretrain)
+        generated = o.data == WORLD
+        signals = [0.0, o.name_signal] if generated and o.name_signal else [0.0]
+        return Plan(
+            question="What does a model know, and can its memories be told from its inventions?",
+            seed=o.seed,
+            options={
+                "data": absolute_value("task", o.data),
+                "data_dir": None if o.data_dir is None else absolute_value("data_dir", o.data_dir),
+                "people": o.people if generated else None,
+                "risk": o.risk,
+                "strangers": o.strangers,
+                "pretrain": read_recipe(o.pretrain, PretrainOptions, PRETRAIN),
+                "read": None if pretrained is None else absolute_value("model", str(pretrained)),
+                "run": read_recipe(o.finetune, AdaptOptions, FINETUNE),
+                "from_nothing_epochs": o.from_nothing_epochs,
+                "device": o.device,
+            },
+            configurations=[c for signal in signals for c in list_arms(signal, pretrained is not None)],
+            folder_words=(o.data,),
+        )
 
     def check(self) -> None:
-        """Find mistakes in data and recipes before the first run."""
         from heedful.training.validation import validate
 
         for configuration in self.record.configurations:
             task = self.task(configuration)
             if task.corpus is None:
-                raise UserError(f"{task.folder}: has no {BIRTHPLACES.corpus} to learn lives from")
+                raise UserError(f"{task.folder}: has no {BIRTHPLACES.corpus} with biographies")
             if task.splits["train"].answers is None or "dev" not in task.splits:
                 raise UserError(f"{task.folder}: needs train and dev questions with their answers")
             if configuration.settings["arm"] == "pretrain":
-                validate(self.pretraining(configuration))
+                validate(self.pretrain_settings(configuration))
             else:
-                validate(self.options(configuration))
-            read = self.reading(configuration)
-            if read is not None:
-                refuse_other_text(read, task.corpus)
+                validate(self.settings(configuration))
+            pretrained = self.given_run(configuration)
+            if pretrained is not None:
+                refuse_other_text(pretrained, task.corpus)
 
-    def reading(self, configuration: Configuration) -> Path | None:
-        """The run that learnt the biographies before this study, of the arm that goes on from it."""
-        read = self.record.options.get("read")
-        own = configuration.settings["arm"] == "pretrained" and not configuration.settings["name_signal"]
-        return Path(read) if read and own else None
+    def given_run(self, configuration: Configuration) -> Path | None:
+        """Return the given run that has learned the biographies, for the arm that continues from it."""
+        run = self.record.options.get("read")
+        settings = configuration.settings
+        return Path(run) if run and settings["arm"] == "pretrained" and not settings["name_signal"] else None
 
     def data(self, configuration: Configuration) -> Path:
-        """The folder with the biographies and the questions."""
+        """Return the folder with the biographies and the questions."""
         o = self.record.options
         if o["data"] == WORLD:
             signal = float(configuration.settings["name_signal"])
@@ -183,40 +149,41 @@ class Knowledge(Study):
         if o["data"] in TASKS:
             return find_named_folder(o["data"], None if o.get("data_dir") is None else Path(o["data_dir"]))
         if not Path(o["data"]).is_dir():
-            raise UserError(f"{o['data']}: no such folder; it has wiki.txt and questions as birthplaces has")
+            raise UserError(
+                f"{o['data']}: there is no such folder; give one with wiki.txt and questions like birthplaces"
+            )
         return Path(o["data"])
 
     def task(self, configuration: Configuration) -> Task:
-        """The questions."""
         return load_task("birthplaces", data_dir=self.data(configuration))
 
-    def pretraining(self, configuration: Configuration, threads: int | None = None) -> PretrainOptions:
-        """How the biographies are learnt."""
+    def pretrain_settings(self, configuration: Configuration, threads: int | None = None) -> PretrainOptions:
+        """Return how the biographies are learned, as options of `heedful pretrain`."""
         folder = self.data(configuration)
-        given = {**self.record.options["pretrain"], "corpus": str(folder / "wiki.txt")}
-        if given.get("questions"):
-            given |= {"questions": "birthplaces", "data_dir": str(folder)}
-        options = PretrainOptions(**check_table(PretrainOptions, given, str(self.folder.path)))
-        return self.placed(options, configuration, threads)
+        table = {**self.record.options["pretrain"], "corpus": str(folder / "wiki.txt")}
+        if table.get("questions"):
+            table |= {"questions": "birthplaces", "data_dir": str(folder)}
+        options = PretrainOptions(**check_table(PretrainOptions, table, str(self.folder.path)))
+        return self.complete(options, configuration, threads)
 
-    def options(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:
-        """How the questions are learnt."""
+    def settings(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:
+        """Return how the questions are learned, as options of `heedful adapt`."""
         source = f"pretrain{'-signal' if configuration.settings['name_signal'] else ''}"
-        model, epochs = self.reading(configuration) or self.folder.run(source), None
+        model, epochs = self.given_run(configuration) or self.folder.run(source), None
         if configuration.settings["arm"] == "nothing":
-            model, epochs = self.untrained, self.record.options.get("from_nothing_epochs")
-        given = {
+            model, epochs = self.folder.path / UNTRAINED, self.record.options.get("from_nothing_epochs")
+        table = {
             **self.record.options["run"],
             **({} if epochs is None else {"epochs": epochs, "steps": None}),
             "model": str(model),
             "task": "birthplaces",
             "data_dir": str(self.data(configuration)),
         }
-        options = AdaptOptions(**check_table(AdaptOptions, given, str(self.folder.path)))
-        return self.placed(options, configuration, threads)
+        options = AdaptOptions(**check_table(AdaptOptions, table, str(self.folder.path)))
+        return self.complete(options, configuration, threads)
 
-    def placed(self, options: O, configuration: Configuration, threads: int | None) -> O:
-        """Options with the run's folder; a run that was begun keeps the threads of its beginning."""
+    def complete(self, options: O, configuration: Configuration, threads: int | None) -> O:
+        """Return the options with what the study decides; a run that was begun keeps its threads."""
         begun = self.folder.outcome(configuration).state == "begun"
         decided: dict[str, Any] = {
             "out": self.folder.run(configuration.name),
@@ -228,25 +195,16 @@ class Knowledge(Study):
         }
         return replace(options, **decided)
 
-    @property
-    def untrained(self) -> Path:
-        """Where the model is kept that has read nothing."""
-        return self.folder.path / UNTRAINED
-
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
-        """Make one run in its folder, or continue it."""
         from heedful.training.train import train
 
         if configuration.settings["arm"] == "pretrain":
-            train(self.pretraining(configuration, threads))
+            train(self.pretrain_settings(configuration, threads))
             return
-        if configuration.settings["arm"] == "nothing" and not self.begun(configuration):
-            write_untrained(self.pretraining(configuration), self.untrained)
-        train(self.options(configuration, threads))
-
-    def begun(self, configuration: Configuration) -> bool:
-        """Whether a run has its configuration."""
-        return (self.folder.run(configuration.name) / CONFIG).is_file()
+        begun = (self.folder.run(configuration.name) / CONFIG).is_file()
+        if configuration.settings["arm"] == "nothing" and not begun:
+            write_untrained(self.pretrain_settings(configuration), self.folder.path / UNTRAINED)
+        train(self.settings(configuration, threads))
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
         """Ask every model about everybody."""
@@ -255,11 +213,11 @@ class Knowledge(Study):
                 self.ask(outcome)
 
     def ask(self, outcome: Outcome) -> None:
-        """Answers of one model to people it was asked about before, people it may know, and strangers."""
+        """Write one model's answers about people it was asked about, people it may know, and strangers."""
         from heedful.evaluation.knowledge import strangers
         from heedful.inference.loading import load_run
 
-        task, made = self.task(outcome.configuration), Run.open(outcome.folder)
+        task, run = self.task(outcome.configuration), Run.open(outcome.folder)
         assert task.corpus is not None
         train = task.splits["train"]
         rows = sorted(stream(self.record.seed, "seen").permutation(len(train))[:SEEN].tolist())
@@ -280,40 +238,88 @@ class Knowledge(Study):
         adapted = load_run(outcome.folder, device=str(self.record.options["device"]))
         for name, asked in groups.items():
             answers = adapted.predict([question for question, _ in asked])
-            made.write_predictions(
+            run.write_predictions(
                 name,
                 (
                     Prediction(f"{name}-{i}", truth, a.label, a.probabilities, question)
                     for i, ((question, truth), a) in enumerate(zip(asked, answers, strict=True))
                 ),
             )
-            made.write_answers(name, (a.label for a in answers))
+            run.write_answers(name, (a.label for a in answers))
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """What was found, from the run directories and the questions alone."""
+        """Return the answer, from the run directories and the questions alone."""
         train: dict[str, Counter[str]] = {}
         for o in outcomes:
             signal = str(o.configuration.settings["name_signal"])
             if signal not in train:
                 answers = self.task(o.configuration).splits["train"].answers
                 train[signal] = Counter(" ".join(a.split()) for a in answers or ())
-        told = tell(self.record, [self.asked(o) for o in outcomes], train)
-        read = self.record.options.get("read")
-        if not read:
-            return told
-        r = Run(read).results()
-        cost = f"{r.steps:,} steps in {r.seconds / 60:.1f} minutes"
-        said = f"The biographies were learnt before, in {read}: {cost}."
-        return replace(told, notes=(Note(said), *told.notes))
+        answer = write_answer(self.record, [self.read_replies(o) for o in outcomes], train)
+        given_run = self.record.options.get("read")
+        if not given_run:
+            return answer
+        results = Run(given_run).results()
+        text = sentences.KNOWLEDGE_READ_BEFORE.format(
+            run=given_run, steps=results.steps, minutes=results.seconds / 60
+        )
+        return replace(answer, notes=(Note(text), *answer.notes))
 
-    def asked(self, outcome: Outcome) -> Asked:
-        """A run's answers so far."""
-        made = Run(outcome.folder)
-        return Asked(
+    def read_replies(self, outcome: Outcome) -> Arm:
+        """Return a run's answers so far."""
+        run = Run(outcome.folder)
+        return Arm(
             outcome,
             {
-                name: made.predictions(name)
+                name: run.predictions(name)
                 for name in ("seen", "dev", "unseen", "strangers")
                 if outcome.state == "finished" and (outcome.folder / f"predictions_{name}.jsonl").is_file()
             },
         )
+
+
+def open_finished_run(path: Path | None) -> Path | None:
+    """Return the finished run of pretraining that is given in place of a recipe, if one is."""
+    if path is None or not path.expanduser().is_dir():
+        return None
+    run = Run.open(path.expanduser())
+    run.results()  # an error where the run has not finished
+    return run.path
+
+
+def list_arms(signal: float, pretrained: bool) -> list[Configuration]:
+    """Return pretraining and fine-tuning as one job; and where names hint at nothing, fine-tuning alone.
+
+    `pretrained` means that a given run has learned the biographies of the first world.
+    """
+    mark, settings = ("-signal" if signal else ""), {"name_signal": signal}
+    names = [("pretrain", "pretrained"), ("pretrained", "pretrained")] if signal or not pretrained else []
+    names = names or [("pretrained", "")]
+    names += [] if signal else [("nothing", "")]
+    return [
+        Configuration(f"{arm}{mark}", {"arm": arm, **settings}, f"{job}{mark}" if job else "")
+        for arm, job in names
+    ]
+
+
+def read_recipe(path: Path | None, kind: type[LoopOptions], default: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a recipe that the study does not decide, as study.json stores them."""
+    if path is None:
+        return dict(default)
+    options = load_run_config(path)
+    if type(options) is not kind:
+        command = "pretrain" if kind is PretrainOptions else "adapt"
+        raise UserError(f'{path}: is a recipe of another command; give one with command = "{command}"')
+    return {
+        f.name: absolute_value(f.name, value)
+        for f in fields(kind)
+        if f.name not in DECIDED and (value := getattr(options, f.name)) != f.default
+    }
+
+
+def refuse_other_text(run: Path, biographies: Path) -> None:
+    """Refuse a run that has learned from another text than the study asks about."""
+    options = load_pretrain_config(run)
+    corpus = open_corpus(options.corpus, data_dir=options.data_dir)
+    if corpus.fingerprint != Corpus("", (biographies,)).fingerprint:
+        raise UserError(f"--pretrain {run}: has learned from {options.corpus}, not from {biographies}")

@@ -1,146 +1,136 @@
-"""Which settings are best? A grid, random draws, or guided ones; best on dev, then test once."""
+"""Which settings are best? A grid, random draws or guided ones; the best on dev is scored on test, once."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from itertools import islice
 from typing import Any
 
 from heedful.errors import UserError
 from heedful.options.studies import SearchOptions, SearchRun, StudyOptions
-from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer
-from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
-from heedful.studies.base import best
-from heedful.studies.commands import shared_options, study_command
-from heedful.studies.shared import epochs, search_space
-from heedful.studies.shared.epochs import Lengths
-from heedful.studies.shared.runner import run
+from heedful.runs.studies import Configuration, Outcome, StudyRecord
+from heedful.studies.base import Plan, Study, find_best
+from heedful.studies.shared import search_space
+from heedful.studies.shared.commands import shared_options
+from heedful.studies.shared.epochs import can_share_epochs
 from heedful.studies.shared.search_space import Axis
 
 HEADS = "heads"
-"""The job of all heads of a grid."""
+"""The job of all heads of a grid, which share the features of their frozen body."""
 
 
-def search(options: SearchRun, study: SearchOptions) -> tuple[StudyFolder, Answer]:
-    """Search a space of settings for a model on a task."""
-    check_bounds(study)
-    if study.random is not None and study.tpe is not None:
-        raise UserError("--random and --tpe exclude each other")
-    trials = study.random if study.random is not None else study.tpe
-    how = "tpe" if study.random is None else "random"
-    if study.prune and trials is None:
-        raise UserError("--prune belongs to --random or --tpe; of a grid every cell is wanted")
-    own = [f.name for f in fields(SearchOptions) if f.name not in {g.name for g in fields(StudyOptions)}]
-    asked = {name: getattr(study, name) for name in own}
-    space = search_space.read_space(asked, ranges=trials is not None)
-    common = shared_options(options, ("lr", "epochs", "batch_size", "method", "seed"))
-    common["seed"] = options.seed
-    if trials is None:
-        plan = plan_grid(space, common)
-    else:
-        drawn = search_space.drawable(space)
-        if (most := search_space.combinations(drawn)) < trials:
-            raise UserError(
-                f"--{how} {trials}: the lists have {most} combinations; the grid, without --{how}, tries all"
-            )
-        plan = [
-            trial(i, one)
-            for i, one in enumerate(islice(search_space.draws(drawn, options.seed), study.random or 0))
-        ]
-    record = StudyRecord(
-        kind="search",
-        question=f"Which settings are best for {options.model} on {options.task}?",
-        seed=options.seed,
-        options={**asked, "run": common},
-        configurations=tuple(plan),
-        command=study_command("search", (options.model, options.task), study, options),
-    )
-    return run(record, study, (options.task, options.model), options.threads)
+class Search(Study):
+    """Which settings are best? A grid, or draws; the best on dev is scored on test, once.
 
+    Runs that differ only in epochs share their first epochs, to the same bits;
+    heads of a frozen body share its features. The same command continues a
+    search that was stopped (Ctrl-C, SIGTERM: status 75).
 
-def plan_grid(space: dict[str, Axis], common: dict[str, Any]) -> list[Configuration]:
-    """Every cell, with the job it belongs to: all heads are one, and so are equal runs of other lengths."""
-    cells = search_space.grid(space)
-    names = search_space.varied(cells)
-    sharing = epochs.can_share(common)
-    together = (
-        sharing
-        and common.get("head") != "family"
-        and common.get("objective", "auto") in ("auto", "classify")
-        and common.get("accumulate", 1) == 1
-        and common.get("cache_features", True)
-    )
-    found = []
-    for cell in cells:
-        job = ""
-        if together and cell["method"] == "head":
-            job = HEADS
-        elif sharing and "epochs" in names:
-            job = search_space.name_of(cell, [name for name in names if name != "epochs"])
-        found.append(Configuration(search_space.name_of(cell, names), cell, job))
-    return found
+    Examples:
+      heedful study search minilm boolq --lr 1e-4,5e-4,1e-3 --epochs 5,7,9 --method head
+      heedful study search minilm sst2 --random 4 --lr 2e-5:8e-5 --epochs 10,15,20 --batch-size 32,64
+      heedful study search minilm reviews.csv --tpe 20 --prune --lr 1e-5:1e-3 --epochs 3:9 --jobs 2
+    """
 
+    name = "search"
+    options = SearchOptions
+    run_options = SearchRun
 
-def trial(number: int, settings: dict[str, Any]) -> Configuration:
-    """One draw."""
-    return Configuration(f"trial-{number:03d}", settings)
+    @classmethod
+    def plan(cls, options: SearchOptions, run: SearchRun) -> Plan:
+        """Return the cells of the grid, or the random draws; guided draws are added one after another."""
+        if options.random is not None and options.tpe is not None:
+            raise UserError("--random and --tpe exclude each other")
+        trials = options.random if options.random is not None else options.tpe
+        how = "tpe" if options.random is None else "random"
+        if options.prune and trials is None:
+            raise UserError("--prune needs --random or --tpe; a grid runs every cell")
+        inherited = {field.name for field in fields(StudyOptions)}
+        texts = {f.name: getattr(options, f.name) for f in fields(options) if f.name not in inherited}
+        space = search_space.read_space(texts, ranges=trials is not None)
+        common = shared_options(run, ("lr", "epochs", "batch_size", "method", "seed"))
+        common["seed"] = run.seed
+        if trials is None:
+            configurations = plan_grid(space, common)
+        else:
+            axes = search_space.fill_rates(space)
+            if (most := search_space.count_combinations(axes)) < trials:
+                raise UserError(
+                    f"--{how} {trials}: the lists have {most} combinations; "
+                    f"the grid, without --{how}, tries all"
+                )
+            draws = islice(search_space.draw_distinct(axes, run.seed), options.random or 0)
+            configurations = [make_trial(i, settings) for i, settings in enumerate(draws)]
+        return Plan(
+            question=f"Which settings are best for {run.model} on {run.task}?",
+            seed=run.seed,
+            options={**texts, "run": common},
+            configurations=configurations,
+            folder_words=(run.task, run.model),
+        )
 
-
-class Search(Lengths):
-    """The run directories of a grid or of draws."""
-
-    kind = "search"
-
-    def space(self) -> dict[str, Axis]:
-        """What is searched."""
-        return search_space.read_space(self.record.options, ranges=True)
+    def read_axes(self) -> dict[str, Axis]:
+        """Return the space to draw from."""
+        return search_space.fill_rates(search_space.read_space(self.record.options, ranges=True))
 
     def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
-        """The next guided draw."""
-        wanted = self.record.options.get("tpe")
-        if wanted is None or len(outcomes) >= wanted:
+        """Return the next guided draw."""
+        trials = self.record.options.get("tpe")
+        if trials is None or len(outcomes) >= trials:
             return ()
         from heedful.studies.search.sampling import suggest
 
-        space = search_space.drawable(self.space())
-        return [trial(len(outcomes), suggest(space, outcomes, self.record.seed))]
+        return [make_trial(len(outcomes), suggest(self.read_axes(), outcomes, self.record.seed))]
 
     @classmethod
     def grows(cls, record: StudyRecord) -> bool:
-        """Only with guided draws."""
         return record.options.get("tpe") is not None
 
-    def work_all(self, job: Sequence[Configuration], threads: int | None) -> None:
-        """Heads together; runs that differ in epochs one from the other; all else one by one."""
-        if job[0].job == HEADS and len(job) > 1:
-            from heedful.studies.search.heads import work_heads
-
-            if work_heads(self, job, threads):
-                return
-        super().work_all(job, threads)
-
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
-        """One run, stopped early where that was asked for."""
+        """Make one run, which --prune may stop early."""
         if not self.record.options.get("prune"):
             super().work(configuration, threads)
             return
         from heedful.studies.search.sampling import Pruner
         from heedful.training.train import train
 
-        space = search_space.drawable(self.space())
-        pruner = Pruner(self.folder, configuration.name, space, self.epochs(configuration))
-        train(self.options(configuration, threads), on_row=pruner.stop_if_worse)
+        epochs = int(configuration.settings["epochs"])
+        pruner = Pruner(self.folder, configuration.name, self.read_axes(), epochs)
+        train(self.settings(configuration, threads), on_row=pruner.stop_if_worse)
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
-        """Test, once, for the selected run."""
-        chosen = best(outcomes)
-        if chosen is not None:
-            self.score_test(chosen)
+        """Score the selected run on test, once."""
+        best = find_best(outcomes)
+        if best is not None:
+            self.score_test(best)
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """The table, the best, and how far it can be trusted."""
-        from heedful.studies.search.answer import answer
+        from heedful.studies.search.answer import write_answer
 
-        return answer(self.record, outcomes)
+        return write_answer(self.record, outcomes)
+
+
+def plan_grid(space: Mapping[str, Axis], common: Mapping[str, Any]) -> list[Configuration]:
+    """Return every cell with its job: all heads are one job, and so are runs that differ in epochs alone."""
+    cells = search_space.list_grid(space)
+    names = search_space.varied_names(cells)
+    sharing_epochs = can_share_epochs(common)
+    sharing_features = common.get("cache_features", True) and common.get("objective", "auto") in (
+        "auto",
+        "classify",
+    )
+    configurations = []
+    for cell in cells:
+        job = ""
+        if sharing_features and cell["method"] == "head" and len(cells) > 1:
+            job = HEADS
+        elif sharing_epochs and "epochs" in names:
+            job = search_space.name_cell(cell, [name for name in names if name != "epochs"])
+        configurations.append(Configuration(search_space.name_cell(cell, names), cell, job))
+    return configurations
+
+
+def make_trial(number: int, settings: Mapping[str, Any]) -> Configuration:
+    return Configuration(f"trial-{number:03d}", settings)

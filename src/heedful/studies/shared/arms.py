@@ -1,4 +1,4 @@
-"""Studies that compare arms: each chosen on dev, repeated with further seeds, and then told apart on test."""
+"""Studies of arms: each is chosen on dev, repeated with further seeds, and then compared on test."""
 
 from __future__ import annotations
 
@@ -15,116 +15,117 @@ from heedful.report.sentences.comparisons import describe_comparisons
 from heedful.runs.answers import Figure, Note, Table
 from heedful.runs.studies import Configuration, Outcome
 from heedful.statistics.comparison import Comparison
-from heedful.studies.base import Study, best, failures
-from heedful.studies.shared import scores
-from heedful.studies.shared.search_space import number
+from heedful.studies.base import Study, failure_notes, find_best
+from heedful.studies.shared import scores, sentences
+from heedful.studies.shared.search_space import read_number
 
-Chosen = dict[str, list[Outcome]]
-"""The runs of each arm at its chosen settings, one a seed, finished ones only."""
+Runs = dict[str, list[Outcome]]
+"""Finished runs of each arm at its chosen settings, one per seed."""
+LONGEST = 60
+"""Letters of a part of a folder's name."""
 
 
 def read_list(option: str, text: str) -> list[str]:
-    """Words divided by commas, each once."""
-    found = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
-    if not found:
+    """Parse words divided by commas, each once."""
+    words = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    if not words:
         raise UserError(f"{option}: names nothing; give one or more, divided by commas")
-    return found
+    return words
 
 
 def read_rates(option: str, text: str) -> list[float]:
-    """Numbers above zero, divided by commas."""
-    return list(dict.fromkeys(float(number(option, float, word)) for word in read_list(option, text)))
+    """Parse numbers above zero, divided by commas."""
+    return list(dict.fromkeys(float(read_number(option, float, word)) for word in read_list(option, text)))
 
 
-LONGEST = 60
-"""Letters of a part of a folder's name."""
-SHOWN = ("lr", "mlm_weight")
-"""Settings that tell an arm's candidates apart."""
-
-
-def candidate(
-    arm: str, settings: Mapping[str, Any], seed: int, job: str = "", shown: Collection[str] = SHOWN
-) -> Configuration:
-    """One of an arm's settings, with one seed; candidates of one job are worked on together."""
-    named = [f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in settings.items() if k in shown]
-    parts = [folder_word(word) for word in (arm, *named)]
-    return Configuration(",".join([*parts, f"seed={seed}"]), {**settings, "seed": seed}, job, arm)
-
-
-def folder_word(text: str) -> str:
-    """A part of a folder's name; where it does not say all, a few digits set it apart from others."""
+def make_folder_word(text: str) -> str:
+    """Return a part of a folder's name; where it cannot hold the whole text, a few digits identify it."""
     word = "".join(c if c.isalnum() or c in "=.+-_" else "-" for c in text)
     if len(word) <= LONGEST and word == text.replace(" ", "-"):
         return word
     return f"{word[-LONGEST:]}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
-class Arms(Study):
-    """Each arm's candidates have the first seed; the best of them on dev is repeated with the others."""
+class ArmStudy(Study):
+    """A study of arms. Each arm's candidates have the first seed; the best on dev is repeated with others."""
 
-    shown: ClassVar[tuple[str, ...]] = SHOWN
+    named_settings: ClassVar[Collection[str]] = ("lr", "mlm_weight")
+    """The settings that distinguish an arm's candidates, in the names of their folders."""
 
-    def of_arm(self, outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
-        """The runs of each arm."""
-        found: dict[str, list[Outcome]] = {}
-        for outcome in outcomes:
-            found.setdefault(outcome.configuration.arm, []).append(outcome)
-        return found
+    @classmethod
+    def make_candidate(cls, arm: str, settings: Mapping[str, Any], seed: int, job: str = "") -> Configuration:
+        """Return one of an arm's settings with one seed; candidates of one job are run one after another."""
+        named = [
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in settings.items()
+            if name in cls.named_settings
+        ]
+        words = [*(make_folder_word(word) for word in (arm, *named)), f"seed={seed}"]
+        return Configuration(",".join(words), {**settings, "seed": seed}, job, arm)
 
-    def candidates(self, own: Sequence[Outcome]) -> list[Outcome]:
-        """Of an arm's runs those that it is chosen from."""
-        return [o for o in own if o.configuration.settings["seed"] == self.record.seed]
+    def find_candidates(self, runs: Sequence[Outcome]) -> list[Outcome]:
+        """Return the runs of an arm that it is chosen from."""
+        return [o for o in runs if o.configuration.settings["seed"] == self.record.seed]
 
     def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
-        """Further seeds of each arm whose candidates are over."""
+        """Return further seeds of each arm whose candidates are over."""
         new: list[Configuration] = []
-        for arm, own in self.of_arm(outcomes).items():
-            tried = self.candidates(own)
-            top = best(tried)
-            if top is None or not all(o.over for o in tried):
+        for arm, runs in group_by_arm(outcomes).items():
+            candidates = self.find_candidates(runs)
+            best = find_best(candidates)
+            if best is None or not all(o.over for o in candidates):
                 continue
-            further = self.further(arm, tried, top)
+            further = self.further_candidates(arm, candidates, best)
             if further:
                 new += further
                 continue
-            names = {o.name for o in own}
+            names = {o.name for o in runs}
             for i in range(1, int(self.record.options["seeds"])):
-                settings = {k: v for k, v in top.configuration.settings.items() if k != "seed"}
-                repeat = candidate(arm, settings, self.record.seed + i, shown=self.shown)
+                repeat = self.make_candidate(arm, settings_without_seed(best), self.record.seed + i)
                 new += [repeat] if repeat.name not in names else []
         return new
 
-    def further(self, arm: str, tried: Sequence[Outcome], top: Outcome) -> list[Configuration]:
-        """More candidates, now that these are over."""
+    def further_candidates(
+        self, arm: str, candidates: Sequence[Outcome], best: Outcome
+    ) -> list[Configuration]:
+        """Return more candidates of an arm, now that these are over."""
         return []
 
-    def chosen(self, outcomes: Sequence[Outcome]) -> Chosen:
-        """The finished runs of each arm at its best settings; none for an arm that failed."""
-        found: Chosen = {}
-        for arm, own in self.of_arm(outcomes).items():
-            top = best(self.candidates(own))
-            found[arm] = [
+    def select_runs(self, outcomes: Sequence[Outcome]) -> Runs:
+        """Return the finished runs of each arm at its best settings; none for an arm that failed."""
+        selected: Runs = {}
+        for arm, runs in group_by_arm(outcomes).items():
+            best = find_best(self.find_candidates(runs))
+            selected[arm] = [
                 o
-                for o in own
-                if top is not None and o.results is not None and without_seed(o) == without_seed(top)
+                for o in runs
+                if best is not None
+                and o.results is not None
+                and settings_without_seed(o) == settings_without_seed(best)
             ]
-        return found
+        return selected
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
-        """Test, once, for each run that was chosen."""
-        for runs in self.chosen(outcomes).values():
+        """Score each selected run on test, once."""
+        for runs in self.select_runs(outcomes).values():
             for outcome in runs:
                 self.score_test(outcome)
 
 
-def without_seed(outcome: Outcome) -> dict[str, Any]:
-    """What makes two runs the same but for chance."""
-    return {k: v for k, v in outcome.configuration.settings.items() if k != "seed"}
+def group_by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
+    arms: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        arms.setdefault(outcome.configuration.arm, []).append(outcome)
+    return arms
 
 
-def scored_split(chosen: Chosen) -> str:
-    """Test where all chosen runs have been scored on it, else dev."""
-    runs = [o for own in chosen.values() for o in own]
+def settings_without_seed(outcome: Outcome) -> dict[str, Any]:
+    return {name: value for name, value in outcome.configuration.settings.items() if name != "seed"}
+
+
+def find_scored_split(selected: Runs) -> str:
+    """Return test where all selected runs have been scored on it, otherwise dev."""
+    runs = [o for arm_runs in selected.values() for o in arm_runs]
     return "test" if runs and all(o.results and "test" in o.results.splits for o in runs) else "dev"
 
 
@@ -134,101 +135,103 @@ def read_outputs(runs: Sequence[Outcome], split: str) -> tuple[Array, list[Array
     return examples[0][0], [outputs for _, outputs in examples]
 
 
-def mean(runs: Sequence[Outcome], split: str) -> tuple[float, float, float]:
+def mean_score(runs: Sequence[Outcome], split: str) -> tuple[float, float, float]:
     """Return the mean score over seeds with its 95 % interval, over examples and seeds."""
     metric = scores.find_metric(runs) or ACCURACY
     value, interval = metric.mean_with_interval(*read_outputs(runs, split))
     return value, *interval
 
 
-def best_first(chosen: Chosen) -> tuple[str, ...]:
-    """The folders of the chosen runs; before all the best on dev, which a report shows in full."""
-    runs = [o for own in chosen.values() for o in own]
-    top = best(runs)
-    return tuple(f"runs/{o.name}" for o in sorted(runs, key=lambda o: o is not top))
+def mean_scores(selected: Runs, split: str) -> dict[str, tuple[float, float, float]]:
+    return {arm: mean_score(runs, split) for arm, runs in selected.items() if runs}
 
 
-def compared(chosen: Chosen, split: str, *, paired_seeds: bool = False) -> list[Comparison]:
-    """Compare every two arms that have runs; p values are corrected for the number of tests."""
-    examples = {arm: read_outputs(runs, split) for arm, runs in chosen.items() if runs}
+def list_folders(selected: Runs) -> tuple[str, ...]:
+    """Return the folders of the selected runs; the best on dev first, because a report shows it in full."""
+    runs = [o for arm_runs in selected.values() for o in arm_runs]
+    best = find_best(runs)
+    return tuple(f"runs/{o.name}" for o in sorted(runs, key=lambda o: o is not best))
+
+
+def compare_arms(selected: Runs, split: str, *, paired_seeds: bool = False) -> list[Comparison]:
+    """Compare every pair of arms that have runs, by their metric; p is corrected for the number of tests."""
+    examples = {arm: read_outputs(runs, split) for arm, runs in selected.items() if runs}
     if len(examples) < 2 or any(len(targets) < 2 for targets, _ in examples.values()):
         return []
-    metric = scores.find_metric(o for runs in chosen.values() for o in runs) or ACCURACY
+    metric = scores.find_metric(o for runs in selected.values() for o in runs) or ACCURACY
     targets, _ = next(iter(examples.values()))
-    outputs = {arm: own for arm, (_, own) in examples.items()}
-    return metric.compare_all(targets, outputs, paired_seeds=paired_seeds and same_seeds(chosen))
+    outputs = {arm: arm_outputs for arm, (_, arm_outputs) in examples.items()}
+    return metric.compare_all(targets, outputs, paired_seeds=paired_seeds and have_same_seeds(selected))
 
 
-def same_seeds(chosen: Chosen) -> bool:
+def have_same_seeds(selected: Runs) -> bool:
     """Whether all arms have runs with the same seeds, which can be compared seed by seed."""
-    return (
-        len({tuple(o.configuration.settings["seed"] for o in runs) for runs in chosen.values() if runs}) == 1
-    )
+    seeds = {tuple(o.configuration.settings["seed"] for o in runs) for runs in selected.values() if runs}
+    return len(seeds) == 1
 
 
-def sentences(chosen: Chosen, comparisons: Sequence[Comparison], split: str, metric: str) -> list[str]:
-    """Which is best, what cannot be told apart, and what would tell."""
-    if all(scores.collapsed(o) for runs in chosen.values() for o in runs) and any(chosen.values()):
-        return ["Every arm collapsed: all give nearly one answer to everything, and nothing can be compared."]
+def describe_arms(selected: Runs, comparisons: Sequence[Comparison], split: str, metric: str) -> list[str]:
+    """Describe which arm is best, which cannot be told apart, and what would tell."""
+    runs = [o for arm_runs in selected.values() for o in arm_runs]
+    if runs and all(scores.has_collapsed(o) for o in runs):
+        return [sentences.ARMS_ALL_COLLAPSED]
     if comparisons:
-        said = f"On {split}: {describe_comparisons(comparisons, metric)}"
-        if all(scores.fallen(runs) for runs in chosen.values() if runs):
-            said += " But none is shown to be better than always giving the most frequent label."
-        return [said]
-    alone = [arm for arm, runs in chosen.items() if runs]
-    if len(alone) > 1:
-        return [f"On {split} there is one example: nothing can be compared."]
-    return [f"Only {alone[0]} has a finished run: there is nothing to compare."] if alone else []
+        low = all(scores.describe_low(arm_runs) for arm_runs in selected.values() if arm_runs)
+        verdict = f"On {split}: {describe_comparisons(comparisons, metric)}"
+        return [verdict + (sentences.ARMS_NOT_ABOVE if low else "")]
+    arms = [arm for arm, arm_runs in selected.items() if arm_runs]
+    if len(arms) > 1:
+        return [sentences.ARMS_ONE_EXAMPLE.format(split=split)]
+    return [sentences.ARMS_ALONE.format(arm=arms[0])] if arms else []
 
 
-def reason_of(own: Sequence[Outcome]) -> str:
-    """Why an arm has no run."""
-    reasons = [o.ended.reason for o in own if o.ended is not None]
+def describe_missing(runs: Sequence[Outcome]) -> str:
+    """Return why an arm has no finished run."""
+    reasons = [o.ended.reason for o in runs if o.ended is not None]
     return shorten(reasons[0], 80) if reasons else "not finished yet"
 
 
-def bars(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: str, title: str) -> Figure:
-    """Dev and test of each arm with intervals; 0 with its reason for what failed."""
-    metric = scores.metric_of(outcomes)
-    groups = dict.fromkeys(("dev", split))
+def draw_bars(outcomes: Sequence[Outcome], selected: Runs, split: str, title: str) -> Figure:
+    """Return a figure of each arm on dev and test with intervals; 0 with its reason for what failed."""
     rows: list[dict[str, Any]] = []
-    for arm, own in study.of_arm(outcomes).items():
-        for group in groups:
-            if chosen[arm]:
-                value, low, high = mean(chosen[arm], group)
-                rows.append({"label": arm, "group": group, "value": value, "low": low, "high": high})
+    for arm, runs in group_by_arm(outcomes).items():
+        for group in dict.fromkeys(("dev", split)):
+            row: dict[str, Any] = {"label": arm, "group": group}
+            if selected[arm]:
+                value, low, high = mean_score(selected[arm], group)
+                rows.append({**row, "value": value, "low": low, "high": high})
             else:
-                rows.append({"label": arm, "group": group, "value": None, "note": reason_of(own)})
-    options = {"title": title, "y_title": metric, "y_domain": [0, 1], "group_title": "split"}
+                rows.append({**row, "value": None, "note": describe_missing(runs)})
+    metric = scores.find_metric(outcomes)
+    axis: dict[str, Any] = {"y_domain": [0, 1]} if metric is None or metric.is_share else {}
+    options = {"title": title, "y_title": scores.metric_title(outcomes), "group_title": "split", **axis}
     return Figure("scores", "bars", rows, options, "Bars are means over seeds, whiskers 95 % intervals.")
 
 
-def arm_table(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: str, title: str = "") -> Table:
-    """A line an arm: settings, scores, cost."""
-    metric = scores.metric_of(outcomes)
+def make_arm_table(study: ArmStudy, outcomes: Sequence[Outcome], selected: Runs, split: str) -> Table:
+    """Return a table with one row per arm: settings, scores, cost."""
+    metric = scores.metric_title(outcomes)
     rows: list[tuple[Any, ...]] = []
-    for arm, own in study.of_arm(outcomes).items():
-        runs = chosen[arm]
-        if not runs:
-            rows.append((arm, None, 0, None, None, "", None, None, None, f"failed: {reason_of(own)}"))
+    for arm, runs in group_by_arm(outcomes).items():
+        if not selected[arm]:
+            rows.append((arm, None, 0, None, None, "", None, None, None, f"failed: {describe_missing(runs)}"))
             continue
-        value, low, high = mean(runs, split)
-        results = [o.results for o in runs if o.results is not None]
+        value, low, high = mean_score(selected[arm], split)
+        results = [o.results for o in selected[arm] if o.results is not None]
         memory = [r.memory_gb for r in results if r.memory_gb is not None]
-        lost = sum(o.state == "failed" for o in own)
-        note = scores.partly_fallen(runs) or (f"{lost} failed" if lost else "")
+        lost = sum(o.state == "failed" for o in runs)
         rows.append(
             (
                 arm,
-                study.options(runs[0].configuration).lr,
-                len(runs),
-                mean(runs, "dev")[0],
+                study.settings(selected[arm][0].configuration).lr,
+                len(results),
+                mean_score(selected[arm], "dev")[0],
                 value,
-                f"{low:.3f} to {high:.3f}",
+                sentences.format_interval(low, high),
                 results[0].trainable_parameters,
                 round(float(np.mean([r.seconds for r in results])), 1),
                 round(max(memory), 2) if memory else None,
-                note,
+                scores.describe_partly_low(selected[arm]) or (f"{lost} failed" if lost else ""),
             )
         )
     columns: tuple[str, ...] = (
@@ -238,11 +241,11 @@ def arm_table(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen, split: s
     if split == "dev":  # one column is enough
         columns = (*columns[:3], *columns[4:])
         rows = [(*row[:3], *row[4:]) for row in rows]
-    return Table(columns, tuple(rows), title)
+    return Table(columns, tuple(rows), "")
 
 
-def comparison_table(comparisons: Sequence[Comparison], split: str) -> list[Table]:
-    """Every two arms."""
+def make_comparison_tables(comparisons: Sequence[Comparison], split: str) -> list[Table]:
+    """Return a table with one row per pair of arms; none where nothing was compared."""
     if not comparisons:
         return []
     rows = tuple(
@@ -250,27 +253,29 @@ def comparison_table(comparisons: Sequence[Comparison], split: str) -> list[Tabl
             c.a,
             c.b,
             c.difference,
-            f"{c.low:.3f} to {c.high:.3f}",
+            sentences.format_interval(c.low, c.high),
             format_p(c.p).removeprefix("= "),
             "yes" if c.differs else "no",
         )
         for c in comparisons
     )
-    test = comparisons[0].test
-    title = f"on {split}, by {test}" + (f", p corrected for {len(rows)} tests" if len(rows) > 1 else "")
-    return [Table(("better", "other", "difference", "95 % interval", "p", "told apart"), rows, title)]
+    corrected = f", p corrected for {len(rows)} tests" if len(rows) > 1 else ""
+    columns = ("better", "other", "difference", "95 % interval", "p", "told apart")
+    return [Table(columns, rows, f"on {split}, by {comparisons[0].test}{corrected}")]
 
 
-def lost_runs(study: Arms, outcomes: Sequence[Outcome], chosen: Chosen) -> list[Note]:
-    """Warn of arms that failed, of arms that learnt nothing, and of single runs that failed."""
-    found = failures([o for o in outcomes if chosen[o.configuration.arm]])
-    for arm, own in study.of_arm(outcomes).items():
-        if not chosen[arm] and all(o.over for o in own):
-            found.append(Note(f"{arm} has no result: {reason_of(own)}", "bad"))
-        elif scores.fallen(chosen[arm]) == scores.COLLAPSED:
-            found.append(Note(f"{arm} collapsed: it gives nearly one answer to everything.", "warning"))
-        elif scores.fallen(chosen[arm]):
-            found.append(Note(f"{arm} is on dev {scores.fallen(chosen[arm])}, within chance.", "warning"))
-        elif said := scores.partly_fallen(chosen[arm]):
-            found.append(Note(f"Of {arm} {said}: they give nearly one answer to everything.", "warning"))
-    return found
+def arm_notes(outcomes: Sequence[Outcome], selected: Runs) -> list[Note]:
+    """Warn of arms that failed, of arms that learned nothing, and of single runs that failed."""
+    notes = failure_notes([o for o in outcomes if selected[o.configuration.arm]])
+    for arm, runs in group_by_arm(outcomes).items():
+        low, partly = scores.describe_low(selected[arm]), scores.describe_partly_low(selected[arm])
+        if not selected[arm] and all(o.over for o in runs):
+            text = sentences.ARM_WITHOUT_RESULT.format(arm=arm, reason=describe_missing(runs))
+            notes.append(Note(text, "bad"))
+        elif low == sentences.COLLAPSED:
+            notes.append(Note(sentences.ARM_COLLAPSED.format(arm=arm), "warning"))
+        elif low:
+            notes.append(Note(sentences.ARM_LOW.format(arm=arm, how=low), "warning"))
+        elif partly:
+            notes.append(Note(sentences.ARM_PARTLY_COLLAPSED.format(arm=arm, how=partly), "warning"))
+    return notes

@@ -1,4 +1,4 @@
-"""How far a study is: a table that renews itself on a terminal, a line for each change elsewhere."""
+"""The progress of a study: a live table on a terminal, a line for each change otherwise."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from heedful.report.formats import format_duration
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import Outcome, StudyFolder
-from heedful.studies.base import best
+from heedful.studies.base import find_best
 
 SHOWN = 20
-"""Runs in the table; of more, those at work and the latest."""
+"""Runs in the table; of more than this many, the running and the latest ones."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """One run in a table."""
+class Row:
+    """One run in the table."""
 
     name: str
     state: str
@@ -29,13 +30,12 @@ class Line:
     reason: str
 
     def cells(self) -> tuple[str, ...]:
-        """As text."""
         return (
             self.name,
             self.state,
             "" if self.epoch is None else f"{self.epoch:.3g}",
             "" if self.dev is None else f"{self.dev:.3f}",
-            "" if self.seconds is None else duration(self.seconds),
+            "" if self.seconds is None else format_duration(self.seconds),
             self.reason,
         )
 
@@ -43,101 +43,95 @@ class Line:
 COLUMNS = ("run", "state", "epoch", "dev", "time", "")
 
 
-def lines(folder: StudyFolder, outcomes: Sequence[Outcome] | None = None) -> list[Line]:
-    """A line for each run."""
+def list_rows(folder: StudyFolder, outcomes: Sequence[Outcome]) -> list[Row]:
+    """Return a row for each run."""
     held: dict[str, bool] = {}
-    found = []
-    for o in folder.outcomes() if outcomes is None else outcomes:
+    rows = []
+    for o in outcomes:
         state: str = o.state
         if not o.over:
             claim = o.configuration.claim
             if claim not in held:
                 held[claim] = (folder.path / "leases").is_dir() and holder_of(folder.lease(claim)) is not None
             state = {"begun": "running" if held[claim] else "stopped"}.get(o.state, o.state)
-        found.append(describe(o, state))
-    return found
+        rows.append(make_row(o, state))
+    return rows
 
 
-def describe(o: Outcome, state: str) -> Line:
-    """One run, from its folder."""
+def make_row(o: Outcome, state: str) -> Row:
+    """Return one run's row, from its folder."""
     if o.results is not None:
         epoch = max((row.epoch for row in o.metrics()), default=None)
-        return Line(o.name, state, epoch, o.dev, o.results.seconds, "")
+        return Row(o.name, state, epoch, o.dev, o.results.seconds, "")
     rows = o.metrics() if o.state != "waiting" else []
     epoch = rows[-1].epoch if rows else None
     dev = next((row.value for row in reversed(rows) if row.split == "dev"), None)
     reason = o.ended.reason if o.ended is not None else ""
-    return Line(o.name, state, epoch, dev, None, reason)
+    return Row(o.name, state, epoch, dev, None, reason)
 
 
-def duration(seconds: float) -> str:
-    """A time in words that are short."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def headline(outcomes: Sequence[Outcome], seconds_left: float | None) -> str:
-    """How many runs are over, the best so far, and the time left."""
+def describe_progress(outcomes: Sequence[Outcome], seconds_left: float | None) -> str:
+    """Describe how many runs are over, the best so far, and the time left."""
     over = sum(o.over for o in outcomes)
     parts = [f"{over} of {len(outcomes)} runs done"]
     failed = sum(o.state == "failed" for o in outcomes)
     if failed:
         parts[0] += f" ({failed} failed)"
-    top = best(outcomes)
-    if top is not None:
-        parts.append(f"best so far {top.name} with {top.dev:.3f} on dev")
+    best = find_best(outcomes)
+    if best is not None:
+        parts.append(f"best so far {best.name} with {best.dev:.3f} on dev")
     if seconds_left is not None:
-        parts.append(f"about {duration(seconds_left)} left")
+        parts.append(f"about {format_duration(seconds_left)} left")
     return ", ".join(parts)
 
 
-class Live:
-    """Follows a study; `update` shows what has changed."""
+class Display:
+    """The display of a study; `update` shows what has changed."""
 
     def __init__(self, folder: StudyFolder, screen: Any = None) -> None:
         self.folder, self.screen = folder, screen
-        self.began, self.before, self.said = time.monotonic(), -1.0, ""
+        self.began, self.done_before, self.shown = time.monotonic(), -1.0, ""
 
     def update(self) -> None:
-        """Look again."""
         outcomes = self.folder.outcomes()
-        done, whole = amounts(outcomes)
-        if self.before < 0:
-            self.before = done
-        made, elapsed = done - self.before, time.monotonic() - self.began
-        left = elapsed * (whole - done) / made if made > 0 and done < whole else None
+        done, total = count_work(outcomes)
+        if self.done_before < 0:
+            self.done_before = done
+        new, elapsed = done - self.done_before, time.monotonic() - self.began
+        left = elapsed * (total - done) / new if new > 0 and done < total else None
         if self.screen is not None:
-            self.screen.update(table(headline(outcomes, left), lines(self.folder, outcomes)))
+            self.screen.update(
+                render_table(describe_progress(outcomes, left), list_rows(self.folder, outcomes))
+            )
             return
-        now = headline(outcomes, None)
-        if now != self.said:
-            self.said = now
-            print(f"{self.folder.path}: {headline(outcomes, left)}", file=sys.stderr, flush=True)
+        now = describe_progress(outcomes, None)
+        if now != self.shown:
+            self.shown = now
+            print(f"{self.folder.path}: {describe_progress(outcomes, left)}", file=sys.stderr, flush=True)
 
 
-def amounts(outcomes: Sequence[Outcome]) -> tuple[float, float]:
-    """How much of a study is made, and how much it is in all.
+def count_work(outcomes: Sequence[Outcome]) -> tuple[float, float]:
+    """Return how much of a study is done, and how much there is in total.
 
-    In epochs, each of which is counted once where a longer run goes on from a shorter one; in runs where
-    their epochs cannot be compared, because each has a number of rows of its own.
+    In epochs, each counted once where a longer run continues a shorter one; in runs where epochs cannot be
+    compared, because the runs have different numbers of rows.
     """
     lengths: dict[str, list[float]] = {}
     for o in outcomes:
         lengths.setdefault(o.configuration.chain, []).append(o.configuration.settings.get("epochs") or 0)
     in_runs = any("train_rows" in o.configuration.settings for o in outcomes)
-    done = whole = 0.0
+    done = total = 0.0
     for o in outcomes:
         epochs = o.configuration.settings.get("epochs") or 0
         before = max((n for n in lengths[o.configuration.chain] if n < epochs), default=0)
         size = 1.0 if in_runs or not epochs else epochs - before
-        whole += size
-        done += size * share(o, before)
-    return done, whole
+        total += size
+        done += size * share_done(o, before)
+    return done, total
 
 
-def share(o: Outcome, before: float) -> float:
-    """How much of a run is made, beyond the epochs `before` that it took over."""
+def share_done(o: Outcome, before: float) -> float:
+    """Return how much of a run is done, beyond the epochs `before` that it took over."""
     if o.over:
         return 1.0
     epochs = o.configuration.settings.get("epochs")
@@ -145,32 +139,32 @@ def share(o: Outcome, before: float) -> float:
     return min(0.99, max(0.0, rows[-1].epoch - before) / (epochs - before)) if rows and epochs else 0.0
 
 
-def table(title: str, found: Sequence[Line]) -> Any:
-    """The table on a terminal."""
+def render_table(title: str, rows: Sequence[Row]) -> Any:
+    """Return the table for a terminal."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(box=None)
+    table = Table(box=None)
     for column in COLUMNS:
-        shown.add_column(column, justify="right" if column in ("epoch", "dev", "time") else "left")
-    order = [line for line in found if line.state not in ("waiting", "running")]
-    running = [line for line in found if line.state == "running"]
-    rest = [line for line in found if line.state == "waiting"]
+        table.add_column(column, justify="right" if column in ("epoch", "dev", "time") else "left")
+    over = [row for row in rows if row.state not in ("waiting", "running")]
+    running = [row for row in rows if row.state == "running"]
+    waiting = [row for row in rows if row.state == "waiting"]
     room = max(0, SHOWN - len(running))
-    for line in [*order[-room:], *running, *rest[: max(0, room - len(order))]] if room else running:
-        shown.add_row(*(Text(cell) for cell in line.cells()))
-    return Group(Text(title), shown)
+    for row in [*over[-room:], *running, *waiting[: max(0, room - len(over))]] if room else running:
+        table.add_row(*(Text(cell) for cell in row.cells()))
+    return Group(Text(title), table)
 
 
 @contextmanager
-def watched(folder: StudyFolder) -> Iterator[Live]:
-    """Show a study while the body of the `with` works on it."""
+def live_table(folder: StudyFolder) -> Iterator[Display]:
+    """Show the progress of a study while the body of the `with` works on it."""
     if not sys.stderr.isatty():
-        yield Live(folder)
+        yield Display(folder)
         return
     from rich.console import Console
-    from rich.live import Live as Screen
+    from rich.live import Live
 
-    with Screen(console=Console(stderr=True), refresh_per_second=2, transient=True) as screen:
-        yield Live(folder, screen)
+    with Live(console=Console(stderr=True), refresh_per_second=2, transient=True) as screen:
+        yield Display(folder, screen)

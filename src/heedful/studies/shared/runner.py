@@ -1,4 +1,4 @@
-"""A study from its beginning to its answer: workers in child processes, watched until the last run.
+"""Run a study from its beginning to its answer: workers in child processes, watched until the last run.
 
 The watching process never imports torch, so that a run that kills its worker leaves the study alive.
 """
@@ -11,101 +11,124 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from heedful.errors import UserError
 from heedful.options.studies import StudyOptions
+from heedful.options.training import AdaptOptions
 from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer
 from heedful.runs.environment import usable_cores
 from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin, place_of
+from heedful.studies.base import Study
 from heedful.studies.shared import cluster
-from heedful.studies.shared.live_table import watched
+from heedful.studies.shared.commands import write_command
+from heedful.studies.shared.live_table import live_table
 from heedful.studies.shared.worker import work
 from heedful.training.signals import StoppedError, StopSignals
 
-LOOK_SECONDS = 0.5
+CHECK_SECONDS = 0.5
 
 
-def run(
-    record: StudyRecord, options: StudyOptions, parts: Sequence[str], threads: int | None = None
+def run_study(
+    kind: type[Study], options: StudyOptions, run: AdaptOptions | None = None
 ) -> tuple[StudyFolder, Answer]:
-    """Begin a study or continue it, and give its answer. `parts` name its folder where none is given."""
+    """Begin a study or continue it, and return its folder and its answer.
+
+    Parameters
+    ----------
+    kind
+        The study's class.
+    options
+        The study's own options, an instance of `kind.options`.
+    run
+        The options of its runs, an instance of `kind.run_options` where it has one.
+
+    """
     check_bounds(options)
     if options.launch.elsewhere and options.jobs != 1:
-        raise UserError("--jobs is for workers here; --max-parallel says how many a cluster gives")
-    record = replace(record, keep=options.keep)
-    place = place_of(record, options.out, parts)
+        raise UserError("--jobs is for workers on this machine; --max-parallel is for those of a cluster")
+    threads: int | None = getattr(options if run is None else run, "threads", None)
+    plan = kind.plan(options, run)
+    record = StudyRecord(
+        kind.name,
+        plan.question,
+        plan.seed,
+        plan.options,
+        tuple(plan.configurations),
+        write_command(kind, options, run),
+        options.keep,
+    )
+    folder = place_of(record, options.out, plan.folder_words)
     if options.launch.elsewhere and options.launch.dry_run:
-        cluster.show(record, options.launch, place, threads)
-    new = [path for path in (place.path, place.path.parent) if not path.exists()]
-    folder = begin(record, place.path, parts, overwrite=options.overwrite)
+        cluster.show_script(record, options.launch, folder, threads)
+    new_folders = [path for path in (folder.path, folder.path.parent) if not path.exists()]
+    folder = begin(record, folder.path, plan.folder_words, overwrite=options.overwrite)
     if options.retry:
         folder.retry()
-    whole = threads or usable_cores()
+    all_threads = threads or usable_cores()
     try:
         if not folder.concluded and options.launch.elsewhere:
-            cluster.work(folder, options.launch, threads)
+            cluster.submit_workers(folder, options.launch, threads)
         elif not folder.concluded and options.jobs == 0:
-            work(folder.path, whole)
+            work(folder.path, all_threads)
         elif not folder.concluded:
-            supervise(folder, options.jobs, max(1, whole // options.jobs))
+            supervise(folder, options.jobs, max(1, all_threads // options.jobs))
     except StoppedError as error:
-        raise stopped(folder, error) from None
+        raise describe_stop(folder, error) from None
     except LostWorkersError:
         raise  # the logs say why
     except UserError:
-        forget_unbegun(folder, new)
+        remove_unbegun(folder, new_folders)
         raise
     answer = folder.answer()
     assert answer is not None
     return folder, answer
 
 
-def stopped(folder: StudyFolder, error: StoppedError) -> StoppedError:
-    """Say how far the study is."""
+def describe_stop(folder: StudyFolder, error: StoppedError) -> StoppedError:
+    """Return the error with how many runs of the study are done."""
     outcomes = folder.outcomes()
     over = sum(outcome.over for outcome in outcomes)
-    said = str(error).partition(" after ")[0].partition(";")[0]
+    cause = str(error).partition(" after ")[0].partition(";")[0]
     return StoppedError(
-        f"{said}: {over} of {len(outcomes)} runs of {folder.path} are done; the same command continues"
+        f"{cause}: {over} of {len(outcomes)} runs of {folder.path} are done; the same command continues"
     )
 
 
 class LostWorkersError(UserError):
-    """Workers ended without a word about why, other than in their logs."""
+    """Workers ended, and only their logs say why."""
 
 
-def forget_unbegun(folder: StudyFolder, new: Sequence[Path]) -> None:
-    """A mistake found before the first run leaves no study behind, and of the folders none that is new."""
+def remove_unbegun(folder: StudyFolder, new_folders: Sequence[Path]) -> None:
+    """Remove a study whose mistake was found before its first run, and the folders made for it."""
     if all(not outcome.folder.exists() for outcome in folder.outcomes()):
         folder.clear()
-        for path in new:
+        for path in new_folders:
             with suppress(OSError):  # not empty
                 path.rmdir()
 
 
 def supervise(folder: StudyFolder, jobs: int, threads: int) -> None:
-    """Keep workers at work until the study is concluded, and show how far it is."""
+    """Keep workers running until the study is concluded, and show its progress."""
     stopping = StopSignals()
-    crew = Crew(folder, threads)
-    with stopping.defer(), watched(folder) as live:
+    workers = Workers(folder, threads)
+    with stopping.defer(), live_table(folder) as live:
         try:
             while not folder.concluded:
-                crew.look()
+                workers.check()
                 if stopping.asked:
                     raise StoppedError(f"stopped by {stopping.asked.name}")
-                while len(crew.alive) < jobs:
-                    crew.start(jobs)
+                while len(workers.alive) < jobs:
+                    workers.start(jobs)
                 live.update()
-                time.sleep(LOOK_SECONDS)
+                time.sleep(CHECK_SECONDS)
         finally:
-            crew.dismiss()
+            workers.stop()
             live.update()
 
 
-class Crew:
+class Workers:
     """The workers of one study that this process has started."""
 
     def __init__(self, folder: StudyFolder, threads: int) -> None:
@@ -114,11 +137,9 @@ class Crew:
         self.started = 0
 
     def start(self, jobs: int) -> None:
-        """Start one more."""
         self.started += 1
         if self.started > jobs + 2 * len(self.folder.outcomes()) + 2:
-            said = f"{self.folder.path}: workers die again and again; {LOGS}/ has what they said"
-            raise LostWorkersError(said)
+            raise LostWorkersError(f"{self.folder.path}: the workers keep dying; see their output in {LOGS}/")
         log = self.folder.path / LOGS / f"worker-{self.started}.txt"
         log.parent.mkdir(exist_ok=True)
         command = [sys.executable, "-m", "heedful", "study", "worker", str(self.folder.path)]
@@ -132,20 +153,20 @@ class Crew:
             )
         self.alive[worker] = log
 
-    def look(self) -> None:
-        """See who has ended; a mistake that a worker found is a mistake of the study's."""
+    def check(self) -> None:
+        """Remove the workers that have ended; a user's mistake that a worker found is raised here."""
         for worker, log in list(self.alive.items()):
             status = worker.poll()
             if status is None:
                 continue
             del self.alive[worker]
             if status == UserError.status:
-                raise UserError(last_words(log))
+                raise UserError(last_line(log))
             if status > 0 and status != StoppedError.status:
-                raise LostWorkersError(f"a worker ended with status {status}: {last_words(log)}; see {log}")
+                raise LostWorkersError(f"a worker ended with status {status}: {last_line(log)}; see {log}")
 
-    def dismiss(self) -> None:
-        """Ask all to stop, and wait until they have: each writes a checkpoint first."""
+    def stop(self) -> None:
+        """Ask all workers to stop and wait for them: each writes a checkpoint first."""
         for worker in self.alive:
             worker.terminate()
         try:
@@ -158,7 +179,7 @@ class Crew:
         self.alive.clear()
 
 
-def last_words(log: Path) -> str:
-    """The last line that a worker said."""
+def last_line(log: Path) -> str:
+    """Return the last line of a worker's output."""
     lines: Sequence[str] = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
     return lines[-1].removeprefix("heedful: ")

@@ -1,4 +1,4 @@
-"""What studies say alike: intervals, tables of runs, curves, warnings."""
+"""Scores of a study's runs: their metric, which runs learned nothing, and which are as good as the best."""
 
 from __future__ import annotations
 
@@ -11,135 +11,97 @@ from typing import Any
 import numpy as np
 
 from heedful.evaluation.metrics import METRICS, Array, Metric
-from heedful.report.formats import join_names
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
 from heedful.runs.json_files import read_jsonl
 from heedful.runs.schemas import Metrics, SplitResult
 from heedful.runs.studies import Outcome
-from heedful.statistics.comparison import holm
+from heedful.statistics.comparison import ALPHA, holm
 from heedful.statistics.proportions import widest_interval
+from heedful.studies.shared import sentences
 
-ALPHA = 0.05
-COLLAPSED, NOT_ABOVE = "collapsed", "no better than the most frequent label"
 CONSTANT = "constant_answer"
-NO_ANSWER = "no better than one answer to everything"
-WORDS = {"lr": "learning rate", "epochs": "epochs", "batch_size": "batch size"}
-
-
-def named(option: str) -> str:
-    """An option in words."""
-    return WORDS.get(option, option.replace("_", " "))
-
-
-def setting(option: str, value: Any) -> str:
-    """One setting in words."""
-    if option == "epochs":
-        return f"{value} epoch{'s' if value != 1 else ''}"
-    return f"{named(option)} {value:g}" if isinstance(value, float) else f"{named(option)} {value}"
-
-
-def settings(chosen: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Settings in words."""
-    return join_names([setting(name, chosen[name]) for name in names]) if names else "these settings"
 
 
 def find_metric(outcomes: Iterable[Outcome]) -> Metric | None:
-    """Return the metric that runs are scored by; None if none of them is."""
-    names = (o.results.splits["dev"].metric for o in outcomes if o.dev is not None and o.results)
+    """Return the metric that the runs are compared by; None while no run has a score."""
+    names = (
+        split.metric for outcome in outcomes if (split := dev_result(outcome)) and outcome.dev is not None
+    )
     name = next(names, None)
     return None if name is None else METRICS.find(name)
 
 
-def metric_of(outcomes: Iterable[Outcome]) -> str:
-    """Return the name of the metric in words."""
+def metric_title(outcomes: Iterable[Outcome]) -> str:
+    """Return the metric's name in sentences and tables."""
     metric = find_metric(outcomes)
     return "score" if metric is None else metric.title
 
 
-def interval(split: SplitResult | None) -> str:
-    """A 95 % interval as text."""
-    if split is None or split.ci95 is None or None in split.ci95:
-        return ""
-    return f"{split.ci95[0]:.3f} to {split.ci95[1]:.3f}"
+def dev_result(outcome: Outcome) -> SplitResult | None:
+    return outcome.results.splits.get("dev") if outcome.results is not None else None
 
 
-def ends(outcome: Outcome) -> dict[str, float | None]:
-    """The interval on dev, for a figure."""
-    dev = outcome.results.splits.get("dev") if outcome.results is not None else None
+def dev_interval(outcome: Outcome) -> dict[str, float | None]:
+    """Return the ends of the interval on dev, for a figure."""
+    dev = dev_result(outcome)
     low, high = (dev.ci95 if dev is not None else None) or (None, None)
     return {"low": low, "high": high}
 
 
-def size_of(outcome: Outcome) -> int | None:
-    """How many examples dev has."""
-    dev = outcome.results.splits.get("dev") if outcome.results is not None else None
-    return dev.n if dev is not None else None
-
-
-def scored(split: SplitResult) -> str:
-    """A score with its interval, in a sentence."""
-    return f"{split.value:.3f} (95 % interval {interval(split)})"
-
-
-def note_of(outcome: Outcome) -> str:
-    """Why a run has no score, or that it learnt nothing that shows."""
+def describe_outcome(outcome: Outcome) -> str:
+    """Return why a run has no score, or that it learned nothing that shows."""
     if outcome.ended is not None:
         return f"{outcome.state}: {outcome.ended.reason}"
-    return fallen([outcome])
+    return describe_low([outcome])
 
 
-def fallen(runs: Sequence[Outcome]) -> str:
-    """That all of these runs collapsed, or that none is above the most frequent label; else nothing."""
+def describe_low(runs: Sequence[Outcome]) -> str:
+    """Return that all runs collapsed, or that none is above the most frequent label; empty otherwise."""
     if not runs:
         return ""
-    if all(collapsed(o) for o in runs):
-        return COLLAPSED
-    if any(above_majority(o) for o in runs):
+    if all(has_collapsed(o) for o in runs):
+        return sentences.COLLAPSED
+    if any(is_above_baseline(o) for o in runs):
         return ""
-    return NO_ANSWER if all(CONSTANT in simple_of(o) for o in runs) else NOT_ABOVE
+    return sentences.NO_ANSWER if all(CONSTANT in dev_baselines(o) for o in runs) else sentences.NOT_ABOVE
 
 
-def partly_fallen(runs: Sequence[Outcome]) -> str:
-    """What `fallen` says, or that some of these seeds collapsed."""
-    lost = sum(collapsed(o) for o in runs)
-    return fallen(runs) or (f"{lost} of {len(runs)} seeds collapsed" if lost else "")
+def describe_partly_low(runs: Sequence[Outcome]) -> str:
+    """Return what `describe_low` returns, or that some of these seeds collapsed."""
+    lost = sum(has_collapsed(o) for o in runs)
+    some = sentences.SOME_COLLAPSED.format(lost=lost, runs=len(runs)) if lost else ""
+    return describe_low(runs) or some
 
 
-def simple_of(outcome: Outcome) -> dict[str, float]:
-    """What simple baselines have on dev."""
-    dev = outcome.results.splits.get("dev") if outcome.results is not None else None
-    return dict((dev.baselines if dev is not None else None) or {})
+def dev_baselines(outcome: Outcome) -> Mapping[str, float]:
+    dev = dev_result(outcome)
+    return (dev.baselines if dev is not None else None) or {}
 
 
-def above_majority(outcome: Outcome) -> bool:
-    """Whether dev's whole interval lies above what one label or answer to all reaches, where it is known."""
-    dev = outcome.results.splits.get("dev") if outcome.results is not None else None
-    known = simple_of(outcome)
-    simple = known.get("majority", known.get(CONSTANT))
+def is_above_baseline(outcome: Outcome) -> bool:
+    """Whether the whole interval on dev is above that of one label, or one answer, for everything."""
+    dev, baselines = dev_result(outcome), dev_baselines(outcome)
+    baseline = baselines.get("majority", baselines.get(CONSTANT))
     low = dev.ci95[0] if dev is not None and dev.ci95 is not None else None
-    return low is None or simple is None or low > simple
+    return low is None or baseline is None or low > baseline
 
 
-def collapsed(outcome: Outcome) -> bool:
+def has_collapsed(outcome: Outcome) -> bool:
     """Whether a finished run gives one answer to everything, by its own check."""
     if outcome.results is None or not (outcome.folder / CHECKS).is_file():
         return False
-    found = Run(outcome.folder).checks().checks
-    return any(c.name == "collapse" and c.status in ("failed", "warning") for c in found)
+    checks = Run(outcome.folder).checks().checks
+    return any(c.name == "collapse" and c.status in ("failed", "warning") for c in checks)
 
 
-def mostly_collapsed(outcomes: Sequence[Outcome]) -> list[Note]:
-    """Warn when most runs learnt nothing."""
+def collapse_notes(outcomes: Sequence[Outcome]) -> list[Note]:
+    """Warn when most runs learned nothing."""
     finished = [o for o in outcomes if o.results is not None]
-    fallen = [o for o in finished if collapsed(o)]
-    if 2 * len(fallen) <= len(finished):
+    lost = sum(has_collapsed(o) for o in finished)
+    if 2 * lost <= len(finished):
         return []
-    text = (
-        f"Most runs collapsed: {len(fallen)} of {len(finished)} give nearly one answer to everything; their "
-        "learning rates are too high or too low, or they are too short."
-    )
-    return [Note(text, "warning")]
+    return [Note(sentences.MOST_COLLAPSED.format(lost=lost, finished=len(finished)), "warning")]
 
 
 def read_examples(outcome: Outcome, split: str = "dev") -> tuple[Array, Array]:
@@ -167,37 +129,18 @@ def read_predictions(path: Path, written: int, reads: str, labels: tuple[str, ..
     return targets, np.array([number.get(row["predicted"], row["predicted"]) for row in rows], kind)
 
 
-def as_good(chosen: Outcome, outcomes: Sequence[Outcome], split: str = "dev") -> list[Outcome]:
-    """The finished runs that cannot be told apart from the chosen one, all tests taken together."""
-    finished = [chosen, *(o for o in outcomes if o.results is not None and o.name != chosen.name)]
+def find_tied(best: Outcome, outcomes: Sequence[Outcome], split: str = "dev") -> list[Outcome]:
+    """Return the finished runs that cannot be told apart from the best, corrected for all tests."""
+    finished = [best, *(o for o in outcomes if o.results is not None and o.name != best.name)]
     metric = find_metric(finished)
-    targets, _ = read_examples(chosen, split)
+    targets, _ = read_examples(best, split)
     if metric is None or len(targets) < 2:
         return []
-    # Any of them could have been chosen: every pair counts as a test.
+    # Any of them could have been the best: every pair counts as a test.
     pairs = list(combinations(finished, 2))
     outputs = {o.name: read_examples(o, split)[1] for o in finished}
     corrected = holm([metric.p_value(targets, outputs[a.name], outputs[b.name]) for a, b in pairs])
-    return [b for (a, b), p in zip(pairs, corrected, strict=True) if a is chosen and p >= ALPHA]
-
-
-def curves(outcomes: Mapping[str, Outcome], title: str, metric: str, split: str = "dev") -> Figure:
-    """All runs overlaid."""
-    return Figure(
-        f"{split}-curves",
-        "lines",
-        {
-            name: [[row.epoch, row.value] for row in o.metrics() if row.split == split]
-            for name, o in outcomes.items()
-        },
-        {
-            "title": title,
-            "x_title": "epoch",
-            "y_title": f"{metric} on {split.replace('_eval', '')}",
-            "mark_best": "min" if lower_is_better(outcomes.values()) else "max",
-            **least_axis(row for o in outcomes.values() for row in o.metrics() if row.split == split),
-        },
-    )
+    return [b for (a, b), p in zip(pairs, corrected, strict=True) if a is best and p >= ALPHA]
 
 
 def lower_is_better(outcomes: Iterable[Outcome]) -> bool:
@@ -206,7 +149,24 @@ def lower_is_better(outcomes: Iterable[Outcome]) -> bool:
     return metric is not None and not metric.higher_is_better
 
 
-def least_axis(rows: Iterable[Metrics]) -> dict[str, float]:
-    """How long an axis of shares is at least: as one interval, so that chance does not look like much."""
-    found = widest_interval((row.value, row.n) for row in rows)
-    return {} if found is None else {"y_least": found}
+def draw_curves(outcomes: Mapping[str, Outcome], title: str, split: str = "dev") -> Figure:
+    """Return a figure of all runs' curves on a split."""
+    rows = {name: [row for row in o.metrics() if row.split == split] for name, o in outcomes.items()}
+    return Figure(
+        f"{split}-curves",
+        "lines",
+        {name: [[row.epoch, row.value] for row in curve] for name, curve in rows.items()},
+        {
+            "title": title,
+            "x_title": "epoch",
+            "y_title": f"{metric_title(outcomes.values())} on {split.removesuffix('_eval')}",
+            "mark_best": "min" if lower_is_better(outcomes.values()) else "max",
+            **least_height(row for curve in rows.values() for row in curve),
+        },
+    )
+
+
+def least_height(rows: Iterable[Metrics]) -> dict[str, float]:
+    """Return the least height of an axis of shares: one interval, so that chance does not look like much."""
+    height = widest_interval((row.value, row.n) for row in rows)
+    return {} if height is None else {"y_least": height}

@@ -1,4 +1,4 @@
-"""A worker: claims runs until none is left. Any number of them, on any machines that share the folder."""
+"""A worker claims runs until none is left. Any number of workers share a folder, on any machines."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from heedful import studies
 from heedful.errors import UserError
 from heedful.runs.answers import write_answer
 from heedful.runs.files import WriteError, write_json
 from heedful.runs.json_files import read_json
 from heedful.runs.leases import Lease, newest_number, read_holder
 from heedful.runs.studies import LEASES, Configuration, Outcome, StudyFolder
+from heedful.studies import open_study
 from heedful.studies.base import Study, drop_weights
 from heedful.training import resume
 from heedful.training.signals import StopSignals
 
 POLL_SECONDS = 1.0
 TTL_SECONDS = 1.5 * resume.TTL_SECONDS
-"""Longer than a run's own lease: who takes a job over finds its run free."""
+"""Longer than a run's own lease: a process that takes a job over finds its run free."""
 MOST_DEATHS = 2
 """A run whose process is killed is tried once more; then it failed."""
 PLAN, END = ".plan", ".end"
@@ -34,74 +34,77 @@ def work(path: str | Path, threads: int | None = None) -> None:
     folder = StudyFolder.open(path)
     if folder.concluded:
         return
-    study = studies.make(folder)
+    study = open_study(folder)
     with StopSignals().listen():
         study.check()
         while not folder.concluded:
-            if work_one(study, threads):
+            if work_on_next(study, threads):
                 continue
-            grown = grow(study)
-            if grown:
+            added = add_configurations(study)
+            if added:
                 continue
-            if grown is None or not all(outcome.over for outcome in folder.outcomes()):
+            if added is None or not all(outcome.over for outcome in folder.outcomes()):
                 time.sleep(POLL_SECONDS)
             else:
                 conclude(study)
 
 
-def work_one(study: Study, threads: int | None) -> bool:
-    """Claim a job and make its runs; False when there is none to claim."""
+def work_on_next(study: Study, threads: int | None) -> bool:
+    """Claim a job and make its runs; return False when there is none to claim."""
     open_jobs: dict[str, list[Configuration]] = {}
     for outcome in study.folder.outcomes():
         if not outcome.over:
             open_jobs.setdefault(outcome.configuration.claim, []).append(outcome.configuration)
     for name, job in open_jobs.items():
-        with claimed(study.folder, name) as died:
+        with hold_lease(study.folder, name) as died:
             if died is None:
                 continue
             left = [c for c in job if not study.folder.outcome(c).over]
             if died and left:
-                bury(study.folder, left[0])
+                record_death(study.folder, left[0])
                 left = [c for c in left if not study.folder.outcome(c).over]
             if left:
-                study.work_all(left, threads)
-                tell(study)
+                study.work_on_job(left, threads)
+                write_current_answer(study)
             return True
     return False
 
 
 @contextmanager
-def claimed(folder: StudyFolder, name: str) -> Iterator[bool | None]:
-    """Hold a lease: None when another has it, else whether its former holder died at work."""
+def hold_lease(folder: StudyFolder, name: str) -> Iterator[bool | None]:
+    """Hold a lease inside; yields None when another has it, else whether its last holder died at work."""
     lease = claim(folder, name)
     if lease is None:
         yield None
         return
-    taken, died = lease
-    with taken.held():
+    held, died = lease
+    with held.held():
         yield died
 
 
 def claim(folder: StudyFolder, name: str) -> tuple[Lease, bool] | None:
-    """Take a lease that is free, expired, or held by a process of this machine that is gone."""
-    place = folder.lease(name)
-    newest = newest_number(place)
+    """Take a lease that is free, expired, or held by a process of this machine that is gone.
+
+    Returns the lease and whether its last holder died at work; None when another process has it.
+    """
+    path = folder.lease(name)
+    newest = newest_number(path)
     try:
-        died = newest > 0 and not read_holder(place, newest).released
-        resume.refuse_held(place)
+        died = newest > 0 and not read_holder(path, newest).released
+        resume.refuse_held(path)
     except WriteError:
         raise
     except UserError:
         return None
-    lease = Lease.claim(place, resume.process_name(os.getpid()), TTL_SECONDS)
+    lease = Lease.claim(path, resume.process_name(os.getpid()), TTL_SECONDS)
     return None if lease is None else (lease, died)
 
 
-def bury(folder: StudyFolder, configuration: Configuration) -> None:
-    """Count the deaths at a run; after the last one that is allowed it failed."""
-    place = folder.path / LEASES / f"{configuration.name}.deaths"
-    deaths = 1 + (int(read_json(place)["deaths"]) if place.is_file() else 0)
-    write_json(place, {"deaths": deaths})
+def record_death(folder: StudyFolder, configuration: Configuration) -> None:
+    """Count the processes that died at a run; after `MOST_DEATHS` it failed."""
+    path = folder.path / LEASES / f"{configuration.name}.deaths"
+    deaths = 1 + (int(read_json(path)["deaths"]) if path.is_file() else 0)
+    write_json(path, {"deaths": deaths})
     if deaths >= MOST_DEATHS:
         folder.fail(
             configuration.name,
@@ -109,9 +112,12 @@ def bury(folder: StudyFolder, configuration: Configuration) -> None:
         )
 
 
-def grow(study: Study) -> bool | None:
-    """Add the configurations that the runs so far ask for, if there are any; None while another plans."""
-    with claimed(study.folder, PLAN) as died:
+def add_configurations(study: Study) -> bool | None:
+    """Add the configurations that follow from the runs so far; return whether there are any.
+
+    None while another process is planning.
+    """
+    with hold_lease(study.folder, PLAN) as died:
         if died is None:
             return None
         study.record = study.folder.read()
@@ -124,12 +130,12 @@ def grow(study: Study) -> bool | None:
 
 def conclude(study: Study) -> None:
     """Do what comes after the last run, and write the answer."""
-    with claimed(study.folder, END) as died:
+    with hold_lease(study.folder, END) as died:
         if died is None:
             time.sleep(POLL_SECONDS)
             return
         # Another may have concluded, or added runs, since this process last looked.
-        if study.folder.concluded or grow(study) is not False:
+        if study.folder.concluded or add_configurations(study) is not False:
             return
         if not all(outcome.over for outcome in study.folder.outcomes()):
             return
@@ -141,8 +147,8 @@ def conclude(study: Study) -> None:
         write_answer(study.folder.path, replace(answer, finished=True, command=study.record.command))
 
 
-def tell(study: Study) -> None:
-    """Write what is known so far, for whoever looks while the study is at work."""
+def write_current_answer(study: Study) -> None:
+    """Write the answer so far, for those who look while the study is running."""
     study.record = study.folder.read()
     outcomes = study.folder.outcomes()
     if any(not o.over for o in outcomes) and any(o.state == "finished" for o in outcomes):
@@ -151,7 +157,7 @@ def tell(study: Study) -> None:
 
 
 def refuse_all_failed(folder: StudyFolder, outcomes: Sequence[Outcome]) -> None:
-    """Without a single finished run there is nothing to conclude."""
+    """Raise when every run failed: there is nothing to conclude."""
     if outcomes and all(o.state == "failed" for o in outcomes):
         reasons = list(dict.fromkeys(o.ended.reason for o in outcomes if o.ended))
         more = f" (and {len(reasons) - 1} other reasons)" if len(reasons) > 1 else ""

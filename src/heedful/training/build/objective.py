@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import replace
 
 from heedful import methods
@@ -63,9 +62,8 @@ def use_cached_features(
         return classify, 0.0
     assert isinstance(classify, Classify)
     print("heedful: the frozen body runs once; its dropout is off", file=sys.stderr)
-    start = time.monotonic()
     features = ClassifyFeatures(classify, model)
-    return features, time.monotonic() - start
+    return features, features.seconds
 
 
 def add_questions(

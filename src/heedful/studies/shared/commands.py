@@ -1,19 +1,21 @@
-"""What a study keeps of its command: the options that its runs share, and the words that repeat it."""
+"""What a study stores of its command: the options that its runs share, and the words that repeat it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heedful.data.run_options import absolute_value
 from heedful.options.command_line import option_flags
 from heedful.options.training import AdaptOptions
 
+if TYPE_CHECKING:
+    from heedful.options.studies import StudyOptions
+    from heedful.studies.base import Study
+
 NOT_SHARED = ("out", "resume", "overwrite", "score_test", "threads")
 """Options of a run that are not part of the study's question."""
-ARGUMENTS = {"knowledge": ("data",), "attention": ("corpus",)}
-"""The fields that are arguments of a study's command; model and task for the others."""
 NOT_REPEATED = ("overwrite", "retry", "launch")
 
 
@@ -27,10 +29,14 @@ def shared_options(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[s
     }
 
 
-def study_command(kind: str, arguments: Iterable[str], *groups: Any) -> tuple[str, ...]:
+def write_command(
+    kind: type[Study], options: StudyOptions, run: AdaptOptions | None = None
+) -> tuple[str, ...]:
     """Return the command that makes a study from any folder, without options at their default."""
-    words = ["study", kind, *(absolute_value("task", word) for word in arguments)]
-    left_out = (*ARGUMENTS.get(kind, ("model", "task")), *NOT_REPEATED)
-    for options in groups:
-        words += option_flags(options, left_out, absolute_value)
+    groups = [options] if run is None else [options, run]
+    arguments = [getattr(groups[-1], name) for name in kind.arguments]
+    left_out = (*kind.arguments, *NOT_REPEATED)
+    words = ["study", kind.name, *(absolute_value("task", word) for word in arguments)]
+    for group in groups:
+        words += option_flags(group, left_out, absolute_value)
     return tuple(words)
