@@ -17,7 +17,7 @@ from heedful.studies.demo import stages
 from heedful.training.signals import StoppedError
 
 Command = Callable[..., Any]
-SMALL = stages.Plan(
+SMALL = stages.Scale(
     notes=60,
     steps=4,
     labels=((12, 1, 1), (20, 1, 1)),
@@ -34,7 +34,7 @@ SMALL = stages.Plan(
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both plans, with next to no training."""
+    """Both scales, with next to no training."""
     monkeypatch.setattr(stages, "WHOLE", SMALL)
     monkeypatch.setattr(stages, "MINILM", replace(SMALL, minilm=True))
 
@@ -219,12 +219,12 @@ def test_minilm_takes_the_place_of_the_small_encoder(
 ) -> None:
     asked: list[Any] = []
 
-    def remember(run: Any, study: Any) -> None:
+    def remember(kind: Any, study: Any, run: Any) -> None:
         asked.append((run, study))
         raise StoppedError("enough")
 
     monkeypatch.setattr(stages, "minilm_folder", lambda: tmp_path)
-    monkeypatch.setattr(stages, "compare", remember)
+    monkeypatch.setattr(stages, "run_study", remember)
     assert heedful("demo", "--minilm", "--out", tmp_path / "demo").status == 75
     ((run, study),) = asked
     assert (study.models, run.train_rows) == ("minilm", 12)
