@@ -98,7 +98,6 @@ class Images:
         self.contents: dict[tuple[str, str], bytes] = {}
 
     def render(self, name: str, extension: str) -> bytes:
-        """Render one figure."""
         if (name, extension) not in self.contents:
             chart = self.page.charts[name]
             self.contents[name, extension] = render_chart(chart, extension, theme=self.page.theme)

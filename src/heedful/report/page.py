@@ -137,7 +137,8 @@ class Page:
         if pictures is not None:
             scripts = []
             encoded_pictures = {name: base64.b64encode(svg).decode() for name, svg in pictures.items()}
-        hashes = " ".join(f"'sha256-{hash_script(script)}'" for script in scripts) or "'none'"
+        digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+        hashes = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
         policy = (
             f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
             "base-uri 'none'; form-action 'none'"
@@ -234,8 +235,3 @@ def load_vega() -> str:
     script: str = vl_convert.javascript_bundle(expose, VEGA_LITE)
     # Rewrite, inside strings, what an HTML parser could take for the end of the script or for a comment.
     return script.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def hash_script(script: str) -> str:
-    """Hash a script for a content security policy."""
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from heedful.errors import shorten
 from heedful.report.charts import Chart, bars, heat_map, lines, scatter
 from heedful.report.facts import RunFacts
-from heedful.runs.schemas import Metrics, Prediction, SplitResult
+from heedful.runs.schemas import Prediction, SplitResult
 from heedful.statistics.calibration import reliability
 from heedful.statistics.proportions import widest_interval, wilson
 
@@ -30,12 +30,12 @@ def is_followed_by_step(run: RunFacts) -> bool:
 
 
 def make_curve(
-    run: RunFacts, split: str, field: Callable[[Metrics], float | None], *, by_step: bool, band: bool = False
+    run: RunFacts, split: str, field: Literal["value", "loss"], *, by_step: bool, band: bool = False
 ) -> Points:
     """Return the points of one curve; with `band`, shares have their 95 % interval."""
     points: Points = []
     for row in run.metrics:
-        y = field(row)
+        y: float | None = getattr(row, field)
         if row.split != split or y is None:
             continue
         x = row.step if by_step else row.epoch
@@ -49,10 +49,10 @@ def draw_score_curves(run: RunFacts) -> Chart | None:
     by_step, is_share = is_followed_by_step(run), run.metric_is_share
     has_train_eval = any(row.split == "train_eval" and row.value is not None for row in run.metrics)
     curves = {
-        CURVES[s]: make_curve(run, s, lambda row: row.value, by_step=by_step, band=is_share and s == "dev")
+        CURVES[s]: curve
         for s in ("train_eval" if has_train_eval else "train", "dev")
+        if (curve := make_curve(run, s, "value", by_step=by_step, band=is_share and s == "dev"))
     }
-    curves = {name: curve for name, curve in curves.items() if curve}
     if not curves:
         return None
     dev = run.split("dev")
@@ -80,9 +80,10 @@ def draw_loss_curves(run: RunFacts) -> Chart | None:
     """Draw a run's loss while training, and on train and dev in evaluation mode."""
     by_step = is_followed_by_step(run)
     curves = {
-        name: make_curve(run, split, lambda row: row.loss, by_step=by_step) for split, name in CURVES.items()
+        name: curve
+        for split, name in CURVES.items()
+        if (curve := make_curve(run, split, "loss", by_step=by_step))
     }
-    curves = {name: curve for name, curve in curves.items() if curve}
     if not curves:
         return None
     parts = next((row.losses for row in run.metrics if row.losses), {})
@@ -210,8 +211,7 @@ def draw_run_curves(runs: Sequence[RunFacts], split: str) -> Chart | None:
     followed_by_step = [is_followed_by_step(run) for run in runs]
     epochs = [max((row.epoch for row in run.metrics), default=0.0) for run in runs]
     by_step = all(followed_by_step) or (any(followed_by_step) and needs_log_axis(epochs))
-    curves = {run.name: make_curve(run, split, lambda row: row.value, by_step=by_step) for run in runs}
-    curves = {name: curve for name, curve in curves.items() if curve}
+    curves = {run.name: curve for run in runs if (curve := make_curve(run, split, "value", by_step=by_step))}
     if not curves:
         return None
     rows = [row for run in runs for row in run.metrics if row.split == split]

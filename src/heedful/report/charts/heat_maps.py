@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from heedful.errors import UserError
@@ -12,6 +13,18 @@ from heedful.report.charts.vega import Chart
 
 Matrix = Sequence[Sequence[float | None]]
 NUMBERS_MOST = 14
+
+
+@dataclass(frozen=True)
+class Grid:
+    x_labels: Sequence[object]
+    y_labels: Sequence[object]
+    x_title: str
+    y_title: str
+    value_title: str
+    form: str | None
+    numbers: bool
+    diverging: bool
 
 
 def heat_map(
@@ -40,25 +53,13 @@ def heat_map(
     (for proportions at least `least` apart), and symmetric around zero if the scale is `diverging`. `numbers`
     are written into the cells, by default unless there are too many of them.
     """
-    rows = make_rows(values, x_labels, y_labels, notes or {})
-    for row in rows:
-        if (detail := (hover or {}).get((row["i"], row["j"]))) is not None:
-            row["detail"] = vega.clean_label(detail)
+    rows = make_rows(values, x_labels, y_labels, note=notes or {}, detail=hover or {})
     ends = choose_color_domain([row["value"] for row in rows], domain, diverging, least)
     if numbers is None:
         numbers = max(len(x_labels), len(y_labels)) <= NUMBERS_MOST
     step = choose_cell_size(len(x_labels), len(y_labels), numbers=numbers)
-    layers = make_layers(
-        rows,
-        ends,
-        x=(x_labels, x_title),
-        y=(y_labels, y_title),
-        value_title=value_title,
-        form=form,
-        height=step[1] * len(y_labels),
-        numbers=numbers,
-        diverging=diverging,
-    )
+    grid = Grid(x_labels, y_labels, x_title, y_title, value_title, form, numbers, diverging)
+    layers = make_layers(rows, grid, ends, step[1] * len(y_labels))
     subtitle = explain_stars(subtitle, rows) if numbers else subtitle
     body = {
         "width": {"step": step[0]},
@@ -93,23 +94,13 @@ def small_multiples(
     """
     rows: list[dict[str, Any]] = []
     for name, values in panels.items():
-        panel_rows = make_rows(values, x_labels, y_labels, (notes or {}).get(name, {}))
+        panel_rows = make_rows(values, x_labels, y_labels, note=(notes or {}).get(name, {}))
         rows += [{"panel": vega.clean_label(name), **row} for row in panel_rows]
     ends = choose_color_domain([row["value"] for row in rows], domain, diverging, least)
     width = max(90, min(220, 22 * len(x_labels)))
     height = max(60.0, width * len(y_labels) / max(1, len(x_labels)))
-    layers = make_layers(
-        rows,
-        ends,
-        x=(x_labels, x_title),
-        y=(y_labels, y_title),
-        value_title=value_title,
-        form=form,
-        height=height,
-        numbers=numbers,
-        diverging=diverging,
-        panel=True,
-    )
+    grid = Grid(x_labels, y_labels, x_title, y_title, value_title, form, numbers, diverging)
+    layers = make_layers(rows, grid, ends, height)
     subtitle = explain_stars(subtitle, rows) if numbers else subtitle
     names = [vega.clean_label(name) for name in panels]
     body = {
@@ -126,9 +117,12 @@ def make_rows(
     values: Matrix,
     x_labels: Sequence[object],
     y_labels: Sequence[object],
-    notes: Mapping[tuple[int, int], str],
+    **texts: Mapping[tuple[int, int], str],
 ) -> list[dict[str, Any]]:
-    """Turn a matrix into one row of data per cell, by position because labels may repeat."""
+    """Turn a matrix into one row of data per cell, by position because labels may repeat.
+
+    `texts` are fields that some of the cells have.
+    """
     if len(values) != len(y_labels) or any(len(row) != len(x_labels) for row in values):
         raise UserError(f"a heat map with {len(y_labels)} x {len(x_labels)} labels needs as many values")
     return [
@@ -138,7 +132,7 @@ def make_rows(
             "column": vega.clean_label(x_labels[j]),
             "line": vega.clean_label(y_labels[i]),
             "value": vega.finite_or_none(value),
-            **({"note": vega.clean_label(notes[i, j])} if (i, j) in notes else {}),
+            **{field: vega.clean_label(text[i, j]) for field, text in texts.items() if (i, j) in text},
         }
         for i, row in enumerate(values)
         for j, value in enumerate(row)
@@ -196,48 +190,38 @@ def make_position_axis(labels: Sequence[object], title: str, **more: Any) -> dic
 
 
 def make_layers(
-    rows: Sequence[dict[str, Any]],
-    ends: tuple[float, float],
-    *,
-    x: tuple[Sequence[object], str],
-    y: tuple[Sequence[object], str],
-    value_title: str,
-    form: str | None,
-    height: float,
-    numbers: bool,
-    diverging: bool,
-    panel: bool = False,
+    rows: Sequence[dict[str, Any]], grid: Grid, ends: tuple[float, float], height: float
 ) -> list[Chart]:
     """Make the cells and the numbers in them."""
-    (x_labels, x_title), (y_labels, y_title) = x, y
-    rotated = max((len(vega.clean_label(label)) for label in x_labels), default=0) > (6 if numbers else 2)
-    x_axis = make_position_axis(x_labels, x_title, labelAngle=-45 if rotated else 0)
-    y_axis = make_position_axis(y_labels, y_title)
+    longest = max((len(vega.clean_label(label)) for label in grid.x_labels), default=0)
+    angle = -45 if longest > (6 if grid.numbers else 2) else 0
+    x_axis = make_position_axis(grid.x_labels, grid.x_title, labelAngle=angle)
+    y_axis = make_position_axis(grid.y_labels, grid.y_title)
     position = {
         channel: {"field": field, "type": "ordinal", "axis": axis, "scale": {"padding": 0}}
         for channel, field, axis in (("x", "j", x_axis), ("y", "i", y_axis))
     }
-    form = form or choose_number_format([row["value"] for row in rows])
+    form = grid.form or choose_number_format([row["value"] for row in rows])
     shade = {
         "field": "value",
         "type": "quantitative",
         "scale": {
             "domain": list(ends),
             "clamp": True,
-            "range": "diverging" if diverging else "heatmap",
+            "range": "diverging" if grid.diverging else "heatmap",
             "interpolate": "rgb",
         },
         "legend": {
-            "title": vega.clean_label(value_title),
+            "title": vega.clean_label(grid.value_title),
             "format": ",.3~r" if ends[1] >= 1000 else ".3~g",
             "gradientLength": min(140.0, height),
         },
     }
     tips = vega.make_tooltip(
-        *([("panel", "panel")] if panel else []),
-        ("line", y_title or "row"),
-        ("column", x_title or "column"),
-        ("value", value_title),
+        *([("panel", "panel")] if any("panel" in row for row in rows) else []),
+        ("line", grid.y_title or "row"),
+        ("column", grid.x_title or "column"),
+        ("value", grid.value_title),
         *([("detail", "that is")] if any("detail" in row for row in rows) else []),
         *([("note", "note")] if any("note" in row for row in rows) else []),
     )
@@ -248,9 +232,9 @@ def make_layers(
         empty = {"type": "rect", "style": "empty-cell"}
         missing = [{"filter": "!isValid(datum.value)"}]
         layers.append({"transform": missing, "mark": empty, "encoding": {**position, "tooltip": tips}})
-    if numbers:
+    if grid.numbers:
         high = f"datum.value > {ends[0] + 0.55 * (ends[1] - ends[0])}"
-        if diverging:
+        if grid.diverging:
             high = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
         for row in rows:
             if (exact := vega.format_value(row["value"], form)) is not None:
