@@ -79,7 +79,7 @@ def load_best_model(folder: Path, config: Mapping[str, Any]) -> Classifier | Lan
         methods.read_adapter(folder, model)
     else:
         objective = OBJECTIVES.find(config["objective"])
-        model = checkpoints.load(folder, head=objective.find_head(str(folder), checkpoints.kind_of(folder)))
+        model = checkpoints.load(folder, head=objective.find_head(folder))
     assert isinstance(model, Classifier | LanguageModel)
     return model.eval()
 

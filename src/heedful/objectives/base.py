@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from heedful import checkpoints
 from heedful.data import Tokens
 from heedful.data.batches import Batches
 from heedful.errors import UserError
@@ -20,6 +22,7 @@ from heedful.progress import progress
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+ALL_KINDS = ("encoder", "decoder", "encoder_decoder")
 EVALUATION_TOKENS = 1024
 """Tokens a batch on a CPU when no gradient is kept: 8192 leave the cache and take 1.5 times as long."""
 DEVICE_TOKENS = 16384
@@ -134,8 +137,16 @@ class Objective(ABC):
             raise UserError(f"--pool is for classifying; --objective {cls.name} writes text")
 
     @classmethod
-    def find_head(cls, model: str, kind: str) -> str:
-        """Return the head that the objective needs on a model of this kind."""
+    def writes_text(cls) -> bool:
+        """Whether the model learns to write text, token after token."""
+        return bool({"causal", "text2text"} & set(cls.heads.values()))
+
+    @classmethod
+    def find_head(cls, model: str | Path) -> str:
+        """Return the head that the objective needs on a model."""
+        if len(cls.heads) == len(ALL_KINDS) and len(set(cls.heads.values())) == 1:
+            return cls.heads[ALL_KINDS[0]]  # without loading a Hub model to learn its kind
+        kind = checkpoints.kind_of(model)
         if kind not in cls.heads:
             kinds = " or ".join(map(with_article, cls.heads))
             raise UserError(f"--objective {cls.name} trains {kinds}; {model} is {with_article(kind)}")

@@ -16,6 +16,7 @@ from heedful.data import Task, Tokens, tokenize
 from heedful.data.random import stream
 from heedful.errors import UserError
 from heedful.objectives.base import (
+    ALL_KINDS,
     Evaluation,
     Floats,
     Inputs,
@@ -73,7 +74,7 @@ class Classify(Objective):
     outputs = ("predictions", "probabilities")
     problem = "label"
     commands = ("adapt",)
-    heads = dict.fromkeys(("encoder", "decoder", "encoder_decoder"), "classify")
+    heads = dict.fromkeys(ALL_KINDS, "classify")
 
     def __init__(
         self,

@@ -68,8 +68,6 @@ class Joint(Objective):
 
     @classmethod
     def check_options(cls, options: AdaptOptions) -> None:
-        if not 0 < options.mlm_rate < 1:
-            raise UserError(f"--mlm-rate {options.mlm_rate:g}: is a share between 0 and 1")
         if options.unlabeled is not None and not options.unlabeled.is_file():
             raise UserError(f"{options.unlabeled}: there is no such file")
 

@@ -9,6 +9,8 @@ its `build` makes it from a task or from text. Another package adds one through 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from heedful.errors import UserError
 from heedful.objectives.base import Objective
 from heedful.options.training import LoopOptions
@@ -37,12 +39,12 @@ def find_objective(name: str, command: str) -> type[Objective]:
     return objective
 
 
-def check_objective_options(options: LoopOptions, objective: type[Objective]) -> None:
-    """Refuse options of other objectives, and values that this objective cannot use."""
+def refuse_options_of_others(options: LoopOptions, objectives: Iterable[str]) -> None:
+    """Refuse options that change nothing because they belong to other objectives than these."""
+    read = {name for objective in objectives for name in OBJECTIVES[objective].own_options}
     defaults = type(options)()
     for owner in OBJECTIVES.paths:
         for name in OBJECTIVES[owner].own_options:
-            unread = name not in objective.own_options and hasattr(options, name)
+            unread = name not in read and hasattr(options, name)
             if unread and getattr(options, name) != getattr(defaults, name):
                 raise UserError(f"--{name.replace('_', '-')} belongs to --objective {owner}")
-    objective.check_options(options)

@@ -38,9 +38,9 @@ class Problem:
         """Return the size of the model's head for a task; None for the size of the vocabulary."""
         return None
 
-    def make_scorer(self, *arguments: Any) -> Any:
+    def make_scorer(self, *arguments: Any, **options: Any) -> Any:
         """Build the scorer."""
-        return import_object(self.scorer)(*arguments)
+        return import_object(self.scorer)(*arguments, **options)
 
     def score_baselines(
         self, task: Any, splits: Sequence[str] | None = None, bag: Any = None, metric: Any = None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,6 +22,7 @@ from heedful.objectives import ClassifyFeatures, Evaluation
 from heedful.objectives.registry import OBJECTIVES
 from heedful.objectives.setup import TextSetup
 from heedful.options.training import AdaptOptions
+from heedful.problems import find_metric_name
 from heedful.runs.config import load_adapt_config, load_pretrain_config
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, SentenceResult, SplitResult
@@ -68,13 +70,9 @@ def score_split(run: Run, split: str) -> tuple[Job, Evaluation]:
         replace(
             options,
             cache_features=False,
-            objective="classify" if options.objective == "joint" else options.objective,
-            unlabeled=None,
-            mlm_first=0,
-            mlm_weight=AdaptOptions.mlm_weight,
-            mlm_rate=AdaptOptions.mlm_rate,
             score_dev=True,
             score_test=True,
+            **options_to_score(options),
         )
     )
     objective = job.objective
@@ -85,8 +83,17 @@ def score_split(run: Run, split: str) -> tuple[Job, Evaluation]:
         assert isinstance(job.scorer, LabelScorer)
         objective = ClassifyFeatures(job.scorer.classify, model, split)
     with autocast(job.precision, job.device):
-        metric = METRICS.find(options.metric or objective.metric)
+        metric = METRICS.find(find_metric_name(options, objective))
         return job, metric.score(objective.evaluate(model, split))
+
+
+def options_to_score(options: AdaptOptions) -> dict[str, Any]:
+    """Return what to change in a run's options to score it, where another objective does so at less cost."""
+    scored_as = OBJECTIVES.find(options.objective).scored_as
+    if scored_as is None:
+        return {}
+    unread = OBJECTIVES.find(options.objective).own_options
+    return {"objective": scored_as, **{name: getattr(AdaptOptions, name) for name in unread}}
 
 
 class LanguageModelScores:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from heedful import methods
 from heedful.errors import UserError, unknown
 from heedful.evaluation.metrics import METRICS
-from heedful.objectives.registry import OBJECTIVES, check_objective_options, find_objective
+from heedful.methods import METHODS
+from heedful.objectives.registry import find_objective, refuse_options_of_others
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.options.values import check_bounds
 from heedful.problems import PROBLEMS
 from heedful.training.build.model import parse_model_options, pretraining_changes
+from heedful.training.build.objective import check_objective
 from heedful.training.optimizers import OPTIMIZERS
 from heedful.training.schedules import SCHEDULES
 from heedful.training.trackers import TRACKERS
@@ -28,27 +29,15 @@ def validate(options: LoopOptions) -> None:
 
 def validate_adapt(options: AdaptOptions) -> None:
     """Refuse options that `adapt` cannot combine."""
+    METHODS.find(options.method)
     check_common(options)
-    method = methods.METHODS.find(options.method)
     if options.kind is not None:
         PROBLEMS.find(options.kind)
     if options.objective == "auto":
-        # The task decides, and is not loaded yet; but no task asks for some of the objectives by itself.
-        defaults = {PROBLEMS[name].objective for name in PROBLEMS}
-        refuse_unused(
-            options,
-            {
-                f"--objective {name}": (name in defaults, present(options, OBJECTIVES[name].own_options))
-                for name in OBJECTIVES
-            },
-        )
+        defaults = [PROBLEMS[name].objective for name in PROBLEMS.paths]
+        refuse_options_of_others(options, defaults)  # the task decides which of these it is
     else:
-        objective = find_objective(options.objective, "adapt")
-        check_objective_options(options, objective)
-        if objective.trains_body and method.frozen_body:
-            raise UserError(
-                f"--objective {options.objective} trains the body; --method {options.method} keeps it frozen"
-            )
+        check_objective(options)
     parse_model_options(options.model, options.model_options)
 
 
@@ -56,11 +45,11 @@ def validate_pretrain(options: PretrainOptions) -> None:
     """Refuse options that `pretrain` cannot combine."""
     check_common(options)
     objective = find_objective(options.objective, "pretrain")
-    check_objective_options(options, objective)
-    if options.questions is not None and objective.hides_tokens:
-        raise UserError(
-            f"--questions are answered by writing; --objective {options.objective} does not learn to write"
-        )
+    if options.questions is not None and not objective.writes_text():
+        name = options.objective
+        raise UserError(f"--questions are answered by writing; --objective {name} does not learn to write")
+    refuse_options_of_others(options, [options.objective])
+    objective.check_options(options)
     refuse_unused(
         options,
         {
@@ -90,8 +79,3 @@ def refuse_unused(options: LoopOptions, owners: Mapping[str, tuple[bool, Sequenc
         for name in names:
             if not chosen and getattr(options, name) != getattr(defaults, name):
                 raise UserError(f"--{name.replace('_', '-')} belongs to {owner}")
-
-
-def present(options: LoopOptions, names: Sequence[str]) -> list[str]:
-    """Return the names that the options have: an objective may also belong to another command."""
-    return [name for name in names if hasattr(options, name)]

@@ -6,10 +6,10 @@ import sys
 
 import torch
 
-from heedful import checkpoints, methods
+from heedful import methods
 from heedful.errors import UserError
 from heedful.inference.generation import generate
-from heedful.objectives.registry import OBJECTIVES
+from heedful.objectives.registry import find_objective
 from heedful.objectives.setup import TaskSetup
 from heedful.options.training import AdaptOptions
 from heedful.options.values import parse_assignments
@@ -30,11 +30,13 @@ def build_adapt(options: AdaptOptions) -> Job:
     method = build_method(options)
     torch.manual_seed(options.seed)  # before the tokenizer and the new head, which may draw random numbers
     tokenizer = task_tokenizer(options, task)
-    kind = OBJECTIVES.find(options.objective)
-    head = kind.find_head(options.model, checkpoints.kind_of(options.model))
+    objective_class = find_objective(options.objective, "adapt")
+    problem = find_problem(options.kind or objective_class.problem)
+    head = objective_class.find_head(options.model)
     head_form = method.default_head_form if options.head == "auto" else options.head
     changes = adaptation_changes(options, tokenizer)
-    model = build_task_model(options, task, tokenizer, head, head_form, changes)
+    outputs = problem.count_outputs(task)
+    model = build_task_model(options, task, tokenizer, head, head_form, changes, outputs)
     method.attach(model)
     model.to(machine.device)
     formula, room = method.formula(model), methods.room(model)
@@ -42,11 +44,10 @@ def build_adapt(options: AdaptOptions) -> Job:
     if max_len < options.max_len:
         print(f"heedful: texts are cut to {max_len} tokens, what the model has room for", file=sys.stderr)
 
-    scored = scored_part(options, task)
-    objective = kind.build(TaskSetup(options, scored, tokenizer, model, max_len, changes, generate))
-    scorer = find_problem(kind.problem).make_scorer(task, objective.main)
-    seconds = 0.0
-    if method.head_only and objective.main is objective:
+    setup = TaskSetup(options, scored_part(options, task), tokenizer, model, max_len, changes, generate)
+    objective, seconds = objective_class.build(setup), 0.0
+    scorer = problem.make_scorer(task, objective.main)
+    if method.head_only:
         objective, seconds = use_cached_features(options, model, objective)
     return Job(
         command="adapt",

@@ -11,10 +11,9 @@ from heedful.data import Task
 from heedful.errors import UserError
 from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig
 from heedful.models.heads import HeadForm, with_article
-from heedful.objectives.registry import OBJECTIVES
+from heedful.objectives.registry import find_objective
 from heedful.options.training import AdaptOptions, PretrainOptions
 from heedful.options.values import parse_assignments, type_hints
-from heedful.problems import find_problem
 from heedful.runs.json_files import read_json
 from heedful.text import Tokenizer
 
@@ -83,7 +82,7 @@ def build_language_model(options: PretrainOptions, tokenizer: Tokenizer) -> Lang
         if options.block is not None:
             changes.setdefault("max_len", max(PRESETS[name].config.max_len, options.block))
         changes = complete_changes(name, changes, tokenizer)
-    head = OBJECTIVES.find(options.objective).find_head(name, checkpoints.kind_of(name))
+    head = find_objective(options.objective, "pretrain").find_head(name)
     model = checkpoints.load(name, head=head, attention=options.attention, **changes)
     assert isinstance(model, LanguageModel)
     check_vocabulary(tokenizer, model)
@@ -112,12 +111,13 @@ def build_task_model(
     head: str,
     head_form: HeadForm,
     changes: Mapping[str, Any],
+    n_outputs: int | None,
 ) -> Classifier | LanguageModel:
     """Build or load the model that is adapted to a task."""
     model = checkpoints.load(
         options.model,
         head=head,
-        n_classes=find_problem(OBJECTIVES.find(options.objective).problem).count_outputs(task),
+        n_classes=n_outputs,
         attention=options.attention,
         head_form=head_form,
         **changes,

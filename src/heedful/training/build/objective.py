@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
-from heedful import methods
 from heedful.data import Task, load_task
 from heedful.data.tasks import find_task
 from heedful.errors import UserError
 from heedful.inference.generation import generate
+from heedful.methods import METHODS
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import AnswerObjective, Classify, ClassifyFeatures, Mixed, Objective
 from heedful.objectives.questions import QuestionFormat
-from heedful.objectives.registry import OBJECTIVES, check_objective_options
+from heedful.objectives.registry import find_objective, refuse_options_of_others
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.problems import find_problem, find_problem_of_task
 from heedful.text import Tokenizer
@@ -21,21 +21,30 @@ from heedful.training.build.model import was_trained_for_mean
 
 
 def resolve_objective(options: AdaptOptions) -> AdaptOptions:
-    """Replace `--objective auto` by that of the kind of problem, and refuse options it cannot use."""
+    """Replace `--objective auto` by the problem's objective, and refuse options that it does not have."""
     if options.objective == "auto":
-        if options.kind is not None:
-            problem = find_problem(options.kind)
+        if options.kind is None:
+            problem = find_problem_of_task(find_task(options.task, options.data_dir)[1].kind)
         else:
-            _, rules = find_task(options.task, options.data_dir)
-            problem = find_problem_of_task(rules.kind)
+            problem = find_problem(options.kind)
         options = replace(options, objective=problem.objective)
-        check_objective_options(options, OBJECTIVES.find(problem.objective))
-    answers = find_problem(OBJECTIVES.find(options.objective).problem).generates_text
-    if answers and methods.METHODS[options.method].head_only:
+    check_objective(options)
+    return options
+
+
+def check_objective(options: AdaptOptions) -> None:
+    """Refuse options and methods that the objective cannot use."""
+    objective, method = find_objective(options.objective, "adapt"), METHODS.find(options.method)
+    refuse_options_of_others(options, [options.objective])
+    objective.check_options(options)
+    if objective.trains_body and method.frozen_body:
+        raise UserError(
+            f"--objective {options.objective} trains the body; --method {options.method} keeps it frozen"
+        )
+    if find_problem(objective.problem).generates_text and method.head_only:
         raise UserError(
             f"--method {options.method} trains a classifier's head; answers are written by the whole model"
         )
-    return options
 
 
 def scored_part(options: AdaptOptions, task: Task) -> Task:
@@ -47,7 +56,7 @@ def scored_part(options: AdaptOptions, task: Task) -> Task:
 
 
 def use_cached_features(
-    options: AdaptOptions, model: Classifier | LanguageModel, classify: Objective
+    options: AdaptOptions, model: Classifier | LanguageModel, objective: Objective
 ) -> tuple[Objective, float]:
     """Run the frozen body once and keep its states, for a method that trains the head alone.
 
@@ -58,11 +67,10 @@ def use_cached_features(
             f"heedful: {options.model} was trained for the mean of its states; see --pool mean",
             file=sys.stderr,
         )
-    if not options.cache_features:
-        return classify, 0.0
-    assert isinstance(classify, Classify)
+    if not options.cache_features or type(objective) is not Classify:
+        return objective, 0.0
     print("heedful: the frozen body runs once; its dropout is off", file=sys.stderr)
-    features = ClassifyFeatures(classify, model)
+    features = ClassifyFeatures(objective, model)
     return features, features.seconds
 
 
@@ -73,9 +81,9 @@ def add_questions(
     if options.questions is None:
         return objective
     task = load_task(options.questions, data_dir=options.data_dir)
-    if task.kind != "text2text":
+    if not find_problem_of_task(task.kind).generates_text:
         raise UserError(f"--questions {options.questions}: has labels; a task with free answers is wanted")
-    form = QuestionFormat(tokenizer, block, model.kind == "text2text")
+    form = QuestionFormat(tokenizer, block, model.config.kind == "encoder_decoder")
     train = replace(task, splits={"train": task.splits["train"]})  # dev and test are never looked at
     answer = AnswerObjective(train, form, generate, seed=options.seed)
     return Mixed(objective, answer, batch_size=questions_per_step(options, answer), seed=options.seed)

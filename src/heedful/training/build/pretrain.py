@@ -8,7 +8,7 @@ import torch
 
 from heedful import methods
 from heedful.evaluation.sentences import read_sentences, refuse_sentences
-from heedful.objectives.registry import OBJECTIVES
+from heedful.objectives.registry import find_objective
 from heedful.objectives.setup import TextSetup
 from heedful.options.training import BLOCK, PretrainOptions
 from heedful.problems import find_problem
@@ -38,9 +38,9 @@ def build_pretrain(options: PretrainOptions) -> Job:
     block = min(options.block or BLOCK, room)
     if options.block is not None and block < options.block:
         print(f"heedful: rows have {block} tokens, what the model has room for", file=sys.stderr)
-    kind = OBJECTIVES.find(options.objective)
-    objective = kind.build(TextSetup(options, splits, tokenizer, model, block))
-    packed = options.pack and kind.packs
+    objective_class = find_objective(options.objective, "pretrain")
+    objective = objective_class.build(TextSetup(options, splits, tokenizer, model, block))
+    problem, packed = find_problem(objective_class.problem), options.pack and objective_class.packs
     return Job(
         command="pretrain",
         options=options,
@@ -50,7 +50,7 @@ def build_pretrain(options: PretrainOptions) -> Job:
         model=model,
         method=method,
         objective=add_questions(options, model, tokenizer, objective, block),
-        scorer=find_problem(kind.problem).make_scorer(splits, objective, block, packed, sentences, machine),
+        scorer=problem.make_scorer(splits, objective, block, packed, sentences, machine),
         head=model.kind,
         length=block,
         room=room,
