@@ -109,7 +109,7 @@ def test_runs_compared_are_sorted_toggled_and_told_by_a_hover(browser: Tab, tmp_
     assert browser.log == []
 
 
-def test_more_curves_than_colours_still_have_one_legend(browser: Tab, tmp_path: Path) -> None:
+def test_more_curves_than_colors_still_have_one_legend(browser: Tab, tmp_path: Path) -> None:
     runs = [write_run(tmp_path / f"run{i:02}", seed=i, epochs=2, n=20) for i in range(13)]
     opened(browser, tmp_path / "r.html", *runs)
     labels = browser.run(

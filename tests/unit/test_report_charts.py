@@ -135,7 +135,7 @@ def test_a_wrong_ending_lists_the_right_ones_and_writes_nothing(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_light_and_dark_differ_only_in_colours() -> None:
+def test_light_and_dark_differ_only_in_colors() -> None:
     chart = samples()["lines"]
     light, dark = (render_chart(chart, ".svg", mode).decode() for mode in ("light", "dark"))  # type: ignore[arg-type]
     assert theme.DEFAULT.light.ink in light
@@ -146,8 +146,8 @@ def test_light_and_dark_differ_only_in_colours() -> None:
 def contrast(one: str, other: str) -> float:
     """The ratio of the Web Content Accessibility Guidelines."""
 
-    def luminance(colour: str) -> float:
-        channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    def luminance(color: str) -> float:
+        channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

@@ -176,13 +176,13 @@ def make_answer_table(
 
 def add_texts(page: Page, run: RunFacts, add_heading: Heading) -> None:
     """Add a language model's scores on single texts: those that were given, and the hardest of a split."""
-    given = run.results.sentences if run.results else None
+    sentences = run.results.sentences if run.results else None
     losses = [(p.loss / p.tokens, p) for p in run.predictions if p.tokens and p.loss is not None]
-    if not given and not losses:
+    if not sentences and not losses:
         return
     add_heading("Texts")
-    if given:
-        rows = [[shorten_text(s.text), s.tokens, s.loss, s.perplexity, s.unknown] for s in given]
+    if sentences:
+        rows = [[shorten_text(s.text), s.tokens, s.loss, s.perplexity, s.unknown] for s in sentences]
         headings = ("text", "tokens", "loss per token", "perplexity", "unknown tokens")
         page.table(headings, rows, "Given texts")
     if losses:
