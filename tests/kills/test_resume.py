@@ -21,13 +21,13 @@ from tiny import make_model, make_task
 
 CHILD = """
 import sys, time
-from heedful.training import loop, saving
+from heedful.training import checkpoint, loop
 from heedful.cli import main
 loop.CHECKPOINT_SECONDS, slow = 0.0, float(sys.argv[1])
 if slow:  # a wide window to be killed in while a checkpoint is written, and between two of them
-    seal, remove = saving.seal, saving.remove
-    saving.seal = lambda folder: (time.sleep(slow), seal(folder), time.sleep(slow))
-    saving.remove = lambda run, step: (time.sleep(slow), remove(run, step))
+    seal, remove = checkpoint.seal, checkpoint.remove_checkpoint
+    checkpoint.seal = lambda folder: (time.sleep(slow), seal(folder), time.sleep(slow))
+    checkpoint.remove_checkpoint = lambda run, step: (time.sleep(slow), remove(run, step))
 sys.exit(main(sys.argv[2:]))
 """
 

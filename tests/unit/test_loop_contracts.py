@@ -67,7 +67,7 @@ def gradients(loop: Loop, step: int = 0) -> dict[str, Tensor]:
     def keep() -> None:
         found.update({n: p.grad.clone() for n, p in loop.parameters.items() if p.grad is not None})
 
-    loop.optimiser.step = keep  # type: ignore[method-assign, assignment]
+    loop.optimizer.step = keep  # type: ignore[method-assign, assignment]
     loop.step(step)
     return found
 
@@ -90,7 +90,7 @@ def test_the_loss_is_torch_s_own_mean(places: tuple[Path, Path], tmp_path: Path,
     assert part.class_weights is not None
     loop = make_loop(places, tmp_path, part=part, clip=0.0)
     found = gradients(loop)
-    loop.optimiser.zero_grad()
+    loop.optimizer.zero_grad()
     _, examples = loop.examples_of(0)
     inputs = part.inputs("train", examples)
     own = F.cross_entropy(part.logits(loop.model, inputs), inputs.tensors["labels"], part.class_weights.double(),
@@ -99,7 +99,7 @@ def test_the_loss_is_torch_s_own_mean(places: tuple[Path, Path], tmp_path: Path,
     for name, parameter in loop.parameters.items():
         if parameter.grad is not None:
             assert torch.allclose(parameter.grad, found[name], rtol=0, atol=1e-10), name
-    p = loop.progress
+    p = loop.state
     assert p.running_loss["classify"] / p.running_weight["classify"] == pytest.approx(own.item(), rel=1e-6)
 
 
@@ -115,7 +115,7 @@ def test_dropout_is_drawn_anew_at_each_step_and_again_the_same_when_a_step_is_re
         for step in (0, 1, 2, 1, 0):
             torch.rand(step + 3)  # whoever else draws numbers in between changes nothing
             kept.setdefault(step, []).append(gradients(loop, step)["head.out.weight"])
-            loop.optimiser.zero_grad()
+            loop.optimizer.zero_grad()
         return kept
 
     found, other = trace(0), trace(1)
@@ -141,7 +141,7 @@ def test_clipping_is_torch_s_own() -> None:
 @pytest.mark.parametrize("method", ["prompt", "prefix"])
 def test_prompts_and_prefixes_do_not_decay(places: tuple[Path, Path], tmp_path: Path, method: str) -> None:
     loop = make_loop(places, tmp_path, method)
-    decayed = {id(p) for g in loop.optimiser.param_groups if g["weight_decay"] for p in g["params"]}
+    decayed = {id(p) for g in loop.optimizer.param_groups if g["weight_decay"] for p in g["params"]}
     names = {name for name, p in loop.parameters.items() if id(p) in decayed}
     assert names == {"head.out.weight"}
 
@@ -162,7 +162,7 @@ def test_the_first_step_already_has_a_share_of_the_rate(places: tuple[Path, Path
     rates = []
     for step in range(6):
         loop.step(step)
-        rates.append(loop.optimiser.param_groups[0]["lr"])
+        rates.append(loop.optimizer.param_groups[0]["lr"])
     assert rates[:4] == pytest.approx([1e-2 * n / 5 for n in (1, 2, 3, 4)])
     assert rates[4] == 1e-2
     assert rates[5] < 1e-2
@@ -217,7 +217,7 @@ def test_features_are_the_same_mathematics(places: tuple[Path, Path], tmp_path: 
     kept = Loop(kept.model, kept.parameters, features, kept.options, 1e-2, kept.run)
     for loop in (plain, kept):
         loop.model.eval()  # the body's dropout is off; the head's would be another stream
-        for step in range(loop.total):
+        for step in range(loop.plan.total):
             loop.step(step)
     for name, parameter in plain.parameters.items():
         assert (parameter - kept.parameters[name]).abs().max() < 1e-10, name
@@ -276,7 +276,7 @@ def run_script(out: Path, part: Scripted, **more: Any) -> tuple[Loop, list[Metri
 def test_the_best_on_dev_is_kept_and_ties_go_to_the_lower_loss(tmp_path: Path) -> None:
     part = Scripted([(0.6, 1.0), (0.8, 0.9), (0.8, 0.7), (0.8, 0.7), (0.7, 0.1)])
     loop, _ = run_script(tmp_path, part, epochs=5)
-    assert loop.progress.best_step == 15
+    assert loop.state.best_step == 15
     weights = [weight for split, weight, _ in part.scored if split == "dev"]
     assert loop.model.weight.item() == weights[2]
 
@@ -284,8 +284,8 @@ def test_the_best_on_dev_is_kept_and_ties_go_to_the_lower_loss(tmp_path: Path) -
 def test_patience_counts_evaluations_without_a_better_score(tmp_path: Path) -> None:
     part = Scripted([(0.6, 1.0), (0.7, 1.0), (0.7, 1.0), (0.65, 1.0), (0.99, 1.0)])
     loop, _ = run_script(tmp_path, part, epochs=9, patience=2)
-    assert loop.progress.step == 20
-    assert loop.progress.best_step == 10
+    assert loop.state.step == 20
+    assert loop.state.best_step == 10
     with pytest.raises(UserError, match="--patience needs a dev split"):
         run_script(tmp_path / "none", Scripted(None), patience=2)
 
@@ -293,7 +293,7 @@ def test_patience_counts_evaluations_without_a_better_score(tmp_path: Path) -> N
 def test_without_dev_the_last_weights_are_kept(tmp_path: Path) -> None:
     part = Scripted(None)
     loop, rows = run_script(tmp_path, part, epochs=2)
-    assert loop.progress.best_step == 10
+    assert loop.state.best_step == 10
     assert {row.split for row in rows} == {"train", "train_eval"}
 
 

@@ -64,7 +64,7 @@ def test_the_body_s_gradient_is_the_weighted_sum(places: tuple[Path, Path, Path]
     two = gradient(model, joint.masked.losses(model.body, model.masked_head, hidden).sums["masked"] / count)
     model.zero_grad()
     found: dict[str, Tensor] = {}
-    loop.optimiser.step = lambda: found.update(  # type: ignore[method-assign, assignment, misc]
+    loop.optimizer.step = lambda: found.update(  # type: ignore[method-assign, assignment, misc]
         {n: p.grad.clone() for n, p in model.body.named_parameters() if p.grad is not None}
     )
     loop.step(2)
@@ -72,7 +72,7 @@ def test_the_body_s_gradient_is_the_weighted_sum(places: tuple[Path, Path, Path]
     for name, both in found.items():
         expected = one.get(name, torch.zeros(())) + 0.3 * two.get(name, torch.zeros(()))
         assert (both - expected).abs().max() < 1e-10, name
-    assert set(loop.progress.running_loss) == {"classify", "masked"}
+    assert set(loop.state.running_loss) == {"classify", "masked"}
 
 
 def test_the_classifier_sees_unmasked_text_and_the_other_text_comes_from_the_file(

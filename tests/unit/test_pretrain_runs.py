@@ -297,19 +297,19 @@ def test_questions_come_from_train_alone_and_are_their_share_of_a_batch(
     loop = job.make_loop(Run("nowhere"), options)
     answer: Any = job.objective.answer  # type: ignore[attr-defined]
     assert list(answer.task.splits) == ["train"]
-    assert loop.batches.batch_size == 6
+    assert loop.plan.batches.batch_size == 6
     parts = job.objective.prepare(np.arange(6), 0)
     assert [(list(part.counts), part.examples) for part in parts] == [(["causal"], 6), (["answer"], 2)]
     loop.model.train()
     loop.step(0)
-    p = loop.progress
+    p = loop.state
     assert p.running_count.keys() == {"causal", "answer"}
     sums = {name: p.running_loss[name] for name in p.running_loss}
     n = sum(p.running_count.values())
     rows: list[Any] = []
-    monkeypatch.setattr(loop, "write", lambda log, row: rows.append(row))
+    monkeypatch.setattr(loop.log, "write", rows.append)
     p.step = 1
-    loop.write_running(None)  # type: ignore[arg-type]
+    loop.write_running()
     assert rows[0].loss == pytest.approx(sum(sums.values()) / n)
     assert rows[0].losses == pytest.approx({k: sums[k] / c for k, c in (("causal", n - parts[1].counts["answer"]),
                                             ("answer", parts[1].counts["answer"]))})  # fmt: skip

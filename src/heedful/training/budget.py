@@ -112,8 +112,8 @@ def measure_steps_in_budget(
             loop.score(split, rows)
     scoring = time.monotonic() - begun
     loop.load(before)
-    loop.together = None
-    between = options.eval_every or (loop.ends[0] - loop.objective.first_steps)
+    loop.exchange = None
+    between = options.eval_every or (loop.plan.epoch_ends[0] - loop.objective.first_steps)
     steps = current_ranks().broadcast(
         int((MARGIN * (budget - spent) - 2 * scoring) / (a_step + scoring / between))
     )
@@ -158,10 +158,10 @@ def copy_branch_point(
 ) -> None:
     """Copy the checkpoint that a branch goes on from, with its best weights and what was measured so far."""
     assert options.branch is not None
-    if progress.step > loop.pinned:
-        begins = schedules.decay_begins("wsd", loop.total, loop.warmup)
+    if progress.step > loop.plan.decay_start:
+        begins = schedules.decay_begins("wsd", loop.plan.total, loop.plan.warmup)
         raise UserError(
-            f"--branch {options.branch}: was {progress.step:,} steps far; a run of {loop.total:,} steps "
+            f"--branch {options.branch}: was {progress.step:,} steps far; a run of {loop.plan.total:,} steps "
             f"decays from step {begins:,} on; give more --steps or --epochs"
         )
     parent = Run.open(options.branch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -16,6 +17,21 @@ from heedful.training.ranks import Ranks, report_lost_process
 
 EXCHANGE_WORDS = ("gloo", "Gloo", "NCCL", "Connection", "Socket", "peer")
 """What torch's messages about a lost process have in common."""
+
+
+SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
+"""Signals that stop a run. SIGUSR1, which says that the time is over, comes first."""
+
+
+def agree_on_stop(
+    ranks: Ranks, asked: signal.Signals | None, due: bool
+) -> tuple[signal.Signals | None, bool]:
+    """Return the signal that any of the processes received, and whether the first wants a checkpoint."""
+    if ranks.alone:
+        return asked, due
+    flags = [asked is number for number in SIGNALS]
+    *flags, due = map(bool, ranks.maximum([*flags, due and ranks.first]))
+    return next((number for number, sent in zip(SIGNALS, flags, strict=True) if sent), None), due
 
 
 class ObjectiveModule(nn.Module):

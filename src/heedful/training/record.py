@@ -64,7 +64,7 @@ def write_description(run: Run, job: Job) -> None:
 
 def collect_results(run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Evaluation]) -> Results:
     """Return the content of results.json: what was trained, how well it does and what it cost."""
-    options, state = job.options, loop.progress
+    options, state = job.options, loop.state
     seconds = max(state.seconds + job.seconds_before, 1e-9)
     return Results(
         task=job.data_name,

@@ -27,7 +27,7 @@ def check_run_itself(
             job.tokenizer, job.model.config, pretrained=not job.from_scratch, shipped=shipped
         ),
         *job.scorer.data_checks(job.length, job.room),
-        checks.warmup(loop.warmup, loop.total),
+        checks.warmup(loop.plan.warmup, loop.plan.total),
         checks.dev_falls_while_train_rises(run.metrics(), loop.metric),
         check_reload(run, job),
     ]

@@ -56,7 +56,7 @@ class TextScorer:
         if self.sentences:
             with autocast(self.machine.precision, self.machine.device):
                 sentences = score_sentences(model, self.tokenizer, self.sentences, self.block)
-        return {"steps": loop.progress.step, "epochs": loop.epoch(), "sentences": sentences}
+        return {"steps": loop.state.step, "epochs": loop.epoch(), "sentences": sentences}
 
     def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         """Write one row per text, with its loss, so that models can be compared text by text."""

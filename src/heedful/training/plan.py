@@ -1,0 +1,93 @@
+"""The plan of a run: which examples each step has, when it evaluates, and its learning rate."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+
+from heedful.data.batches import Batches
+from heedful.objectives import Objective
+from heedful.objectives.base import Ints
+from heedful.options.training import LoopOptions
+from heedful.training import schedules
+
+
+class StepPlan:
+    """Steps and epochs, as a pure function of the options and the lengths of the examples.
+
+    Attributes
+    ----------
+    total
+        Number of steps of the whole run.
+    epoch_ends
+        The step after each epoch.
+    warmup
+        Number of warm-up steps.
+    decay_start
+        The step at which a schedule with a stable part begins to decay, or -1.
+
+    """
+
+    def __init__(self, options: LoopOptions, objective: Objective) -> None:
+        self.options, self.first = options, objective.first_steps
+        self.batches = Batches(
+            objective.train_lengths(),
+            batch_size=None if options.token_budget else options.batch_size,
+            token_budget=options.token_budget,
+            seed=options.seed,
+        )
+        self.epoch_ends: list[int] = []
+        self.total = self.plan_epochs()
+        self.warmup = schedules.warmup_steps(options.warmup, self.total - self.first)
+        decay = schedules.decay_begins(options.schedule, self.total - self.first, self.warmup)
+        self.decay_start = self.first + decay if decay >= 0 else -1
+
+    def plan_epochs(self) -> int:
+        """Find where each epoch ends, and return after which step the run does."""
+        o, ends, end = self.options, self.epoch_ends, self.first
+        while len(ends) < o.epochs if o.steps is None else end < self.first + o.steps:
+            # Only a token budget makes epochs of different numbers of batches.
+            same = bool(ends) and o.token_budget is None
+            end += (ends[0] - self.first) if same else len(self.batches.plan(len(ends)))
+            ends.append(end)
+        return end if o.steps is None else self.first + o.steps
+
+    def epoch_of(self, step: int) -> tuple[int, int]:
+        """Return the epoch of a step, and the step that it begins with."""
+        epoch = bisect_right(self.epoch_ends, step)
+        return epoch, self.first if epoch == 0 else self.epoch_ends[epoch - 1]
+
+    def examples_of(self, step: int) -> tuple[int, Ints]:
+        """Return the epoch of a step and its examples; there are none in steps before the task."""
+        if step < self.first:
+            return 0, np.empty(0, np.int64)
+        epoch, begin = self.epoch_of(step)
+        return epoch, self.batches.plan(epoch)[step - begin]
+
+    def epochs_after(self, step: int) -> float:
+        """Return how many epochs are done after this many steps, with the fraction of the current one."""
+        if step <= self.first:
+            return 0.0
+        epoch, begin = self.epoch_of(step - 1)
+        return round(epoch + (step - begin) / (self.epoch_ends[epoch] - begin), 6)
+
+    def evaluates_after(self, step: int) -> bool:
+        """Whether dev is scored after this many steps."""
+        if step == self.total:
+            return True
+        done = step - self.first
+        if done <= 0:
+            return False
+        if self.options.eval_every is not None:
+            return done % self.options.eval_every == 0
+        return step in self.epoch_ends
+
+    def rate_factor(self, step: int) -> float:
+        """Return the factor of the learning rate; steps before the task have a schedule of their own."""
+        total, warmup = self.total, self.warmup
+        if step < self.first:
+            total, warmup = self.first, schedules.warmup_steps(self.options.warmup, self.first)
+        else:
+            step, total = step - self.first, total - self.first
+        return schedules.factor(self.options.schedule, step, total, warmup)

@@ -1,0 +1,97 @@
+"""What the loop writes while it trains: rows of metrics and timing, checkpoints, and what trackers get."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from heedful.errors import UserError
+from heedful.runs.directory import Run
+from heedful.runs.files import JsonLines
+from heedful.runs.schemas import Metrics, Timing
+from heedful.training import checkpoint
+from heedful.training.checkpoint import TrainingState
+from heedful.training.ranks import Ranks
+from heedful.training.trackers import Tracker
+
+
+class RunLog:
+    """The files of a run while it trains. Only the first of several processes opens them and writes."""
+
+    def __init__(
+        self, run: Run, trackers: Sequence[Tracker] = (), on_row: Callable[[Metrics], None] | None = None
+    ) -> None:
+        self.run, self.trackers, self.on_row = run, trackers, on_row
+        self.metrics: JsonLines | None = None
+        self.timing: JsonLines | None = None
+
+    @contextmanager
+    def open(self, state: TrainingState) -> Iterator[None]:
+        """Open the files; rows that were written after the checkpoint of `state` are dropped."""
+        with (
+            self.run.metrics_log(keep=state.metrics_bytes) as self.metrics,
+            self.run.timing_log(keep=state.timing_bytes) as self.timing,
+        ):
+            yield
+        self.metrics = self.timing = None
+
+    def write(self, row: Metrics) -> None:
+        """Write a row of metrics, and pass it on to the trackers."""
+        if self.metrics is None:
+            return
+        self.metrics.append(row)
+        for tracker in self.trackers:
+            tracker.log(row)
+        if self.on_row is not None:
+            self.on_row(row)
+
+    def write_timing(self, state: TrainingState) -> None:
+        """Write how fast the run has been so far."""
+        if self.timing is not None:
+            seconds = max(state.seconds, 1e-9)
+            rates = state.examples / seconds, state.tokens / seconds
+            self.timing.append(Timing(state.step, state.seconds, *rates))
+
+    def save(self, state: TrainingState, weights: Mapping[str, Tensor], optimizer: dict[str, Any]) -> None:
+        """Write a checkpoint, and remember in it how long the files are."""
+        if self.metrics is not None:
+            self.sync(state)
+            checkpoint.save(self.run, state, dict(weights), optimizer)
+
+    def sync(self, state: TrainingState) -> None:
+        """Write the files to disk, and remember their lengths."""
+        if self.metrics is not None and self.timing is not None:
+            state.metrics_bytes, state.timing_bytes = self.metrics.sync(), self.timing.sync()
+
+    def restore(
+        self, new: TrainingState, parameters: Collection[str], ranks: Ranks
+    ) -> tuple[TrainingState, dict[str, Tensor], dict[str, Any]] | None:
+        """Return the newest intact checkpoint, the same in all processes; None if there is none.
+
+        It must have been made with the data of the `new` state and with these parameters.
+        """
+        latest = checkpoint.load_latest(self.run) if ranks.first else None
+        step = ranks.broadcast(None if latest is None else latest[0].step)
+        if step is None:
+            return None
+        folder = checkpoint.checkpoint_folder(self.run, step)
+        state, weights, optimizer = latest or checkpoint.read_checkpoint(folder)
+        if state.data != new.data:
+            raise UserError(
+                f"{self.run.path}: was made with other data or batch settings; --overwrite starts anew"
+            )
+        if weights.keys() != set(parameters):
+            raise UserError(f"{self.run.path}: was made with other parameters; --overwrite starts anew")
+        if state.processes != ranks.size:
+            before, now = (f"{n} process{'es' if n > 1 else ''}" for n in (state.processes, ranks.size))
+            print(
+                f"heedful: {self.run.path}: its last checkpoint is of {before}, "
+                f"it goes on with {now}: to rounding, not to the bit",
+                file=sys.stderr,
+            )
+        return replace(state, processes=ranks.size), weights, optimizer
