@@ -399,7 +399,7 @@ def test_any_registered_metric_can_select(
     kept.train()
     rows = [row for row in kept.run.metrics() if row.split == "dev"]
     assert kept.metric is rarest
-    assert kept.progress.best_value == min(row.value for row in rows if row.value is not None)
+    assert kept.state.best_value == min(row.value for row in rows if row.value is not None)
     assert all(row.value is None for row in kept.run.metrics() if row.split == "train")
     assert kept.score("dev").metric == rarest.name
     with pytest.raises(UserError, match="--metric perplexity: is computed from losses"):

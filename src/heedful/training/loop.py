@@ -87,11 +87,9 @@ class Loop:
         )
         if self.ranks.broadcast((self.state.data, self.precision)) != (self.state.data, self.precision):
             raise UserError("the processes read other data, or compute in another precision, than the first")
-        self.exchange = (
-            None
-            if self.ranks.alone
-            else GradientExchange(self.model, self.objective, self.moving, self.ranks)
-        )
+        self.exchange: GradientExchange | None = None
+        if not self.ranks.alone:
+            self.exchange = GradientExchange(self.model, self.objective, self.moving, self.ranks)
         self.log = RunLog(self.run, self.trackers, self.on_row)
         self.losses = RunningLosses(self.objective, self.ranks)
         n = len(self.objective.train_lengths())
@@ -163,11 +161,9 @@ class Loop:
                 )
 
     def examples_of(self, step: int) -> tuple[int, Ints]:
-        """Return the epoch of a step and its examples."""
         return self.plan.examples_of(step)
 
     def rate(self, step: int) -> float:
-        """Return the learning rate of a step."""
         return self.lr * self.plan.rate_factor(step)
 
     def count_parts(self, examples: Ints) -> int:
@@ -222,14 +218,11 @@ class Loop:
             with nullcontext() if exchange is None else exchange.part(last=number == len(own_parts)):
                 with autocast(self.precision, self.device):
                     losses = forward(part)
-                terms = [
-                    total * (weights[name] / (divisors[name] or 1.0)) for name, total in losses.sums.items()
-                ]
+                sums = losses.sums
+                terms = [total * (weights[name] / (divisors[name] or 1.0)) for name, total in sums.items()]
                 loss = torch.stack(terms).sum() if len(terms) > 1 else terms[0]
                 (loss if exchange is None else loss * exchange.scale).backward()  # type: ignore[no-untyped-call]
-            results.append(
-                Losses({name: total.detach() for name, total in losses.sums.items()}, losses.right)
-            )
+            results.append(Losses({name: total.detach() for name, total in sums.items()}, losses.right))
         if exchange is not None:
             exchange.finish()
         return results
@@ -245,7 +238,6 @@ class Loop:
         return UserError(f"the {what} is no longer a number at step {step}; a lower --lr may help{intact}")
 
     def epoch(self) -> float:
-        """Return how many epochs are done, with the fraction of the current one."""
         return self.plan.epochs_after(self.state.step)
 
     def write_running(self) -> None:
