@@ -8,11 +8,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from heedful.data.world import sentences
 from heedful.data.world.biographies import write_biography
 from heedful.data.world.draws import Draws, Source, compute_running_sums
 from heedful.data.world.names import COUNTRIES, TOWNS_EACH, Names
 from heedful.data.world.people import CIRCLE, STRANGERS, World
+from heedful.data.world.phrases import read_phrases
+
+SENTENCES = read_phrases("sentences")
 
 
 @pytest.fixture(scope="module")
@@ -220,11 +222,11 @@ def test_pronouns_agree_with_the_person(people):
 
 
 def test_every_fact_has_dozens_of_sentences_and_none_is_written_twice():
-    dozens = ["BIRTH", "LATE_BIRTH", "OPENING", "TRADE", "WORK", "STUDY", "HOME", "DEATH"]
-    relations = ["CHILD_OF", "PARENT_OF", "SIBLING_OF", "MARRIED_TO", "PUPIL_OF", "FRIEND_OF"]
-    assert all(len(getattr(sentences, name)) >= 24 for name in dozens)
-    assert sum(len(getattr(sentences, name)) for name in relations) >= 48
-    every = [template for name in dozens + relations for template in getattr(sentences, name)]
+    dozens = ["birth", "late_birth", "opening", "trade", "work", "study", "home", "death"]
+    relations = ["child_of", "parent_of", "sibling_of", "married_to", "pupil_of", "friend_of"]
+    assert all(len(SENTENCES[name]) >= 24 for name in dozens)
+    assert sum(len(SENTENCES[name]) for name in relations) >= 48
+    every = [template for name in dozens + relations for template in SENTENCES[name]]
     assert len(set(every)) == len(every)
 
 
@@ -242,7 +244,5 @@ def test_every_sentence_can_be_written(people):
 
     for person in people[:6000]:
         write_biography(person, Picky(person.index * 2654435761))
-    every = {
-        t for name in dir(sentences) if name.isupper() for t in getattr(sentences, name) if isinstance(t, str)
-    }
+    every = {t for templates in SENTENCES.values() for t in templates}
     assert used == every

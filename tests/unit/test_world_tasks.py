@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from heedful.data.tasks import load_task
-from heedful.data.world import claims, make_task_folder, scenes
+from heedful.data.world import make_task_folder
 from heedful.data.world.files import write_birthplaces
 from heedful.data.world.people import World
+from heedful.data.world.phrases import read_phrases
 from heedful.data.world.questions import YES_SHARE, Questions
 from heedful.data.world.reviews import COMPOSED, LABEL_NOISE, SIMPLE, Reviews, count_stars, plan
+from heedful.data.world.scenes import SCENES
 from heedful.data.world.sentiment import Sentences
 from heedful.evaluation.baselines import BagOfWords, baselines
 
@@ -118,7 +120,7 @@ def test_answers_about_values_follow_from_the_passage():
     made, checked = Questions(WORLD, 0), Counter()
     for index in range(1500):
         row = made.at(index)
-        for scene in (scenes.MATERIALS, scenes.DISHES, scenes.CLUBS):
+        for scene in (SCENES["materials"], SCENES["dishes"], SCENES["clubs"]):
             for contrary, forms in ((False, scene.questions), (True, scene.contrary)):
                 for asked in facts_of(row.question, [f.replace("{town}", "{q}") for f in forms]):
                     if asked["e"] not in scene.things or asked["v"] not in map(str.lower, scene.values):
@@ -136,16 +138,19 @@ def test_answers_about_values_follow_from_the_passage():
 
 def test_answers_about_age_follow_from_the_years():
     made, checked = Questions(WORLD, 0), Counter()
-    things = scenes.MATERIALS.things
+    things = SCENES["materials"].things
     for index in range(1500):
         row = made.at(index)
-        for contrary, forms in ((False, claims.AGE_QUESTIONS), (True, claims.AGE_CONTRARY)):
+        for contrary, forms in (
+            (False, read_phrases("claims")["age_questions"]),
+            (True, read_phrases("claims")["age_contrary"]),
+        ):
             for asked in facts_of(row.question, [f.replace("{town}", "{q}") for f in forms]):
                 if asked["a"] not in things or asked["b"] not in things:
                     continue
                 years = {}
                 for sentence in sentences_of(row.passage):
-                    for fact in facts_of(sentence, claims.AGES):
+                    for fact in facts_of(sentence, read_phrases("claims")["ages"]):
                         years[fact["e"]] = int(fact["v"])
                 assert ((years[asked["a"]] < years[asked["b"]]) != contrary) == row.answer, row
                 checked[contrary, row.answer] += 1
@@ -156,23 +161,38 @@ def test_answers_about_signatures_and_rules_follow_from_the_passage():
     made, checked = Questions(WORLD, 0), Counter()
     for index in range(1500):
         row = made.at(index)
-        for contrary, forms in ((False, claims.PARTY_QUESTIONS), (True, claims.PARTY_CONTRARY)):
+        for contrary, forms in (
+            (False, read_phrases("claims")["party_questions"]),
+            (True, read_phrases("claims")["party_contrary"]),
+        ):
             for asked in facts_of(row.question, [f.replace("{town}", "{q}") for f in forms]):
-                if asked["x"] not in claims.PARTY_MEMBERS:
+                if asked["x"] not in read_phrases("claims")["party_members"]:
                     continue
-                facts = [f for s in sentences_of(row.passage) for f in facts_of(s, claims.PARTIES)]
+                facts = [
+                    f
+                    for s in sentences_of(row.passage)
+                    for f in facts_of(s, read_phrases("claims")["parties"])
+                ]
                 assert facts
                 assert ((asked["x"] in facts[0]["in"]) != contrary) == row.answer, row
                 checked["party", contrary, row.answer] += 1
-        for contrary, forms in ((False, claims.RULE_QUESTIONS), (True, claims.RULE_CONTRARY)):
+        for contrary, forms in (
+            (False, read_phrases("claims")["rule_questions"]),
+            (True, read_phrases("claims")["rule_contrary"]),
+        ):
             for asked in facts_of(row.question, [f.replace("{town}", "{q}") for f in forms]):
-                if asked["t"] not in claims.RULE_THINGS or asked["x"] not in claims.RULE_PLACES:
+                if (
+                    asked["t"] not in read_phrases("claims")["rule_things"]
+                    or asked["x"] not in read_phrases("claims")["rule_places"]
+                ):
                     continue
-                facts = [f for s in sentences_of(row.passage) for f in facts_of(s, claims.RULES)]
+                facts = [
+                    f for s in sentences_of(row.passage) for f in facts_of(s, read_phrases("claims")["rules"])
+                ]
                 allowed = [
                     f["p"] == asked["x"]
                     for f in facts
-                    if f["t"] == asked["t"] and f["p"] in claims.RULE_PLACES
+                    if f["t"] == asked["t"] and f["p"] in read_phrases("claims")["rule_places"]
                 ]
                 assert (allowed[0] != contrary) == row.answer, row
                 checked["rule", contrary, row.answer] += 1

@@ -8,24 +8,10 @@ from __future__ import annotations
 
 from heedful.data.world.draws import Draws
 from heedful.data.world.people import MONTHS, Date, Person
-from heedful.data.world.sentences import (
-    BIRTH,
-    CHILD_OF,
-    DEATH,
-    FRIEND_OF,
-    HOME,
-    LATE_BIRTH,
-    MARRIED_TO,
-    OPENING,
-    PARENT_OF,
-    PUPIL_OF,
-    SIBLING_OF,
-    STUDY,
-    TRADE,
-    WORK,
-)
+from heedful.data.world.phrases import read_phrases
 from heedful.data.world.text import capitalize
 
+SENTENCES: dict[str, tuple[str, ...]] = read_phrases("sentences")
 SEASONS = ("winter", "spring", "summer", "autumn")
 
 
@@ -33,19 +19,20 @@ def write_biography(person: Person, draws: Draws) -> str:
     """Write a person's life in one line, beginning with the name."""
     words = collect_words(person, draws)
     if draws.below(100) < 92:
-        lead = draws.pick(BIRTH).format_map(words)
+        lead = draws.pick(SENTENCES["birth"]).format_map(words)
     else:
-        lead = f"{draws.pick(OPENING).format_map(words)} {write_sentence(LATE_BIRTH, words, draws)}"
+        opening = draws.pick(SENTENCES["opening"]).format_map(words)
+        lead = f"{opening} {write_sentence(SENTENCES['late_birth'], words, draws)}"
     more: list[str] = []
-    for templates, fact in ((TRADE, person.trade.noun), (WORK, person.work), (STUDY, None), (HOME, None)):
+    for kind, fact in (("trade", person.trade.noun), ("work", person.work), ("study", None), ("home", None)):
         if draws.below(100) < 45 and (fact is None or fact not in lead):
-            more.append(write_sentence(templates, words, draws))
+            more.append(write_sentence(SENTENCES[kind], words, draws))
     if draws.below(100) < 65:
         add_relation_sentence(person, words, draws, more)
     if len(more) > 1:
         more = draws.several(more, len(more))
     if person.death is not None and draws.below(100) < 60:
-        more.append(write_sentence(DEATH, words, draws))
+        more.append(write_sentence(SENTENCES["death"], words, draws))
     return f"{person.name}. {' '.join([lead, *more])}"
 
 
@@ -57,14 +44,14 @@ def write_sentence(templates: tuple[str, ...], words: dict[str, str], draws: Dra
 
 def add_relation_sentence(person: Person, words: dict[str, str], draws: Draws, sentences: list[str]) -> None:
     """Add a sentence about one of the person's relations, if there are any."""
-    relations: list[tuple[tuple[str, ...], Person]] = [(CHILD_OF, p) for p in person.parents]
-    relations += [(PARENT_OF, p) for p in person.children]
-    relations += [(SIBLING_OF, p) for p in person.siblings]
-    single = ((MARRIED_TO, person.spouse), (PUPIL_OF, person.teacher), (FRIEND_OF, person.friend))
-    relations += [(templates, other) for templates, other in single if other is not None]
+    relations: list[tuple[str, Person]] = [("child_of", p) for p in person.parents]
+    relations += [("parent_of", p) for p in person.children]
+    relations += [("sibling_of", p) for p in person.siblings]
+    single = (("married_to", person.spouse), ("pupil_of", person.teacher), ("friend_of", person.friend))
+    relations += [(kind, other) for kind, other in single if other is not None]
     if not relations:
         return
-    templates, other = draws.pick(relations)
+    kind, other = draws.pick(relations)
     hers, theirs = person.gender == "f", other.gender == "f"
     older = person.birth < other.birth
     words.update(
@@ -81,7 +68,7 @@ def add_relation_sentence(person: Person, words: dict[str, str], draws: Draws, s
         other_elder="younger" if older else "elder",
         wife="wife" if theirs else "husband",
     )
-    sentences.append(write_sentence(templates, words, draws))
+    sentences.append(write_sentence(SENTENCES[kind], words, draws))
 
 
 def collect_words(person: Person, draws: Draws) -> dict[str, str]:

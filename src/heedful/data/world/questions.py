@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from heedful.data.world import claims, scenes
 from heedful.data.world.draws import Draws, Source
 from heedful.data.world.people import World
-from heedful.data.world.scenes import Scene
+from heedful.data.world.phrases import read_phrases
+from heedful.data.world.scenes import SCENES, Scene
 from heedful.data.world.text import capitalize, join_as_list
 
+CLAIMS: dict[str, tuple[str, ...]] = read_phrases("claims")
 YES_SHARE = 0.58
 CONTRARY_SHARE = 0.25
 ABSENT_SHARE = 0.4
@@ -45,8 +46,8 @@ class Questions:
         contrary = draws.chance(CONTRARY_SHARE)
         true = answer != contrary
         kind = draws.below(11)
-        if kind < len(scenes.BINDINGS):
-            scene = scenes.BINDINGS[kind]
+        if kind < len(SCENES):
+            scene = list(SCENES.values())[kind]
             words = {"town": town}
             if scene.people:
                 words.update((f"p{i}", name) for i, name in enumerate(self.world.strangers(index, draws)))
@@ -59,7 +60,7 @@ class Questions:
         else:
             title, sentences, question = ages(town, true, contrary, draws)
         opening, *facts = sentences
-        facts += draws.several(claims.FILLERS, draws.below(3))
+        facts += draws.several(CLAIMS["fillers"], draws.below(3))
         text = " ".join([opening, *draws.several(facts, len(facts))])
         return Question(question.lower(), f"{title} -- {text}", answer)
 
@@ -103,42 +104,44 @@ def bind(scene: Scene, words: dict[str, str], true: bool, contrary: bool, draws:
 
 def rules(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
     """Allow each of three things in one place and forbid it in another; ask about the first."""
-    things = draws.several(claims.RULE_THINGS, 3)
-    places = draws.several(claims.RULE_PLACES, 6)
-    sentences = [draws.pick(claims.RULE_OPENINGS).format(town=town)]
-    forms = draws.several(claims.RULES, 3)
+    things = draws.several(CLAIMS["rule_things"], 3)
+    places = draws.several(CLAIMS["rule_places"], 6)
+    sentences = [draws.pick(CLAIMS["rule_openings"]).format(town=town)]
+    forms = draws.several(CLAIMS["rules"], 3)
     for form, thing, p, q in zip(forms, things, places[:3], places[3:], strict=True):
         sentences.append(write(form, t=thing, p=p, q=q))
-    form = draws.pick(claims.RULE_CONTRARY if contrary else claims.RULE_QUESTIONS)
+    form = draws.pick(CLAIMS["rule_contrary"] if contrary else CLAIMS["rule_questions"])
     question = write(form, t=things[0], x=places[0] if true else places[3], town=town)
-    return draws.pick(claims.RULE_TITLES).format(town=town), sentences, question
+    return draws.pick(CLAIMS["rule_titles"]).format(town=town), sentences, question
 
 
 def parties(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
     """Let some sign and others refuse; ask about one of them."""
-    members = draws.several(claims.PARTY_MEMBERS, 4 + draws.below(3))
+    members = draws.several(CLAIMS["party_members"], 4 + draws.below(3))
     cut = 2 + draws.below(len(members) - 3)
     signed, refused = members[:cut], members[cut:]
-    sentences = [draws.pick(claims.PARTY_OPENINGS).format(town=town)]
-    sentences.append(write(draws.pick(claims.PARTIES), in_=join_as_list(signed), out=join_as_list(refused)))
-    form = draws.pick(claims.PARTY_CONTRARY if contrary else claims.PARTY_QUESTIONS)
+    sentences = [draws.pick(CLAIMS["party_openings"]).format(town=town)]
+    sentences.append(
+        write(draws.pick(CLAIMS["parties"]), in_=join_as_list(signed), out=join_as_list(refused))
+    )
+    form = draws.pick(CLAIMS["party_contrary"] if contrary else CLAIMS["party_questions"])
     question = write(form, x=draws.pick(signed if true else refused), town=town)
     return f"Treaty of {town}", sentences, question
 
 
 def ages(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
     """Give three or four buildings a year each; ask which of two is older."""
-    things = draws.several(scenes.MATERIALS.things, 3 + draws.below(2))
+    things = draws.several(SCENES["materials"].things, 3 + draws.below(2))
     years = [1500 + 40 * place + draws.below(40) for place in draws.several(range(12), len(things))]
-    sentences = [draws.pick(scenes.MATERIALS.openings).format(town=town)]
-    forms = draws.several(claims.AGES, len(things))
+    sentences = [draws.pick(SCENES["materials"].openings).format(town=town)]
+    forms = draws.several(CLAIMS["ages"], len(things))
     sentences += [write(f, e=e, v=str(v)) for f, e, v in zip(forms, things, years, strict=True)]
     older, younger = (things[0], things[1]) if years[0] < years[1] else (things[1], things[0])
     # The answer to "is a older than b" is `true`; the contrary form asks whether a is younger.
     a, b = (older, younger) if true else (younger, older)
-    form = draws.pick(claims.AGE_CONTRARY if contrary else claims.AGE_QUESTIONS)
+    form = draws.pick(CLAIMS["age_contrary"] if contrary else CLAIMS["age_questions"])
     question = write(form, a=a, b=b, town=town)
-    return draws.pick(scenes.MATERIALS.titles).format(town=town), sentences, question
+    return draws.pick(SCENES["materials"].titles).format(town=town), sentences, question
 
 
 def write(form: str, **words: str) -> str:
