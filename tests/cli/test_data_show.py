@@ -100,8 +100,8 @@ def test_columns_and_split_are_options(heedful: Callable[..., Any], tmp_path: Pa
     ("arguments", "line"),
     [
         (["bolq"], 'heedful: unknown task "bolq"; did you mean "boolq"'),
-        (["{task}", "--max-len", "0"], "heedful: --max-len 0: must be 1 or more"),
-        (["{task}", "--batches", "--batch-size", "0"], "heedful: --batch-size 0: must be 1 or more"),
+        (["{task}", "--max-len", "0"], "heedful: --max-len 0: must be at least 1"),
+        (["{task}", "--batches", "--batch-size", "0"], "heedful: --batch-size 0: must be at least 1"),
         (["{task}", "--label-column", "stars"], 'unknown column "stars"; there are label, text'),
         (["{task}", "--split", "last"], "last"),
         (["{task}", "--tokenizer", "./nowhere"], "heedful: "),

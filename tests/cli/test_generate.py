@@ -90,7 +90,7 @@ def test_control_characters_are_shown_and_never_sent() -> None:
         (("Ada☃ ☃",), 'characters that the model does not know: "☃"'),
         (("A" * 65,), "65 tokens; this model has room for 64"),
         (("",), "prompt is empty"),
-        ((), "say which"),
+        ((), "give one of them"),
         (("Ada", "--greedy", "--top-k", 3), "--greedy"),
         (("Ada", "--top-p", 2), "--top-p 2"),
         (("Ada", "--samples", 0), "--samples 0"),

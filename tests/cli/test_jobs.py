@@ -135,7 +135,7 @@ def test_jobs_are_shown_from_their_folders_where_slurm_is_not(
     )
     done = heedful("jobs")
     assert done.status == 0
-    assert "from the jobs' folders alone" in done.err
+    assert "showing only what the folders of the jobs say" in done.err
     assert "\x1b" not in done.out
     (job,) = json.loads(heedful("jobs", "runs", "--json").out)
     assert (job["state"], job["tasks"][0]["status"]) == ("failed", 2)

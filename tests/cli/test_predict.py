@@ -234,7 +234,7 @@ def test_mistakes_get_one_line(
     heedful: Callable[..., Any], run_of: Callable[[str], Path], tiny_task: Path, tmp_path: Path
 ) -> None:
     run = run_of("full")
-    assert "say which" in heedful("predict", run).err
+    assert "give one of them" in heedful("predict", run).err
     assert "belong together" in heedful("predict", run, "--in", tiny_task).err
     assert ".csv, .tsv, .jsonl" in heedful("predict", run, "--in", tiny_task, "--out", tmp_path / "o.xls").err
     (tmp_path / "there.csv").write_text("mine")

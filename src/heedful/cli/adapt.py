@@ -29,13 +29,13 @@ def adapt(
     launch: Launch = HERE,
     json: Json = False,
 ) -> int | None:
-    """Adapt a model to a task; leaves scores, checks and the best model.
+    """Adapt a model to a task, and write its scores, checks and best model.
 
-    Dev selects the best epoch; test is scored once, at the end. A run that is
-    stopped (Ctrl-C, SIGTERM, SIGUSR1: status 75) leaves a checkpoint; the same
-    command with --resume continues to the same bits. Several processes
-    (--processes) give the result of one; when one of them dies, the run ends
-    with status 70.
+    Dev selects the best evaluation; test is scored once, at the end. A run that
+    is stopped (Ctrl-C, SIGTERM, SIGUSR1: status 75) leaves a checkpoint; the same
+    command with --resume continues it with the same result, bit for bit. Several
+    processes (--processes) give the same result as one; if one of them dies, the
+    run ends with status 70.
 
     Examples:
       heedful adapt minilm world/reviews --method lora --epochs 3
@@ -66,7 +66,7 @@ def adapt(
 
 
 def finish(options: AdaptOptions, *, json: bool) -> None:
-    """Adapt, and print how it went."""
+    """Train the model and print the results."""
     from heedful.launch.processes import is_first_process, launch_training
 
     adapted = launch_training(options)
@@ -81,7 +81,7 @@ def finish(options: AdaptOptions, *, json: bool) -> None:
 
 
 def show(adapted: Finished) -> None:
-    """Scores with intervals beside the baselines; the most serious finding last."""
+    """Print scores, intervals and baselines, then the cost and the most serious finding."""
     from heedful.evaluation.checks import summarize
 
     results = adapted.results
@@ -90,7 +90,7 @@ def show(adapted: Finished) -> None:
     out.print(
         f"trained {results.trainable_parameters:,} of {results.total_parameters:,} parameters"
         f"{f' ({results.formula})' if results.formula else ''} in {results.seconds:.0f} s, "
-        f"{results.examples_per_second or 0:.0f} examples a second",
+        f"{results.examples_per_second or 0:.0f} examples per second",
         markup=False,
     )
     out.print(f"run: {adapted.folder}", markup=False)
@@ -98,7 +98,7 @@ def show(adapted: Finished) -> None:
 
 
 def show_splits(title: str, splits: Mapping[str, SplitResult]) -> None:
-    """A line a split: its score and interval, and what simple classifiers have there."""
+    """Print one line per split: its score, interval and baselines."""
     rows = []
     for split, r in splits.items():
         interval = f"{r.ci95[0]:.3f} to {r.ci95[1]:.3f}" if r.ci95 and None not in r.ci95 else ""

@@ -67,7 +67,7 @@ def batch_size(
 
 
 def facts(found: Found) -> dict[str, object]:
-    """The same for a program."""
+    """Return the result as plain values."""
     return {
         "device": found.device,
         "budget_gb": found.budget_gb,
@@ -87,8 +87,8 @@ def facts(found: Found) -> dict[str, object]:
 
 
 def show(found: Found) -> None:
-    """A line a size, and the answer."""
-    numbers = ("batch size", "memory (GB)", "examples a second")
+    """Print one line per size, and the answer."""
+    numbers = ("batch size", "memory (GB)", "examples per second")
     rows = [
         (
             m.batch_size,

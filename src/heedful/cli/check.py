@@ -1,4 +1,4 @@
-"""`heedful check`: examine a run or a model."""
+"""`heedful check`: check a run or a model."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ STATUS_FAILED = 1
 
 
 def check(what: str, /, *, json: Json = False) -> int:
-    """Examine a run or a model, and say what is wrong with it. Status 1 when a check failed.
+    """Check a run or a model, and say what is wrong with it. The exit status is 1 if a check failed.
 
-    A run: what it found when it ended, with causality, tokenizer and saved weights examined again now. A
-    model: does the future reach the past, does its tokenizer fit, is it the same after saving?
+    For a run: its checks when it ended; causality, tokenizer and saved weights are checked again.
+    For a model: whether the future reaches the past, its tokenizer fits, and it is the same after saving.
 
     Examples:
 
@@ -28,7 +28,7 @@ def check(what: str, /, *, json: Json = False) -> int:
     Parameters
     ----------
     what
-        A run's folder; or a model: a folder in Hub form, minilm, a preset, or a Hub id.
+        Folder of a run, or a model: a folder in Hub form, minilm, a preset, or a Hub id.
     json
         Print one JSON object.
     """
@@ -51,7 +51,7 @@ def check(what: str, /, *, json: Json = False) -> int:
     else:
         print_table(
             f"{what}",
-            ("check", "status", "examined", "found"),
+            ("check", "status", "checked", "result"),
             [
                 (
                     check.name.replace("_", " "),

@@ -1,4 +1,4 @@
-"""`heedful data`: look at a task's data, or make a world of data."""
+"""`heedful data`: show the data of a task, or generate a world of data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cyclopts import App
 from heedful.cli.data_make import world
 from heedful.cli.data_show import show
 
-app = App(name="data", help="Look at a task's data, or make a world of data.")
+app = App(name="data", help="Show the data of a task, or generate a world of data.")
 app.command(show)
 
 make = App(name="make", help="Generate data.")

@@ -1,4 +1,4 @@
-"""`heedful data show`: what a task's data is like, before anything is trained on it."""
+"""`heedful data show`: describe the data of a task before anything is trained on it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import Json, print_facts, print_json, print_table
 from heedful.errors import UserError, shorten
+from heedful.options.types import Positive, Seed
 from heedful.problems import find_problem_of_task
 
 if TYPE_CHECKING:
@@ -28,11 +29,11 @@ def show(
     pair_column: str | None = None,
     label_column: str | None = None,
     split: Literal["hash", "first"] = "hash",
-    seed: int = 0,
+    seed: Seed = 0,
     tokenizer: str | None = None,
-    max_len: int = 128,
+    max_len: Positive = 128,
     batches: Flag = False,
-    batch_size: int = 32,
+    batch_size: Positive = 32,
     figure: Path | None = None,
     json: Json = False,
 ) -> None:
@@ -54,36 +55,33 @@ def show(
     task
         A named task, a folder or a file.
     data_dir
-        Folder of a named task's files; default: $HEEDFUL_DATA/TASK, else the Hub.
+        Folder with the files of a named task. By default $HEEDFUL_DATA/TASK, or the Hub.
     text_column
-        Column of the text: its name, or its number in a file without a header.
+        Column with the text: its name, or its number in a file without a header.
     pair_column
-        Column of the second text of a pair.
+        Column with the second text of a pair.
     label_column
-        Column of the label.
+        Column with the label.
     split
-        Where the files do not say, split rows by a hash of their content, or by their order.
+        How to split rows where the files do not: by a hash of their content, or in their order.
     seed
         Seed of the content hash.
     tokenizer
-        Tokenizer or model to count with; default: minilm when installed, else words.
+        Tokenizer or model to count tokens with. By default minilm if it is installed, or words.
     max_len
-        Length in tokens above which a text would be cut.
+        Number of tokens above which a text would be truncated.
     batches
-        Also show how much padding each way to make batches costs.
+        Also show how much padding each way of making batches needs.
     batch_size
-        Examples a batch, for --batches.
+        Number of examples per batch, for --batches.
     figure
-        Draw a histogram of the lengths: .png, .svg, .pdf or .html.
+        Write a histogram of the lengths to this file: .png, .svg, .pdf or .html.
     json
-        Print the facts as JSON.
+        Print one JSON object.
     """
     from heedful.data import load_task, stats
     from heedful.evaluation.baselines import baselines
 
-    for name, value in (("--max-len", max_len), ("--batch-size", batch_size)):
-        if value < 1:
-            raise UserError(f"{name} {value}: must be 1 or more")
     loaded = load_task(
         task,
         data_dir=data_dir,

@@ -1,4 +1,4 @@
-"""`heedful demo`: the main job from start to end, on data made here."""
+"""`heedful demo`: everything once, from data to report, on generated data."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from heedful.errors import one_line
 
 
 def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False, json: Json = False) -> None:
-    """Run the main job from start to end on data made here, with a report.
+    """Run everything once, from data to report, on generated data.
 
-    Makes a world of texts, says what its tasks are like, trains a tokenizer,
-    proves each attention mechanism causal or catches its leak, pretrains a
-    small encoder, adapts it to the stars of reviews by several methods with 50
-    and with 1,000 labels beside the same model from random weights, and lets a
-    model read biographies to ask it where people were born. Less than five
-    minutes on two cores; every number is measured in the run. All that is
-    trained are ordinary runs and studies, for heedful report, study show and
-    predict. A demo that was interrupted continues with the same command.
+    The demo generates a world of texts, describes its tasks, trains a
+    tokenizer, checks whether each attention mechanism is causal, pretrains a
+    small encoder, and adapts it to the stars of reviews by several methods,
+    with 50 and with 1,000 labels and next to the same model with random
+    weights. Another model reads biographies and is asked where people were
+    born. It takes less than five minutes on two cores, and every number is
+    measured. The results are ordinary runs and studies, for heedful report,
+    study show and predict. The same command continues an interrupted demo.
 
     Examples:
 
@@ -32,11 +32,11 @@ def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False,
     Parameters
     ----------
     out
-        Folder for report.html, the figures, runs and studies; what an earlier demo left is replaced.
+        Folder for report.html, figures, runs and studies. An earlier demo there is replaced.
     minilm
-        Adapt a real pretrained encoder (all-MiniLM-L6-v2) instead of one pretrained here; takes longer.
+        Adapt a real pretrained encoder (all-MiniLM-L6-v2) instead of the small one. Takes longer.
     quick
-        Train nothing: tasks, tokenizer and attention alone.
+        Train no models: only tasks, tokenizer and attention.
     json
         Print the numbers as one JSON object.
     """
@@ -50,7 +50,6 @@ def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False,
 
 
 def show(facts: dict[str, Any], out: Path) -> None:
-    """The tables, what they say in words, and where to look."""
     from heedful.studies.demo.page import conclusions
 
     rows = [
@@ -67,12 +66,12 @@ def show(facts: dict[str, Any], out: Path) -> None:
         f"done in {facts['seconds']:.0f} s; look at {one_line(str(out / 'report.html'))}", markup=False
     )
     if "reviews" in facts:
-        look = "its runs and studies stand beside it, for heedful report, study show and predict"
+        look = "its runs and studies are next to it, for heedful report, study show and predict"
         last.print(look, markup=False)
 
 
 def show_reviews(found: list[dict[str, Any]]) -> None:
-    """A line an arm, few labels beside many, and what simple rules reach."""
+    """Print one line per arm, with few and with many labels, and the baselines."""
     from heedful.studies.demo.page import beginning
 
     sizes = list(dict.fromkeys(f["labels"] for f in found))
@@ -88,14 +87,13 @@ def show_reviews(found: list[dict[str, Any]]) -> None:
 
 
 def scored(own: dict[str, Any] | None) -> str:
-    """A score with its interval."""
     if own is None or own["accuracy"] is None:
         return "failed"
     return f"{own['accuracy']:.3f} ({own['low']:.3f} to {own['high']:.3f})"
 
 
 def show_birthplaces(found: dict[str, Any]) -> None:
-    """Exact match of each arm, and of one answer for all."""
+    """Print the exact match of each arm, and of the most frequent answer."""
     words = {"pretrained": "after reading the biographies", "nothing": "without reading them"}
     rows = [
         (words.get(name, name), f"{arm['exact_match']:.3f} ({arm['ci95'][0]:.3f} to {arm['ci95'][1]:.3f})")
@@ -104,5 +102,5 @@ def show_birthplaces(found: dict[str, Any]) -> None:
     one = next(iter(found.values()), None)
     if one is not None:
         rows.append(("always the same answer", f"{one['constant_answer']:.3f}"))
-        title = f"where was ... born? {one['n']} people whom no question of training is about"
+        title = f"where was ... born? {one['n']} people whom no training question is about"
         print_table(title, ("model", "exact match with 95 % interval"), rows)

@@ -1,4 +1,4 @@
-"""`heedful evaluate`: score a run's best model."""
+"""`heedful evaluate`: score the best model of a run."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ def evaluate(
     launch: Once = ONCE,
     json: Json = False,
 ) -> int | None:
-    """Score a run's best model on a split, with a 95 % interval.
+    """Score the best model of a run on a split, with a 95 % interval.
 
-    Beside the score of a task stand the baselines; beside the perplexity of a
-    language model the mean of the sentences' own, bits a character and a byte,
-    and the share of unknown tokens. Data and options come from the run's
-    config.toml; nothing is written. Test is for the one model that dev
-    selected: looking at it for many and choosing the best makes its score too
-    high.
+    The score of a task is shown with its baselines; the perplexity of a
+    language model with the mean over sentences, bits per character, bits per
+    byte and the share of unknown tokens. Data and options come from the run's
+    config.toml; nothing is written. Use test only for the one model that dev
+    selected: the best of many test scores is too high.
 
     Examples:
       heedful evaluate runs/sst2 --split test
@@ -42,14 +41,14 @@ def evaluate(
     Parameters
     ----------
     run
-        A run's folder.
+        Folder of a run.
     split
-        train (all its rows, also those that --train-rows left out), dev (the rows that --dev-rows chose) or
-        test; by default test, for a language model without one dev.
+        train (all rows, also those that --train-rows left out), dev (the rows that --dev-rows selected) or
+        test. By default test, or dev for a language model without a test split.
     corpus
-        Language models: score this text instead of a split.
+        For language models: score this text instead of a split.
     sentences
-        Language models: the loss and perplexity of these sentences, or of each line of a file.
+        For language models: sentences, or a file with one per line, whose loss and perplexity to report.
     json
         Print one JSON object.
     """

@@ -1,4 +1,4 @@
-"""`heedful export`: a run or a model as a folder for other tools."""
+"""`heedful export`: write a run or a model as a folder for other tools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json
 from heedful.errors import UserError
+from heedful.options.types import Positive
 
 
 def export(
@@ -18,13 +19,13 @@ def export(
     *,
     merge: Annotated[bool, Parameter(negative=())] = False,
     head: str | None = None,
-    n_classes: int | None = None,
+    n_classes: Positive | None = None,
     json: Json = False,
 ) -> None:
-    """Write a run's best model, or a model, as a folder that transformers loads, its tokenizer included.
+    """Write the best model of a run, or a model, as a folder that transformers loads, with its tokenizer.
 
-    A run that learnt an adapter becomes a folder that peft loads, or one that heedful loads, with the reason;
-    --merge folds lora, bitfit or head into the base, for transformers alone.
+    An adapter becomes a folder that peft loads, or, where peft cannot express it, one that heedful loads.
+    --merge merges lora, bitfit or head into the base model, so that transformers loads it alone.
 
     Examples:
 
@@ -37,15 +38,15 @@ def export(
     Parameters
     ----------
     what
-        A run's folder; or a model: a folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+        Folder of a run, or a model: a folder in Hub form, minilm, a preset, or a Hub id.
     folder
-        Where to write; must be empty or absent.
+        Folder to write, which must be empty or absent.
     merge
-        A run: one plain model instead of an adapter.
+        For a run: write one plain model instead of an adapter.
     head
-        A model: put a head on it: classify, masked, causal or text2text.
+        For a model: add a head: classify, masked, causal or text2text.
     n_classes
-        A model: classes of the head; by default the checkpoint's own number, else 2.
+        For a model: number of classes of the head. By default the checkpoint's own number, or 2.
     json
         Print one JSON object.
     """
@@ -57,20 +58,20 @@ def export(
         from heedful.inference.export import export_run
 
         done = export_run(what, folder, merge=merge)
-        tell(folder, json, {"loads_with": done.loads_with, "why_not": done.why})
+        print_export(folder, json, {"loads_with": done.loads_with, "why_not": done.why})
         return
     if merge:
-        raise UserError(f"{what}: is not a run; --merge folds what a run learnt into its base")
+        raise UserError(f"{what}: is not a run; --merge merges what a run learned into its base model")
     from heedful.checkpoints import export as write
     from heedful.checkpoints import load
 
     loaded = load(what, head=head, n_classes=n_classes)
     write(loaded, folder)
-    tell(folder, json, {"loads_with": "transformers", "why_not": None, "new": loaded.report.new})
+    print_export(folder, json, {"loads_with": "transformers", "why_not": None, "new": loaded.report.new})
 
 
-def tell(folder: Path, json: bool, facts: dict[str, object]) -> None:
-    """Say what was written, and who can read it."""
+def print_export(folder: Path, json: bool, facts: dict[str, object]) -> None:
+    """Print which files were written, and what loads them."""
     files = sorted(p.name for p in folder.iterdir())
     if json:
         print_json({"folder": str(folder), "files": files, **facts})

@@ -1,4 +1,4 @@
-"""`heedful generate`: continue text with a language model."""
+"""`heedful generate`: continue a text with a language model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import Flag, Json, console, print_json
 from heedful.errors import UserError, shorten
+from heedful.options.types import Bounds, Positive, Seed, Weight
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from heedful.inference.writer import Continuation, Writer
 
 WHY = {
-    "stop": "ended by itself",
+    "stop": "ended",
     "max_tokens": "cut at --max-tokens",
-    "room": "cut: the model reads no longer text",
+    "room": "cut: the model's context is full",
 }
 
 
@@ -30,25 +31,26 @@ def generate(
     /,
     *,
     source: Annotated[Path | None, Parameter(name="--in")] = None,
-    max_tokens: int = 200,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
+    max_tokens: Positive = 200,
+    temperature: Weight | None = None,
+    top_k: Positive | None = None,
+    top_p: Annotated[float, Bounds(above=0, most=1)] | None = None,
     greedy: Flag = False,
-    samples: int = 1,
+    samples: Positive = 1,
     stop: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     slide: Annotated[bool, Parameter(negative="--no-slide")] = True,
-    seed: int = 0,
+    seed: Seed = 0,
     device: str = "auto",
     json: Json = False,
 ) -> None:
     """Continue a prompt with a language model.
 
-    That of a run of heedful pretrain, or a decoder or encoder-decoder by name.
-    A single text appears token by token. The same seed gives the same text.
-    A text ends at the tokenizer's end of text, at --stop or after --max-tokens.
-    Where the model reads no further, a decoder goes on from the second half of
-    what it reads; with --no-slide, as an encoder-decoder always, it ends there.
+    The model is that of a run of heedful pretrain, or a decoder or
+    encoder-decoder by name. A single text is printed token by token. The same
+    seed gives the same text. A text ends at the end-of-text token, at --stop or
+    after --max-tokens. When the model's context is full, a decoder continues
+    from the second half of it; with --no-slide, and with an encoder-decoder,
+    the text ends there.
 
     Examples:
       heedful generate runs/shakespeare "ROMEO:"
@@ -59,36 +61,36 @@ def generate(
     Parameters
     ----------
     model
-        A run's folder, a model's folder, or a Hub id.
+        Folder of a run or a model, or a Hub id.
     prompt
-        The beginning of the text; of an encoder-decoder its input.
+        The beginning of the text; for an encoder-decoder its input.
     source
-        A file of prompts, one a line, instead of PROMPT.
+        A file of prompts, one per line, instead of PROMPT.
     max_tokens
-        The most tokens to write.
+        Largest number of tokens to write.
     temperature
-        Below 1 more probable tokens, above 1 more surprising ones; 0 is --greedy. Default 1.
+        Below 1 for more probable tokens, above 1 for more surprising ones; 0 is --greedy. By default 1.
     top_k
-        Choose among the k most probable tokens.
+        Sample from this many most probable tokens.
     top_p
-        Choose among the fewest tokens that together have this probability.
+        Sample from the fewest tokens that together have this probability.
     greedy
-        Always the most probable token.
+        Always take the most probable token.
     samples
-        So many texts a prompt.
+        Number of texts per prompt.
     stop
-        A token that ends a text, by its spelling; may be given several times.
+        A token that ends a text, as it is spelled. Repeat the option for several tokens.
     slide
-        Go on where the model's room is full, from the second half of what it reads.
+        Continue when the context is full, from the second half of it.
     seed
-        Decides everything random.
+        Seed of everything random.
     device
         auto, cpu, cuda, cuda:1 or mps.
     json
         Print one JSON object.
     """
     if (prompt is None) == (source is None):
-        raise UserError("generate continues one prompt, or those of a file with --in FILE; say which")
+        raise UserError("generate continues one prompt, or those of a file with --in FILE; give one of them")
     if greedy and not (temperature is None and top_k is None and top_p is None):
         raise UserError("--greedy takes the most probable token; --temperature, --top-k and --top-p draw one")
     from heedful.inference.generation import Sampling
@@ -121,7 +123,7 @@ def generate(
 
 
 def read_prompts(source: Path | None) -> list[str]:
-    """The lines of a file that have text."""
+    """Return the lines of a file that have text."""
     from heedful.data.readers import read_lines, strip_line_end
 
     assert source is not None
@@ -135,7 +137,7 @@ def read_prompts(source: Path | None) -> list[str]:
 
 
 def refuse_unknown(writer: Writer, prompts: Sequence[str]) -> None:
-    """Characters that a model cannot read are refused; of words it knows an unknown one."""
+    """Refuse characters that the model does not know; warn about unknown words."""
     for prompt in prompts:
         unknown = writer.unknown(prompt)
         if not unknown:
@@ -149,7 +151,7 @@ def refuse_unknown(writer: Writer, prompts: Sequence[str]) -> None:
 
 
 def say(text: str) -> None:
-    """Write to the terminal at once, without what could drive it."""
+    """Write to the terminal at once, without control characters."""
     from heedful.inference.writer import harmless
 
     sys.stdout.write(harmless(text))
@@ -157,7 +159,7 @@ def say(text: str) -> None:
 
 
 def show(found: Sequence[Continuation], samples: int, *, whole: bool) -> None:
-    """Several texts, each under its number."""
+    """Print several texts, each with its number."""
     from heedful.inference.writer import harmless
 
     out = console()

@@ -1,4 +1,4 @@
-"""`heedful inspect`: what a model is made of."""
+"""`heedful inspect`: show the parts of a model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from heedful.cli.output import Json, print_facts, print_json, print_table
+from heedful.options.types import Positive
 
 if TYPE_CHECKING:
     from heedful.models import Model
@@ -18,12 +19,12 @@ def inspect(
     /,
     *,
     head: str | None = None,
-    n_classes: int | None = None,
+    n_classes: Positive | None = None,
     attention: str | None = None,
     details: Annotated[bool, Parameter(negative=())] = False,
     json: Json = False,
 ) -> None:
-    """Show a model's family, sizes, parameters by part, and what was loaded, new and ignored.
+    """Show a model's family, sizes, parameters per part, and which tensors were loaded, new or ignored.
 
     Examples:
 
@@ -38,11 +39,11 @@ def inspect(
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     head
-        Put a head on it: classify, masked, causal or text2text.
+        Add a head: classify, masked, causal or text2text.
     n_classes
-        Classes of the head; by default the checkpoint's own number, else 2.
+        Number of classes of the head. By default the checkpoint's own number, or 2.
     attention
-        Swap the attention mechanism (heedful list attentions), with options: performer:features=128.
+        Replace the attention mechanism (heedful list attentions): performer:features=128.
     details
         Name every tensor that was loaded, new or ignored.
     json
@@ -59,7 +60,7 @@ def inspect(
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Everything `inspect` knows, as plain values."""
+    """Return all facts about a model as plain values."""
     from heedful.checkpoints import why_not
     from heedful.checkpoints.reader import head_of
 
@@ -105,7 +106,7 @@ PARTS = (
 
 
 def parameters_by_part(model: Model) -> dict[str, int]:
-    """How many parameters each part has; a tied output is counted once, as embedding."""
+    """Return the number of parameters per part; a tied output is counted once, as embedding."""
     counts: dict[str, int] = {}
     for name, parameter in model.named_parameters():
         part = (
@@ -118,7 +119,6 @@ def parameters_by_part(model: Model) -> dict[str, int]:
 
 
 def show(facts: Mapping[str, Any], details: bool) -> None:
-    """The same for people."""
     options = ", ".join(f"{k}={v}" for k, v in facts["attention_options"].items())
     sizes = facts["sizes"]
     print_facts(
@@ -145,10 +145,10 @@ def show(facts: Mapping[str, Any], details: bool) -> None:
         [*rows, ("total", f"{total:,}", "")],
         right=("count", "share"),
     )
-    kept = []
+    tensors = []
     for what in ("loaded", "new", "ignored"):
         names = facts[what]
         shown = names if details else names[:4]
         more = f", and {len(names) - len(shown)} more (--details)" if len(names) > len(shown) else ""
-        kept.append((what, len(names), ", ".join(shown) + more))
-    print_table("tensors", ("", "count", "which"), kept, right=("count",))
+        tensors.append((what, len(names), ", ".join(shown) + more))
+    print_table("tensors", ("", "count", "which"), tensors, right=("count",))

@@ -1,4 +1,4 @@
-"""`heedful jobs`: batch jobs and the cluster they run on."""
+"""`heedful jobs`: show and cancel batch jobs, show the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ app = App(name="jobs")
 
 @app.default
 def show(*folders: Path, json: Json = False) -> None:
-    """Show batch jobs: what is queued, running, done, failed and why, and how far each is.
+    """Show batch jobs: queued, running, finished, failed and why, with the progress of each.
 
-    From the folders that --on slurm made, below ./runs and ./studies and in
-    Slurm's queue; or only from those below the folders named here. squeue and,
-    where there is one, sacct say what the folders cannot know.
+    Jobs are found in the folders that --on slurm made, below ./runs and
+    ./studies, and in Slurm's queue; or only below the given folders. squeue and,
+    where it is available, sacct complete the facts.
 
     Examples:
       heedful jobs
@@ -34,7 +34,7 @@ def show(*folders: Path, json: Json = False) -> None:
     Parameters
     ----------
     folders
-        Look below these folders only.
+        Show only the jobs below these folders.
     json
         Print one JSON array.
     """
@@ -46,7 +46,7 @@ def show(*folders: Path, json: Json = False) -> None:
     if trouble is not None and not jobs:
         raise UserError(trouble)
     if trouble is not None:
-        print(f"heedful: {trouble}; what follows is from the jobs' folders alone", file=sys.stderr)
+        print(f"heedful: {trouble}; showing only what the folders of the jobs say", file=sys.stderr)
     if json:
         print_json([facts(job) for job in jobs])
         return
@@ -59,7 +59,7 @@ def show(*folders: Path, json: Json = False) -> None:
 
 
 def facts(job: SlurmJob) -> dict[str, Any]:
-    """A job for a program."""
+    """Return the facts about a job as plain values."""
     from heedful.launch.slurm.jobs import study_progress
     from heedful.launch.slurm.records import log_file
 
@@ -86,7 +86,7 @@ def facts(job: SlurmJob) -> dict[str, Any]:
 
 
 def rows_of(job: SlurmJob) -> list[Sequence[str]]:
-    """A line for a job; workers of an array that are alike share one."""
+    """Return one line per job; workers of an array in the same state share a line."""
     from heedful.launch.slurm.jobs import study_progress
 
     folder = job.folder.relative_to(Path.cwd()) if job.folder.is_relative_to(Path.cwd()) else job.folder
@@ -108,7 +108,7 @@ def rows_of(job: SlurmJob) -> list[Sequence[str]]:
 
 @app.command
 def cancel(*jobs: str, json: Json = False) -> None:
-    """Cancel jobs, by number or by folder. A run that trains writes a checkpoint; --resume continues it.
+    """Cancel jobs by number or folder. A run writes a checkpoint first, and --resume continues it.
 
     Examples:
       heedful jobs cancel 1234
@@ -117,7 +117,7 @@ def cancel(*jobs: str, json: Json = False) -> None:
     Parameters
     ----------
     jobs
-        Job numbers, one worker of a study as 1234_0, or folders of runs and studies.
+        Job numbers, such as 1234 or 1234_0 for one worker of a study, or folders of runs and studies.
     json
         Print one JSON object.
     """
@@ -125,17 +125,17 @@ def cancel(*jobs: str, json: Json = False) -> None:
     from heedful.launch.slurm.jobs import active_jobs
 
     if not jobs:
-        raise UserError("which jobs? heedful jobs cancel 1234, or a run's folder; heedful jobs lists them")
+        raise UserError("give a job to cancel: its number, or the folder of its run; heedful jobs lists them")
     queue = client.read_queue()
     numbers = []
-    for given in jobs:
-        if not NUMBER.fullmatch(given):
-            numbers += active_jobs(Path(given), queue)
+    for name in jobs:
+        if not NUMBER.fullmatch(name):
+            numbers += active_jobs(Path(name), queue)
             continue
-        job, _, task = given.partition("_")
+        job, _, task = name.partition("_")
         if not any(k.job == job and k.active and (not task or str(k.task) == task) for k in queue):
-            raise UserError(f"job {given}: is not yours, or is over; heedful jobs lists what there is")
-        numbers.append(given)
+            raise UserError(f"job {name}: is not yours, or has ended; heedful jobs lists yours")
+        numbers.append(name)
     for number in numbers:
         client.scancel(number)
     if json:
@@ -146,7 +146,7 @@ def cancel(*jobs: str, json: Json = False) -> None:
 
 @app.command
 def nodes(*, json: Json = False) -> None:
-    """Show the cluster's nodes: CPUs, memory, GPUs, and what is free now.
+    """Show the nodes of the cluster: CPUs, memory and GPUs, in total and free.
 
     Example: heedful jobs nodes --json
 

@@ -26,6 +26,7 @@ EXTENSION_POINTS = {
     "objectives": ("heedful.objectives.registry:OBJECTIVES", "training objectives, for --objective"),
     "metrics": ("heedful.evaluation.metrics:METRICS", "metrics, for --metric"),
     "problems": ("heedful.problems.registry:PROBLEMS", "kinds of problem that a task can be"),
+    "studies": ("heedful.studies:STUDIES", "studies: heedful study NAME"),
     "tasks": ("heedful.data.named_tasks:TASKS", "tasks that have a name"),
     "trackers": ("heedful.training.trackers:TRACKERS", "experiment trackers, for --track"),
     "themes": ("heedful.report.theme:THEMES", "chart themes, for report --theme"),

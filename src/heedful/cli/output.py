@@ -1,4 +1,4 @@
-"""How commands print: a table or words for people, one JSON object for programs (`--json`)."""
+"""Output of commands: tables and text for people, one JSON object for programs (`--json`)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Json = Annotated[bool, Parameter(name="--json", negative=())]
 
 
 def print_json(facts: Any) -> None:
-    """Write facts for a program: stdout holds this and nothing else."""
+    """Write facts as JSON to stdout, which then contains nothing else."""
     json.dump(facts, sys.stdout, indent=2, ensure_ascii=False, allow_nan=False)
     sys.stdout.write("\n")
 
 
 def console() -> Console:
-    """Give the console of stdout; a pipe or a file gets a width that does not fold tables."""
+    """Return the console of stdout; for a pipe or a file it is wide enough not to fold tables."""
     if sys.stdout.isatty():
         return Console(highlight=False)
     width = int(os.environ.get("COLUMNS", "0")) or max(160, shutil.get_terminal_size().columns)
@@ -34,13 +34,13 @@ def console() -> Console:
 
 
 SHORT = 20
-"""Cells of up to so many characters stay on one line."""
+"""Cells of up to this many characters stay on one line."""
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[str] = ()
 ) -> None:
-    """Print a table; `right` names the columns that hold numbers. Cells are data, never markup."""
+    """Print a table; `right` names the columns of numbers. Cells are data, never markup."""
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", box=None)
     for i, column in enumerate(columns):
         longest = max((len(str(row[i])) for row in rows), default=0)
@@ -61,7 +61,7 @@ def print_table(
 
 
 def print_facts(title: str, facts: Mapping[str, object]) -> None:
-    """Print names and values, one a line."""
+    """Print names and values, one pair per line."""
     width = max((len(name) for name in facts), default=0)
     out = console()
     out.print(Text(title, style="bold"))

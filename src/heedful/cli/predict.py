@@ -1,4 +1,4 @@
-"""`heedful predict`: label texts with a run's best model."""
+"""`heedful predict`: label texts with the best model of a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Flag = Annotated[bool, Parameter(negative=())]
 SHOWN = 30
-"""Labels that are counted in the terminal; free answers can be many more."""
+"""Largest number of labels to print; free answers can be many more."""
 
 
 def predict(
@@ -32,11 +32,11 @@ def predict(
     device: str = "auto",
     json: Json = False,
 ) -> None:
-    """Label a text, a pair of texts, or every row of a file, with a run's best model; answer a question.
+    """Label a text, a pair of texts or all rows of a file with the best model of a run.
 
-    The new file has all columns of the old one, and label and confidence (predicted_label and
-    predicted_confidence where these names are taken). A label that is a whole number is written without a
-    fraction, 1 for 1.0. Files of any size are read row by row.
+    The new file has all columns of the old one, and the columns label and confidence (predicted_label and
+    predicted_confidence if these names are taken). A label that is a whole number is written without a
+    fraction: 1 for 1.0. Files of any size are read row by row.
 
     Examples:
 
@@ -51,19 +51,19 @@ def predict(
     Parameters
     ----------
     run
-        A run's folder, or an adapter that heedful export wrote.
+        Folder of a run, or of an adapter that heedful export wrote.
     text
-        The text.
+        The text to label.
     pair
-        The second text, where the task has pairs.
+        The second text, if the task has pairs.
     source
-        A file of texts: .csv, .tsv, .jsonl, .parquet or .txt.
+        File of texts to read: .csv, .tsv, .jsonl, .parquet or .txt.
     out
-        Where to write: .csv, .tsv or .jsonl.
+        File to write: .csv, .tsv or .jsonl.
     text_column
-        Name of the text's column; by default found as for a task.
+        Name of the column with the text. By default found as for a task.
     pair_column
-        Name of the second text's column.
+        Name of the column with the second text of a pair.
     overwrite
         Replace --out.
     device
@@ -72,7 +72,7 @@ def predict(
         Print one JSON object.
     """
     if (text is None) == (source is None):
-        raise UserError("predict labels one text, or a file with --in FILE --out FILE; say which")
+        raise UserError("predict labels one text, or a file with --in FILE --out FILE; give one of them")
     if (source is None) != (out is None):
         raise UserError("--in and --out belong together: a file to read and a file to write")
     from heedful.inference.files import Labeler
@@ -105,7 +105,7 @@ def predict(
 
 
 def show_one(labeler: Labeler, text: str, pair: str | None, json: bool) -> None:
-    """The most probable label first."""
+    """Print the labels of a text, the most probable first."""
     answer = labeler.label_text(text, pair)
     if json:
         print_json(

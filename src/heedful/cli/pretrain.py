@@ -30,13 +30,13 @@ def pretrain(
     launch: Launch = HERE,
     json: Json = False,
 ) -> int | None:
-    """Train a language model on text, from nothing or from a checkpoint.
+    """Train a language model on text, from scratch or from a checkpoint.
 
     Documents are packed into rows and never see each other. Dev selects the
-    best step. A run that is stopped (Ctrl-C, SIGTERM, SIGUSR1: status 75)
-    leaves a checkpoint; the same command with --resume continues to the same
-    bits. Perplexities of different vocabularies cannot be compared; bits a
-    character and a byte can.
+    best evaluation. A run that is stopped (Ctrl-C, SIGTERM, SIGUSR1: status 75)
+    leaves a checkpoint; the same command with --resume continues it with the
+    same result, bit for bit. Perplexities of different vocabularies cannot be
+    compared; bits per character and bits per byte can.
 
     Examples:
       heedful pretrain char-gpt notes.txt --documents file --epochs 10
@@ -46,23 +46,23 @@ def pretrain(
       heedful pretrain char-gpt world/birthplaces --objective span
       heedful pretrain runs/ptb more.txt --budget-min 30
 
-    A time and a length from one run: with --schedule wsd (warm-up, stable,
-    decay) a run keeps the checkpoint at which its decay begins, and a longer
-    one goes on from there, to the same bits as if it had begun anew:
+    With --schedule wsd (warm-up, stable, decay) a run keeps the checkpoint at
+    which its decay begins, and a longer run continues from there, with the same
+    result as if it had started from the beginning:
       heedful pretrain char-gpt t.txt --schedule wsd --budget-min 90 --out short
       heedful pretrain char-gpt t.txt --schedule wsd --epochs 650 --branch short
       heedful pretrain gpt-micro ptb --tokenizer bpe --on slurm --gpus 1
 
-    Several processes (--processes) give the result of one; when one of them
+    Several processes (--processes) give the same result as one; if one of them
     dies, the run ends with status 70:
       heedful pretrain gpt-micro ptb --tokenizer bpe --processes 2
 
     Parameters
     ----------
     model
-        A preset (heedful list models), or a folder, a run or a Hub id.
+        A preset (heedful list models) to train from scratch, or a folder, a run or a Hub id to continue.
     corpus
-        A text file, a folder, a table, a task's text, or world/...
+        A text file, a folder, a table, the text of a task, or world/...
     json
         Print results.json.
     """
@@ -78,7 +78,7 @@ def pretrain(
 
 
 def finish(options: PretrainOptions, *, json: bool) -> None:
-    """Pretrain, and print how it went."""
+    """Train the model and print the results."""
     from heedful.launch.processes import is_first_process, launch_training
 
     done = launch_training(options)
@@ -93,7 +93,7 @@ def finish(options: PretrainOptions, *, json: bool) -> None:
 
 
 def show(done: Finished) -> None:
-    """Figures, cost, and the most serious finding last."""
+    """Print the scores, the cost and the most serious finding."""
     from heedful.evaluation.checks import summarize
 
     results = done.results
@@ -105,7 +105,7 @@ def show(done: Finished) -> None:
     out.print(
         f"trained {results.trainable_parameters:,} parameters for {results.steps or 0:,} steps "
         f"({results.epochs or 0:.4g} epochs) in {results.seconds:.0f} s, "
-        f"{results.tokens_per_second or 0:,.0f} tokens a second",
+        f"{results.tokens_per_second or 0:,.0f} tokens per second",
         markup=False,
     )
     out.print(f"run: {done.folder}", markup=False)
@@ -113,7 +113,7 @@ def show(done: Finished) -> None:
 
 
 def show_figures(title: str, splits: Mapping[str, SplitResult]) -> None:
-    """A line a split: perplexity and its interval, and the figures that it should be read with."""
+    """Print one line per split: perplexity, its interval and related numbers."""
     rows = []
     for split, r in splits.items():
         interval = f"{r.ci95[0]:.2f} to {r.ci95[1]:.2f}" if r.ci95 and None not in r.ci95 else ""
@@ -134,7 +134,6 @@ def show_figures(title: str, splits: Mapping[str, SplitResult]) -> None:
 
 
 def show_sentences(sentences: Sequence[SentenceResult]) -> None:
-    """A line a sentence."""
     rows = [
         (one_line(s.text), s.tokens, f"{s.loss:.4f}", number(s.perplexity, ".2f"), s.unknown)
         for s in sentences
@@ -144,5 +143,4 @@ def show_sentences(sentences: Sequence[SentenceResult]) -> None:
 
 
 def number(value: float | None, form: str) -> str:
-    """A figure, or nothing where there is none."""
     return "" if value is None else format(value, form)

@@ -1,4 +1,4 @@
-"""`heedful run`: run a recipe, or a run again."""
+"""`heedful run`: run a recipe, or repeat a run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def run(
     overwrite: Flag = False,
     json: Json = False,
 ) -> None:
-    """Run a recipe, or make a run again from its config.toml: on the same machine type, to the same bits.
+    """Run a recipe, or repeat a run from its config.toml: bit for bit on the same type of machine.
 
-    A file names its command and has a table with that command's options; heedful.toml is not read.
+    A file names its command and contains a table with the options of that command; heedful.toml is not read.
 
     Examples:
 
@@ -36,11 +36,11 @@ def run(
     Parameters
     ----------
     file
-        A TOML file, or a run's folder.
+        A TOML file, or the folder of a run.
     set
-        Options to change, as key=value; none gives an option's default.
+        Options to change, as option=value; none restores the default of an option.
     out
-        The run's folder; by default runs/TASK-MODEL-METHOD-sSEED.
+        Folder of the run. By default runs/TASK-MODEL-METHOD-sSEED.
     resume
         Continue the run in --out.
     overwrite

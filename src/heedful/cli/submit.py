@@ -1,4 +1,4 @@
-"""How a command with `--on slurm` is sent to the cluster, and what is printed then."""
+"""Commands with `--on slurm`: submit them to the cluster, and print what was submitted."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def send(
     tasks: int = 1,
     replacing: Callable[[], object] | None = None,
 ) -> int:
-    """Submit a command as a batch job that belongs to `folder`; the status to leave with.
+    """Submit a command as a batch job that belongs to `folder`, and return the exit status.
 
-    `replacing` removes what the job is to replace.
+    `replacing` removes what the job replaces.
     """
     from heedful.launch.site import add_site_options
     from heedful.launch.slurm.submission import describe_submission, prepare_job, submit_job
@@ -52,9 +52,9 @@ def send_run(
     *,
     json: bool,
 ) -> int:
-    """Submit a command that makes a run: its folder is made now, and the job resumes it, first from nothing.
+    """Submit a command that makes a run. Its folder is created now, and the job resumes it.
 
-    With several tasks each is one of the run's processes.
+    With several tasks, each is one of the processes of the run.
     """
     from heedful.launch.processes import choose_run_folder
     from heedful.launch.site import add_site_options
@@ -72,8 +72,8 @@ def send_run(
         Run.create(options.out, resume=options.resume)  # refuses what is not empty, or holds no run
     out = choose_run_folder(options).expanduser().absolute()
     processes = number if number > 1 else options.processes
-    told = replace(options, out=out, resume=True, overwrite=False, processes=processes)
+    resumed = replace(options, out=out, resume=True, overwrite=False, processes=processes)
     flags = ["--json"] if json and launch.wait else []
-    words = (*command_words([command], arguments, told, leave_out=("model", "task", "corpus")), *flags)
+    words = (*command_words([command], arguments, resumed, leave_out=("model", "task", "corpus")), *flags)
     replacing = partial(Run.create, out, overwrite=True) if options.overwrite else None
     return send(words, launch, out, json=json, tasks=number, replacing=replacing)

@@ -1,4 +1,4 @@
-"""`heedful tokenizer`: train, compare and look into tokenizers."""
+"""`heedful tokenizer`: train, compare and inspect tokenizers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from heedful.cli.tokenizer_compare import compare
 from heedful.cli.tokenizer_show import show
 from heedful.cli.tokenizer_train import train
 
-app = App(name="tokenizer", help="Train, compare and look into tokenizers.")
+app = App(name="tokenizer", help="Train, compare and inspect tokenizers.")
 app.command(train)
 app.command(compare)
 app.command(show)

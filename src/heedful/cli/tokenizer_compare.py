@@ -1,4 +1,4 @@
-"""`heedful tokenizer compare`: tokenizers on one corpus, and whether to train one's own."""
+"""`heedful tokenizer compare`: compare tokenizers on one corpus, and advise whether to train another."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json, print_table
+from heedful.options.types import Positive
 
 
 def compare(
     *tokenizer: Annotated[str, Parameter(required=True)],
     on: str,
-    vocab_size: int | None = None,
+    vocab_size: Positive | None = None,
     json: Json = False,
 ) -> None:
-    """Measure tokenizers on your text, and answer: should I train my own?
+    """Compare tokenizers on your text, and answer: should I train my own?
 
-    A tenth of the lines, chosen by their content, is held out to measure on; a byte-level BPE tokenizer is
-    trained on the rest, so that the answer rests on a number. Of a large corpus the first 32 MB are read.
+    A tenth of the lines, chosen by a hash of their content, is held out to measure on. A byte-level BPE
+    tokenizer is trained on the rest for comparison. Only the first 32 MB of a large corpus are read.
 
     Examples:
       heedful tokenizer compare minilm --on notes.txt
@@ -27,13 +28,13 @@ def compare(
     Parameters
     ----------
     tokenizer
-        Tokenizers or models: folders, files, minilm, or names of the Hub.
+        Tokenizers or models: folders, files, minilm, or Hub ids.
     on
-        A text file, a folder, a table, or a task by name.
+        A text file, a folder, a table, or the name of a task.
     vocab_size
-        The size of the tokenizer trained to compare with; as large as the best of those compared.
+        Vocabulary size of the new tokenizer. By default that of the best of the others.
     json
-        Print the facts as JSON.
+        Print one JSON object.
     """
     from rich.text import Text
 
@@ -108,4 +109,4 @@ COLUMNS = (
     "vocabulary used",
     "speed",
 )
-WORDS = {"no": "No", "only from nothing": "Only if you pretrain from nothing", "yes": "Yes"}
+WORDS = {"no": "No", "only from nothing": "Only if you pretrain from scratch", "yes": "Yes"}

@@ -1,4 +1,4 @@
-"""`heedful tokenizer show`: a text's pieces, and for BPE the merges that made them."""
+"""`heedful tokenizer show`: show the tokens of a text, and for BPE the merges that made them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPECIAL = "white on grey37"
 
 
 def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = False) -> None:
-    """Show a text's pieces with their ids; for BPE also the merges, in the order they were applied.
+    """Show the tokens of a text with their ids; for BPE also the merges, in their order.
 
     Examples:
       heedful tokenizer show minilm "Attention is all you need"
@@ -34,13 +34,13 @@ def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = Fal
     Parameters
     ----------
     tokenizer
-        A tokenizer or model: a folder, a file, minilm, or a name of the Hub.
+        A tokenizer or a model: a folder, a file, minilm, or a Hub id.
     text
-        The text.
+        The text to tokenize.
     pair
-        A second text, framed with the first as the model does.
+        A second text, joined to the first as the model expects pairs.
     json
-        Print the facts as JSON.
+        Print one JSON object.
     """
     from heedful.text import load
     from heedful.text.merges import format_piece, merge_words

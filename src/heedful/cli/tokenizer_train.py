@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import Json, print_facts, print_json
 from heedful.errors import UserError
+from heedful.options.types import Count, Positive
 
 Kind = Literal["bpe", "wordpiece", "unigram", "word", "char"]
 
@@ -19,17 +20,17 @@ def train(
     *corpus: Annotated[str, Parameter(required=True)],
     out: Path,
     kind: Kind = "bpe",
-    vocab_size: int | None = None,
-    min_count: int | None = None,
+    vocab_size: Positive | None = None,
+    min_count: Positive | None = None,
     lowercase: Annotated[bool, Parameter(negative=())] = False,
     punctuation: Annotated[bool, Parameter(negative=())] = False,
-    sentinels: int | None = None,
+    sentinels: Count | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     json: Json = False,
 ) -> None:
     """Train a tokenizer, saved so that heedful and transformers load it.
 
-    The same corpus gives the same bytes. Texts are streamed, never held in memory.
+    The same corpus gives the same bytes. Texts are streamed and need little memory.
 
     Examples:
       heedful tokenizer train notes.txt more/ --vocab-size 8000 --out mine
@@ -39,26 +40,26 @@ def train(
     Parameters
     ----------
     corpus
-        Text files, folders of them, CSV, TSV, JSON lines or Parquet files, or tasks by name.
+        Text files, folders of them, CSV, TSV, JSON lines or Parquet files, or names of tasks.
     out
-        The folder to write: tokenizer.json, tokenizer_config.json, special_tokens_map.json.
+        Folder to write: tokenizer.json, tokenizer_config.json, special_tokens_map.json.
     kind
-        bpe works on bytes and knows every text; wordpiece is BERT's way, unigram T5's; word and char take
-        whole words and single characters.
+        bpe works on bytes and can encode every text; wordpiece is used by BERT, unigram by T5; word and char
+        use whole words and single characters.
     vocab_size
-        How many tokens, special ones included; 8000, for word and char as many as there are.
+        Vocabulary size, special tokens included. By default 8000; unlimited for word and char.
     min_count
-        How often a pair (bpe, wordpiece), word or character must occur; 2, for char 1.
+        How often a pair (bpe, wordpiece), word or character must occur. By default 2; 1 for char.
     lowercase
-        Make everything lower case first.
+        Convert the text to lower case first.
     punctuation
-        For word: split words from the punctuation around them.
+        With word: split words from the punctuation around them.
     sentinels
-        How many <extra_id_N> tokens for span corruption; 100, for word and char 0.
+        Number of <extra_id_N> tokens for span corruption. By default 100; 0 for word and char.
     overwrite
         Write into a folder that is not empty.
     json
-        Print the facts as JSON.
+        Print one JSON object.
     """
     if out.is_file():
         raise UserError(f"--out {out}: is a file; a tokenizer is saved as a folder")
@@ -74,7 +75,7 @@ def train(
         raise write_error(out, error) from None
     try:
         made = text.train(
-            read(corpus),
+            read_texts(corpus),
             kind=kind,
             vocab_size=vocab_size,
             min_count=min_count,
@@ -114,8 +115,8 @@ def train(
     print_facts(f"{kind} tokenizer in {out}", shown)
 
 
-def read(corpus: tuple[str, ...]) -> Iterator[str]:
-    """Stream the texts of all sources, counted."""
+def read_texts(corpus: tuple[str, ...]) -> Iterator[str]:
+    """Yield the texts of all sources, and show the progress."""
     from heedful.data import corpus_texts
     from heedful.progress import track
 
