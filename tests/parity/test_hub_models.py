@@ -357,7 +357,7 @@ def test_folders_that_do_not_fit_are_refused_in_one_line(folders, tmp_path, monk
     ]):  # fmt: skip
         with pytest.raises(UserError, match=message):
             load(spoiled(electra, tmp_path / str(i), **changes), head="classify")
-    monkeypatch.setattr(hub_reader, "installed", lambda: False)
+    monkeypatch.setattr(hub_reader, "is_transformers_installed", lambda: False)
     with pytest.raises(UserError, match=r"pip install 'heedful\[hub\]'"):
         load(electra, head="classify")
 

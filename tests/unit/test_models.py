@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 import torch
@@ -271,3 +272,27 @@ def test_a_decoder_finds_the_last_real_token_by_its_padding_id() -> None:
     text = ids(2, 6)
     padded = torch.cat([text, torch.zeros(2, 3, dtype=torch.long)], 1)
     assert torch.allclose(model(padded), model(text), atol=1e-6)
+
+
+@pytest.mark.parametrize("family", ["distilbert", "roberta", "gpt2", "t5"])
+def test_a_saved_model_that_does_not_name_its_head_has_the_familys(family: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """Older versions stored the family alone in config.json of our own form."""
+    from heedful import checkpoints
+
+    classifier = checkpoints.FAMILIES[family].fixed["classifier"]
+    kind = checkpoints.FAMILIES[family].fixed["kind"]
+    config = TransformerConfig(
+        kind=kind, family=family, vocab_size=20, d_model=8, n_layers=1, n_heads=2, d_ff=16, max_len=8,
+        position="rotary", eos_id=1, start_id=0, classifier=classifier,
+    )  # fmt: skip
+    model = build(config, "classify", 3)
+    checkpoints.save(model, tmp_path / "saved")
+    path = tmp_path / "saved" / "config.json"
+    stored = json.loads(path.read_text())
+    assert stored["heedful"].pop("classifier") == classifier
+    path.write_text(json.dumps(stored))
+    again = checkpoints.load(tmp_path / "saved", head="classify")
+    assert again.config == config
+    assert {n: p.shape for n, p in again.head.named_parameters()} == {
+        n: p.shape for n, p in model.head.named_parameters()
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from heedful.attention.chunked import CHUNK, Chunk, ChunkedAttention
 from heedful.attention.dropout import draw_seed
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism
+from heedful.attention.mechanism import CommonOptions, Mechanism
 
 PARTS = 5
 """Row chunks of a causal sequence: 5 make 60 % of the square, and each still fills the vector units."""
@@ -31,32 +32,21 @@ class Additive(Mechanism):
     cost = "t s d"
     causal = cross = bias = explicit_weights = prefix = segments = cache = True
 
-    def __init__(
-        self,
-        *,
-        n_heads: int,
-        d_head: int,
-        max_len: int,
-        scale: float | None = None,
-        dropout: float = 0.0,
-        d_hidden: int | None = None,
-    ) -> None:
-        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
-        self.d_hidden = d_head if d_hidden is None else d_hidden
+    def __init__(self, *, d_hidden: int | None = None, **common: Unpack[CommonOptions]) -> None:
+        super().__init__(**common)
+        self.d_hidden = self.d_head if d_hidden is None else d_hidden
         self.refuse_below(1, d_hidden=self.d_hidden)
-        self.w1_q = nn.Parameter(torch.empty(n_heads, d_head, self.d_hidden))
-        self.w1_k = nn.Parameter(torch.empty(n_heads, d_head, self.d_hidden))
-        self.w2 = nn.Parameter(torch.empty(n_heads, self.d_hidden))
+        self.w1_q = nn.Parameter(torch.empty(self.n_heads, self.d_head, self.d_hidden))
+        self.w1_k = nn.Parameter(torch.empty(self.n_heads, self.d_head, self.d_hidden))
+        self.w2 = nn.Parameter(torch.empty(self.n_heads, self.d_hidden))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
         for half in (self.w1_q, self.w1_k):
             nn.init.normal_(half, std=self.d_head**-0.5)
         nn.init.normal_(self.w2)
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """softmax(scale w2 . tanh(W1q q + W1k k) + bias) over the visible keys."""
         q, k = project(q, self.w1_q), project(k, self.w1_k)
         rows = max(1, CHUNK // (k.numel() or 1))
         scores = torch.cat(
@@ -66,12 +56,11 @@ class Additive(Mechanism):
         return mask.softmax(scores if bias is None else scores + bias)
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """The scores [b, h, c, s] of some projected queries."""
+        """Return the scores [b, h, c, s] of some projected queries."""
         hidden = torch.tanh(q[:, :, :, None] + k[:, :, None])  # [b, h, c, s, e]
         return self.scale * (hidden @ self.w2[:, None, :, None])[..., 0]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """The same as `weights(...) @ v` in chunks."""
         p = self.dropout if self.training else 0.0
         seed = draw_seed() if p else 0
         q, k = project(q, self.w1_q), project(k, self.w1_k)
@@ -89,7 +78,7 @@ def project(x: Tensor, w: Tensor) -> Tensor:
 
 
 class Tanh:
-    """scale w . tanh(q + k), a head at a time; hidden units e come first, so a sum over them is a product."""
+    """scale w . tanh(q + k), head by head; hidden units e come first, so summing over them is a product."""
 
     heads_together = False
     keeps = False
@@ -103,15 +92,13 @@ class Tanh:
         self.hidden = self.room
 
     def width(self) -> int:
-        """The hidden units of a score."""
         return self.q.shape[1]
 
     def rows(self, t: int, causal: bool) -> int:
-        """Few enough to leave out most of the upper triangle."""
         return -(-t // PARTS) if causal else t
 
     def pieces(self, chunk: Chunk, q: Tensor, k: Tensor) -> tuple[int, Tensor, Tensor]:
-        """The head of a chunk, and its pieces of two tensors in the shape of q and k."""
+        """Return the head of a chunk, and its parts of two tensors in the shape of q and k."""
         (b, h, rows), keys = chunk.queries, chunk.keys[2]
         return h.start, q[h.start, :, b, rows], k[h.start, :, b, keys]  # [e, b, c], [e, b, n]
 
@@ -137,7 +124,6 @@ class Tanh:
         dk.add_(grad.sum(-2) - hidden.sum(-2))
 
     def gradients(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Of q, k and w: what all chunks have in common comes last."""
         w = self.w[:, :, None, None]
         dq, dk = ((x * w).permute(2, 0, 3, 1) for x in (self.dq, self.dk))  # [b, h, t or s, e]
         return dq, dk, self.dw * self.scale

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from heedful.attention.chunked import Dot, chunks
 from heedful.attention.dropout import dropout
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism
+from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.attention.softmax import dot_scores
 
 
@@ -32,21 +32,11 @@ class Argmax(Mechanism):
     causal = cross = bias = explicit_weights = prefix = segments = cache = True
     exact_zero_gradient = selects_one = True
 
-    def __init__(
-        self,
-        *,
-        n_heads: int,
-        d_head: int,
-        max_len: int,
-        scale: float | None = None,
-        dropout: float = 0.0,
-        straight_through: bool = False,
-    ) -> None:
-        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
+    def __init__(self, *, straight_through: bool = False, **common: Unpack[CommonOptions]) -> None:
+        super().__init__(**common)
         self.straight_through = straight_through
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """One at the best visible key, zero elsewhere."""
         soft = mask.softmax(dot_scores(q, k, self.scale, bias))  # [b, h, t, s]
         with torch.no_grad():
             best = choose(Dot(q, k, None, self.scale), bias, mask)
@@ -54,7 +44,6 @@ class Argmax(Mechanism):
         return hard + (soft - soft.detach() if self.straight_through else 0.0 * soft)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """Pick the values, without making the weights."""
         out: Tensor = Select.apply(  # type: ignore[no-untyped-call]
             q, k, v, bias, mask, self.scale, self.straight_through
         )
@@ -64,7 +53,7 @@ class Argmax(Mechanism):
 
 
 def choose(scores: Dot, bias: Tensor | None, mask: Mask) -> Tensor:
-    """The best key [b, h, t] of every query, the first one at a tie; -1 where nothing may be seen."""
+    """Return the best key [b, h, t] of every query, the first one at a tie; -1 where nothing may be seen."""
     best = torch.empty(scores.q.shape[:-1], dtype=torch.long, device=scores.q.device)
     for chunk in chunks(scores, scores.q, scores.k, bias, mask):
         made = chunk.add_mask(scores.forward(chunk))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -9,7 +11,7 @@ from torch.nn import functional as F
 from heedful.attention.blocks import BlockAttention, Pattern
 from heedful.attention.dropout import draw_seed
 from heedful.attention.mask import Mask, masked_softmax
-from heedful.attention.mechanism import Mechanism
+from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.attention.softmax import attend, dot_scores
 from heedful.errors import UserError
 
@@ -34,18 +36,14 @@ class Bigbird(Mechanism):
     def __init__(
         self,
         *,
-        n_heads: int,
-        d_head: int,
-        max_len: int,
-        scale: float | None = None,
-        dropout: float = 0.0,
         block: int = 64,
         window: int = 3,
         n_global: int = 2,
         n_random: int = 3,
         seed: int = 0,
+        **common: Unpack[CommonOptions],
     ) -> None:
-        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
+        super().__init__(**common)
         self.refuse_below(1, block=block, window=window)
         self.refuse_below(0, n_global=n_global, n_random=n_random, seed=seed)
         if window % 2 == 0:
@@ -58,14 +56,13 @@ class Bigbird(Mechanism):
         return mask.segments is not None or mask.padded_left()
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """Softmax over the visible keys of the pattern, as a dense matrix."""
         (b, _, t, _), s = q.shape, k.shape[-2]
         allowed = self.dense(mask, b, t, s).to(q.device)
         causal = mask.allowed(t, s, q.device)
         return masked_softmax(dot_scores(q, k, self.scale), allowed if causal is None else allowed & causal)
 
     def dense(self, mask: Mask, b: int, t: int, s: int) -> Tensor:
-        """The pattern between tokens [b, 1, t, s], without causality and padding inside a block."""
+        """Return the pattern between tokens [b, 1, t, s], without causality and padding inside a block."""
         n = s - mask.prefix
         seen = torch.zeros(b, t, s, dtype=torch.bool)
         seen[:, :, : mask.prefix] = True
@@ -80,7 +77,6 @@ class Bigbird(Mechanism):
         return seen[:, None]
 
     def reaches(self, t: int, s: int) -> Tensor:
-        """The past tokens of the blocks that t's block sees."""
         seen = self.dense(Mask(causal=True, offset=t), 1, 1, s)[0, 0, 0]
         return seen[: t + 1].nonzero()[:, 0]
 
@@ -100,7 +96,7 @@ class Bigbird(Mechanism):
         return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
 
     def tables(self, mask: Mask, b: int, n: int) -> Tensor:
-        """The blocks that each block sees [b or 1, blocks, slots]; -1 is an empty slot."""
+        """Return the blocks that each block sees [b or 1, blocks, slots]; -1 is an empty slot."""
         blocks = -(-n // self.block)
         if mask.causal or mask.keys is None:
             return self.pattern.table(blocks, blocks, mask.causal)[None]
@@ -113,7 +109,6 @@ class Bigbird(Mechanism):
         return torch.stack([F.pad(table, (0, slots - table.shape[1]), value=-1) for table in each])
 
     def attend_blocks(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, tables: Tensor, p: float) -> Tensor:
-        """The rows of the tables over their gathered blocks."""
         n = k.shape[-2] - mask.prefix
         short = -n % self.block
         real = None if mask.keys is None else mask.keys.bool()
@@ -136,5 +131,4 @@ class Bigbird(Mechanism):
         return out[:, :, : q.shape[-2]]
 
     def extra_repr(self) -> str:
-        """Show the pattern too."""
         return f"{super().extra_repr()}, block={self.block}, {self.pattern}"

@@ -68,7 +68,7 @@ def _table(pattern: Pattern, blocks: int, length: int, causal: bool) -> Tensor:
 
 
 def hash_pairs(seed: int, i: np.ndarray[Any, Any], j: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A number in [0, 1) for each pair, from the pair and the seed alone (splitmix64's finaliser)."""
+    """Return a number in [0, 1) for each pair, from the pair and the seed alone (splitmix64's finalizer)."""
     x: np.ndarray[Any, Any] = np.full((1, 1), seed % 2**64, dtype=np.uint64)
     for part in (i, j):
         x = x + (part.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -91,11 +91,11 @@ class BlockChunk:
     masked: bool
 
     def queries(self, x: Tensor) -> Tensor:
-        """The query blocks [rows, heads, blocks, block, d]."""
+        """Return the query blocks [rows, heads, blocks, block, d]."""
         return x[self.rows, self.heads, self.blocks]
 
     def gather(self, x: Tensor, always: Tensor) -> Tensor:
-        """Keys or values of every query block [rows, heads, blocks, slots block + prefix, d]."""
+        """Return the keys or values of every query block [rows, heads, blocks, slots block + prefix, d]."""
         own = x[self.rows, self.heads]
         count = self.blocks.stop - self.blocks.start
         got = own.index_select(2, self.index)  # [rows, heads, blocks slots, block, d]
@@ -127,7 +127,7 @@ class BlockChunk:
 
 
 def chunks(q: Tensor, real: Tensor | None, tables: Tensor, prefix: int, causal: bool) -> Iterator[BlockChunk]:
-    """All chunks, in an order that forward and backward share because the random numbers follow it."""
+    """Iterate over all chunks, in an order that forward and backward share: the random numbers follow it."""
     b, h, count, block, _ = q.shape
     slots = tables.shape[-1]
     low = torch.finfo(q.dtype).min
@@ -220,7 +220,7 @@ class BlockAttention(torch.autograd.Function):
 
 
 def causal_triangle(q: Tensor, slot: int | None) -> Tensor | None:
-    """What to add to the own block's scores when causal [block, block]."""
+    """Return what is added to the scores inside a block when causal [block, block]."""
     if slot is None:
         return None
     block = q.shape[3]

@@ -29,7 +29,7 @@ CAUSAL_ROWS = 64
 
 
 class Scores(Protocol):
-    """How chunks of queries [b, h, t, e] and keys [b, h, s, e] become scores, and where gradients gather."""
+    """Turns chunks of queries [b, h, t, e] and keys [b, h, s, e] into scores, and collects gradients."""
 
     heads_together: bool
     keeps: bool
@@ -38,19 +38,19 @@ class Scores(Protocol):
     def __init__(self, q: Tensor, k: Tensor, w: Tensor | None, scale: float) -> None: ...
 
     def width(self) -> int:
-        """Numbers that one score takes while it is being made."""
+        """Return how many numbers one score takes while it is computed."""
 
     def rows(self, t: int, causal: bool) -> int:
-        """The most rows that a chunk should have."""
+        """Return the most rows that a chunk should have."""
 
     def forward(self, chunk: Chunk) -> Tensor:
-        """The scores [b, h, c, n] of a chunk."""
+        """Return the scores [b, h, c, n] of a chunk."""
 
     def backward(self, chunk: Chunk, grad: Tensor) -> None:
         """Add the gradients of a chunk, right after its `forward`."""
 
     def gradients(self) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The gradients of q, k and w."""
+        """Return the gradients of q, k and w."""
 
 
 class Dot:
@@ -65,7 +65,6 @@ class Dot:
         self.dk: Tensor | None = None
 
     def width(self) -> int:
-        """The weight, and what dropout leaves of it."""
         return 2
 
     def rows(self, t: int, causal: bool) -> int:
@@ -73,25 +72,22 @@ class Dot:
         return min(t, CAUSAL_ROWS) if causal and t <= 4 * CAUSAL_ROWS else t
 
     def forward(self, chunk: Chunk) -> Tensor:
-        """The queries are scaled already."""
         return torch.matmul(self.q[chunk.queries], self.k[chunk.keys].mT)
 
     def backward(self, chunk: Chunk, grad: Tensor) -> None:
-        """The product rule."""
         if self.dq is None or self.dk is None:
             self.dq, self.dk = empty_heads_adjacent(self.q), empty_heads_adjacent(self.k)
         self.dq[chunk.queries] = torch.matmul(grad, self.k[chunk.keys]).mul_(self.scale)
         chunk.add_key_gradient(self.dk, torch.matmul(grad.mT, self.q[chunk.queries]))
 
     def gradients(self) -> tuple[Tensor, Tensor, None]:
-        """Of q and k; zeros when no chunk came back."""
         if self.dq is None or self.dk is None:
             return torch.zeros_like(self.q), torch.zeros_like(self.k), None
         return self.dq, self.dk, None
 
 
 def chunk_shape(scores: Scores, b: int, h: int, numbers: int) -> tuple[int, int]:
-    """How many rows of the batch and heads a chunk has, to be about CHUNK; one of each has `numbers`."""
+    """Return how many rows of the batch and heads make a chunk of about CHUNK; one of each has `numbers`."""
     fit = max(1, CHUNK // numbers)
     if not scores.heads_together:
         return min(b, fit), 1
@@ -99,7 +95,7 @@ def chunk_shape(scores: Scores, b: int, h: int, numbers: int) -> tuple[int, int]
 
 
 class Chunk:
-    """One chunk: where it is, and its piece of mask and bias."""
+    """The place of one chunk, and its part of mask and bias."""
 
     def __init__(
         self,
@@ -127,7 +123,7 @@ class Chunk:
         return torch.softmax(scores, -1, out=scores)
 
     def softmax_backward(self, weights: Tensor, grad: Tensor) -> Tensor:
-        """The gradient of the scores from that of the weights, which is overwritten."""
+        """Return the gradient of the scores from that of the weights, which is overwritten."""
         return grad.sub_((grad * weights).sum(-1, keepdim=True)).mul_(weights)
 
     def add_key_gradient(self, total: Tensor, part: Tensor) -> None:
@@ -153,13 +149,13 @@ class Chunk:
 
 
 def empty_heads_adjacent(like: Tensor, width: int | None = None) -> Tensor:
-    """An empty tensor [b, h, t, d] with the heads of a position side by side, as the layers around it are."""
+    """Return an empty tensor [b, h, t, d] with the heads of a position side by side, as the layers use it."""
     b, h, t, d = like.shape
     return like.new_empty(b, t, h, d if width is None else width).transpose(1, 2)
 
 
 def slice_heads(x: Tensor, b: slice, h: slice) -> Tensor:
-    """Rows b and heads h of a tensor [b or 1, h or 1, ...] that may be the same for all of them."""
+    """Return rows b and heads h of a tensor [b or 1, h or 1, ...] that may be the same for all of them."""
     return x[b if x.shape[0] > 1 else slice(None), h if x.shape[1] > 1 else slice(None)]
 
 

@@ -60,17 +60,17 @@ def attend_each_document(
 
 
 def flatten_positions(x: Tensor) -> Tensor:
-    """[b, h, n, d] as a list of positions [b n, h, d]."""
+    """Return [b, h, n, d] as a list of positions [b n, h, d]."""
     return x.transpose(1, 2).flatten(0, 1)
 
 
 def take_positions(x: Tensor, at: Tensor) -> Tensor:
-    """The positions `at` [documents, length] of a list, as [documents, h, length, d]."""
+    """Return the positions `at` [documents, length] of a list, as [documents, h, length, d]."""
     return x.index_select(0, at.flatten()).view(*at.shape, *x.shape[1:]).transpose(1, 2)
 
 
 def document_positions(first: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Places first, first + 1, ... of each document, padded with its last place; True at the real ones."""
+    """Return first, first + 1, ... of each document, padded with its last position; True at the real ones."""
     step = torch.arange(int(lengths.max()), device=first.device)
     real = step < lengths[:, None]
     return first[:, None] + torch.minimum(step, lengths[:, None] - 1), real

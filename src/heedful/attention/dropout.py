@@ -38,7 +38,6 @@ class Keep:
 
 
 def draw_seed() -> int:
-    """Draw a seed from torch's generator."""
     return int(torch.empty((), dtype=torch.int64).random_())
 
 
@@ -69,16 +68,12 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """`dropout` as a module."""
-
     def __init__(self, p: float) -> None:
         super().__init__()
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """Drop in training, pass through otherwise."""
         return dropout(x, self.p, self.training)
 
     def extra_repr(self) -> str:
-        """Show p."""
         return f"p={self.p}"

@@ -46,7 +46,7 @@ class Keys:
 
 @dataclass
 class Sizes:
-    """How many heads, causal positions and other positions a chunk has."""
+    """The number of heads, causal positions and other positions per chunk."""
 
     group: int
     causal: int
@@ -54,7 +54,7 @@ class Sizes:
 
     @classmethod
     def of(cls, x: int, m: int) -> Sizes:
-        """About CHUNK features."""
+        """Choose chunks of about CHUNK features."""
         group = max(1, min(x, CHUNK // (LENGTH * m)))
         return cls(group, LENGTH, max(LENGTH, CHUNK // (group * m)))
 
@@ -79,7 +79,7 @@ def key_features(
 
 
 def query_features(features: FeatureMap, q: Tensor) -> Tensor:
-    """Features of some queries, divided by each row's own largest: that cancels."""
+    """Return the features of some queries, divided by each row's largest, which cancels."""
     u = features.project(q)
     return features.lift(u, q, features.top(u, q))
 
@@ -90,12 +90,11 @@ def decay(c: Tensor) -> Tensor:
 
 
 def split_positions(n: int, length: int) -> list[slice]:
-    """Positions 0 to n, at most `length` at a time."""
+    """Split positions 0 to n into slices of at most `length`."""
     return [slice(i, min(i + length, n)) for i in range(0, n, length)]
 
 
 def slice_mask(real: Tensor | None, at: slice) -> Tensor | None:
-    """Some positions of a mask [x, s] that may be absent."""
     return None if real is None else real[:, at]
 
 
@@ -118,17 +117,16 @@ class Heads:
         self.leading = split_positions(lead, sizes.free)
 
     def keys(self, at: slice, before: Tensor, running: bool) -> Keys:
-        """A chunk of keys, made ready."""
         return key_features(
             self.features, self.k[:, at], self.v[:, at], slice_mask(self.real, at), before, running
         )
 
     def after_lead(self, at: slice) -> slice:
-        """The causal keys that stand at the queries `at`."""
+        """Return the causal keys at the positions of the queries `at`."""
         return slice(self.lead + at.start, self.lead + at.stop)
 
     def start(self) -> State:
-        """The sums over the leading keys."""
+        """Return the sums over the leading keys."""
         x, m, width = self.q.shape[0], self.features.m, self.v.shape[-1] + 1
         state = State(self.q.new_zeros(x, m, width), self.q.new_full((x,), NEVER))
         for at in self.leading:
@@ -139,7 +137,7 @@ class Heads:
         return state
 
     def forward(self, out: Tensor, norm: Tensor, least: float) -> list[State]:
-        """Fill in output and normaliser; the sums before each chunk of queries."""
+        """Fill in output and normalizer; return the sums before each chunk of queries."""
         state = self.start()
         states = []
         for at in self.queries:

@@ -28,7 +28,7 @@ class FeatureMap:
         self.m = w.shape[0] * (1 if kind == "positive" else 2)
 
     def project(self, x: Tensor) -> Tensor:
-        """w.x and, but for trigonometric features, the exponents made of it."""
+        """Return w.x and, except for trigonometric features, the exponents made of it."""
         u = torch.matmul(x, self.w.mT)  # [..., r]
         if self.kind == "trigonometric":
             return u
@@ -36,18 +36,18 @@ class FeatureMap:
         return u.sub_(half) if self.kind == "positive" else torch.cat([u - half, -u - half], -1)
 
     def top(self, u: Tensor, x: Tensor) -> Tensor:
-        """The logarithm of a bound on the size of the row's features [...]; a constant for the gradient."""
+        """Return the logarithm of a bound on the row's features [...]; a constant for the gradient."""
         return 0.5 * (x * x).sum(-1) if self.kind == "trigonometric" else u.amax(-1)
 
     def lift(self, u: Tensor, x: Tensor, reference: Tensor) -> Tensor:
-        """The features divided by e^reference [..., m]; u is overwritten."""
+        """Return the features divided by e^reference [..., m]; u is overwritten."""
         if self.kind != "trigonometric":
             return u.sub_(reference[..., None]).exp_()
         size = torch.exp(0.5 * (x * x).sum(-1) - reference)[..., None]
         return torch.cat([u.cos(), u.sin()], -1).mul_(size)
 
     def backward(self, grad: Tensor, phi: Tensor, x: Tensor) -> Tensor:
-        """The gradient of x from that of the features phi, which is overwritten."""
+        """Return the gradient of x from that of the features phi, which is overwritten."""
         if self.kind == "trigonometric":
             (c, s), (dc, ds) = phi.chunk(2, -1), grad.chunk(2, -1)
             dx = torch.matmul(ds * c - dc * s, self.w)

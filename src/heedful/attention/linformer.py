@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism
+from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.attention.softmax import attend
 from heedful.errors import UserError
 
@@ -34,30 +34,24 @@ class Linformer(Mechanism):
     def __init__(
         self,
         *,
-        n_heads: int,
-        d_head: int,
-        max_len: int,
-        scale: float | None = None,
-        dropout: float = 0.0,
         rank: int = 64,
         share: Literal["nothing", "heads", "all"] = "heads",
+        **common: Unpack[CommonOptions],
     ) -> None:
-        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
+        super().__init__(**common)
         self.refuse_below(1, rank=rank)
         self.rank, self.share = rank, share
-        size = (n_heads if share == "nothing" else 1, max_len, rank)
+        size = (self.n_heads if share == "nothing" else 1, self.max_len, rank)
         self.k_mix = nn.Parameter(torch.empty(size))
         self.v_mix = self.k_mix if share == "all" else nn.Parameter(torch.empty(size))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
         nn.init.normal_(self.k_mix, std=self.max_len**-0.5)
         if self.share != "all":
             nn.init.normal_(self.v_mix, std=self.max_len**-0.5)
 
     def check(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None) -> None:
-        """Refuse also what is longer than the projections."""
         super().check(q, k, mask, bias)
         n = k.shape[-2] - mask.prefix
         if n > self.max_len:
@@ -70,13 +64,12 @@ class Linformer(Mechanism):
         return mask.segments is not None or mask.padded_left()
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """Softmax over the slots."""
         p = self.dropout if self.training else 0.0
         k_slots, v_slots = self.slots(k, self.k_mix, mask), self.slots(v, self.v_mix, mask)
         return attend(q, k_slots, v_slots, Mask(), None, self.scale, p)
 
     def slots(self, x: Tensor, mix: Tensor, mask: Mask) -> Tensor:
-        """The prefix as it is, then `rank` mixtures of the real positions: [b, h, prefix + rank, d]."""
+        """Return the prefix, then `rank` mixtures of the real positions: [b, h, prefix + rank, d]."""
         text = x[:, :, mask.prefix :]
         if mask.keys is not None:
             text = text.masked_fill(~mask.keys.bool()[:, None, :, None], 0.0)

@@ -29,12 +29,11 @@ class Mask:
     offset: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse lengths below zero."""
         if self.prefix < 0 or self.offset < 0:
             raise ValueError(f"prefix {self.prefix} and offset {self.offset} must not be negative")
 
     def allowed(self, t: int, s: int, device: torch.device | None = None) -> Tensor | None:
-        """The whole pattern as a boolean [b or 1, 1, t or 1, s], or None when everything may be seen."""
+        """Return the pattern as a boolean [b or 1, 1, t or 1, s], or None when everything may be seen."""
         n = s - self.prefix
         seen: Tensor | None = None
         if self.causal and n > self.offset + 1:
@@ -53,11 +52,11 @@ class Mask:
         return torch.cat([always, seen], dim=-1)
 
     def after(self, start: int) -> Mask:
-        """The mask of the queries from `start` on, over the same keys."""
+        """Return the mask of the queries from `start` on, over the same keys."""
         return replace(self, offset=self.offset + start)
 
     def reach(self, stop: int, s: int) -> int:
-        """How many of the s leading keys the queries before `stop` can see at most."""
+        """Return how many of the s leading keys the queries before `stop` can see at most."""
         return min(s, self.prefix + self.offset + stop) if self.causal else s
 
     def softmax(self, scores: Tensor) -> Tensor:
@@ -73,7 +72,7 @@ class Mask:
         return bool((~keys[:, 0] & keys.any(1)).any())
 
     def documents(self, b: int, n: int) -> list[tuple[int, int, int]]:
-        """Each document that has a real key: (row, first real position, one past the last)."""
+        """Return each document that has a real key: (row, first real position, one past the last)."""
         if self.keys is None and self.segments is None:
             return [(row, 0, n) for row in range(b)]
         real = torch.ones(b, n, dtype=torch.bool) if self.keys is None else self.keys.bool().cpu()
@@ -92,7 +91,7 @@ class Mask:
         return list(zip(*(part.tolist() for part in found), strict=True))
 
     def positions(self, b: int, n: int) -> Tensor:
-        """Each text position [b, n] counted from the first real one of its document; 0 outside of any."""
+        """Count each text position [b, n] from the first real one of its document; 0 outside of any."""
         positions = torch.zeros(b, n, dtype=torch.long)
         for row, first, end in self.documents(b, n):
             positions[row, first:end] = torch.arange(end - first)
@@ -100,7 +99,7 @@ class Mask:
 
 
 def refuse_split_documents(rows: list[int], numbers: list[int]) -> None:
-    """Refuse a row in which a document's number comes again after another's: it would count as two."""
+    """Refuse a row in which a document's number returns after another's: it would count as two."""
     found = list(zip(rows, numbers, strict=True))
     if len(set(found)) < len(found):
         row, number = next(document for document, n in Counter(found).items() if n > 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, NotRequired, TypedDict
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,16 @@ from heedful.errors import UserError
 CAPABILITIES = ("causal", "cross", "bias", "explicit_weights", "prefix", "segments", "cache")
 WEIGHTS = 1 << 24
 """Weights made at once by the default `attend`: 64 MiB of float32."""
+
+
+class CommonOptions(TypedDict):
+    """What every mechanism is built with, besides options of its own."""
+
+    n_heads: int
+    d_head: int
+    max_len: int
+    scale: NotRequired[float | None]
+    dropout: NotRequired[float]
 
 
 class Mechanism(nn.Module):
@@ -62,7 +72,6 @@ class Mechanism(nn.Module):
         self.dropout = dropout
 
     def refuse_below(self, least: int, **options: int) -> None:
-        """Refuse an option below its least sensible value."""
         for option, value in options.items():
             if value < least:
                 raise UserError(f"{self.name} attention: {option} is at least {least}, not {value}")
@@ -79,7 +88,7 @@ class Mechanism(nn.Module):
             return self.attend_all(q.float(), k.float(), v.float(), mask, bias).to(v.dtype)
 
     def attend_all(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None) -> Tensor:
-        """All rows and documents, together or apart."""
+        """Attend in all rows and documents, together or one by one."""
         if self.splits_documents(mask):
             return attend_each_document(self.attend, q, k, v, mask)
         return self.attend(q, k, v, mask, bias)
@@ -105,12 +114,12 @@ class Mechanism(nn.Module):
         return torch.cat(parts, dim=2)
 
     def attend_rows(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None) -> Tensor:
-        """The output of some rows through their weights."""
+        """Return the output of some rows through their weights."""
         weights = dropout(self.weights(q, k, mask, bias), self.dropout, self.training)  # [b, h, t, s]
         return weights @ v
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """The attention weights [b, h, t, s], where they exist."""
+        """Return the attention weights [b, h, t, s], where they exist."""
         raise ValueError(f"{self.name} never makes its attention weights")
 
     def splits_documents(self, mask: Mask) -> bool:
@@ -118,11 +127,11 @@ class Mechanism(nn.Module):
         return False
 
     def reaches(self, t: int, s: int) -> Tensor:
-        """The key positions that query t must reach (through v) in a causal sequence of length s."""
+        """Return the key positions that query t must reach (through v) in a causal sequence of length s."""
         return torch.arange(t + 1)
 
     def check(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None) -> None:
-        """Refuse what this mechanism cannot honour: a mask that is silently ignored is the worst bug."""
+        """Refuse what this mechanism cannot honor: a mask that is silently ignored is the worst bug."""
         asked = {
             "causal": mask.causal,
             "segments": mask.segments is not None,
@@ -150,5 +159,4 @@ class Mechanism(nn.Module):
             raise ValueError(f"{t} queries from position {mask.offset} on, but only {n} keys")
 
     def extra_repr(self) -> str:
-        """Show the scale and the dropout."""
         return f"scale={self.scale:.4g}, dropout={self.dropout}"

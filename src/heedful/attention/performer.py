@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import torch
 from torch import Tensor
 
@@ -9,7 +11,7 @@ from heedful.attention.dropout import dropout as drop
 from heedful.attention.favor import Favor
 from heedful.attention.features import FeatureMap, Kind, draw_directions
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism
+from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.errors import UserError
 
 
@@ -34,17 +36,13 @@ class Performer(Mechanism):
     def __init__(
         self,
         *,
-        n_heads: int,
-        d_head: int,
-        max_len: int,
-        scale: float | None = None,
-        dropout: float = 0.0,
         features: int = 256,
         kind: Kind = "positive",
         orthogonal: bool = True,
         seed: int | None = None,
+        **common: Unpack[CommonOptions],
     ) -> None:
-        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
+        super().__init__(**common)
         if self.scale <= 0:
             raise UserError(f"performer attention: scale is above 0, not {self.scale:g}")
         self.refuse_below(1, features=features)
@@ -52,7 +50,7 @@ class Performer(Mechanism):
             raise UserError(f"performer attention: {kind} features come in pairs, so not {features} of them")
         self.features, self.kind, self.orthogonal = features, kind, orthogonal
         self.register_buffer(
-            "directions", torch.empty(features if kind == "positive" else features // 2, d_head)
+            "directions", torch.empty(features if kind == "positive" else features // 2, self.d_head)
         )
         self.redraw(seed)
 
@@ -63,7 +61,7 @@ class Performer(Mechanism):
         self.directions.copy_(draw_directions(n, d, self.orthogonal, generator))
 
     def feature_map(self) -> FeatureMap:
-        """The map phi for vectors that are multiplied by sqrt(scale) already."""
+        """Return the map phi for vectors that are multiplied by sqrt(scale) already."""
         return FeatureMap(self.directions, self.kind)
 
     def splits_documents(self, mask: Mask) -> bool:
@@ -88,7 +86,7 @@ class Performer(Mechanism):
         return out.view(b, h, t, -1)
 
     def real(self, mask: Mask, s: int, h: int) -> Tensor | None:
-        """False at padding, for every head [b h, s]."""
+        """Return False at padding, for every head [b h, s]."""
         if mask.keys is None:
             return None
         keys = mask.keys.bool()[:, : s - mask.prefix]
@@ -96,7 +94,7 @@ class Performer(Mechanism):
         return keys.repeat_interleave(h, 0)
 
     def least(self, dtype: torch.dtype) -> float:
-        """The normaliser that counts as nothing: of either sign only zero itself."""
+        """Return the normalizer that counts as nothing; if features have either sign, only zero itself."""
         return 0.0 if self.kind == "trigonometric" else torch.finfo(dtype).tiny
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
@@ -119,6 +117,5 @@ class Performer(Mechanism):
         return kernel / norm.masked_fill(norm.abs() <= self.least(q.dtype), float("inf"))
 
     def extra_repr(self) -> str:
-        """Show the features too."""
         sort = "orthogonal" if self.orthogonal else "independent"
         return f"{super().extra_repr()}, {self.features} {sort} {self.kind} features"

@@ -30,10 +30,15 @@ SIZES = ("n_heads", "d_head", "max_len")
 
 
 def options(name: str) -> dict[str, Any]:
-    """Return the options of a mechanism and their types, which are the arguments of its constructor."""
-    constructor = MECHANISMS.find(name).__init__
-    hints = type_hints(constructor)
-    return {p: hints[p] for p in inspect.signature(constructor).parameters if p not in (*SIZES, "self")}
+    """Return the options of a mechanism and their types: arguments of its constructor, `scale`, `dropout`."""
+    from heedful.attention.mechanism import Mechanism
+
+    accepted: dict[str, Any] = {}
+    for constructor in (Mechanism.__init__, MECHANISMS.find(name).__init__):
+        hints, parameters = type_hints(constructor), inspect.signature(constructor).parameters.values()
+        own = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+        accepted |= {option: hints[option] for option in own if option not in (*SIZES, "self")}
+    return accepted
 
 
 def make(name: str, *, n_heads: int, d_head: int, max_len: int, **given: Any) -> Mechanism:

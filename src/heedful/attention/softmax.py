@@ -29,16 +29,14 @@ class Softmax(Mechanism):
     sixteen_bits = True
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """softmax(scale q k^T + bias) over the visible keys."""
         return mask.softmax(dot_scores(q, k, self.scale, bias))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """The same as `weights(...) @ v` without making the weights."""
         return attend(q, k, v, mask, bias, self.scale, self.dropout if self.training else 0.0)
 
 
 def dot_scores(q: Tensor, k: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:
-    """Scale q k^T + bias [b, h, t, s]."""
+    """Return scale q k^T + bias [b, h, t, s]."""
     scores = scale * (q @ k.mT)
     return scores if bias is None else scores + bias
 
@@ -46,7 +44,7 @@ def dot_scores(q: Tensor, k: Tensor, scale: float, bias: Tensor | None = None) -
 def attend(
     q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None, scale: float, dropout: float
 ) -> Tensor:
-    """Softmax attention by the quickest way that this mask, bias and dropout allow."""
+    """Compute softmax attention in the quickest way that this mask, bias and dropout allow."""
     t, s = q.shape[-2], k.shape[-2]
     trained = bias is not None and bias.requires_grad and torch.is_grad_enabled()
     if q.device.type == "cpu" and (dropout or (trained and t * s > SHORT)):

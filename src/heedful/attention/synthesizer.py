@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 import torch
 from torch import Tensor, nn
 
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism
+from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.errors import UserError
 
 
@@ -23,32 +25,21 @@ class Synthesizer(Mechanism):
     cost = "t s d"
     causal = bias = explicit_weights = segments = cache = True
 
-    def __init__(
-        self,
-        *,
-        n_heads: int,
-        d_head: int,
-        max_len: int,
-        scale: float | None = None,
-        dropout: float = 0.0,
-        d_hidden: int | None = None,
-    ) -> None:
-        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
-        self.d_hidden = d_head if d_hidden is None else d_hidden
+    def __init__(self, *, d_hidden: int | None = None, **common: Unpack[CommonOptions]) -> None:
+        super().__init__(**common)
+        self.d_hidden = self.d_head if d_hidden is None else d_hidden
         self.refuse_below(1, d_hidden=self.d_hidden)
-        self.w1 = nn.Parameter(torch.empty(n_heads, d_head, self.d_hidden))
-        self.b1 = nn.Parameter(torch.empty(n_heads, 1, self.d_hidden))
-        self.w2 = nn.Parameter(torch.empty(n_heads, self.d_hidden, max_len))
+        self.w1 = nn.Parameter(torch.empty(self.n_heads, self.d_head, self.d_hidden))
+        self.b1 = nn.Parameter(torch.empty(self.n_heads, 1, self.d_hidden))
+        self.w2 = nn.Parameter(torch.empty(self.n_heads, self.d_hidden, self.max_len))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
         nn.init.normal_(self.w1, std=self.d_head**-0.5)
         nn.init.zeros_(self.b1)
         nn.init.normal_(self.w2)
 
     def check(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None) -> None:
-        """Refuse also what is longer than the map."""
         super().check(q, k, mask, bias)
         if k.shape[-2] > self.max_len:
             raise UserError(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Unpack
 
 import torch
 from torch import Tensor
 
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism
+from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.attention.softmax import dot_scores
 from heedful.errors import UserError
 
@@ -30,16 +31,12 @@ class ZeroAfter(Mechanism):
     def __init__(
         self,
         *,
-        n_heads: int,
-        d_head: int,
-        max_len: int,
-        scale: float | None = None,
-        dropout: float = 0.0,
         renormalise: bool = False,
         unsafe: bool = False,
+        **common: Unpack[CommonOptions],
     ) -> None:
         refuse_unsafe(self.name, unsafe)
-        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
+        super().__init__(**common)
         self.renormalise = renormalise
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
@@ -56,12 +53,11 @@ class ZeroAfter(Mechanism):
 
 
 def causal_part(mask: Mask, t: int, s: int, device: torch.device) -> Tensor | None:
-    """Only the causal part of a mask [1, 1, t, s]."""
+    """Return only the causal part of a mask [1, 1, t, s]."""
     return replace(mask, keys=None, segments=None).allowed(t, s, device)
 
 
 def refuse_unsafe(name: str, unsafe: bool) -> None:
-    """An unsafe mask is built only by someone who says so."""
     if not unsafe:
         raise UserError(
             f"{name} attention leaks the future into the past and is there to show it; "

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Unpack
 
 from torch import Tensor
 
 from heedful.attention.mask import Mask
-from heedful.attention.mechanism import Mechanism
+from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.attention.softmax import dot_scores
 from heedful.attention.zero_after import causal_part, refuse_unsafe
 
@@ -25,21 +26,11 @@ class ZeroScores(Mechanism):
     causal = cross = bias = explicit_weights = prefix = segments = True
     unsafe = True
 
-    def __init__(
-        self,
-        *,
-        n_heads: int,
-        d_head: int,
-        max_len: int,
-        scale: float | None = None,
-        dropout: float = 0.0,
-        unsafe: bool = False,
-    ) -> None:
+    def __init__(self, *, unsafe: bool = False, **common: Unpack[CommonOptions]) -> None:
         refuse_unsafe(self.name, unsafe)
-        super().__init__(n_heads=n_heads, d_head=d_head, max_len=max_len, scale=scale, dropout=dropout)
+        super().__init__(**common)
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """Softmax over scores that are zero at the future."""
         scores = dot_scores(q, k, self.scale, bias)  # [b, h, t, s]
         past = causal_part(mask, q.shape[-2], k.shape[-2], q.device)
         if past is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import processors
 
-from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, weight
+from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, required, weight
 from heedful.models.config import TransformerConfig
 from heedful.text.tokenizer import WITH_TYPES
 from heedful.text.tokenizer_forms import SpecialToken, TokenizerForm, wordpiece
@@ -26,7 +26,7 @@ LAYER = [
 
 
 def rows(config: TransformerConfig) -> list[Row]:
-    """The body: embeddings, layers, and the pooler where the model has one."""
+    """Return the rows of the body: embeddings, layers, and the pooler if the model has one."""
     return [
         *weight("embeddings.word_embeddings", "embed.tokens"),
         *weight("embeddings.position_embeddings", "embed.positions"),
@@ -38,12 +38,14 @@ def rows(config: TransformerConfig) -> list[Row]:
 
 
 FIELDS = (
-    Field("vocab_size", "vocab_size"),
-    Field("hidden_size", "d_model"),
-    Field("num_hidden_layers", "n_layers"),
-    Field("num_attention_heads", "n_heads"),
-    Field("intermediate_size", "d_ff"),
-    Field("max_position_embeddings", "max_len"),
+    *required(
+        "vocab_size",
+        "hidden_size=d_model",
+        "num_hidden_layers=n_layers",
+        "num_attention_heads=n_heads",
+        "intermediate_size=d_ff",
+        "max_position_embeddings=max_len",
+    ),
     Field("type_vocab_size", "n_types", 2),
     Field("layer_norm_eps", "norm_eps", 1e-12),
     Field("hidden_act", "activation", "gelu", ACTIVATIONS),
@@ -60,7 +62,7 @@ REFUSED = {"position_embedding_type": "absolute", "is_decoder": False, "add_cros
 
 
 def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
-    """One dropout for embeddings and layers; the classifier's defaults to it."""
+    """Embeddings and layers share one dropout, which is also the classifier's default."""
     ours["embed_dropout"] = ours["dropout"]
     if ours["head_dropout"] is None:
         ours["head_dropout"] = ours["dropout"]

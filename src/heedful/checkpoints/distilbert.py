@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from heedful.checkpoints import bert
-from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, weight
+from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, required, weight
 from heedful.models.config import TransformerConfig
 from heedful.text.tokenizer import NO_TYPES
 from heedful.text.tokenizer_forms import TokenizerForm, wordpiece
@@ -25,7 +25,6 @@ LAYER = [
 
 
 def rows(config: TransformerConfig) -> list[Row]:
-    """The body."""
     return [
         *weight("embeddings.word_embeddings", "embed.tokens"),
         *weight("embeddings.position_embeddings", "embed.positions"),
@@ -35,7 +34,7 @@ def rows(config: TransformerConfig) -> list[Row]:
 
 
 def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
-    """One dropout for embeddings and feed-forward."""
+    """Embeddings and feed-forward share one dropout."""
     ours["embed_dropout"] = ours["dropout"]
 
 
@@ -57,12 +56,14 @@ DISTILBERT = Family(
     },
     prefixes={None: "", "classify": "distilbert.", "masked": "distilbert."},
     fields=(
-        Field("vocab_size", "vocab_size"),
-        Field("dim", "d_model"),
-        Field("n_layers", "n_layers"),
-        Field("n_heads", "n_heads"),
-        Field("hidden_dim", "d_ff"),
-        Field("max_position_embeddings", "max_len"),
+        *required(
+            "vocab_size",
+            "dim=d_model",
+            "n_layers",
+            "n_heads",
+            "hidden_dim=d_ff",
+            "max_position_embeddings=max_len",
+        ),
         Field("activation", "activation", "gelu", ACTIVATIONS),
         Field("dropout", "dropout", 0.1),
         Field("attention_dropout", "attention_dropout", 0.1),

@@ -37,7 +37,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """All tensors of a folder as float32 (whole numbers as they are), safetensors before older forms."""
+    """Return all tensors of a folder as float32 (integers unchanged), safetensors before older forms."""
     for name in WEIGHTS:
         path = folder / name
         if not path.is_file():
@@ -52,7 +52,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def shard_files(index: Path) -> list[Path]:
-    """The files an index names; a name that leads out of the folder is refused."""
+    """Return the files an index names; a name that leads out of the folder is refused."""
     weight_map = read_json(index).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(f"{index}: has no weight_map")
@@ -66,7 +66,6 @@ def shard_files(index: Path) -> list[Path]:
 
 
 def read_file(path: Path) -> dict[str, Tensor]:
-    """The tensors of one file."""
     if path.suffix == ".safetensors":
         try:
             with safe_open(path, framework="pt") as file:
@@ -83,7 +82,7 @@ def read_file(path: Path) -> dict[str, Tensor]:
 
 
 def read_pickle(path: Path) -> dict[str, Tensor]:
-    """A file of torch.save, tensors only: anything else in it is refused, never run."""
+    """Read a file of torch.save with tensors only: anything else in it is refused, never run."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols; what matters is refused below
@@ -102,7 +101,7 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
 def write_folder(
     folder: Path, files: Mapping[str, str], tensors: Mapping[str, Tensor], tokenizer: Path | None
 ) -> None:
-    """Write a whole folder beside its place, then move it there: nobody ever sees half of it."""
+    """Write a whole folder beside its final path, then move it there: nobody ever sees half of it."""
     folder = folder.absolute()
     if folder.is_file():
         raise UserError(f"{folder}: is a file")

@@ -25,7 +25,6 @@ LAYER = [
 
 
 def rows(config: TransformerConfig) -> list[Row]:
-    """The body."""
     return [
         *weight("wte", "embed.tokens"),
         *weight("wpe", "embed.positions"),
@@ -35,7 +34,7 @@ def rows(config: TransformerConfig) -> list[Row]:
 
 
 def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
-    """The feed-forward is four times as wide unless told."""
+    """The feed-forward is four times as wide as the model unless the file says otherwise."""
     ours["d_ff"] = ours["d_ff"] or 4 * ours["d_model"]
 
 

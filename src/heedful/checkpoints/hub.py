@@ -53,18 +53,17 @@ class HubBody(Body):
 
     @property
     def embed(self) -> Any:  # type: ignore[override]
-        """The token embeddings, under our name; not a module, since they have a place already."""
+        """The token embeddings, under our name; not a module, since they are part of one already."""
         return SimpleNamespace(tokens=self.module.get_input_embeddings())
 
     def stacks(self) -> Any:
-        """Refuse what needs the inside of a layer."""
         raise UserError(
             f"prefix puts keys and values into every layer, which heedful cannot do in {self.config.family}; "
             f"{WORKS} there"
         )
 
     def roles(self) -> dict[str, list[str]]:
-        """The linear layers by what they do, recognised by their names."""
+        """Return the linear layers by role, recognized by their names."""
         found: dict[str, list[str]] = {role: [] for role in ROLES}
         for name, part in self.named_modules():
             role = role_of(name) if isinstance(part, nn.Linear) else None
@@ -78,7 +77,7 @@ class HubBody(Body):
         return found
 
     def run(self, ids: Tensor, mask: Tensor | None, types: Tensor | None) -> Tensor:
-        """The last hidden states [b, p + t, d_model], those of the prompt first."""
+        """Return the last hidden states [b, p + t, d_model], those of the prompt first."""
         config, p = self.config, self.ahead
         if config.position != "relative" and p + ids.shape[1] > config.max_len:
             raise UserError(
@@ -102,19 +101,18 @@ class HubBody(Body):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """Last hidden states [b, t, d_model]. `attention_mask` is 1 at real tokens."""
         return self.run(input_ids, attention_mask, token_type_ids)[:, self.ahead :]
 
     def pooled(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """`pool` of `forward`, [b, d_model], or of the prompt's first vector where it says so."""
+        """Return `pool` of `forward`, [b, d_model], or of the prompt's first vector if the prompt says so."""
         states = self.run(input_ids, attention_mask, token_type_ids)
         whole = self.prompt is not None and self.prompt.pool == "first"
         return self.pool(states if whole else states[:, self.ahead :], input_ids, attention_mask)
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """One state a text: of decoders the last real token's, else the first's, through their pooler."""
+        """Return a state per text: a decoder's last real token's, else the first's (through their pooler)."""
         if self.config.kind == "decoder":
             t = input_ids.shape[1]
             if attention_mask is None:
@@ -133,10 +131,10 @@ class HubBody(Body):
 
 
 class BodyStandIn(nn.Module):
-    """Stands where a classifier of transformers has its body: what it is given is the body's output."""
+    """Takes the place of the body in a classifier of transformers: its input is the body's output."""
 
     def forward(self, *args: Any, inputs_embeds: Tensor, **more: Any) -> Any:
-        """States [b, 1, d_model] as the last hidden ones, and the first of them as the pooled one."""
+        """Return states [b, 1, d_model] as the last hidden ones, and the first of them as the pooled one."""
         from transformers.modeling_outputs import BaseModelOutputWithPoolingAndCrossAttentions
 
         return BaseModelOutputWithPoolingAndCrossAttentions(
@@ -153,7 +151,6 @@ class FamilyHead(nn.Module):
         self.theirs = theirs
 
     def forward(self, pooled: Tensor) -> Tensor:
-        """[b, d_model] to logits [b, n_classes]."""
         logits: Tensor = self.theirs(inputs_embeds=pooled[:, None]).logits
         return logits
 
@@ -171,7 +168,7 @@ class HubModel(Classifier):
 
 
 def role_of(name: str) -> str | None:
-    """What a linear layer inside one of the layers does, by its name."""
+    """Return the role of a linear layer inside one of the layers, by its name."""
     parts = name.split(".")
     if not any(part.isdigit() for part in parts):
         return None

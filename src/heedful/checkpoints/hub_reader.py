@@ -43,20 +43,16 @@ class HubFamily(Family):
     """Their config.json."""
 
     def write_config(self, config: TransformerConfig) -> dict[str, Any]:
-        """Their configuration as it was read."""
         return dict(self.raw)
 
     def own_facts(self) -> dict[str, Any]:
-        """Their configuration, from which the same modules are made again."""
         return {"hub": dict(self.raw)}
 
     def why_not(self, config: TransformerConfig) -> str | None:
-        """It is a module of transformers."""
         return None
 
 
 def is_transformers_installed() -> bool:
-    """Whether transformers is there."""
     return importlib.util.find_spec("transformers") is not None
 
 
@@ -78,7 +74,7 @@ def read(
     form: HeadForm,
     changes: Mapping[str, Any],
 ) -> tuple[Any, list[str], list[str], list[str]]:
-    """A model with the weights of a folder; the names of what was loaded (theirs), new (ours), ignored."""
+    """Read a folder's model; also return the names loaded (theirs), new (ours) and ignored."""
     stored = raw.get("id2label")
     n = n_classes or (len(stored) if isinstance(stored, dict) and len(stored) > 1 else 2)
     model, missing, unexpected = build(raw, head, n, form, changes, tensors, str(folder))
@@ -111,7 +107,7 @@ def build(
     tensors: Mapping[str, Tensor] | None = None,
     where: str = "config.json",
 ) -> tuple[Any, set[str], set[str]]:
-    """A model, filled where tensors are given; which of its own tensors were missing, which unexpected."""
+    """Build a model, with `tensors` if given; also return which tensors were missing and unexpected."""
     import transformers
     from transformers.models.auto import modeling_auto as auto
 
@@ -156,7 +152,7 @@ def build(
 def build_module(
     cls: Any, config: Any, tensors: Mapping[str, Tensor] | None, where: str
 ) -> tuple[Any, Any, Any]:
-    """Their model, with our tensors where there are some."""
+    """Build their model, with our tensors if there are some."""
     if tensors is None:
         return cls(config).eval(), set(), set()
     theirs, info = cls.from_pretrained(
@@ -174,7 +170,7 @@ def build_module(
 
 
 def translate_dropouts(raw: Mapping[str, Any], changes: Mapping[str, Any], family: str) -> dict[str, float]:
-    """Dropouts in their words; anything else is in the weights or in their code."""
+    """Return dropouts in their words; anything else is in the weights or in their code."""
     for name in changes:
         if name in ("attention", "attention_options"):
             raise UserError(f"the attention of {family} is transformers' and cannot be swapped")
@@ -200,7 +196,7 @@ def translate_dropouts(raw: Mapping[str, Any], changes: Mapping[str, Any], famil
 
 
 def describe(config: Any, module: Any, family: str, decoder: bool, where: str) -> TransformerConfig:
-    """Their configuration in our words, as far as methods, objectives and checks ask for it."""
+    """Return their configuration in our words, as far as methods, objectives and checks ask for it."""
     try:
         tokens = module.get_input_embeddings()
     except NotImplementedError:
@@ -241,14 +237,14 @@ def describe(config: Any, module: Any, family: str, decoder: bool, where: str) -
 
 
 def single_id(value: object) -> int | None:
-    """An id; some configurations list several."""
+    """Return an id, or None if the configuration has none or lists several."""
     return value if isinstance(value, int) else None
 
 
 def tensor_table(
     theirs: Any, module: Any, family: str, head: str | None, raw: Mapping[str, Any]
 ) -> HubFamily:
-    """The names of a model's tensors, each once, in its body and in its head."""
+    """Return the names of a model's tensors, each once, in its body and in its head."""
     names: dict[int, str] = {}
     for name, tensor in module.state_dict(keep_vars=True).items():
         names.setdefault(id(tensor), name)
@@ -270,7 +266,7 @@ def tensor_table(
 
 
 def probe(theirs: Any, body: HubBody) -> tuple[Tensor, Tensor, Tensor]:
-    """Two texts, the second padded, and what their whole classifier says of them."""
+    """Return two texts, the second padded, and the logits of their whole classifier."""
     config = body.config
     ids = torch.arange(2, 12).view(2, 5) % config.vocab_size
     mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
@@ -280,7 +276,7 @@ def probe(theirs: Any, body: HubBody) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def refuse_other_heads(model: HubModel, ids: Tensor, mask: Tensor, expected: Tensor) -> None:
-    """Their head has to be a function of one pooled state; whether it is, two texts tell."""
+    """Refuse a head that is not a function of one pooled state, which two texts show."""
     for with_pooler in (True, False):
         cast(Any, model.body).pools_states = with_pooler
         try:
@@ -297,7 +293,7 @@ def refuse_other_heads(model: HubModel, ids: Tensor, mask: Tensor, expected: Ten
 
 @contextmanager
 def silence_transformers() -> Iterator[None]:
-    """Without transformers' tables and bars: what was loaded is in our report."""
+    """Hide transformers' tables and progress bars: what was loaded is in our report."""
     from transformers.utils import logging as their_logging
 
     logging: Any = their_logging

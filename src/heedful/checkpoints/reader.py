@@ -118,7 +118,7 @@ def read_config(name: str | Path) -> TransformerConfig:
 
 
 def find_family(theirs: Mapping[str, Any], folder: Path) -> Family:
-    """The family a config.json names."""
+    """Return the family that a config.json names."""
     model_type = theirs.get("model_type")
     if model_type is None:
         known = ", ".join(FAMILIES)
@@ -129,7 +129,6 @@ def find_family(theirs: Mapping[str, Any], folder: Path) -> Family:
 
 
 def unknown_family(model_type: object, folder: Path) -> UserError:
-    """Nobody here has this family; say who might."""
     more = (
         "" if hub.is_transformers_installed() else "; pip install 'heedful[hub]' brings those of transformers"
     )
@@ -140,13 +139,13 @@ def unknown_family(model_type: object, folder: Path) -> UserError:
 
 
 def family_of(model: Model) -> Family | None:
-    """The table that a model is read and written with; one from the Hub brings its own."""
+    """Return the table that a model is read and written with; one from the Hub brings its own."""
     own: Family | None = getattr(model, "table", None)
     return own or FAMILIES.get(model.config.family)
 
 
 def apply_changes(config: TransformerConfig, changes: Mapping[str, Any], name: str) -> TransformerConfig:
-    """Other values than the checkpoint's, where its weights leave a choice."""
+    """Return a configuration with other values than the checkpoint's, where its weights leave a choice."""
     for option in changes:
         if option not in CHANGEABLE:
             config.replace(**{option: changes[option]})
@@ -155,13 +154,13 @@ def apply_changes(config: TransformerConfig, changes: Mapping[str, Any], name: s
 
 
 def spread_dropout(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """For a Hub model, whose configuration is its own: each dropout by name."""
+    """Name each dropout, for a Hub model, whose configuration is its own."""
     every = dict.fromkeys(DROPOUTS[:5], changes["dropout"]) if "dropout" in changes else {}
     return {**every, **changes}
 
 
 def with_changes(config: TransformerConfig, changes: Mapping[str, Any]) -> TransformerConfig:
-    """Other values; `dropout` stands for every dropout of the body."""
+    """Return a configuration with other values; `dropout` means every dropout of the body."""
     plain = {name: value for name, value in changes.items() if name != "dropout"}
     config = config.replace(**plain)
     return config.with_dropout(changes["dropout"]) if "dropout" in changes else config
@@ -243,7 +242,6 @@ def own_tensors(model: Model) -> dict[str, Tensor]:
 
 
 def set_weights(parameters: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
-    """Set the weights, once everything is known to fit."""
     with torch.no_grad():
         for name, tensor in state.items():
             parameters[name].copy_(tensor)
@@ -252,7 +250,7 @@ def set_weights(parameters: Mapping[str, Tensor], state: Mapping[str, Tensor]) -
 def convert_tensor(
     row: Row, tensor: Tensor, parameters: Mapping[str, Tensor], where: str
 ) -> dict[str, Tensor]:
-    """One of their tensors as ours, with the shapes checked."""
+    """Return one of their tensors as ours, with the shapes checked."""
     wanted = list(parameters[row.ours[0]].shape)
     wanted[0] = sum(parameters[name].shape[0] for name in row.ours)
     if row.transpose and len(wanted) == 2:
@@ -263,7 +261,6 @@ def convert_tensor(
 
 
 def shape_error(row: Row, tensor: Tensor, wanted: tuple[int, ...], where: str) -> UserError:
-    """The error for a tensor of another shape."""
     return UserError(
         f'{where}: "{row.theirs}" has shape {tuple(tensor.shape)}; config.json calls for {wanted}'
     )
@@ -272,7 +269,7 @@ def shape_error(row: Row, tensor: Tensor, wanted: tuple[int, ...], where: str) -
 def find_ignored(
     family: Family, config: TransformerConfig, rest: set[str], names: Mapping[str, str], where: str
 ) -> list[str]:
-    """The tensors nobody asked for; an unknown one inside a layer means that this is not that model."""
+    """Return the tensors nobody asked for; an unknown one inside a layer means that this is another model."""
     for name in sorted(rest):
         if family.layer.match(name) and not family.ignored.match(name):
             raise UserError(
@@ -292,7 +289,7 @@ def load_own(
     head_form: HeadForm,
     changes: Mapping[str, Any],
 ) -> Model:
-    """A folder that heedful wrote, for a model that transformers has no class for."""
+    """Load a folder that heedful wrote, for a model that transformers has no class for."""
     if not isinstance(theirs.get("heedful"), dict):
         raise UserError(f'{folder / "config.json"}: has no "heedful" section')
     labels = theirs.get("labels") if isinstance(theirs.get("labels"), list) else None
@@ -334,11 +331,9 @@ def read_own_config(values: Mapping[str, Any]) -> TransformerConfig:
 
 
 def attach_report(model: Model, report: LoadReport) -> Model:
-    """Attach the report and switch to evaluation."""
     model.report = report
     return model.eval()
 
 
 def head_of(model: Model) -> str | None:
-    """Which head a model has."""
     return model.kind if isinstance(model, Classifier | LanguageModel) else None

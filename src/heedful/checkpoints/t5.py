@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import processors
 
-from heedful.checkpoints.tables import Family, Field, Row, layers, pair, weight
+from heedful.checkpoints.tables import Family, Field, Row, layers, pair, required, weight
 from heedful.models.config import TransformerConfig
 from heedful.text.tokenizer import NO_TYPES
 from heedful.text.tokenizer_forms import SpecialToken, TokenizerForm, sentencepiece_vocabulary
@@ -17,12 +17,11 @@ FEED_FORWARDS = {"relu": "relu", "gated-gelu": "gated_gelu"}
 
 
 def attention(theirs: str, ours: str) -> list[Row]:
-    """Four projections without biases."""
     return [row for part in "qkvo" for row in weight(f"{theirs}.{part}", f"{ours}.{part}_proj")]
 
 
 def feed_forward(theirs: str, ours: str, gated: bool) -> list[Row]:
-    """Two layers, or three when gated: the first of them goes through the non-linearity."""
+    """Return the rows of two layers, or three when gated; the first goes through the non-linearity."""
     inner = (
         [*weight(f"{theirs}.wi_0", f"{ours}.gate_proj"), *weight(f"{theirs}.wi_1", f"{ours}.in_proj")]
         if gated
@@ -32,7 +31,7 @@ def feed_forward(theirs: str, ours: str, gated: bool) -> list[Row]:
 
 
 def stack(side: str, n_layers: int, gated: bool) -> list[Row]:
-    """One side: self-attention, in the decoder cross-attention, feed-forward, each with its norm."""
+    """Return the rows of one side: self-attention, in the decoder cross-attention, feed-forward, norms."""
     theirs, ours = side + ".block.{i}.layer.", side + ".layers.{i}."
     last = 2 if side == "decoder" else 1
     layer = [
@@ -53,7 +52,6 @@ def stack(side: str, n_layers: int, gated: bool) -> list[Row]:
 
 
 def rows(config: TransformerConfig) -> list[Row]:
-    """The body: one embedding for both sides."""
     gated = config.activation == "gated_gelu"
     return [
         *weight("shared", "embed.tokens"),
@@ -63,7 +61,7 @@ def rows(config: TransformerConfig) -> list[Row]:
 
 
 def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
-    """One dropout everywhere. 1.0 scales its output and 1.1 does not; older files say so by the tying."""
+    """One dropout everywhere. 1.0 scales its output, 1.1 does not; older files say so by the tying."""
     for name in ("embed_dropout", "attention_dropout", "ff_dropout", "final_dropout"):
         ours[name] = ours["dropout"]
     ours["n_decoder_layers"] = ours["n_decoder_layers"] or ours["n_layers"]
@@ -104,12 +102,7 @@ T5 = Family(
     },
     prefixes={None: "", "classify": "transformer.", "text2text": ""},
     fields=(
-        Field("vocab_size", "vocab_size"),
-        Field("d_model", "d_model"),
-        Field("d_kv", "d_head"),
-        Field("d_ff", "d_ff"),
-        Field("num_layers", "n_layers"),
-        Field("num_heads", "n_heads"),
+        *required("vocab_size", "d_model", "d_kv=d_head", "d_ff", "num_layers=n_layers", "num_heads=n_heads"),
         Field("num_decoder_layers", "n_decoder_layers", None),
         Field("n_positions", "max_len", 512),
         Field("relative_attention_num_buckets", "relative_buckets", 32),

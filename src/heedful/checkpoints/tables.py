@@ -36,7 +36,7 @@ class Row:
         return self.ours == ("head.out.weight",)
 
     def with_prefix(self, prefix: str) -> Row:
-        """The same row with our names inside a larger model."""
+        """Return the same row with our names inside a larger model."""
         return replace(self, ours=tuple(prefix + name for name in self.ours))
 
     def read(self, tensor: Tensor) -> dict[str, Tensor]:
@@ -53,12 +53,12 @@ class Row:
 
 
 def weight(theirs: str, *ours: str) -> list[Row]:
-    """A single weight: embeddings, RMSNorm, linear layers without bias."""
+    """Return the row of a single weight: embeddings, RMSNorm, linear layers without bias."""
     return [Row(f"{theirs}.weight", tuple(f"{name}.weight" for name in ours))]
 
 
 def pair(theirs: str, *ours: str, transpose: bool = False) -> list[Row]:
-    """Weight and bias of a linear layer or a norm."""
+    """Return the rows of weight and bias of a linear layer or a norm."""
     return [
         Row(f"{theirs}.{part}", tuple(f"{name}.{part}" for name in ours), transpose)
         for part in ("weight", "bias")
@@ -66,7 +66,7 @@ def pair(theirs: str, *ours: str, transpose: bool = False) -> list[Row]:
 
 
 def layers(rows: list[Row], count: int) -> list[Row]:
-    """The rows of one layer, for each layer: `{i}` is its number."""
+    """Repeat the rows of one layer for each layer: `{i}` is its number."""
     return [
         Row(r.theirs.format(i=i), tuple(name.format(i=i) for name in r.ours), r.transpose)
         for i in range(count)
@@ -82,6 +82,11 @@ class Field:
     ours: str
     default: Any = REQUIRED
     values: Mapping[Any, Any] = field(default_factory=dict)
+
+
+def required(*names: str) -> list[Field]:
+    """Return the fields without a default, each as `theirs=ours`, or as one name where they agree."""
+    return [Field(name.partition("=")[0], name.rpartition("=")[2]) for name in names]
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,7 @@ class Family:
     finish_write: Callable[[dict[str, Any], TransformerConfig], None] | None = None
 
     def canonical_name(self, name: str) -> str:
-        """Their name in today's form and without the class's prefix."""
+        """Return their name in today's form and without the class's prefix."""
         name = re.sub(r"\.gamma$", ".weight", re.sub(r"\.beta$", ".bias", name))
         for prefix in sorted(set(self.prefixes.values()), key=len, reverse=True):
             if prefix and name.startswith(prefix):
@@ -136,7 +141,7 @@ class Family:
         return torch.equal(found[self.output], found[self.rows(config)[0].theirs])
 
     def read_config(self, theirs: Mapping[str, Any], where: str) -> TransformerConfig:
-        """Their config.json as our configuration."""
+        """Return their config.json as our configuration."""
         for name, wanted in self.refused.items():
             if name in theirs and theirs[name] != wanted:
                 raise UserError(
@@ -168,7 +173,7 @@ class Family:
             raise UserError(f"{where}: {error}") from None
 
     def write_config(self, config: TransformerConfig) -> dict[str, Any]:
-        """Our configuration as their config.json; raises where they have no word for it."""
+        """Return our configuration as their config.json; raises an error where they have no word for it."""
         theirs: dict[str, Any] = {"model_type": self.name}
         for f in self.fields:
             value = getattr(config, f.ours)
@@ -183,11 +188,11 @@ class Family:
         return theirs
 
     def own_facts(self) -> dict[str, Any]:
-        """What a model saved in our own form needs besides our configuration: nothing, in native families."""
+        """Return what a model in our own form needs besides our configuration; by default nothing."""
         return {}
 
     def why_not(self, config: TransformerConfig) -> str | None:
-        """Why transformers' class cannot compute this model, or None: the table read both ways tells."""
+        """Return why transformers' class cannot compute this model, or None: our table read both ways."""
         try:
             back = self.read_config(self.write_config(config), "config.json").to_dict()
         except UserError as error:

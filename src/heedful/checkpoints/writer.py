@@ -16,7 +16,7 @@ from heedful.models import Classifier, Model
 
 
 def why_not(model: Model) -> str | None:
-    """Why transformers has no class that computes this model; None when it has one."""
+    """Return why transformers has no class that computes this model; None if it has one."""
     config, head = model.config, head_of(model)
     family = family_of(model)
     if family is None:
@@ -53,7 +53,6 @@ def save(model: Model, folder: str | Path, *, tokenizer: str | Path | None = Non
 
 
 def write(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
-    """Write configuration, weights, tokenizer files and a model card."""
     method = getattr(model, "method", None)
     if method is not None and method.added:
         raise UserError(f"{method.name} is attached to this model; merge it first, or write its adapter")
@@ -70,7 +69,7 @@ def write(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
 
 
 def to_transformers(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Configuration and tensors as the family's transformers class names them."""
+    """Return configuration and tensors as the family's transformers class names them."""
     config, head = model.config, head_of(model)
     family = family_of(model)
     assert family is not None
@@ -90,7 +89,7 @@ def to_transformers(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def to_own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Configuration and tensors under our own names."""
+    """Return configuration and tensors under our own names."""
     config: dict[str, Any] = {
         "model_type": OWN,
         "heedful_version": __version__,
@@ -106,7 +105,6 @@ def to_own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def write_card(model: Model, reason: str | None, source: str) -> str:
-    """A model card: what this is and how to load it."""
     config, head = model.config, head_of(model)
     count = sum(p.numel() for p in model.parameters())
     family = family_of(model)

@@ -97,13 +97,13 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
 
 
 def random_buffers(model: Trainee) -> dict[str, Tensor]:
-    """What the attention drew at random and did not learn, such as a Performer's directions."""
+    """Return what the attention drew at random and did not learn, such as a Performer's directions."""
     kept = model.state_dict().keys()
     return {name: b for name, b in model.named_buffers() if ".mechanism." in name and name in kept}
 
 
 def fingerprint(model: Trainee, method: Method) -> str:
-    """A checksum of all weights that the method leaves as they are: of the base that it was learnt on."""
+    """Return a checksum of all weights that the method leaves unchanged: of the base it was learned on."""
     trained = method.trainable(model)
     digest = hashlib.sha256()
     for name, parameter in sorted(model.named_parameters()):
@@ -114,7 +114,6 @@ def fingerprint(model: Trainee, method: Method) -> str:
 
 
 def write_card(facts: dict[str, Any], formula: str) -> str:
-    """A model card: what this is and how to load it."""
     peft = facts["why_not_peft"] is None
     library = ["library_name: peft"] if peft else []
     form = "In peft's format." if peft else f"In heedful's own form: {facts['why_not_peft']}."

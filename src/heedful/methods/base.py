@@ -49,7 +49,6 @@ class Method:
     """The model as it was before `attach` is still there, behind `disabled`."""
 
     def __post_init__(self) -> None:
-        """Refuse options of a wrong type or outside their range."""
         for name, kind in options_of(type(self)).items():
             convert_value(kind, getattr(self, name), f"{self.name}: {name}")
         self.check()
@@ -82,16 +81,16 @@ class Method:
         raise NotImplementedError
 
     def trainable(self, model: Trainee) -> dict[str, nn.Parameter]:
-        """The parameters that a step may change, by name: all that an exact resume has to restore."""
+        """Return the parameters that a step may change, by name: all that an exact resume has to restore."""
         self.check_attached(model)
         return {name: p for name, p in model.named_parameters() if name in self.parts}
 
     def state(self, model: Trainee) -> dict[str, Tensor]:
-        """What has to be kept for `load_state`, as copies: the adapter and, always, the head."""
+        """Return copies of what `load_state` needs: the adapter and, always, the head."""
         return {name: p.detach().clone() for name, p in self.trainable(model).items()}
 
     def load_state(self, model: Trainee, state: Mapping[str, Tensor]) -> None:
-        """Set what `state` gave; names and shapes are checked before anything is set."""
+        """Set what `state` returned; names and shapes are checked before anything is set."""
         ours = self.trainable(model)
         for name in ours.keys() | state.keys():
             if name not in state:
@@ -108,7 +107,7 @@ class Method:
                 parameter.copy_(state[name])
 
     def merge(self, model: Trainee) -> None:
-        """Fold what was learnt into the model, which is then without a method and wholly trainable."""
+        """Fold what was learned into the model, which then has no method and is wholly trainable."""
         self.check_attached(model)
         self.fold(model)
         model.method = None
@@ -119,7 +118,7 @@ class Method:
 
     @contextmanager
     def disabled(self, model: Trainee) -> Iterator[None]:
-        """Inside, the model is what it was before `attach`, head included."""
+        """Inside this context the model is what it was before `attach`, head included."""
         self.check_attached(model)
         if not self.switchable:
             raise UserError(f"{self.name} changes the base itself; load the base again to compare with it")
@@ -139,11 +138,11 @@ class Method:
         """Take what was added out of the computation, or put it back."""
 
     def count(self, model: Trainee) -> int:
-        """How many numbers are trained."""
+        """Return how many numbers are trained."""
         return sum(p.numel() for p in self.trainable(model).values())
 
     def formula(self, model: Trainee) -> str:
-        """The count as a function of d = d_model, from the live parameters: `130 d + 2 = 49,922`."""
+        """Return the count as a function of d = d_model, from the live parameters: `130 d + 2 = 49,922`."""
         rows = {id(m.weight) for m in model.modules() if isinstance(m, nn.Embedding)}
         rows |= {id(m.vectors) for m in model.modules() if isinstance(m, PromptVectors)}
         trained = self.trainable(model).values()
@@ -152,7 +151,7 @@ class Method:
         return f"{polynomial(others, model.config.d_model, tables)} = {self.count(model):,}"
 
     def options(self) -> dict[str, Any]:
-        """The options as plain values, for `make(name, **options)`."""
+        """Return the options as plain values, for `make(name, **options)`."""
         return asdict(self)
 
     def check_attached(self, model: Trainee) -> None:
@@ -177,7 +176,7 @@ def head_names(model: Trainee) -> list[str]:
 
 
 def room(model: Trainee) -> int:
-    """How many tokens of text fit into the model, beside what a prompt or a prefix takes."""
+    """Return how many tokens of text fit into the model, beside what a prompt or a prefix takes."""
     tokens: int = model.body.room
     return tokens
 

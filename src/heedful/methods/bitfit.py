@@ -20,7 +20,6 @@ class Bitfit(Method):
     learning_rate = 1e-3
 
     def add(self, model: Trainee) -> set[str]:
-        """Every bias of the body, by kind of layer, not by name."""
         biases = {
             f"body.{name}.bias"
             for name, part in model.body.named_modules()

@@ -24,7 +24,7 @@ def polynomial(shapes: Iterable[tuple[int, ...]], d: int, tables: Iterable[tuple
 
 
 def term(coefficient: int, power: int) -> str:
-    """One term, as `130 d`, `d^2` or `2`."""
+    """Format one term, as `130 d`, `d^2` or `2`."""
     symbol = {0: "", 1: "d"}.get(power, f"d^{power}")
     if not symbol:
         return f"{coefficient:,}"

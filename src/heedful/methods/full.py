@@ -18,5 +18,4 @@ class Full(Method):
     switchable = False
 
     def add(self, model: Trainee) -> set[str]:
-        """Everything."""
         return {name for name, _ in model.named_parameters()}

@@ -18,5 +18,4 @@ class Head(Method):
     frozen_body = head_only = True
 
     def add(self, model: Trainee) -> set[str]:
-        """Nothing beside the head."""
         return set()

@@ -31,7 +31,6 @@ class LoRALinear(nn.Linear):
         self.train(base.training)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., in_features] to [..., out_features]."""
         y = F.linear(x, self.weight, self.bias)
         if not self.on:
             return y
@@ -39,7 +38,7 @@ class LoRALinear(nn.Linear):
         return y + F.linear(low, self.lora_b * self.scale)
 
     def plain(self) -> nn.Linear:
-        """The layer with the product added to its weight."""
+        """Return the layer with the product added to its weight."""
         with torch.no_grad():
             self.weight += self.scale * (self.lora_b @ self.lora_a)
         layer = nn.Linear(self.in_features, self.out_features, bias=self.bias is not None, device="meta")
@@ -47,7 +46,6 @@ class LoRALinear(nn.Linear):
         return layer.train(self.training)
 
     def extra_repr(self) -> str:
-        """Show rank and scale."""
         return f"{super().extra_repr()}, rank={len(self.lora_a)}, scale={self.scale:.4g}"
 
 
@@ -72,7 +70,6 @@ class Lora(Method):
     rank_stabilised: bool = False
 
     def check(self) -> None:
-        """Positive rank and alpha, known roles."""
         if self.rank < 1:
             raise UserError(f"lora: rank must be at least 1, not {self.rank}")
         if not self.alpha > 0:
@@ -91,11 +88,9 @@ class Lora(Method):
 
     @property
     def scale(self) -> float:
-        """The factor of the product."""
         return self.alpha / (math.sqrt(self.rank) if self.rank_stabilised else self.rank)
 
     def add(self, model: Trainee) -> set[str]:
-        """Put a `LoRALinear` in the place of every target."""
         found: dict[str, list[str]] = model.body.roles()
         for role in self.roles:
             if not found[role]:
@@ -107,11 +102,9 @@ class Lora(Method):
         return {f"{name}.{part}" for name in self.layers for part in ("lora_a", "lora_b")}
 
     def switch(self, model: Trainee, on: bool) -> None:
-        """Leave the products out, or take them in again."""
         for name in self.layers:
             model.get_submodule(name).on = on
 
     def fold(self, model: Trainee) -> None:
-        """Add every product to its layer's weight."""
         for name in self.layers:
             model.set_submodule(name, model.get_submodule(name).plain())

@@ -31,7 +31,7 @@ ALWAYS = {"SEQ_CLS": ["classifier", "score"]}
 
 
 def why_not_peft(model: Trainee, method: Method) -> str | None:
-    """Why peft cannot hold this adapter, in one line; None when it can."""
+    """Return why peft cannot hold this adapter, in one line; None if it can."""
     if not isinstance(method, Lora | Prefix | Prompt):
         return f"peft has no {method.name}; the whole model can be exported (--merge)"
     if model.config.family not in checkpoints.FAMILIES:
@@ -56,7 +56,7 @@ def why_not_peft(model: Trainee, method: Method) -> str | None:
 
 
 def to_peft(model: Trainee, method: Method, base: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """The adapter as adapter_config.json and adapter_model.safetensors hold it."""
+    """Return the adapter as adapter_config.json and adapter_model.safetensors hold it."""
     family, config = checkpoints.FAMILIES[model.config.family], model.config
     task = TASKS[model.kind]
     state = method.state(model)
@@ -103,7 +103,7 @@ def to_peft(model: Trainee, method: Method, base: str) -> tuple[dict[str, Any], 
 def lora_to_peft(
     method: Lora, state: Mapping[str, Tensor], targets: Mapping[str, Row]
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """LoRA's part: one pair of matrices a transformers layer; several of ours in one are its blocks."""
+    """Convert LoRA: one pair of matrices per transformers layer; several of ours in one are its blocks."""
     tensors: dict[str, Tensor] = {}
     ranks: dict[str, int] = {}
     alphas: dict[str, float] = {}
@@ -135,7 +135,7 @@ def lora_to_peft(
 
 
 def target_rows(model: Trainee, family: Family) -> dict[str, Row]:
-    """The layers of transformers' model that have an adapter, by name, with the row of their weight."""
+    """Return the layers of transformers' model that have an adapter, with the row of their weight."""
     prefix = family.prefixes[model.kind]
     adapted = {
         name.removesuffix("lora_a") + "weight" for name, _ in model.named_parameters() if "lora_a" in name
@@ -147,7 +147,7 @@ def target_rows(model: Trainee, family: Family) -> dict[str, Row]:
 
 
 def head_rows(model: Trainee, family: Family) -> dict[str, Row]:
-    """The rows of the head's tensors, a new pooler's included, by their names in transformers' model."""
+    """Return the rows of the head's tensors, a new pooler's included, by transformers' names."""
     names = set(head_names(model))
     prefix = family.prefixes[model.kind]
     rows = {prefix + row.theirs: row.with_prefix("body.") for row in family.rows(model.config)}
@@ -156,14 +156,14 @@ def head_rows(model: Trainee, family: Family) -> dict[str, Row]:
 
 
 def saved_module(theirs: str, family: Family, kind: str) -> str:
-    """The module that peft saves whole for a tensor of the head: the part below the model or its body."""
+    """Return the module that peft saves whole for a tensor of the head."""
     return theirs.removeprefix(family.prefixes[kind]).split(".")[0]
 
 
 def from_peft(
     model: Trainee, facts: Mapping[str, Any], tensors: Mapping[str, Tensor], where: Path
 ) -> tuple[Method, dict[str, Tensor]]:
-    """A method and its state, from an adapter that peft or `to_peft` wrote."""
+    """Return a method and its state, from an adapter that peft or `to_peft` wrote."""
     if model.config.family not in checkpoints.FAMILIES or model.kind not in TASKS:
         raise UserError(
             f"{where}: a peft adapter fits no {model.kind} model of the family {model.config.family}"
@@ -196,7 +196,7 @@ def from_peft(
 def lora_from_peft(
     model: Trainee, family: Family, facts: Mapping[str, Any], rest: dict[str, Tensor], where: Path
 ) -> tuple[Lora, dict[str, Tensor]]:
-    """LoRA's part: what is one adapter there may be several here."""
+    """Convert LoRA; one adapter of peft may be several here."""
     prefix = family.prefixes[model.kind]
     rows = {
         prefix + row.theirs.removesuffix(".weight"): row.with_prefix("body.")
@@ -234,7 +234,7 @@ def lora_from_peft(
 
 
 def layer_value(facts: Mapping[str, Any], field: str, name: str, default: float) -> float:
-    """A value for one layer, where the configuration has exceptions."""
+    """Return the value for one layer, where the configuration has exceptions."""
     exceptions = facts.get(field) or {}
     return float(
         next((v for key, v in exceptions.items() if name == key or name.endswith(f".{key}")), default)
@@ -242,7 +242,7 @@ def layer_value(facts: Mapping[str, Any], field: str, name: str, default: float)
 
 
 def split_blocks(ours: list[str], a: Tensor, b: Tensor, rank: int) -> dict[str, tuple[Tensor, Tensor]]:
-    """Take one adapter on several of our layers apart: as blocks of the rank where it is made of them."""
+    """Split one adapter on several of our layers, into blocks of the rank if it is made of them."""
     highs = b.chunk(len(ours))
     count = len(a) // rank
     if len(ours) > 1 and count * rank == len(a):

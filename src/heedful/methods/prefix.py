@@ -24,12 +24,11 @@ class KeysValues(nn.Module):
         self.values = nn.Parameter(values)
 
     def forward(self) -> Tensor:
-        """As they are."""
         return self.values
 
 
 class ReparametrizedPrefix(nn.Module):
-    """Keys and values made by a small network from one vector a position (Li and Liang 2021, section 4.3)."""
+    """Keys and values that a small network makes from one vector per position (Li and Liang 2021, 4.3)."""
 
     holds_vectors = True  # no weight decay, as for embeddings
 
@@ -41,7 +40,7 @@ class ReparametrizedPrefix(nn.Module):
         self.outer = nn.Linear(hidden, layers * 2 * heads * width)
 
     def forward(self) -> Tensor:
-        """Keys and values [n_layers, 2, h, p, d_head]."""
+        """Return keys and values [n_layers, 2, h, p, d_head]."""
         layers, _, heads, length, width = self.shape
         made: Tensor = self.outer(torch.tanh(self.inner(self.vectors)))  # [p, n_layers 2 h d]
         return made.view(length, layers, 2, heads, width).permute(1, 2, 3, 0, 4)
@@ -72,13 +71,11 @@ class Prefix(Method):
     shift: bool = True
 
     def check(self) -> None:
-        """At least one position, and a network of at least one unit."""
         for option in ("length", "hidden"):
             if getattr(self, option) < 1:
                 raise UserError(f"prefix: {option} must be at least 1, not {getattr(self, option)}")
 
     def add(self, model: Trainee) -> set[str]:
-        """Give every stack its keys and values."""
         body, config = model.body, model.config
         stacks: dict[str, Stack] = body.stacks()
         if not MECHANISMS[config.attention].prefix:
@@ -105,7 +102,7 @@ class Prefix(Method):
         return self.names()
 
     def names(self) -> set[str]:
-        """The names of what was added."""
+        """Return the names of the parameters that were added."""
         return {
             f"body.{stack}.prefix.{name}"
             for stack, module in self.modules.items()
@@ -113,7 +110,7 @@ class Prefix(Method):
         }
 
     def state(self, model: Trainee) -> dict[str, Tensor]:
-        """The head, and keys and values as such: the network that made them is no longer needed."""
+        """Return the head, and keys and values themselves: the network that made them is no longer needed."""
         kept = {name: t for name, t in super().state(model).items() if name not in self.names()}
         with torch.no_grad():
             made = {f"body.{name}.prefix.values": module().clone() for name, module in self.modules.items()}
@@ -132,13 +129,11 @@ class Prefix(Method):
         super().load_state(model, state)
 
     def switch(self, model: Trainee, on: bool) -> None:
-        """Take the keys and values away, or put them back."""
         for name, stack in model.body.stacks().items():
             stack.prefix = self.modules[name] if on else None
         model.body.skip = self.skip if on else 0
 
     def fold(self, model: Trainee) -> None:
-        """Keys and values of no token are no weights of the base."""
         raise UserError(
             "prefix adds keys and values, which no weight can hold: it cannot be merged; "
             "export the adapter without --merge"

@@ -34,12 +34,10 @@ class Prompt(Method):
     pool: Pool = "text"
 
     def check(self) -> None:
-        """At least one vector."""
         if self.length < 1:
             raise UserError(f"prompt: length must be at least 1, not {self.length}")
 
     def add(self, model: Trainee) -> set[str]:
-        """Put the prompt into the body, where it leaves room for text."""
         body = model.body
         if self.pool not in body.pools:
             raise UserError(
@@ -57,11 +55,9 @@ class Prompt(Method):
         return {"body.prompt.vectors"}
 
     def switch(self, model: Trainee, on: bool) -> None:
-        """Take the prompt away, or put it back."""
         model.body.prompt = self.prompt if on else None
 
     def fold(self, model: Trainee) -> None:
-        """Vectors before the text are no weights of the base."""
         raise UserError(
             "prompt stands before the text and cannot be merged; export the adapter without --merge"
         )

@@ -21,14 +21,14 @@ from heedful.models.positions import RelativeBias, Rotary, rotate
 
 
 def make_norm(config: TransformerConfig) -> nn.Module:
-    """LayerNorm, or RMSNorm (Zhang and Sennrich 2019)."""
+    """Build LayerNorm, or RMSNorm (Zhang and Sennrich 2019)."""
     if config.norm == "rms":
         return nn.RMSNorm(config.d_model, eps=config.norm_eps)
     return nn.LayerNorm(config.d_model, eps=config.norm_eps)
 
 
 def activate(name: str, x: Tensor) -> Tensor:
-    """The non-linearity called `name`; squared ReLU is So et al. 2021."""
+    """Apply the non-linearity called `name`; squared ReLU is from So et al. 2021."""
     if name == "gelu":
         return F.gelu(x)
     if name in ("gelu_tanh", "gated_gelu"):
@@ -51,7 +51,6 @@ class FeedForward(nn.Module):
         self.dropout = Dropout(config.ff_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., d_model] to the same."""
         if self.activation == "gated_gelu":
             hidden = activate(self.activation, self.gate_proj(x)) * self.in_proj(x)  # [b, t, d_ff]
         else:
@@ -70,8 +69,6 @@ class LayerCache:
 
 @dataclass
 class Cache:
-    """What a decoder remembers of the tokens so far."""
-
     layers: list[LayerCache] = field(default_factory=list)
     length: int = 0
     """Tokens seen so far: the position of the next one."""
@@ -165,7 +162,7 @@ class Attention(nn.Module):
         return self.projections != "separate"
 
     def keys_values(self, x: Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Keys and values of x; `q` is x through the query projection, for those that share it."""
+        """Return keys and values of x; `q` is x through the query projection, for those that share it."""
         k = q if q is not None and self.shared else self.heads(self.k_proj(x))
         v = k if self.projections == "shared_qkv" else self.heads(self.v_proj(x))
         return k, v
@@ -177,7 +174,7 @@ class Attention(nn.Module):
 
 
 def refuse_unable(config: TransformerConfig, *, causal: bool, cross: bool) -> None:
-    """Refuse a mechanism that lacks what this place in the model asks of it, naming those that have it."""
+    """Refuse a mechanism that lacks what this part of the model needs, naming those that have it."""
     if config.attention not in MECHANISMS:
         raise unknown("attention", config.attention, MECHANISMS)
     asked = [
@@ -230,7 +227,7 @@ class Block(nn.Module):
         prefix: tuple[Tensor, Tensor] | None = None,
         pooled_at: PooledPosition | None = None,
     ) -> Tensor:
-        """[b, t, d_model] to the same, or to [b, 1, d_model] at the position that is pooled_at."""
+        """Return [b, t, d_model], or [b, 1, d_model] at the position that is pooled."""
         inner = self.attn_norm(x) if self.pre else x
         attended = self.attn(
             inner, mask, bias=bias, turn=turn, cache=cache, prefix=prefix, pooled_at=pooled_at

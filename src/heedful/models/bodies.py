@@ -27,8 +27,6 @@ ROLES = {
 
 @dataclass(frozen=True, eq=False)
 class EmbeddedBatch:
-    """A batch as the layers take it."""
-
     x: Tensor
     keys: Tensor | None
     places: Tensor
@@ -55,16 +53,16 @@ class Body(nn.Module):
 
     @property
     def ahead(self) -> int:
-        """Positions that are taken before the text begins."""
+        """The number of positions that are taken before the text begins."""
         return self.skip + (len(self.prompt) if self.prompt is not None else 0)
 
     @property
     def room(self) -> int:
-        """How many tokens a text may have. Relative positions have no table to share."""
+        """The number of tokens a text may have. Relative positions have no table to share."""
         return self.config.max_len - (0 if self.config.position == "relative" else self.ahead)
 
     def roles(self) -> dict[str, list[str]]:
-        """The linear layers of the body by what they do: `q`, `k`, `v`, `o` and `ff`."""
+        """Return the linear layers of the body by role: `q`, `k`, `v`, `o` and `ff`."""
         found: dict[str, list[str]] = {role: [] for role in ROLES}
         for name, part in self.named_modules():
             for role, layers in ROLES.items():
@@ -73,7 +71,6 @@ class Body(nn.Module):
         return found
 
     def stacks(self) -> dict[str, Stack]:
-        """The stacks of layers by name."""
         return {name: part for name, part in self.named_children() if isinstance(part, Stack)}
 
     def embed_batch(
@@ -84,7 +81,7 @@ class Body(nn.Module):
         segments: Tensor | None = None,
         cache: Cache | None = None,
     ) -> EmbeddedBatch:
-        """Embed tokens, after the prompt where there is one and this is the first step."""
+        """Embed tokens, after the prompt if there is one and this is the first step."""
         offset = cache.length if cache is not None else 0
         if attention_mask is not None:
             before = offset - (len(self.prompt) if self.prompt is not None and offset else 0)
@@ -102,7 +99,7 @@ class Body(nn.Module):
         return EmbeddedBatch(x, keys, torch.cat([front, places], dim=1), p)
 
     def real_keys(self, attention_mask: Tensor | None) -> Tensor | None:
-        """Which keys are real, the prompt's among them; None when all are, for the quickest kernel."""
+        """Return which keys are real, the prompt's included; None when all are, for the quickest kernel."""
         if attention_mask is None:
             return None
         keys = attention_mask.bool()
@@ -120,7 +117,7 @@ class Body(nn.Module):
 
 
 def initialize(module: nn.Module, config: TransformerConfig) -> None:
-    """Draw new weights for everything in `module` but mechanisms, which draw their own."""
+    """Draw new weights for everything in `module` except mechanisms, which draw their own."""
     std, residual = config.init_std, (2 * config.n_layers) ** -0.5
     for name, part in module.named_modules():
         if ".mechanism." in name:
@@ -139,7 +136,7 @@ def initialize(module: nn.Module, config: TransformerConfig) -> None:
 
 
 def check_mask(attention_mask: Tensor, b: int, t: int) -> None:
-    """Refuse a mask of another form: one that is quietly misread is worse than none."""
+    """Refuse a mask of another form: one that is misread silently is worse than none."""
     if tuple(attention_mask.shape) != (b, t):
         shape = tuple(attention_mask.shape)
         raise UserError(f"attention_mask is {shape}, but the ids call for {(b, t)}")
@@ -166,7 +163,7 @@ class Encoder(Body):
         *,
         segments: Tensor | None = None,
     ) -> Tensor:
-        """Last hidden states [b, t, d_model]. `attention_mask` is 1 at real tokens."""
+        """Return the last hidden states [b, t, d_model]. `attention_mask` is 1 at real tokens."""
         read = self.embed_batch(input_ids, attention_mask, token_type_ids, segments)
         states: Tensor = self.stack(read.x, keys=read.keys, segments=segments, positions=read.places)
         return states[:, read.front :]
@@ -177,7 +174,7 @@ class Encoder(Body):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
     ) -> Tensor:
-        """`pool` of `forward`, [b, d_model], without what it does not need."""
+        """Return `pool` of `forward`, [b, d_model], without computing what it does not need."""
         if self.config.pool == "mean":
             return self.pool(self(input_ids, attention_mask, token_type_ids), input_ids, attention_mask)
         read = self.embed_batch(input_ids, attention_mask, token_type_ids)
@@ -186,7 +183,7 @@ class Encoder(Body):
         return self.pool(state, input_ids, attention_mask)
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """One state a text [b, d_model]: the mean, or the first token's, through the pooler if any."""
+        """Return one state per text [b, d_model]: the mean, or the first token's (through the pooler)."""
         if self.config.pool == "mean":
             if attention_mask is None:
                 return states.mean(1)
@@ -229,7 +226,6 @@ class Decoder(Body):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
     ) -> Tensor:
-        """`pool` of `forward`, [b, d_model], without what it does not need."""
         read = self.embed_batch(input_ids, attention_mask, token_type_ids)
         last = self.last(input_ids, attention_mask)
         state: Tensor = self.stack(
@@ -238,11 +234,11 @@ class Decoder(Body):
         return state[:, 0]
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """The state of the last real token [b, d_model]."""
+        """Return the state of the last real token [b, d_model]."""
         return PooledPosition(self.last(input_ids, attention_mask)).take(states)[:, 0]
 
     def last(self, input_ids: Tensor, attention_mask: Tensor | None) -> int | Tensor:
-        """Where the last real token of each text stands."""
+        """Return the position of the last real token of each text."""
         t = input_ids.shape[1]
         if attention_mask is None:
             if self.config.pad_id is None:
@@ -272,13 +268,13 @@ class EncoderDecoder(Body):
         *,
         decoder_input_ids: Tensor | None = None,
     ) -> Tensor:
-        """The decoder's last hidden states; without `decoder_input_ids`, of the input shifted by one."""
+        """Return the decoder's last hidden states; `decoder_input_ids` are by default the input shifted."""
         if decoder_input_ids is None:
             decoder_input_ids = self.shift(input_ids)
         return self.decode(decoder_input_ids, self.encode(input_ids, attention_mask), attention_mask)
 
     def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """The encoder's last hidden states [b, s, d_model], those of the prompt first."""
+        """Return the encoder's last hidden states [b, s, d_model], those of the prompt first."""
         read = self.embed_batch(input_ids, attention_mask)
         states: Tensor = self.encoder(read.x, keys=read.keys, positions=read.places)
         return states
@@ -291,7 +287,7 @@ class EncoderDecoder(Body):
         cache: Cache | None = None,
         pooled_at: PooledPosition | None = None,
     ) -> Tensor:
-        """The decoder's last hidden states [b, t, d_model], given the encoder's."""
+        """Return the decoder's last hidden states [b, t, d_model], given the encoder's."""
         offset = cache.length if cache is not None else 0
         places = self.embed.find_positions(decoder_input_ids, None, offset, self.skip)
         states: Tensor = self.decoder(
@@ -305,7 +301,7 @@ class EncoderDecoder(Body):
         return states
 
     def shift(self, ids: Tensor) -> Tensor:
-        """What a decoder reads to predict `ids`: the start token first, the last dropped, -100 as padding."""
+        """Return the decoder's input to predict `ids`: start token first, last dropped, -100 as padding."""
         start = self.config.start_id if self.config.start_id is not None else self.config.pad_id
         if start is None:
             raise UserError("this encoder-decoder has no start token; its configuration needs start_id")
@@ -318,17 +314,16 @@ class EncoderDecoder(Body):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
     ) -> Tensor:
-        """`pool` of `forward`, [b, d_model], without what it does not need."""
         end = PooledPosition(self.end(input_ids))
         context = self.encode(input_ids, attention_mask)
         return self.decode(self.shift(input_ids), context, attention_mask, pooled_at=end)[:, 0]
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """The decoder's state at the last end-of-text token of the input (T5ForSequenceClassification)."""
+        """Return the decoder's state at the input's last end-of-text token (T5ForSequenceClassification)."""
         return PooledPosition(self.end(input_ids)).take(states)[:, 0]
 
     def end(self, input_ids: Tensor) -> Tensor:
-        """Where the last end-of-text token of each text stands."""
+        """Return the position of the last end-of-text token of each text."""
         ends = input_ids.eq(-1 if self.config.eos_id is None else self.config.eos_id)
         if not bool(ends.any(1).all()):
             raise UserError("every text needs an end-of-text token for T5's classification head")

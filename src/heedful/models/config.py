@@ -93,7 +93,6 @@ class TransformerConfig:
     init_std: float = 0.02
 
     def __post_init__(self) -> None:
-        """Fill in what follows from other fields, and refuse what does not fit together."""
         hints = get_type_hints(type(self))
         for name, hint in hints.items():
             if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
@@ -123,7 +122,7 @@ class TransformerConfig:
         object.__setattr__(self, "attention_options", dict(self.attention_options))
 
     def replace(self, **changes: Any) -> TransformerConfig:
-        """The same with other values; an unknown field is an error that lists the nearest."""
+        """Return a copy with other values; an unknown field is an error that lists the nearest."""
         known = {f.name for f in fields(self)}
         for name in changes:
             if name not in known:
@@ -131,12 +130,11 @@ class TransformerConfig:
         return replace(self, **changes)
 
     def with_dropout(self, p: float) -> TransformerConfig:
-        """The same with dropout p wherever the body has some; if it has none, in the usual three places."""
+        """Return a copy with dropout p wherever the body has some; if nowhere, in the usual three places."""
         here = [name for name in DROPOUTS if getattr(self, name)]
         return self.replace(**dict.fromkeys(here or DROPOUTS[:3], p))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
         return asdict(self)
 
     @classmethod

@@ -16,8 +16,6 @@ Pool = Literal["text", "first"]
 
 
 class Embeddings(nn.Module):
-    """Token, position and type embeddings, their norm and dropout."""
-
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
@@ -40,7 +38,7 @@ class Embeddings(nn.Module):
         token_type_ids: Tensor | None = None,
         prompt: Tensor | None = None,
     ) -> Tensor:
-        """Embed ids [b, t] that stand at `positions` [b or 1, t], after a prompt's vectors [p, d_model]."""
+        """Embed ids [b, t] at `positions` [b or 1, t], after a prompt's vectors [p, d_model]."""
         x = self.add_positions(self.tokens(input_ids), positions, token_type_ids)  # [b, t, d]
         if prompt is not None:
             # The same for every text up to the dropout, so it is normed once.
@@ -50,7 +48,7 @@ class Embeddings(nn.Module):
         return dropped
 
     def add_positions(self, x: Tensor, positions: Tensor, token_type_ids: Tensor | None) -> Tensor:
-        """Add types and positions to vectors [b, t, d_model], and norm them."""
+        """Add types and positions to vectors [b, t, d_model], and normalize them."""
         if self.config.n_types:
             types = self.types.weight[0] if token_type_ids is None else self.types(token_type_ids)
             x = x + types
@@ -61,7 +59,6 @@ class Embeddings(nn.Module):
         return x if self.norm is None else self.norm(x)
 
     def first_positions(self, n: int, device: torch.device) -> Tensor:
-        """The first n positions: [1, n]."""
         return torch.arange(n, device=device)[None] + self.config.position_offset
 
     def find_positions(

@@ -32,7 +32,6 @@ class LinearHead(nn.Module):
         self.out = nn.Linear(config.d_model, n_classes, bias=bias)
 
     def forward(self, pooled: Tensor) -> Tensor:
-        """[b, d_model] to logits [b, n_classes]."""
         logits: Tensor = self.out(self.dropout(pooled))
         return logits
 
@@ -53,7 +52,6 @@ class DenseHead(nn.Module):
         self.out = nn.Linear(config.d_model, n_classes)
 
     def forward(self, pooled: Tensor) -> Tensor:
-        """[b, d_model] to logits [b, n_classes]."""
         hidden = self.dense(self.before(pooled))
         hidden = torch.relu(hidden) if self.relu else torch.tanh(hidden)
         logits: Tensor = self.out(self.dropout(hidden))
@@ -71,12 +69,12 @@ class MaskedHead(nn.Module):
         self.out = nn.Linear(config.d_model, config.vocab_size)
 
     def forward(self, states: Tensor) -> Tensor:
-        """States [..., d_model] to logits [..., vocab_size]; any selection of positions will do."""
+        """Turn states [..., d_model] into logits [..., vocab_size]; any selection of positions will do."""
         logits: Tensor = self.out(self.features(states))
         return logits
 
     def features(self, states: Tensor) -> Tensor:
-        """What the output layer reads [..., d_model]."""
+        """Return what the output layer reads [..., d_model]."""
         read: Tensor = self.norm(activate(self.activation, self.dense(states)))
         return read
 
@@ -90,12 +88,10 @@ class OutputHead(nn.Module):
         self.out = nn.Linear(config.d_model, config.vocab_size, bias=False)
 
     def forward(self, states: Tensor) -> Tensor:
-        """States [..., d_model] to logits [..., vocab_size]."""
         logits: Tensor = self.out(self.features(states))
         return logits
 
     def features(self, states: Tensor) -> Tensor:
-        """What the output layer reads [..., d_model]."""
         return states if self.scale == 1.0 else states * self.scale
 
 
@@ -111,12 +107,11 @@ class Headed(nn.Module):
 
     @property
     def config(self) -> TransformerConfig:
-        """The body's configuration."""
         return self.body.config
 
 
 class Classifier(Headed):
-    """A class for each text, from one pooled state."""
+    """Predicts a class for each text, from one pooled state."""
 
     kind = "classify"
 
@@ -141,13 +136,13 @@ class Classifier(Headed):
         attention_mask: Tensor | None = None,
         token_type_ids: Tensor | None = None,
     ) -> Tensor:
-        """Logits [b, n_classes]."""
+        """Return logits [b, n_classes]."""
         logits: Tensor = self.head(self.body.pooled(input_ids, attention_mask, token_type_ids))
         return logits
 
 
 class LanguageModel(Headed):
-    """A distribution over the vocabulary for each position: masked, causal or text to text."""
+    """Predicts a distribution over the vocabulary for each position: masked, causal or text to text."""
 
     def __init__(self, body: Encoder | Decoder | EncoderDecoder, kind: str) -> None:
         super().__init__()
@@ -165,7 +160,7 @@ class LanguageModel(Headed):
         token_type_ids: Tensor | None = None,
         **more: Any,
     ) -> Tensor:
-        """Logits [b, t, vocab_size]."""
+        """Return logits [b, t, vocab_size]."""
         logits: Tensor = self.head(self.body(input_ids, attention_mask, token_type_ids, **more))
         return logits
 
@@ -193,14 +188,12 @@ Model = Encoder | Decoder | EncoderDecoder | Classifier | LanguageModel
 
 
 def with_article(kind: str) -> str:
-    """A kind of model in words."""
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind.replace('_', '-')}"
 
 
 def build(
     config: TransformerConfig, head: str | None = None, n_classes: int = 2, head_form: HeadForm = "family"
 ) -> Model:
-    """Build a model with new weights."""
     if head is not None and head not in HEADS:
         raise unknown("head", head, HEADS)
     if head is not None and config.kind not in HEADS[head]:

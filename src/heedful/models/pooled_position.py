@@ -21,7 +21,7 @@ class PooledPosition:
     at: int | Tensor
 
     def take(self, x: Tensor, dim: int = 1) -> Tensor:
-        """Take x at the position, which stays as a dimension of length 1; x may be the same for all texts."""
+        """Return x at the position, as a dimension of length 1; x may be the same for all texts."""
         if isinstance(self.at, int):
             # A strided input sends linear layers down a path that depends on what requires a gradient.
             return x.narrow(dim, self.at, 1).contiguous()
@@ -31,7 +31,7 @@ class PooledPosition:
         return x.gather(dim, index.expand([1 if i == dim else n for i, n in enumerate(x.shape)]))
 
     def mask(self, mask: Mask, n: int) -> Mask:
-        """The mask of that row alone, over n text keys: causality becomes a limit on the keys."""
+        """Return the mask of that row alone, over n text keys: causality becomes a limit on the keys."""
         if not mask.causal:
             return mask
         if isinstance(self.at, int):

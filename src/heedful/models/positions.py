@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 def sinusoids(length: int, width: int) -> Tensor:
-    """The fixed table of Vaswani et al. 2017, section 3.5: [length, width]."""
+    """Return the fixed table of Vaswani et al. 2017, section 3.5: [length, width]."""
     position = torch.arange(length)[:, None]
     frequency = torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width))
     table = torch.zeros(length, width)
@@ -19,7 +19,7 @@ def sinusoids(length: int, width: int) -> Tensor:
 
 
 def positions_per_document(segments: Tensor) -> Tensor:
-    """Positions that begin at 0 in each packed document: [b, t]."""
+    """Return positions [b, t] that begin at 0 in each packed document."""
     t = segments.shape[1]
     index = torch.arange(t, device=segments.device).expand_as(segments)
     begins = torch.ones_like(segments, dtype=torch.bool)
@@ -40,7 +40,7 @@ class Rotary(nn.Module):
         self.frequency: Tensor
 
     def forward(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines for positions [b or 1, t], ready for [b, h, t, d]."""
+        """Return cosines and sines for positions [b or 1, t], ready for [b, h, t, d]."""
         angle = positions[:, None, :, None] * self.frequency  # [b, 1, t, d/2]
         return angle.cos(), angle.sin()
 
@@ -65,7 +65,7 @@ class RelativeBias(nn.Module):
         self.n_buckets, self.max_distance, self.causal = n_buckets, max_distance, causal
 
     def forward(self, t: int, s: int, offset: int) -> Tensor:
-        """The bias [1, h, t, s] of queries at offset, offset + 1, ... on keys at 0, 1, ..."""
+        """Return the bias [1, h, t, s] of queries at offset, offset + 1, ... on keys at 0, 1, ..."""
         device = self.table.weight.device
         query = torch.arange(offset, offset + t, device=device)[:, None]
         buckets = self.bucket(torch.arange(s, device=device) - query)  # [t, s]
@@ -73,7 +73,7 @@ class RelativeBias(nn.Module):
         return bias
 
     def bucket(self, distance: Tensor) -> Tensor:
-        """The bucket of each signed distance (key minus query)."""
+        """Return the bucket of each signed distance (key minus query)."""
         n = self.n_buckets
         base = torch.zeros_like(distance)
         if self.causal:

@@ -9,8 +9,6 @@ from heedful.models.config import TransformerConfig
 
 @dataclass(frozen=True)
 class Preset:
-    """A configuration and a line about it."""
-
     config: TransformerConfig
     about: str
 

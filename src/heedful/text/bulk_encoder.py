@@ -30,7 +30,7 @@ class EncodedTexts:
 
 @dataclass(frozen=True)
 class Frame:
-    """What stands before, between and after the texts, and the types of the two texts."""
+    """The ids before, between and after the texts, or their types, and the values of the two texts."""
 
     before: list[int]
     between: list[int]
@@ -83,7 +83,6 @@ class BulkEncoder:
         return parts(framed.ids), parts(framed.type_ids)
 
     def encode(self, texts: Sequence[str], pairs: Sequence[str] | None) -> EncodedTexts:
-        """Encode some texts, or pairs."""
         rows = self.bodies(texts)
         if self.paired:
             assert pairs is not None
@@ -117,12 +116,11 @@ class BulkEncoder:
         return EncodedTexts(self.join_rows(rows), joined_types, lengths, truncated)
 
     def join_rows(self, rows: list[bytes]) -> bytes:
-        """Put the frame around each row, and all of them in one."""
+        """Put the frame around each row, and join all of them."""
         before, after = self.pack_ids(self.frame.before), self.pack_ids(self.frame.after)
         return before + (after + before).join(rows) + after
 
     def pack_ids(self, ids: Iterable[int]) -> bytes:
-        """Write ids as numbers of two or four bytes."""
         return array(self.code, ids).tobytes()
 
     def encode_whole(self, texts: Sequence[str]) -> list[bytes]:

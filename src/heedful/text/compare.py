@@ -59,7 +59,7 @@ class TokenizerMeasurement:
 
 @dataclass(frozen=True)
 class TokenizerAdvice:
-    """Should a person train a tokenizer of their own?"""
+    """Says whether a person should train a tokenizer of their own."""
 
     train_own: str
     """`no`, `only from nothing` or `yes`."""
@@ -70,7 +70,7 @@ class TokenizerAdvice:
 
 
 def split_sample(texts: Iterable[str]) -> Sample:
-    """Divide a corpus by a hash of each line; of a large one, its first part."""
+    """Divide a corpus by a hash of each line; only the first part of a large one."""
     kept: list[str] = []
     held: list[str] = []
     size = held_size = 0
@@ -135,14 +135,14 @@ def measure(name: str, tokenizer: Tokenizer, lines: list[str]) -> TokenizerMeasu
 
 
 def time_encoding(tokenizer: Tokenizer, lines: list[str]) -> float:
-    """Encode all lines once; gives the seconds."""
+    """Return the seconds it takes to encode all lines once."""
     start = time.perf_counter()
     tokenizer.encode_batch(lines, special=False)
     return time.perf_counter() - start
 
 
 def has_model(name: str) -> bool:
-    """Tell whether the tokenizer called `name` is a model's: then config.json is beside it."""
+    """Whether the tokenizer called `name` is a model's: then config.json is beside it."""
     path = Path(name).expanduser()
     folder = path.parent if path.is_file() else find_folder(name, TOKENIZER_FILES)
     return (folder / "config.json").is_file()

@@ -72,12 +72,10 @@ def from_files(folder: Path, only: str | None = None) -> Tokenizer:
 
 
 def known_files() -> str:
-    """Name the forms that can be loaded."""
     return ", ".join(["tokenizer.json", *(" + ".join(names) for names, _ in VOCABULARY_FILES)])
 
 
 def read_optional_json(path: Path) -> dict[str, Any]:
-    """Read a JSON file that a model may lack."""
     return read_json_object(path) if path.is_file() else {}
 
 
@@ -135,7 +133,7 @@ def add_frame(
 
 
 def read_roles(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Read the special tokens that a model's files name."""
+    """Return the special tokens that a model's files name."""
     found = {role: token_text(settings.get(f"{role}_token"), "") for role in ROLES}
     return {role: token for role, token in found.items() if token}
 
@@ -143,7 +141,7 @@ def read_roles(settings: Mapping[str, Any]) -> dict[str, str]:
 def add_special_tokens(
     backend: Backend, roles: Mapping[str, str], settings: Mapping[str, Any], mask_takes_space: bool = False
 ) -> None:
-    """Make the special tokens known as such, so that they are never split; those already known stay."""
+    """Register the special tokens, so that they are never split; those already registered stay."""
     known = {str(token.content) for token in backend.get_added_tokens_decoder().values()}
     tokens: dict[str, AddedToken] = {}
     for role, token in roles.items():
@@ -161,7 +159,7 @@ def add_special_tokens(
 def add_input_names(
     settings: Mapping[str, Any], form: TokenizerForm | None, backend: Backend
 ) -> dict[str, Any]:
-    """Say which inputs the model takes: transformers would ask the tokenizer's class, which is not saved."""
+    """Add the inputs that the model takes: transformers asks the tokenizer's class, which is not saved."""
     types = set(backend.encode("a", "a").type_ids) != {0}
     inputs = form.inputs if form else WITH_TYPES if types else NO_TYPES
     return {"model_input_names": inputs, **settings}

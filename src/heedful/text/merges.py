@@ -47,7 +47,7 @@ def merge_words(tokenizer: Tokenizer, *texts: str) -> list[Word]:
 
 
 def split_words(tokenizer: Tokenizer, text: str) -> Iterator[list[str]]:
-    """Give the pieces of each word, special tokens left out."""
+    """Yield the pieces of each word, without special tokens."""
     encoded = tokenizer.backend.encode(text, add_special_tokens=False)
     last, pieces = None, list[str]()
     for i, piece, word in zip(encoded.ids, encoded.tokens, encoded.word_ids, strict=True):
@@ -64,7 +64,7 @@ def split_words(tokenizer: Tokenizer, text: str) -> Iterator[list[str]]:
 
 
 def spell(pieces: list[str], prefix: str, suffix: str) -> list[str]:
-    """Take pieces apart into the single symbols that the merges began with."""
+    """Split pieces into the single symbols that the merges began with."""
     symbols: list[str] = []
     for at, piece in enumerate(pieces):
         if (
@@ -109,7 +109,7 @@ BYTES = byte_table()
 
 
 def format_piece(tokenizer: Tokenizer, piece: str) -> str:
-    """Write a piece for people: byte-level pieces as text, a space as ␣, broken characters in hex."""
+    """Format a piece for people: byte-level pieces as text, a space as ␣, broken characters in hex."""
     decoder = tokenizer.description["decoder"] or {}
     if decoder.get("type") == "ByteLevel" and all(character in BYTES for character in piece):
         piece = bytes(BYTES[character] for character in piece).decode("utf-8", "backslashreplace")

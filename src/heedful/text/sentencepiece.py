@@ -41,7 +41,7 @@ class SentencePiece:
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Give a message's fields as (number, value): a varint as an int, anything else as its bytes."""
+    """Yield a message's fields as (number, value): a varint as an int, anything else as its bytes."""
     at = 0
     while at < len(message):
         key, at = varint(message, at)
@@ -65,7 +65,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def varint(message: bytes, at: int) -> tuple[int, int]:
-    """Read a variable-length integer: seven bits a byte, the lowest first."""
+    """Read a variable-length integer: seven bits per byte, the lowest first."""
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(message):
@@ -79,21 +79,19 @@ def varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 def integer(value: int | bytes) -> int:
-    """Take a varint as a signed 64-bit number, as protobuf writes negative ones."""
+    """Return a varint as a signed 64-bit number, as protobuf writes negative ones."""
     if isinstance(value, bytes):
         raise MessageError
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def raw(value: int | bytes) -> bytes:
-    """Take a field of bytes."""
     if isinstance(value, int):
         raise MessageError
     return value
 
 
 def read(path: Path) -> SentencePiece:
-    """Read a sentencepiece model's file."""
     try:
         model = parse(path.read_bytes())
     except (MessageError, UnicodeDecodeError, struct.error):
@@ -110,7 +108,7 @@ def read(path: Path) -> SentencePiece:
 
 
 def parse(message: bytes) -> SentencePiece:
-    """Parse a ModelProto: pieces are field 1, the trainer's settings field 2, the normaliser's field 3."""
+    """Parse a ModelProto: pieces are field 1, the trainer's settings field 2, the normalizer's field 3."""
     pieces: list[tuple[str, float, int]] = []
     trainer: dict[int, int | bytes] = {}
     normalizer: dict[int, int | bytes] = {}
@@ -139,7 +137,7 @@ def parse(message: bytes) -> SentencePiece:
 
 
 def build(model: SentencePiece, sentinels: int) -> Backend:
-    """Build the equal tokenizer, with T5's sentinels after the pieces, the last one first."""
+    """Build the equivalent tokenizer, with T5's sentinels after the pieces, the last one first."""
     known = {piece for piece, _, _ in model.pieces}
     extra = [f"<extra_id_{i}>" for i in reversed(range(sentinels)) if f"<extra_id_{i}>" not in known]
     scored = [(piece, score) for piece, score, _ in model.pieces] + [(token, 0.0) for token in extra]

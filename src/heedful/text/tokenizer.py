@@ -174,12 +174,11 @@ class Tokenizer:
         )
 
     def decode(self, ids: Iterable[int], *, skip_special: bool = True) -> str:
-        """Turn ids back into text."""
         text: str = self.backend.decode([int(i) for i in ids], skip_special_tokens=skip_special)
         return text
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """Give the vocabulary's own spelling of each id."""
+        """Return the vocabulary's own spelling of each id."""
         return [self.backend.id_to_token(int(i)) or "" for i in ids]
 
     def save(self, folder: Path) -> None:
@@ -214,7 +213,6 @@ class Tokenizer:
 
 
 def refuse_no_room(max_len: int | None, added: int) -> None:
-    """Refuse a length that the special tokens alone exceed."""
     if max_len is not None and max_len < added:
         raise UserError(f"max_len {max_len} is too small: this tokenizer adds {added} special tokens itself")
 
@@ -232,7 +230,7 @@ def text_error(texts: Iterable[object]) -> Exception:
 
 
 def truncate(encoded: tokenizers.Encoding, max_len: int) -> Encoding:
-    """Cut an encoding to `max_len` tokens, the special tokens around the texts kept."""
+    """Cut an encoding to `max_len` tokens; the special tokens around the texts stay."""
     ids, types, owners = encoded.ids, encoded.type_ids, encoded.sequence_ids
     first, second = owners.count(0), owners.count(1)
     room = max_len - (len(ids) - first - second)
@@ -249,7 +247,7 @@ def truncate(encoded: tokenizers.Encoding, max_len: int) -> Encoding:
 
 
 def divide_room(first: int, second: int, room: int) -> tuple[int, int]:
-    """Decide how many tokens of each text stay, when `first + second > room`."""
+    """Return how many tokens of each text stay, when `first + second > room`."""
     if second == 0:
         return room, 0
     if first < room:

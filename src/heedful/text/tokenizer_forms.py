@@ -163,7 +163,7 @@ def read_vocabulary(path: Path) -> dict[str, int]:
 
 
 def read_merges(path: Path, vocabulary: Mapping[str, int]) -> list[tuple[str, str]]:
-    """Read merges.txt: one merge a line, the first applied first."""
+    """Read merges.txt: one merge per line, the first applied first."""
     merges = []
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip() or (number == 1 and line.startswith("#version")):
@@ -178,7 +178,7 @@ def read_merges(path: Path, vocabulary: Mapping[str, int]) -> list[tuple[str, st
 
 
 def token_text(value: Any, default: str) -> str:
-    """Take a special token as tokenizer_config.json writes it: a string, or an object with its content."""
+    """Return a special token as tokenizer_config.json writes it: a string, or an object with its content."""
     content = value.get("content") if isinstance(value, dict) else value
     return content if isinstance(content, str) and content else default
 

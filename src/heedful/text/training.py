@@ -23,7 +23,7 @@ UNLIMITED = 2**31
 
 @dataclass(frozen=True)
 class Order:
-    """What a vocabulary is to be, all defaults filled in."""
+    """The settings of a vocabulary, all defaults filled in."""
 
     size: int
     min_count: int
@@ -117,7 +117,6 @@ def train(
 
 
 def size_error(order: Order, kind: str, least: int) -> UserError:
-    """Build the error for a vocabulary that cannot hold what must be in it."""
     parts = "the special tokens" if kind in ("word", "char") else "the special tokens and every character"
     if kind == "bpe":
         parts = "the special tokens and the 256 bytes"
@@ -130,7 +129,7 @@ def size_error(order: Order, kind: str, least: int) -> UserError:
 
 
 def require_texts(texts: Iterable[str]) -> Iterator[str]:
-    """Give the texts, or say that there are none."""
+    """Yield the texts; raise an error if there are none."""
     stream = iter(texts)
     for text in stream:
         if text.strip():
@@ -153,7 +152,6 @@ def count_words(
 
 
 def bpe(texts: Iterator[str], order: Order) -> Backend:
-    """Byte-level byte-pair encoding."""
     backend = Backend(models.BPE())
     if order.lowercase:
         backend.normalizer = normalizers.Lowercase()
@@ -205,7 +203,7 @@ def wordpiece(texts: Iterator[str], order: Order) -> Backend:
 
 
 def repeat_words(counted: Iterable[tuple[str, int]]) -> Iterator[str]:
-    """Write each word as often as it was counted, in strings of limited length."""
+    """Yield each word as often as it was counted, in strings of limited length."""
     for word, n in counted:
         for start in range(0, n, CHUNK_WORDS):
             yield " ".join([word] * min(CHUNK_WORDS, n - start))
@@ -260,13 +258,11 @@ def unigram(texts: Iterator[str], order: Order) -> Backend:
 
 
 def word(texts: Iterator[str], order: Order) -> Backend:
-    """Whole words; the rest is unknown."""
     splitter = pre_tokenizers.Whitespace() if order.punctuation else pre_tokenizers.WhitespaceSplit()
     return frequent_units(texts, order, splitter, "<UNK>")
 
 
 def char(texts: Iterator[str], order: Order) -> Backend:
-    """Single characters, white space among them."""
     splitter = pre_tokenizers.Split(Regex(ONE_CHARACTER), "isolated")
     backend = frequent_units(texts, order, splitter, "<unk>")
     backend.decoder = decoders.Fuse()
@@ -276,7 +272,7 @@ def char(texts: Iterator[str], order: Order) -> Backend:
 def frequent_units(
     texts: Iterator[str], order: Order, splitter: pre_tokenizers.PreTokenizer, unk: str
 ) -> Backend:
-    """Take the units that occur often enough, most frequent first."""
+    """Return the units that occur often enough, most frequent first."""
     normalizer = normalizers.Lowercase() if order.lowercase else None
     counted = count_words(texts, normalizer, splitter)
     units = [unit for unit, n in counted if n >= order.min_count and unit not in order.specials]
@@ -336,6 +332,5 @@ MASK_KINDS = tuple(kind for kind, plan in PLANS.items() if "mask" in plan.roles)
 
 
 def missing_mask_error(what: str) -> UserError:
-    """What to say where a tokenizer cannot hide tokens."""
     able = ", ".join(MASK_KINDS)
     return UserError(f"this tokenizer has no mask token; {what} needs one (kinds that have it: {able})")

@@ -34,7 +34,7 @@ SINGLE_SPACES = {(r"\s+", " "), (" {2,}", " "), ("^ +| +$", "")}
 
 @dataclass(frozen=True)
 class Rule:
-    """How a text falls into words that can be encoded one by one."""
+    """How a text splits into words that can be encoded one by one."""
 
     keeps_space: bool
     """A word's ids tell of the space before it."""
@@ -103,7 +103,7 @@ def sentencepiece_rule(split: Step, changes: Sequence[Step], added: Sequence[Any
 
 
 def steps(part: Any, name: str) -> Iterator[Step]:
-    """Go through the steps of a normalizer or pre-tokenizer, as tokenizer.json describes them."""
+    """Yield the steps of a normalizer or pre-tokenizer, as tokenizer.json describes them."""
 
     def flat(state: Step) -> Iterator[Step]:
         if state["type"] == "Sequence":
@@ -117,13 +117,13 @@ def steps(part: Any, name: str) -> Iterator[Step]:
 
 
 def added_token_text(backend: tokenizers.Tokenizer, token: tokenizers.AddedToken) -> str:
-    """Give what a text must hold for an added token to be found in it."""
+    """Return what a text must contain for an added token to be found in it."""
     content = str(token.content)
     return backend.normalizer.normalize_str(content) if token.normalized and backend.normalizer else content
 
 
 def replaces_inside_words(step: Step) -> bool:
-    """Tell whether a replacement makes several spaces one, or never touches a space."""
+    """Whether a replacement makes several spaces one, or never touches a space."""
     if step["type"] != "Replace":
         return False
     ((how, pattern),) = step["pattern"].items()
@@ -158,7 +158,7 @@ def without(marks: Sequence[str]) -> Callable[[str], bool]:
 
 
 class WordCache:
-    """Ids of texts, by words remembered from texts before. `encode` gives the ids of whole texts."""
+    """Remembers the ids of words. `encode` gives the ids of whole texts."""
 
     def __init__(self, rule: Rule, encode: Callable[[list[str]], list[bytes]]) -> None:
         self.rule, self.encode = rule, encode
@@ -167,7 +167,7 @@ class WordCache:
         self.size = 0
 
     def ids(self, texts: Sequence[str]) -> list[bytes]:
-        """Give the ids of each text, without special tokens around it."""
+        """Return the ids of each text, without special tokens around it."""
         keys = [text.split(" ") for text in texts]
         if self.rule.keeps_space:
             for words in keys:
@@ -185,7 +185,7 @@ class WordCache:
         return rows
 
     def learn(self, keys: set[str]) -> None:
-        """Encode the words that are new; None stands for one that is not plain."""
+        """Encode the words that are new; None marks one that is not plain."""
         if self.size > MEMORY_CHARS:
             self.ids_of, self.older, self.size = {}, self.ids_of, 0
         new = []
@@ -201,7 +201,6 @@ class WordCache:
         self.ids_of.update(zip(new, self.encode([self.spell(key) for key in new]), strict=True))
 
     def spell(self, key: str) -> str:
-        """Give the text that a key stands for."""
         if not self.rule.keeps_space:
             return key
         return key[1:] if key.startswith(" ") else " " + key
