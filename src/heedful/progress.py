@@ -1,15 +1,57 @@
-"""Progress of long work on stderr: a bar on a terminal, plain lines elsewhere."""
+"""Progress of long work: a bar on a terminal, plain lines elsewhere, and a small file for other programs."""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
 PLAIN_EVERY_SECONDS = 10.0
+FILE_EVERY_SECONDS = 2.0
+
+
+class ProgressFile:
+    """A JSON file with the last count, replaced as a whole and at most every two seconds.
+
+    It has the keys `label`, `done`, `total`, `seconds` and `note`, and in `labels` those of all work so far.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.labels, self.last = path, list[str](), 0.0
+
+    def update(self, bar: ProgressBar, note: str) -> None:
+        """Write the count of a bar. A full disk is no reason to stop the work."""
+        now = time.monotonic()
+        if bar.label in self.labels and now - self.last < FILE_EVERY_SECONDS:
+            return
+        self.last, self.labels = now, list(dict.fromkeys([*self.labels, bar.label]))
+        counts = {"label": bar.label, "done": bar.done, "total": bar.total, "seconds": now - bar.start}
+        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        with suppress(OSError):
+            temporary.write_text(
+                json.dumps({**counts, "note": note, "labels": self.labels}), encoding="utf-8"
+            )
+            temporary.replace(self.path)
+
+
+progress_files: list[ProgressFile] = []
+
+
+@contextmanager
+def write_progress_to(path: Path) -> Iterator[None]:
+    """Write the progress of all work in the body of a `with` to a file."""
+    file = ProgressFile(path)
+    progress_files.append(file)
+    try:
+        yield
+    finally:
+        progress_files.remove(file)
 
 
 class ProgressBar:
@@ -17,9 +59,12 @@ class ProgressBar:
 
     def __init__(self, label: str, total: int | None) -> None:
         self.label, self.total, self.done = label, total, 0
+        self.start = time.monotonic()
 
     def advance(self, n: int = 1, note: str = "") -> None:
         self.done += n
+        for file in progress_files:
+            file.update(self, note)
 
 
 class PlainProgressBar(ProgressBar):
@@ -27,10 +72,10 @@ class PlainProgressBar(ProgressBar):
 
     def __init__(self, label: str, total: int | None) -> None:
         super().__init__(label, total)
-        self.start = self.last = time.monotonic()
+        self.last = self.start
 
     def advance(self, n: int = 1, note: str = "") -> None:
-        super().advance(n)
+        super().advance(n, note)
         now = time.monotonic()
         if now - self.last >= PLAIN_EVERY_SECONDS:
             self.last = now
@@ -60,7 +105,7 @@ class RichProgressBar(ProgressBar):
         self.task = self.bar.add_task(label, total=total, note="")
 
     def advance(self, n: int = 1, note: str = "") -> None:
-        super().advance(n)
+        super().advance(n, note)
         self.bar.update(self.task, advance=n, note=note)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from heedful.errors import UserError
 from heedful.launch.slurm import client, jobs
 from heedful.launch.slurm.client import FIELD, RECORD, QueueEntry
 from heedful.launch.slurm.monitor import Display, Tail, copy_output, exit_status, summarize_states
-from heedful.launch.slurm.records import JobEnd, Submission, write_submission
+from heedful.launch.slurm.records import JobEnd, JobProgress, Submission, write_submission
 from heedful.runs.files import write_json
 
 
@@ -126,11 +127,17 @@ def test_progress_is_the_last_count_of_this_job_alone(folder: Path) -> None:
     (folder / "log.txt").write_text(
         "old\ntraining (steps): 7 of 96 after 20 s, loss 0.3\nheedful: \x1b[31mhm\n"
     )
+    count = JobProgress("training (steps)", 7, 96, 20.0, "loss 0.3", ("training (steps)",))
+    write_json(folder / "progress.json", count)
     job = jobs.job_state(folder, jobs.read_submission(folder), [known("RUNNING", elapsed="0:21")])  # type: ignore[arg-type]
     assert job.tasks[0].progress == "training (steps) 7 of 96, loss 0.3"
     assert job.tasks[0].elapsed == "0:21"
     gone = jobs.job_state(folder, jobs.read_submission(folder), [])  # type: ignore[arg-type]
     assert (gone.state, gone.tasks[0].reason) == ("failed", r"\x1b[31mhm")
+    with (folder / "log.txt").open("a") as log:
+        log.write("training (steps): 8 of 96 after 30 s, loss 0.2\n")
+    again = jobs.job_state(folder, jobs.read_submission(folder), [])  # type: ignore[arg-type]
+    assert again.tasks[0].reason == r"\x1b[31mhm"
     (folder / "log.txt").write_text("old\n")
     assert (
         jobs.job_state(folder, jobs.read_submission(folder), []).tasks[0].reason.startswith("it left no word")
@@ -178,7 +185,7 @@ def test_a_log_is_followed_line_by_line(
     assert lines == ["two", "�\x1b"]
     display = Display()
     for line in [*lines, "training (steps): 7 of 96 after 20 s, loss 0.3"]:
-        display.line(line)
+        display.show_line(line, JobProgress("training (steps)", 7, 96, labels=("training (steps)",)))
     assert capsys.readouterr().err == "two\n�\\x1b\ntraining (steps): 7 of 96 after 20 s, loss 0.3\n"
     (tmp_path / "out.txt").write_text('old\n{"a": 1}\n')
     copy_output(tmp_path / "out.txt", 4)
@@ -188,10 +195,12 @@ def test_a_log_is_followed_line_by_line(
 def test_progress_of_a_log_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     display = Display()
-    display.line("training (steps): 1,007 of 2,096 after 20 s, loss 0.3")
+    count = JobProgress("training (steps)", 1007, 2096, 20.0, "loss 0.3", ("training (steps)",))
+    display.show_progress(count)
+    display.show_line("training (steps): 1,007 of 2,096 after 20 s, loss 0.3", count)
     assert display.shown is not None
     assert (display.shown.done, display.shown.total) == (1007, 2096)
-    display.line("training (steps): 1,017 of 2,096 after 30 s")
+    display.show_progress(replace(count, done=1017))
     assert display.shown.done == 1017
     display.close()
 

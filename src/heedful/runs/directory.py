@@ -19,8 +19,11 @@ CONFIG, RESULTS, CHECKS, ENVIRONMENT = "config.toml", "results.json", "checks.js
 METRICS, TIMING, LOG = "metrics.jsonl", "timing.jsonl", "log.txt"
 CHECKPOINTS, BEST = "checkpoints", "best"
 JOB = "job.json"
+PROGRESS = "progress.json"
 PREDICTIONS = re.compile(r"predictions_[\w-]+\.(jsonl|txt)")
-OF_JOBS = re.compile(r"jobs|submit\.sh|job\.json|(?:(?:out|log)(?:-\d+)?\.txt)|ended(?:-\d+)?\.json")
+OF_JOBS = re.compile(
+    r"jobs|submit\.sh|job\.json|(?:(?:out|log)(?:-\d+)?\.txt)|(?:ended|progress)(?:-\d+)?\.json"
+)
 """What a batch job has in its folder (`heedful.launch`)."""
 
 T = TypeVar("T")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from heedful import checkpoints, methods
 from heedful.data.run_options import absolute_value
 from heedful.objectives import Evaluation
 from heedful.options.training import NOT_IN_CONFIG, LoopOptions
-from heedful.runs.directory import CONFIG, ENVIRONMENT, Run
+from heedful.progress import write_progress_to
+from heedful.runs.directory import CONFIG, ENVIRONMENT, PROGRESS, Run
 from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
 from heedful.training import resume
@@ -34,6 +36,17 @@ class Finished:
 def read_finished(run: Run) -> Finished:
     """Read the results and checks of a finished run."""
     return Finished(run.path, run.results(), run.checks())
+
+
+@contextmanager
+def report_progress(run: Run) -> Iterator[None]:
+    """Write the progress of the first process to progress.json; a finished run has none."""
+    if not current_ranks().first:
+        yield
+        return
+    with write_progress_to(run.path / PROGRESS):
+        yield
+    (run.path / PROGRESS).unlink(missing_ok=True)
 
 
 def config_values(options: LoopOptions) -> dict[str, Any]:

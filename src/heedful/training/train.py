@@ -26,6 +26,7 @@ from heedful.training.record import (
     collect_results,
     config_values,
     read_finished,
+    report_progress,
     save_best,
     write_description,
 )
@@ -80,7 +81,7 @@ def train_job(
     """Train a job that is built, as the only owner of its run directory."""
     ranks, options = current_ranks(), job.options
     out = ranks.broadcast(options.out or new_run_path("runs", *named_after(options)))
-    with resume.open_run(out, options) as (run, lease):
+    with resume.open_run(out, options) as (run, lease), report_progress(run):
         # A time budget or a branch decides the number of steps, which config.toml then has.
         job = budget.plan_length(job, run)
         write_description(run, job)

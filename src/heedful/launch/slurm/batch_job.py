@@ -6,13 +6,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 
 from heedful.errors import UserError, one_line
 from heedful.launch.rank_environment import is_slurm_follower
 from heedful.launch.slurm import client
-from heedful.launch.slurm.records import JobEnd, end_file
+from heedful.launch.slurm.records import JobEnd, end_file, progress_file
+from heedful.progress import write_progress_to
 from heedful.runs.files import write_json
 from heedful.training.signals import StoppedError, StopSignals
 
@@ -28,6 +30,7 @@ class BatchJob:
         self.restarts = parse_number(environment.get("SLURM_RESTART_COUNT"))
         self.max_requeues = parse_number(environment.get("HEEDFUL_MAX_REQUEUES"))
         self.follows = is_slurm_follower(environment)
+        self.progress_file = progress_file(self.folder, self.task)
 
     @classmethod
     def from_environment(cls) -> BatchJob:
@@ -51,7 +54,8 @@ class BatchJob:
         """
         try:
             # From the first moment on: on a busy node the warning may come while torch is still loaded.
-            with StopSignals(silent=True).handle(signal.SIGUSR1):
+            counted = nullcontext() if self.follows else write_progress_to(self.progress_file)
+            with StopSignals(silent=True).handle(signal.SIGUSR1), counted:
                 status, error = work()
         except BaseException as failure:
             if self.follows:

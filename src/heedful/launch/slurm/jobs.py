@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,15 @@ from pathlib import Path
 from heedful.errors import UserError, one_line
 from heedful.launch.slurm import client
 from heedful.launch.slurm.client import QueueEntry
-from heedful.launch.slurm.records import JobEnd, Submission, log_file, read_end, read_submission
+from heedful.launch.slurm.records import (
+    JobEnd,
+    JobProgress,
+    Submission,
+    log_file,
+    read_end,
+    read_progress,
+    read_submission,
+)
 from heedful.launch.slurm.script import SCRIPT
 from heedful.runs.directory import BEST, CHECKPOINTS, JOB, RESULTS, Run
 from heedful.runs.studies import STUDY, StudyFolder
@@ -20,8 +27,6 @@ from heedful.training.signals import STATUS_STOPPED
 PLACES = ("runs", "studies")
 DEPTH = 5
 TAIL_BYTES = 16_384
-PROGRESS = re.compile(r"(.+): ([\d,]+)(?: of ([\d,]+))? after (\d+) s(?:, (.*))?")
-"""A line of `heedful.progress`."""
 STATES = ("running", "queued", "failed", "stopped", "cancelled", "done")
 """What a job can be; of the tasks of an array, the first that applies to one is the job's."""
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED")
@@ -133,14 +138,14 @@ def task_state(folder: Path, submitted: Submission, task: int | None, entry: Que
     """How one task is."""
     begin = submitted.log_bytes[task or 0] if len(submitted.log_bytes) > (task or 0) else 0
     lines = read_tail(log_file(folder, task), begin)
-    ended = read_end(folder, task, submitted.job)
+    ended, count = read_end(folder, task, submitted.job), read_progress(folder, task)
     finished = task is None and (folder / RESULTS).is_file()
-    state, reason = decide_state(entry, ended, finished, last_message(lines))
+    state, reason = decide_state(entry, ended, finished, last_message(lines, count))
     return TaskState(
         task,
         state,
         reason,
-        progress(folder, lines) if task is None else last_progress(lines),
+        describe_run(folder, count) if task is None else count.describe() if count is not None else "",
         entry.elapsed if entry else "",
         ended.status if ended else entry.exit_status if entry else None,
     )
@@ -185,15 +190,15 @@ def study_progress(folder: Path) -> str:
     return f"{sum(outcome.over for outcome in outcomes)} of {len(outcomes)} runs"
 
 
-def progress(folder: Path, lines: Sequence[str]) -> str:
-    """How far a run is: its scores when it has ended, else its log's last count, else its last evaluation."""
+def describe_run(folder: Path, count: JobProgress | None) -> str:
+    """Say how far a run is: its scores when it has ended, else the last count, else its last evaluation."""
     run = Run(folder)
     try:
         if run.finished:
             splits = run.results().splits.items()
             return ", ".join(f"{name} {r.metric} {r.value:.3f}" for name, r in splits if r.value is not None)
-        if counted := last_progress(lines):
-            return counted
+        if count is not None:
+            return count.describe()
         rows = [row for row in run.metrics() if row.value is not None]
     except UserError:
         return ""
@@ -211,18 +216,9 @@ def read_tail(path: Path, begin: int) -> list[str]:
         return []
 
 
-def last_progress(lines: Sequence[str]) -> str:
-    """What the last line of progress says, as `training (steps) 12 of 96`."""
+def last_message(lines: Sequence[str], count: JobProgress | None) -> str:
+    """Return the last line that is not progress."""
     for line in reversed(lines):
-        if match := PROGRESS.fullmatch(line):
-            of = f" of {match[3]}" if match[3] else ""
-            return one_line(f"{match[1]} {match[2]}{of}" + (f", {match[5]}" if match[5] else ""))
-    return ""
-
-
-def last_message(lines: Sequence[str]) -> str:
-    """The last line that is no progress."""
-    for line in reversed(lines):
-        if line.strip() and not PROGRESS.fullmatch(line):
+        if line.strip() and not (count is not None and count.is_line(line)):
             return one_line(line.strip()).removeprefix("heedful: ")
     return ""

@@ -6,13 +6,21 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 from heedful.errors import one_line
 from heedful.launch.slurm import client
-from heedful.launch.slurm.jobs import PROGRESS, SlurmJob, job_state
-from heedful.launch.slurm.records import Submission, log_file, out_file, read_end
+from heedful.launch.slurm.jobs import SlurmJob, job_state
+from heedful.launch.slurm.records import (
+    JobProgress,
+    Submission,
+    log_file,
+    out_file,
+    read_end,
+    read_progress,
+)
 from heedful.progress import ProgressBar, progress
 from heedful.training.signals import STATUS_STOPPED
 
@@ -22,24 +30,29 @@ ASK_SECONDS = 5.0
 
 
 class Display:
-    """A log's lines on stderr; its lines of progress are a bar where there is a terminal."""
+    """A log's lines on stderr; on a terminal, a bar takes the place of its lines of progress."""
 
     def __init__(self) -> None:
         self.shown: ProgressBar | None = None
         self.stack = ExitStack()
 
-    def line(self, text: str) -> None:
-        """Show one line."""
-        match = PROGRESS.fullmatch(text)
-        if match is None or not sys.stderr.isatty():
-            self.close()
-            print(one_line(text), file=sys.stderr)
+    def show_line(self, text: str, count: JobProgress | None = None) -> None:
+        """Show one line of the log, unless the bar shows it."""
+        if count is not None and count.is_line(text) and sys.stderr.isatty():
             return
-        label, total = one_line(match[1]), int(match[3].replace(",", "")) if match[3] else None
-        if self.shown is None or (self.shown.label, self.shown.total) != (label, total):
+        self.close()
+        print(one_line(text), file=sys.stderr)
+
+    def show_progress(self, count: JobProgress) -> None:
+        """Show the last count as a bar, on a terminal."""
+        if not sys.stderr.isatty():
+            return
+        label = one_line(count.label)
+        if self.shown is None or (self.shown.label, self.shown.total) != (label, count.total):
             self.close()
-            self.shown = self.stack.enter_context(progress(label, total))
-        self.shown.advance(int(match[2].replace(",", "")) - self.shown.done, one_line(match[5] or ""))
+            self.shown = self.stack.enter_context(progress(label, count.total))
+        if count.done != self.shown.done:
+            self.shown.advance(count.done - self.shown.done, one_line(count.note))
 
     def close(self) -> None:
         """End the bar."""
@@ -65,22 +78,32 @@ class Tail:
             return []
         self.at += len(read)
         *lines, self.rest = (self.rest + read).split(b"\n")
-        return [self.prefix + line.decode(errors="replace") for line in lines]
+        return [line.decode(errors="replace") for line in lines]
+
+
+def show_news(display: Display, folder: Path, tails: Mapping[int | None, Tail]) -> None:
+    """Show the new lines of the logs, and the last count of the first task that has one."""
+    counts = {task: read_progress(folder, task) for task in tails}
+    for task, log in tails.items():
+        for line in log.new_lines():
+            display.show_line(log.prefix + line, None if log.prefix else counts[task])
+    if len(tails) == 1 and (count := next(iter(counts.values()))) is not None:
+        display.show_progress(count)
 
 
 def follow_job(folder: Path, submitted: Submission) -> SlurmJob:
     """Show a job's log until it is over, then copy its output to stdout."""
     display = Display()
-    tails = [
-        Tail(log_file(folder, task), submitted.log_bytes[task or 0], "" if task is None else f"{task}: ")
+    tails = {
+        task: Tail(
+            log_file(folder, task), submitted.log_bytes[task or 0], "" if task is None else f"{task}: "
+        )
         for task in submitted.tasks
-    ]
+    }
     said, job, asked = "", None, 0.0
     try:
         while job is None or not job.over:
-            for log in tails:
-                for line in log.new_lines():
-                    display.line(line)
+            show_news(display, folder, tails)
             if job is None or time.monotonic() - asked > ASK_SECONDS or have_all_ended(folder, submitted):
                 job, asked = refresh_job(folder, submitted, job), time.monotonic()
                 now = summarize_states(job)
@@ -89,9 +112,7 @@ def follow_job(folder: Path, submitted: Submission) -> SlurmJob:
                     print(f"heedful: job {job.job}: {now}", file=sys.stderr)
                     said = now
             time.sleep(LOOK_SECONDS)
-        for log in tails:
-            for line in log.new_lines():
-                display.line(line)
+        show_news(display, folder, tails)
     except KeyboardInterrupt:
         display.close()
         print(

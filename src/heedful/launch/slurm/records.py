@@ -63,6 +63,40 @@ def log_file(folder: Path, task: int | None) -> Path:
     return folder / ("log.txt" if task is None else f"log-{task}.txt")
 
 
+@dataclass(frozen=True)
+class JobProgress:
+    """progress.json: the last count of the work (`heedful.progress`)."""
+
+    label: str
+    done: int
+    total: int | None = None
+    seconds: float = 0.0
+    note: str = ""
+    labels: tuple[str, ...] = ()
+    """What all lines of progress in the log begin with."""
+
+    def is_line(self, line: str) -> bool:
+        """Whether a line of the log is one of progress."""
+        return any(line.startswith(f"{label}: ") for label in self.labels)
+
+    def describe(self) -> str:
+        """Return the count in words, as `training (steps) 12 of 96`."""
+        of = f" of {self.total:,}" if self.total else ""
+        return one_line(f"{self.label} {self.done:,}{of}" + (f", {self.note}" if self.note else ""))
+
+
+def progress_file(folder: Path, task: int | None) -> Path:
+    return folder / ("progress.json" if task is None else f"progress-{task}.json")
+
+
+def read_progress(folder: Path, task: int | None) -> JobProgress | None:
+    """Return the last count of a task; None where there is none yet."""
+    try:
+        return read_record(JobProgress, progress_file(folder, task))
+    except UserError:
+        return None
+
+
 def end_file(folder: Path, task: int | None) -> Path:
     """How the command ended."""
     return folder / ("ended.json" if task is None else f"ended-{task}.json")

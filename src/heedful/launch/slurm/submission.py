@@ -18,6 +18,7 @@ from heedful.launch.slurm.records import (
     end_file,
     log_file,
     out_file,
+    progress_file,
     read_submission,
     write_submission,
 )
@@ -77,6 +78,7 @@ def submit_job(prepared: PreparedJob, replacing: Callable[[], object] | None = N
     tasks = [None] if batch.workers is None else list(range(batch.workers))
     for task in tasks:
         end_file(folder, task).unlink(missing_ok=True)
+        progress_file(folder, task).unlink(missing_ok=True)
     out, log = ([file_size(path(folder, task)) for task in tasks] for path in (out_file, log_file))
     try:
         job = client.sbatch(SCRIPT, folder)
