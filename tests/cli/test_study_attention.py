@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from heedful.evaluation.leaks import leak, samples
+from heedful.evaluation.leaks import draw_samples, measure_leak
 from heedful.models import PRESETS, LanguageModel, build
 from heedful.text import train as train_tokenizer
 
@@ -33,7 +33,7 @@ def decoder(attention: str, **options: Any) -> LanguageModel:
 @pytest.mark.parametrize("attention", ["softmax", "additive", "argmax", "performer", "bigbird"])
 def test_safe_attention_gives_a_token_the_same_loss_from_its_prefix_alone(attention: str) -> None:
     texts = torch.randint(30, (4, 9), generator=torch.Generator().manual_seed(1)).tolist()
-    found = leak(decoder(attention), [*texts, texts[0][:3]])
+    found = measure_leak(decoder(attention), [*texts, texts[0][:3]])
     assert abs(found.size) <= found.largest < 1e-5
     assert found.tokens == 4 * 8 + 2
 
@@ -41,7 +41,7 @@ def test_safe_attention_gives_a_token_the_same_loss_from_its_prefix_alone(attent
 @pytest.mark.parametrize("attention", ["zero_after", "zero_scores"])
 def test_a_leak_is_a_difference_between_the_two_losses(attention: str) -> None:
     texts = torch.randint(30, (4, 9), generator=torch.Generator().manual_seed(1)).tolist()
-    found = leak(decoder(attention, unsafe=True), texts)
+    found = measure_leak(decoder(attention, unsafe=True), texts)
     assert abs(found.size) > 1e-3
 
 
@@ -51,12 +51,12 @@ def test_samples_are_described_by_what_they_are_made_of() -> None:
     config = PRESETS["gpt-nano"].config.replace(vocab_size=tokenizer.vocab_size, max_len=32)
     model = build(config, "causal").eval()
     start = [tokenizer.encode("the").ids[0]]
-    found = samples(model, tokenizer, [start] * 6, max_tokens=12)  # type: ignore[arg-type]
+    found = draw_samples(model, tokenizer, [start] * 6, max_tokens=12)  # type: ignore[arg-type]
     assert len(found.texts) == 6
     assert 0 < found.mean_length <= 12
     assert 0 < found.distinct <= 1
     assert 0 <= found.punctuation < 1
-    assert found == samples(model, tokenizer, [start] * 6, max_tokens=12)  # type: ignore[arg-type]
+    assert found == draw_samples(model, tokenizer, [start] * 6, max_tokens=12)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,13 @@ from scipy.optimize import approx_fprime
 from scipy.sparse import csr_matrix
 
 from heedful.data import load_task
-from heedful.evaluation.baselines import BagOfWords, baselines, chance, fit_softmax, most_frequent
+from heedful.evaluation.baselines import (
+    BagOfWords,
+    chance_accuracy,
+    find_most_frequent,
+    fit_softmax,
+    score_baselines,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -92,13 +98,13 @@ def test_ten_thousand_texts_take_seconds() -> None:
 
 
 def test_chance_and_majority_are_what_they_say(tmp_path: Path) -> None:
-    assert chance(4) == 0.25
-    assert most_frequent(np.array([2, 1, 1, 2, 0], np.int32)) == 1
+    assert chance_accuracy(4) == 0.25
+    assert find_most_frequent(np.array([2, 1, 1, 2, 0], np.int32)) == 1
     for name, count in (("train", 30), ("dev", 20)):
         rows = "".join(f"meal number {n} was fine,{'c' if n % 3 else 'ab'[n % 2]}\n" for n in range(count))
         (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
     (tmp_path / "test.csv").write_text("text\nno label here\n")
-    found = baselines(load_task(str(tmp_path)))
+    found = score_baselines(load_task(str(tmp_path)))
     assert list(found) == ["dev"]
     assert found["dev"]["chance"] == pytest.approx(1 / 3)
     assert found["dev"]["majority"] == 13 / 20
@@ -111,15 +117,18 @@ def test_of_many_rows_the_classifier_sees_every_part(tmp_path: Path, monkeypatch
     rows = "".join(f"a {['bad', 'good'][n >= 200]} meal number {n},{int(n >= 200)}\n" for n in range(400))
     for name in ("train", "dev"):
         (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
-    assert baselines(load_task(str(tmp_path)))["dev"]["bag_of_words"] == 1.0
+    assert score_baselines(load_task(str(tmp_path)))["dev"]["bag_of_words"] == 1.0
 
 
 def test_a_constant_answer_is_the_baseline_of_text_to_text(tmp_path: Path) -> None:
     for name, places in (("train", ["Rome", "Oslo", "Rome"]), ("dev", ["Rome", "Oslo", "Bonn", "Rome"])):
         rows = "".join(f"Where was {name} {n} born?\t{place}\n" for n, place in enumerate(places))
         (tmp_path / f"birth_{name}.tsv").write_text(rows)
-    assert baselines(load_task("birthplaces", data_dir=tmp_path)) == {"dev": {"majority": 0.5}}
+    assert score_baselines(load_task("birthplaces", data_dir=tmp_path)) == {"dev": {"majority": 0.5}}
 
 
 def test_the_constant_answer_on_real_birth_places_is_five_percent(real_data: Path) -> None:
-    assert baselines(load_task("birthplaces", data_dir=real_data / "birthplaces"))["dev"]["majority"] == 0.05
+    assert (
+        score_baselines(load_task("birthplaces", data_dir=real_data / "birthplaces"))["dev"]["majority"]
+        == 0.05
+    )

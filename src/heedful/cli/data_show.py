@@ -80,7 +80,7 @@ def show(
         Print one JSON object.
     """
     from heedful.data import load_task, stats
-    from heedful.evaluation.baselines import baselines
+    from heedful.evaluation.baselines import score_baselines
 
     loaded = load_task(
         task,
@@ -95,7 +95,7 @@ def show(
     counted = {name: stats.count_tokens(part, counter) for name, part in loaded.splits.items()}
     facts: dict[str, Any] = {"tokenizer": counted_in}
     facts |= stats.describe_task(loaded, counted, max_len, batch_size if batches else None)
-    facts["baselines"] = baselines(loaded)
+    facts["baselines"] = score_baselines(loaded)
     if figure is not None:
         draw(facts, {name: found.lengths for name, found in counted.items()}, figure)
     if json:

@@ -47,7 +47,7 @@ class BagOfWords:
         self, texts: Iterable[str], pairs: Iterable[str] | None, labels: Ints, n_classes: int
     ) -> BagOfWords:
         """Learn from labelled texts."""
-        rows = [count(*row) for row in joined(texts, pairs)]
+        rows = [count_words(*row) for row in pair_texts(texts, pairs)]
         seen = Counter(word for row in rows for word in row)
         self.places = {word: place for place, word in enumerate(sorted(seen))}
         documents = np.fromiter((seen[word] for word in self.places), np.float64, len(self.places))
@@ -81,26 +81,26 @@ class BagOfWords:
 
     def scores(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Floats:
         """Return the score of each class of each text, `[n, classes]`."""
-        rows = iter(joined(texts, pairs))
+        rows = iter(pair_texts(texts, pairs))
         parts = [np.empty((0, self.weights.shape[1]))]
-        while part := [count(*row) for row in islice(rows, PREDICT_ROWS)]:
-            parts.append(scored(self.features(part), self.weights))
+        while part := [count_words(*row) for row in islice(rows, PREDICT_ROWS)]:
+            parts.append(compute_scores(self.features(part), self.weights))
         return np.concatenate(parts)
 
 
-def joined(texts: Iterable[str], pairs: Iterable[str] | None) -> Iterable[tuple[str, str]]:
+def pair_texts(texts: Iterable[str], pairs: Iterable[str] | None) -> Iterable[tuple[str, str]]:
     """Put texts and pairs side by side."""
     return zip(texts, pairs, strict=True) if pairs is not None else ((text, "") for text in texts)
 
 
-def count(text: str, pair: str) -> Counter[str]:
+def count_words(text: str, pair: str) -> Counter[str]:
     """Count the words of both texts; a mark tells the second's from the first's."""
     words = Counter(WORD.findall(text.lower()))
     words.update("\0" + word for word in WORD.findall(pair.lower()))
     return words
 
 
-def scored(x: csr_matrix, weights: Floats) -> Floats:
+def compute_scores(x: csr_matrix, weights: Floats) -> Floats:
     """Give each class's score; the last row of the weights is the bias."""
     found: Floats = x @ weights[:-1] + weights[-1]
     return found
@@ -115,7 +115,7 @@ def fit_softmax(x: csr_matrix, labels: npt.NDArray[np.integer], n_classes: int, 
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         weights = flat.reshape(d + 1, n_classes)
-        scores = scored(x, weights)
+        scores = compute_scores(x, weights)
         scores -= scores.max(axis=1, keepdims=True)
         logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
         error = np.exp(logs) - right
@@ -129,17 +129,17 @@ def fit_softmax(x: csr_matrix, labels: npt.NDArray[np.integer], n_classes: int, 
     return best
 
 
-def chance(n_classes: int) -> float:
+def chance_accuracy(n_classes: int) -> float:
     """Return the expected share of right labels among uniform guesses."""
     return 1 / n_classes
 
 
-def most_frequent(labels: Ints) -> int:
+def find_most_frequent(labels: Ints) -> int:
     """Return the most frequent label, the first of equals."""
     return int(np.bincount(labels).argmax())
 
 
-def baselines(
+def score_baselines(
     task: Task,
     splits: Sequence[str] | None = None,
     bag: BagOfWords | None = None,
@@ -166,7 +166,7 @@ def score_answer_baselines(
     task: Task, splits: Sequence[str] | None, bag: BagOfWords | None, metric: Metric | None
 ) -> dict[str, dict[str, float]]:
     """Score always giving train's most frequent answer."""
-    metric, answer = metric or EXACT_MATCH, constant_answer(task.splits["train"])
+    metric, answer = metric or EXACT_MATCH, find_most_frequent_answer(task.splits["train"])
     return {
         split.name: {"majority": float(metric.compute(*constant_arrays(split.answers, answer)))}
         for split in select_splits(task, splits)
@@ -178,7 +178,7 @@ def score_label_baselines(
     task: Task, splits: Sequence[str] | None, bag: BagOfWords | None, metric: Metric | None
 ) -> dict[str, dict[str, float]]:
     """Score a guess, the most frequent label and a bag of words."""
-    model = bag or bag_of_words(task)
+    model = bag or fit_bag_of_words(task)
     return {
         split.name: label_baselines(task, split, model, metric or ACCURACY)
         for split in select_splits(task, splits)
@@ -201,11 +201,11 @@ def label_baselines(task: Task, split: Split, bag: BagOfWords, metric: Metric) -
     else:
         outputs = {
             "chance": np.random.default_rng(0).integers(0, n_classes, len(labels)),
-            "majority": np.full(len(labels), most_frequent(train)),
+            "majority": np.full(len(labels), find_most_frequent(train)),
             "bag_of_words": bag.predict(split.texts, split.pairs),
         }
     scores = {name: float(metric.compute(labels, output)) for name, output in outputs.items()}
-    return scores | ({"chance": chance(n_classes)} if metric.is_share else {})
+    return scores | ({"chance": chance_accuracy(n_classes)} if metric.is_share else {})
 
 
 def constant_arrays(answers: Iterable[str], answer: str) -> tuple[npt.NDArray[np.object_], ...]:
@@ -214,15 +214,15 @@ def constant_arrays(answers: Iterable[str], answer: str) -> tuple[npt.NDArray[np
     return truth, np.full(len(truth), answer, object)
 
 
-def bag_of_words(task: Task, rows: npt.NDArray[np.int64] | None = None) -> BagOfWords:
+def fit_bag_of_words(task: Task, rows: npt.NDArray[np.int64] | None = None) -> BagOfWords:
     """Fit the classifier to a task's train split, or to some of its rows."""
     train = task.splits["train"]
     assert train.labels is not None
-    texts, pairs, labels = some_rows(train, train.labels, rows)
+    texts, pairs, labels = select_rows(train, train.labels, rows)
     return BagOfWords().fit(texts, pairs, labels, len(task.label_names))
 
 
-def some_rows(
+def select_rows(
     split: Split, labels: Ints, rows: npt.NDArray[np.int64] | None = None
 ) -> tuple[list[str], list[str] | None, Ints]:
     """Give the rows that the classifier learns from: all of those given, or of many an evenly spaced part."""
@@ -237,7 +237,7 @@ def some_rows(
     )
 
 
-def constant_answer(train: Split) -> str:
+def find_most_frequent_answer(train: Split) -> str:
     """Give train's most frequent answer, the first in the alphabet of equals."""
     counts = Counter(train.answers or ())
     return min(counts, key=lambda answer: (-counts[answer], answer))

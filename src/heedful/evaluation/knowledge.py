@@ -42,7 +42,7 @@ EDGE = re.compile(r"^\W+|\W+$")
 
 
 @dataclass(frozen=True)
-class Telling:
+class ConfidenceQuality:
     """How well confidence tells right answers from wrong ones."""
 
     n: int
@@ -61,11 +61,11 @@ class Telling:
     curve: RiskCoverage
 
 
-def telling(confidence: npt.ArrayLike, right: npt.ArrayLike) -> Telling:
+def judge_confidence(confidence: npt.ArrayLike, right: npt.ArrayLike) -> ConfidenceQuality:
     """Measure how confidence and outcome go together."""
     sure, hit = np.asarray(confidence, np.float64), np.asarray(right, bool)
     both = bool(hit.any() and not hit.all())
-    return Telling(
+    return ConfidenceQuality(
         n=len(hit),
         right=float(hit.mean()),
         confidence=float(sure.mean()),
@@ -79,7 +79,7 @@ def telling(confidence: npt.ArrayLike, right: npt.ArrayLike) -> Telling:
 
 
 @dataclass(frozen=True)
-class Sure:
+class SelectiveAnswers:
     """Answering only when sure: the threshold comes from one half, what it does from the other."""
 
     risk: float
@@ -106,20 +106,24 @@ class Sure:
         return wilson(self.wrong, self.answered) if self.answered else None
 
 
-def answer_when_sure(confidence: npt.ArrayLike, right: npt.ArrayLike, risk: float, seed: int = 0) -> Sure:
+def answer_when_sure(
+    confidence: npt.ArrayLike, right: npt.ArrayLike, risk: float, seed: int = 0
+) -> SelectiveAnswers:
     """Choose a threshold on one half (Geifman, El-Yaniv 2017), and see what it does on the other."""
     sure, hit = np.asarray(confidence, np.float64), np.asarray(right, bool)
     order = stream(seed, "halves").permutation(len(hit))
     first, second = order[: len(hit) // 2], order[len(hit) // 2 :]
     found = threshold_for_risk(sure[first], hit[first], risk) if len(first) else None
     if found is None:
-        return Sure(risk, None, 0, len(second), 0)
+        return SelectiveAnswers(risk, None, 0, len(second), 0)
     given = sure[second] >= found.threshold
-    return Sure(risk, found.threshold, int(given.sum()), len(second), int((given & ~hit[second]).sum()))
+    return SelectiveAnswers(
+        risk, found.threshold, int(given.sum()), len(second), int((given & ~hit[second]).sum())
+    )
 
 
 @dataclass(frozen=True)
-class Replies:
+class ReplySummary:
     """What a model answers to a group of people."""
 
     n: int
@@ -139,12 +143,12 @@ class Replies:
     """The most frequent answers and their shares."""
 
 
-def replies(
+def summarize_replies(
     answers: Sequence[str],
     confidence: npt.ArrayLike,
     right: npt.ArrayLike | None,
     train: Counter[str],
-) -> Replies:
+) -> ReplySummary:
     """Summarise a group's answers; `train` counts the answers of the training questions."""
     sure, n = np.asarray(confidence, np.float64), len(answers)
     if not n:
@@ -152,7 +156,7 @@ def replies(
     counts = Counter(answers)
     constant = min(train, key=lambda answer: (-train[answer], answer))
     hits = None if right is None else int(np.asarray(right, bool).sum())
-    return Replies(
+    return ReplySummary(
         n=n,
         right=None if hits is None else hits / n,
         ci95=None if hits is None else wilson(hits, n),
@@ -177,7 +181,7 @@ class Agreement:
     """Of a permutation test: how often chance alone gives as much."""
 
 
-def agreement(answers: Sequence[str], keys: Sequence[str], seed: int = 0) -> Agreement:
+def measure_agreement(answers: Sequence[str], keys: Sequence[str], seed: int = 0) -> Agreement:
     """Compare the answers of people with the same key, such as a surname, with those of all people."""
     _, answer = np.unique(np.asarray(answers, object).astype(str), return_inverse=True)
     _, key = np.unique(np.asarray(keys, object).astype(str), return_inverse=True)
@@ -209,7 +213,7 @@ class Stranger:
 
 
 @dataclass(frozen=True)
-class Frame:
+class QuestionFrame:
     """What all questions have in common: what stands before and after the name."""
 
     before: str
@@ -224,17 +228,17 @@ class Frame:
         return f"{self.before}{name}{self.after}"
 
 
-def find_frame(questions: Sequence[str]) -> Frame:
+def find_frame(questions: Sequence[str]) -> QuestionFrame:
     """Find the words around the name: `Where was ... born?`."""
     rows = [question.split(" ") for question in questions]
-    before, after = shared_words(rows), shared_words([row[::-1] for row in rows])[::-1]
-    frame = Frame("".join(f"{word} " for word in before), "".join(f" {word}" for word in after))
+    before, after = find_shared_words(rows), find_shared_words([row[::-1] for row in rows])[::-1]
+    frame = QuestionFrame("".join(f"{word} " for word in before), "".join(f" {word}" for word in after))
     if len(set(questions)) < 2 or any(len(row) <= len(before) + len(after) for row in rows):
         raise UserError("the questions are not one question about many names; strangers cannot be asked for")
     return frame
 
 
-def shared_words(rows: Sequence[Sequence[str]]) -> list[str]:
+def find_shared_words(rows: Sequence[Sequence[str]]) -> list[str]:
     """The words that all rows begin with."""
     shared = []
     for column in zip(*rows, strict=False):
@@ -244,7 +248,7 @@ def shared_words(rows: Sequence[Sequence[str]]) -> list[str]:
     return shared
 
 
-def strangers(
+def invent_strangers(
     questions: Sequence[str], corpus: Iterable[str], *, count: int = 400, seed: int = 0
 ) -> list[Stranger]:
     """Put given names and surnames of `questions` together anew, so that nobody in them or `corpus` is meant.
@@ -267,7 +271,7 @@ def strangers(
             name = f"{given[i]} {surname}"
             if name not in taken:
                 made[name] = Stranger(frame.ask(name), given[i], surname)
-    for known in mentioned(made.keys(), corpus):
+    for known in find_mentioned(made.keys(), corpus):
         made.pop(known, None)
     found: list[Stranger] = []
     each: Counter[str] = Counter()
@@ -278,7 +282,7 @@ def strangers(
     return found
 
 
-def mentioned(names: Iterable[str], corpus: Iterable[str]) -> Iterator[str]:
+def find_mentioned(names: Iterable[str], corpus: Iterable[str]) -> Iterator[str]:
     """The names that occur in a corpus."""
     wanted = set(names)
     for text in corpus:

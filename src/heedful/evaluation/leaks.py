@@ -33,14 +33,14 @@ class Leak:
         return self.prefix_alone - self.one_pass
 
 
-def leak(model: LanguageModel, texts: Sequence[Sequence[int]]) -> Leak:
+def measure_leak(model: LanguageModel, texts: Sequence[Sequence[int]]) -> Leak:
     """Score texts of ids both ways, in double precision; no padding stands anywhere."""
     exact = deepcopy(model).double().eval()
     rows = [torch.tensor(text)[None] for text in texts if len(text) > 1]
     if not rows:
         raise ValueError("no text has a token to predict")
     with torch.inference_mode():
-        whole = [losses(exact, row)[0] for row in rows]
+        whole = [token_losses(exact, row)[0] for row in rows]
         alone = [torch.empty_like(own) for own in whole]
         for t in range(1, max(row.shape[1] for row in rows)):
             longer = [i for i, row in enumerate(rows) if row.shape[1] > t]
@@ -55,14 +55,14 @@ def leak(model: LanguageModel, texts: Sequence[Sequence[int]]) -> Leak:
     return Leak(float(in_one.mean()), float(from_prefix.mean()), len(in_one), largest)
 
 
-def losses(model: LanguageModel, rows: Tensor) -> Tensor:
+def token_losses(model: LanguageModel, rows: Tensor) -> Tensor:
     """The loss of each token but the first [b, t - 1], all read at once."""
     logits = model.head(model.body(rows[:, :-1]))
     return F.cross_entropy(logits.mT, rows[:, 1:], reduction="none")
 
 
 @dataclass(frozen=True)
-class Samples:
+class FreeRunningSamples:
     """Texts that a model wrote by itself, and what they are made of."""
 
     texts: tuple[str, ...]
@@ -76,14 +76,14 @@ class Samples:
     """Different tokens as a share of all."""
 
 
-def samples(
+def draw_samples(
     model: LanguageModel,
     tokenizer: Tokenizer,
     prompts: Sequence[Sequence[int]],
     *,
     max_tokens: int,
     seed: int = 0,
-) -> Samples:
+) -> FreeRunningSamples:
     """Let a model continue each prompt at temperature 1, and describe what it wrote."""
     stops = [i for i in (tokenizer.eos_id, tokenizer.pad_id) if i is not None]
     found = generate(model, prompts, max_tokens=max_tokens, stop_ids=stops, sampling=Sampling(seed=seed))
@@ -92,7 +92,7 @@ def samples(
     bare = [p for i, p in zip(every, tokenizer.pieces(every), strict=True) if i not in special]
     marks = sum(not any(c.isalnum() for c in piece) for piece in bare)
     n = max(1, len(every))
-    return Samples(
+    return FreeRunningSamples(
         tuple(tokenizer.decode(one.ids, skip_special=False) for one in found),
         len(every) / max(1, len(found)),
         sum(i == tokenizer.unk_id for i in every) / n,

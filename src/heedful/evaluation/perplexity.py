@@ -44,7 +44,7 @@ class Figures:
     bits_per_byte: float | None = None
 
 
-def figures(losses: npt.ArrayLike, tokens: npt.ArrayLike, sizes: Sizes | None = None) -> Figures:
+def compute_figures(losses: npt.ArrayLike, tokens: npt.ArrayLike, sizes: Sizes | None = None) -> Figures:
     """Figures from each text's summed loss and predicted tokens; texts without any are left out."""
     sums, counts = np.asarray(losses, np.float64), np.asarray(tokens, np.int64)
     used = counts > 0
@@ -60,18 +60,18 @@ def figures(losses: npt.ArrayLike, tokens: npt.ArrayLike, sizes: Sizes | None = 
         many,
         len(n),
         float(each.mean()),
-        None if sizes is None else bits(sums, sizes.characters, used & sizes.whole),
-        None if sizes is None else bits(sums, sizes.bytes, used & sizes.whole),
+        None if sizes is None else bits_per_unit(sums, sizes.characters, used & sizes.whole),
+        None if sizes is None else bits_per_unit(sums, sizes.bytes, used & sizes.whole),
     )
 
 
-def bits(losses: Floats, units: Ints, wanted: npt.NDArray[np.bool_]) -> float | None:
+def bits_per_unit(losses: Floats, units: Ints, wanted: npt.NDArray[np.bool_]) -> float | None:
     """Bits a unit of text, over the texts that are read whole."""
     n = int(units[wanted].sum())
     return float(losses[wanted].sum() / (n * math.log(2))) if n else None
 
 
-def text_sizes(texts: Any, first_ids: Ints, whole: npt.NDArray[np.bool_], tokenizer: Any) -> Sizes:
+def measure_texts(texts: Any, first_ids: Ints, whole: npt.NDArray[np.bool_], tokenizer: Any) -> Sizes:
     """Count characters and bytes of texts, without those of a first token that nothing predicts.
 
     `first_ids` is the id of each text's first token: where it is no special token, it stands for text that

@@ -145,7 +145,6 @@ class AnswerObjective(Objective):
 
     @property
     def splits(self) -> Sequence[str]:
-        """The splits with answers."""
         return list(self.answers)
 
     def lengths(self, split: str, rows: Ints) -> Ints:
@@ -154,16 +153,13 @@ class AnswerObjective(Objective):
         return np.array([len(q[row]) + len(a[row]) + 1 for row in rows], np.int64)
 
     def train_lengths(self) -> Ints:
-        """Tokens of each training row."""
         return self.lengths("train", self.rows)
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """Training rows, padded to the longest of each part."""
         rows = self.rows[examples]
         return [self.inputs("train", part, self.loss) for part in np.array_split(rows, parts) if len(part)]
 
     def inputs(self, split: str, rows: Ints, loss: AnswerLoss = "answer") -> Inputs:
-        """Questions with their answers as targets."""
         questions = [self.questions[split].ids[row] for row in rows]
         answers = [self.answers[split].ids[row] for row in rows]
         if self.form.whole:
@@ -266,7 +262,6 @@ class AnswerObjective(Objective):
         return self.form.ask(model, chosen, self.write)
 
     def content(self) -> str:
-        """A hash of every question and answer as ids."""
         digest = blake2b(digest_size=16)
         for encoded in (*self.questions.values(), *self.answers.values()):
             for own in encoded.ids:

@@ -110,6 +110,9 @@ class Objective(ABC):
     """Whether it needs a method that trains the model's body."""
     scored_as: ClassVar[str | None] = None
     """The name of the objective that scores the same model at less cost, if there is one."""
+    caches_features: ClassVar[bool] = False
+    """Whether a frozen body may run once before training, as in `ClassifyFeatures`. It is not inherited,
+    because a subclass may have another loss."""
     hides_tokens: ClassVar[bool] = False
     """Whether it needs a tokenizer with a mask token."""
     packs: ClassVar[bool] = False
@@ -124,6 +127,10 @@ class Objective(ABC):
     """On a CPU a step is computed in parts of about so many tokens, which stay in its cache; 0: in one."""
     threads: int | None = None
     """So many threads are enough for a step; None: as many as there are."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.caches_features = "caches_features" in vars(cls) and cls.caches_features
 
     @classmethod
     def check_options(cls, options: Any) -> None:

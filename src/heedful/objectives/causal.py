@@ -24,7 +24,6 @@ class Causal(PackedText):
         return {"unsafe": setup.mechanism.unsafe}
 
     def labels(self, split: str, ids: Ints, places: Ints, rows: Ints, step: int | None) -> tuple[Ints, Ints]:
-        """Each token's successor."""
         return ids, np.asarray(self.texts[split].ids)[places + 1].astype(np.int64)
 
     def states(self, model: Any, inputs: Inputs) -> Tensor:

@@ -75,6 +75,7 @@ class Classify(Objective):
     problem = "label"
     commands = ("adapt",)
     heads = dict.fromkeys(ALL_KINDS, "classify")
+    caches_features = True
 
     def __init__(
         self,
@@ -125,20 +126,16 @@ class Classify(Objective):
 
     @property
     def splits(self) -> Sequence[str]:
-        """The splits with labels."""
         return list(self.tokens)
 
     def train_lengths(self) -> Ints:
-        """Tokens of each training text."""
         return self.lengths["train"][self.rows]
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """Texts of training rows, padded to the longest of each part."""
         rows = self.rows[examples]
         return [self.inputs("train", part) for part in np.array_split(rows, parts) if len(part)]
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
-        """Texts of any split, padded to the longest."""
         ids, mask, types = pad_rows(self.tokens[split], rows, self.pad_id)
         tensors = {"ids": torch.from_numpy(ids), "mask": torch.from_numpy(mask)}
         if self.with_types and types is not None:
@@ -154,20 +151,17 @@ class Classify(Objective):
         return Inputs(tensors, {"classify": len(rows)}, len(rows), tokens, divisors)
 
     def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
-        """Run the classifier."""
         t = inputs.tensors
         result: Tensor = model(t["ids"], t["mask"], t.get("types"))
         return result
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
-        """Cross-entropy, and how many were right."""
         logits, labels = upcast(self.logits(model, inputs)), inputs.tensors["labels"]
         weight = None if self.class_weights is None else self.class_weights.to(logits)
         loss = F.cross_entropy(logits, labels, weight, reduction="sum", label_smoothing=self.label_smoothing)
         return Losses({"classify": loss}, (logits.detach().argmax(1) == labels).sum())
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
-        """Accuracy, plain cross-entropy and probabilities."""
         rows = np.arange(len(self.tokens[split])) if examples is None else self.find_rows(split, examples)
         probabilities = self.probabilities(model, split, rows)
         return score_labels(self.labels[split][rows], probabilities)
@@ -192,12 +186,10 @@ class Classify(Objective):
         return found
 
     def content(self) -> str:
-        """Texts as ids, by the name of their cached form, and labels."""
         labels = [blake2b(own.tobytes(), digest_size=16).hexdigest() for own in self.labels.values()]
         return " ".join([*(tokens.folder.name for tokens in self.tokens.values()), *labels])
 
     def train_ids(self) -> Ints | None:
-        """The ids in the training rows, and those that a body adds."""
         tokens = self.tokens["train"]
         seen = np.zeros(self.tokenizer.vocab_size, bool)
         if len(self.rows) == len(tokens):
@@ -241,7 +233,6 @@ class ClassifyFeatures(Classify):
 
     @property
     def main(self) -> Objective:
-        """The same objective on texts."""
         return self.plain
 
     def compute(self, model: Any, split: str, rows: Ints) -> None:
@@ -269,14 +260,12 @@ class ClassifyFeatures(Classify):
         return out.clone(), time.monotonic() - began
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
-        """Kept features in place of texts, once they are there."""
         if split not in self.features:
             return super().inputs(split, rows)
         tensors = {"features": self.features[split].index_select(0, torch.from_numpy(rows))}
         return self.add_labels(tensors, split, rows, int(self.lengths[split][rows].sum()))
 
     def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
-        """Run the head alone."""
         result: Tensor = model.head(inputs.tensors["features"])  # type: ignore[operator]
         return result
 
@@ -292,5 +281,4 @@ class ClassifyFeatures(Classify):
         return found
 
     def train_ids(self) -> Ints:
-        """No text is read any more."""
-        return np.empty(0, np.int64)
+        return np.empty(0, np.int64)  # no text is read any more

@@ -88,24 +88,21 @@ class Joint(Objective):
 
     @property
     def splits(self) -> Any:
-        """The splits with labels."""
         return self.classify.splits
 
     def weights_at(self, step: int) -> Mapping[str, float]:
-        """In the first steps the masked loss stands alone."""
-        return {"masked": 1.0} if step < self.first_steps else self.weights
+        return (
+            {"masked": 1.0} if step < self.first_steps else self.weights
+        )  # the masked loss comes alone first
 
     def content(self) -> str:
-        """Labelled and unlabelled texts."""
         return f"{self.classify.content()} {self.masked.tokens.folder.name}"
 
     def train_ids(self) -> Ints | None:
-        """Corrupted text may hold any token."""
         alone = self.weights["masked"] == 0 and not self.first_steps
-        return self.classify.train_ids() if alone else None
+        return self.classify.train_ids() if alone else None  # corrupted text may hold any token
 
     def train_lengths(self) -> Ints:
-        """Tokens of each labelled text."""
         return self.classify.train_lengths()
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
@@ -119,7 +116,6 @@ class Joint(Objective):
         return [merge_inputs(*(part for part in pair if part is not None)) for pair in both]
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
-        """Both losses, on the same body."""
         sums: dict[str, Any] = {}
         right = None
         if "classify" in inputs.counts:
@@ -130,5 +126,4 @@ class Joint(Objective):
         return Losses(sums, right)
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
-        """Classification alone."""
         return self.classify.evaluate(model, split, examples)

@@ -74,7 +74,6 @@ class Masked(PackedText):
         super().__init__(texts, tokenizer, **options)
 
     def labels(self, split: str, ids: Ints, places: Ints, rows: Ints, step: int | None) -> tuple[Ints, Ints]:
-        """Hide tokens by a stream of the step, or of the row."""
         if step is not None:
             return self.masking(ids, stream(self.seed, "masking", step))
         streams = [stream(self.seed, f"masking {split}", int(row)) for row in rows]
@@ -83,7 +82,6 @@ class Masked(PackedText):
         return read, labels
 
     def states(self, model: Any, inputs: Inputs) -> Tensor:
-        """The encoder's states."""
         t = inputs.tensors
         found: Tensor = model.body(t["ids"], t.get("mask"), segments=t.get("segments"))
         return found

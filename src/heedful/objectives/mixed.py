@@ -38,15 +38,12 @@ class Mixed(Objective):
 
     @property
     def splits(self) -> Sequence[str]:
-        """Those of the text."""
         return self.text.splits
 
     def train_lengths(self) -> Ints:
-        """Those of the text."""
         return self.text.train_lengths()
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """The text of a step, and its questions as one part more."""
         epoch, at = divmod(step, self.per_epoch)
         asked = self.batches.plan(epoch)[at]
         return [*self.text.prepare(examples, step, parts), *self.answer.prepare(asked, step)]
@@ -58,13 +55,10 @@ class Mixed(Objective):
         return self.text.losses(model, inputs)
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
-        """The text's."""
         return self.text.evaluate(model, split, examples)
 
     def value(self, loss: float, right: int, n: int) -> float | None:
-        """The text's."""
         return self.text.value(loss, right, n)
 
     def content(self) -> str:
-        """Text and questions."""
         return f"{self.text.content()} {self.answer.content()}"

@@ -103,11 +103,9 @@ class PackedText(Objective):
 
     @property
     def splits(self) -> Sequence[str]:
-        """The splits that there are."""
         return list(self.texts)
 
     def train_lengths(self) -> Ints:
-        """Tokens of each packed row."""
         return self.packings["train"].lengths
 
     @abstractmethod
@@ -122,7 +120,6 @@ class PackedText(Objective):
         """The last states [b, t, d]."""
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """Packed rows of training text, in parts."""
         arrays = self.arrays("train", examples, step)
         return [
             self.inputs({name: array[part] for name, array in arrays.items()})
@@ -155,7 +152,6 @@ class PackedText(Objective):
         return True
 
     def inputs(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Inputs:
-        """Some rows as tensors."""
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items() if name != "pieces"}
         counted = int((arrays["labels"] != IGNORED).sum())
         real = int((arrays["pieces"] != PADDING).sum())
@@ -189,11 +185,9 @@ class PackedText(Objective):
         return score_texts(sums, counts)
 
     def value(self, loss: float, right: int, n: int) -> float:
-        """Perplexity while training."""
         return perplexity(loss)
 
     def content(self) -> str:
-        """Texts as ids, by the name of their cached form."""
         return " ".join(tokens.folder.name for tokens in self.texts.values())
 
 

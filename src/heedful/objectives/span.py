@@ -99,7 +99,6 @@ class Span(Objective):
 
     @classmethod
     def build(cls, setup: TextSetup) -> Objective:
-        """Make the objective, of documents without special tokens."""
         o = setup.options
         salient = None
         if o.salient is not None or o.span_form == "window":
@@ -155,7 +154,6 @@ class Span(Objective):
 
     @property
     def splits(self) -> Sequence[str]:
-        """The splits that there are."""
         return list(self.texts)
 
     def train_lengths(self) -> Ints:
@@ -223,7 +221,6 @@ class Span(Objective):
         return [self.inputs(rows, part) for part in np.array_split(order, parts) if len(part)]
 
     def inputs(self, rows: WindowBatch, part: Ints) -> Inputs:
-        """Some rows as tensors, cut to the longest of them."""
         ids = rows.ids[part, : int(rows.lengths[part].max())]
         targets = rows.targets[part]
         counted = targets != IGNORED
@@ -235,7 +232,6 @@ class Span(Objective):
         return Inputs(tensors, {self.name: int(counted.sum())}, len(part), int(rows.lengths[part].sum()))
 
     def states(self, model: Any, inputs: Inputs) -> Tensor:
-        """The states [b, t, d] that the targets are predicted from."""
         t, body = inputs.tensors, model.body
         more = {"decoder_input_ids": body.shift(t["targets"])} if self.whole else {}
         found: Tensor = body(t["ids"], t.get("mask"), **more)
@@ -273,9 +269,7 @@ class Span(Objective):
         return score_texts(sums, counts)
 
     def value(self, loss: float, right: int, n: int) -> float:
-        """Perplexity while training."""
         return perplexity(loss)
 
     def content(self) -> str:
-        """Texts as ids, by the name of their cached form."""
         return " ".join(tokens.folder.name for tokens in self.texts.values())

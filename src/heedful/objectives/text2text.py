@@ -147,7 +147,6 @@ class Text2Text(Classify):
         """The output layer may be the token table, and then every row of it moves."""
 
     def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
-        """The summed log-probability of each class's word."""
         return self.words.scores(model, inputs.tensors["ids"], inputs.tensors["mask"])
 
     def losses(self, model: Any, inputs: Inputs) -> Losses:

@@ -112,7 +112,7 @@ class Attention(Study):
 
     def measure(self, outcome: Outcome) -> None:
         """Measure the leak on some texts of dev, and draw samples."""
-        from heedful.evaluation.leaks import leak, samples
+        from heedful.evaluation.leaks import draw_samples, measure_leak
         from heedful.inference.loading import load_writer
 
         writer = load_writer(outcome.folder, device="cpu")
@@ -122,8 +122,8 @@ class Attention(Study):
         first_tokens = [text_ids[:1] for text_ids in ids if text_ids]
         count = int(self.record.options["samples"])
         prompts = [first_tokens[i % len(first_tokens)] for i in range(count)]
-        measured = leak(writer.model, ids)
-        written = samples(
+        measured = measure_leak(writer.model, ids)
+        written = draw_samples(
             writer.model, writer.tokenizer, prompts, max_tokens=block - 1, seed=self.record.seed
         )
         facts = {**asdict(measured), "leak": measured.size, "samples": asdict(written)}

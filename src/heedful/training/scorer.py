@@ -13,7 +13,12 @@ from torch import Tensor
 from heedful.data import Task, tokenize
 from heedful.evaluation import checks
 from heedful.evaluation import metrics as scores
-from heedful.evaluation.baselines import BagOfWords, bag_of_words, baselines, constant_answer
+from heedful.evaluation.baselines import (
+    BagOfWords,
+    find_most_frequent_answer,
+    fit_bag_of_words,
+    score_baselines,
+)
 from heedful.evaluation.metrics import METRICS
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
@@ -63,7 +68,7 @@ class LabelScorer:
     @cached_property
     def bag(self) -> BagOfWords:
         """A bag of words trained on the rows that the model is trained on."""
-        return bag_of_words(self.task, self.classify.rows)
+        return fit_bag_of_words(self.task, self.classify.rows)
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Return the metric's value, with what each label came to."""
@@ -71,7 +76,7 @@ class LabelScorer:
         results = {}
         for split, e in evaluations.items():
             metric = METRICS[e.metric]
-            simple = baselines(self.task, [split], self.bag, metric)
+            simple = score_baselines(self.task, [split], self.bag, metric)
             assert e.labels is not None
             assert e.predicted is not None
             cells = scores.confusion(e.labels, e.predicted, len(names))
@@ -155,7 +160,7 @@ class AnswerScorer:
 
     def __init__(self, task: Task, objective: AnswerObjective) -> None:
         self.task, self.objective = task, objective
-        self.constant = normalize_spaces(constant_answer(task.splits["train"]))
+        self.constant = normalize_spaces(find_most_frequent_answer(task.splits["train"]))
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Exact match, beside that of always giving train's most frequent answer."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_tokens
 from heedful.evaluation.metrics import METRICS
-from heedful.evaluation.perplexity import figures, text_sizes
+from heedful.evaluation.perplexity import compute_figures, measure_texts
 from heedful.evaluation.sentences import score_sentences
 from heedful.objectives import Causal, Evaluation
 from heedful.runs.directory import Run
@@ -107,8 +107,8 @@ def text_result(evaluation: Evaluation, texts: Iterable[str], objective: Any, sp
         firsts = np.full(len(lengths), -1, np.int64)
         firsts[lengths > 0] = np.asarray(tokens.ids)[tokens.offsets[:-1][lengths > 0]]
         whole = evaluation.text_tokens == np.maximum(lengths - 1, 0)
-        sizes = text_sizes(texts, firsts, whole, objective.tokenizer)
-    f = figures(evaluation.text_losses, evaluation.text_tokens, sizes)
+        sizes = measure_texts(texts, firsts, whole, objective.tokenizer)
+    f = compute_figures(evaluation.text_losses, evaluation.text_tokens, sizes)
     metric = METRICS[evaluation.metric]
     return SplitResult(
         **metric.describe(),

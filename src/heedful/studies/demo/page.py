@@ -27,12 +27,12 @@ DRAWN = ("attention", "pretraining", "reviews", "birthplaces")
 def tasks(page: Page) -> list[Facts]:
     """The tasks of the world: rows, and what a model must beat."""
     from heedful.data import load_task
-    from heedful.evaluation.baselines import baselines
+    from heedful.evaluation.baselines import score_baselines
 
     found = []
     for name in ("world/sentiment", "world/reviews", "world/boolq"):
         task = load_task(name)
-        simple = baselines(task, ["dev"])["dev"]
+        simple = score_baselines(task, ["dev"])["dev"]
         ceiling = read_json(task.folder / "world.json")["tasks"][name.removeprefix("world/")]["best_possible"]
         sizes = {split: len(rows) for split, rows in task.splits.items()}
         found.append({"task": name, **sizes, **simple, "best possible": ceiling})

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from heedful.evaluation.checks.findings import percent
-from heedful.evaluation.knowledge import Agreement, Sure, Telling, answer_when_sure, telling
+from heedful.evaluation.knowledge import (
+    Agreement,
+    ConfidenceQuality,
+    SelectiveAnswers,
+    answer_when_sure,
+    judge_confidence,
+)
 from heedful.report.formats import format_p
 from heedful.runs.answers import Answer
 from heedful.runs.studies import StudyRecord
@@ -35,7 +41,7 @@ def write_answer(record: StudyRecord, arms: Sequence[Arm], train: Mapping[str, C
     drawn = [figures.draw_arms(done, counts)] if done else []
     if main is not None:
         confidence, right = main.confidence("dev"), main.right("dev")
-        told = telling(confidence, right)
+        told = judge_confidence(confidence, right)
         sure = answer_when_sure(confidence, right, float(record.options["risk"]), record.seed)
         facts |= {"telling": telling_facts(told), "when_sure": asdict(sure)}
         summary += [describe_telling(told), describe_threshold(sure)]
@@ -110,7 +116,7 @@ def describe_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -
     return summary
 
 
-def describe_telling(t: Telling) -> str:
+def describe_telling(t: ConfidenceQuality) -> str:
     """Describe whether confidence tells right from wrong."""
     if t.auroc is None or t.auroc_ci95 is None:
         return sentences.KNOWLEDGE_ALL_ALIKE.format(n=t.n, which="right" if t.right else "wrong")
@@ -125,7 +131,7 @@ def describe_telling(t: Telling) -> str:
     )
 
 
-def describe_threshold(s: Sure) -> str:
+def describe_threshold(s: SelectiveAnswers) -> str:
     """Describe what answering only when sure would cost."""
     if s.threshold is None or s.wrong_share is None:
         return sentences.KNOWLEDGE_NO_THRESHOLD.format(risk=percent(s.risk))
@@ -175,7 +181,7 @@ def arm_facts(arm: Arm, train: Counter[str]) -> dict[str, Any]:
     return {"exact_match": value, "ci95": interval, "constant_answer": baseline, "groups": groups}
 
 
-def telling_facts(t: Telling) -> dict[str, Any]:
+def telling_facts(t: ConfidenceQuality) -> dict[str, Any]:
     """Return the numbers without the curves."""
     names = ("n", "right", "confidence", "calibration_error", "brier", "auroc", "auroc_ci95")
     areas = {"risk_coverage_area": t.curve.area, "best_area": t.curve.best_area}

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from heedful.evaluation.knowledge import Agreement, Replies, Sure, Telling, agreement, find_frame, replies
+from heedful.evaluation.knowledge import (
+    Agreement,
+    ConfidenceQuality,
+    ReplySummary,
+    SelectiveAnswers,
+    find_frame,
+    measure_agreement,
+    summarize_replies,
+)
 from heedful.runs.answers import Figure, Table
 from heedful.runs.schemas import Prediction
 from heedful.runs.studies import Outcome
@@ -50,18 +58,18 @@ class Arm:
         """Return the probability of each answer."""
         return [row.probabilities.get(row.predicted, 0.0) for row in self.groups[group]]
 
-    def replies(self, group: str, train: Counter[str]) -> Replies:
+    def replies(self, group: str, train: Counter[str]) -> ReplySummary:
         """Return a summary of the answers about a group."""
         rows = self.groups[group]
         right = self.right(group) if rows[0].label is not None else None
-        return replies([row.predicted for row in rows], self.confidence(group), right, train)
+        return summarize_replies([row.predicted for row in rows], self.confidence(group), right, train)
 
     def by_surname(self) -> Agreement:
         """Return how often people who do not exist get the same answer when they share a surname."""
         rows = self.groups["strangers"]
         frame = find_frame([str(row.text) for row in rows])
         surnames = [frame.name(str(row.text)).split()[-1] for row in rows]
-        return agreement([row.predicted for row in rows], surnames)
+        return measure_agreement([row.predicted for row in rows], surnames)
 
 
 def most_frequent(train: Counter[str]) -> str:
@@ -112,7 +120,7 @@ def draw_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> Fi
     return Figure("arms", "bars", rows, options, "With 95 % intervals (Wilson).")
 
 
-def make_telling_table(t: Telling, s: Sure) -> Table:
+def make_telling_table(t: ConfidenceQuality, s: SelectiveAnswers) -> Table:
     """Return calibration and selection of the pretrained model, on dev."""
     area = "" if t.auroc_ci95 is None else format_interval(*t.auroc_ci95)
     wrong = "" if s.wrong_ci95 is None else format_interval(*s.wrong_ci95)
@@ -176,7 +184,7 @@ def make_examples_table(arm: Arm) -> Table:
     )
 
 
-def draw_telling(arm: Arm, t: Telling) -> list[Figure]:
+def draw_telling(arm: Arm, t: ConfidenceQuality) -> list[Figure]:
     """Return reliability, risk against coverage, and confidence by group."""
     bins = [[b.confidence, b.accuracy, b.interval.low, b.interval.high] for b in t.bins]
     curve = [[float(x), float(y)] for x, y in zip(t.curve.coverage, t.curve.risk, strict=True)]

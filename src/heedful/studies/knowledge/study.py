@@ -214,7 +214,7 @@ class Knowledge(Study):
 
     def ask(self, outcome: Outcome) -> None:
         """Write one model's answers about people it was asked about, people it may know, and strangers."""
-        from heedful.evaluation.knowledge import strangers
+        from heedful.evaluation.knowledge import invent_strangers
         from heedful.inference.loading import load_run
 
         task, run = self.task(outcome.configuration), Run.open(outcome.folder)
@@ -222,7 +222,7 @@ class Knowledge(Study):
         train = task.splits["train"]
         rows = sorted(stream(self.record.seed, "seen").permutation(len(train))[:SEEN].tolist())
         everybody = [text for split in task.splits.values() for text in split.texts]
-        nobody = strangers(
+        nobody = invent_strangers(
             everybody,
             read_file_texts(task.corpus),
             count=int(self.record.options["strangers"]),

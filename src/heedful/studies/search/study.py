@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.objectives.registry import OBJECTIVES
 from heedful.options.studies import SearchOptions, SearchRun, StudyOptions
 from heedful.runs.answers import Answer
 from heedful.runs.studies import Configuration, Outcome, StudyRecord
@@ -117,9 +118,9 @@ def plan_grid(space: Mapping[str, Axis], common: Mapping[str, Any]) -> list[Conf
     cells = search_space.list_grid(space)
     names = search_space.varied_names(cells)
     sharing_epochs = can_share_epochs(common)
-    sharing_features = common.get("cache_features", True) and common.get("objective", "auto") in (
-        "auto",
-        "classify",
+    objective = common.get("objective", "auto")
+    sharing_features = common.get("cache_features", True) and (
+        objective == "auto" or OBJECTIVES.find(objective).caches_features
     )
     configurations = []
     for cell in cells:

@@ -67,8 +67,9 @@ def use_cached_features(
             f"heedful: {options.model} was trained for the mean of its states; see --pool mean",
             file=sys.stderr,
         )
-    if not options.cache_features or type(objective) is not Classify:
+    if not (options.cache_features and objective.caches_features):
         return objective, 0.0
+    assert isinstance(objective, Classify)
     print("heedful: the frozen body runs once; its dropout is off", file=sys.stderr)
     features = ClassifyFeatures(objective, model)
     return features, features.seconds
