@@ -27,7 +27,7 @@ SECTIONS = {
     for section in PAGE.read_text("utf-8").split("\n## ")
     if BLOCK.search(section)
 }
-FILES = {title: text for blocks in SECTIONS.values() for kind, title, text in blocks if kind != "bash"}
+FILES = {title: text for blocks in SECTIONS.values() for _, title, text in blocks if title != "commands"}
 POINTS = tomllib.loads(FILES["pyproject.toml"])["project"]["entry-points"]
 LISTS = {group: group.removeprefix("heedful.") for group in POINTS}
 
@@ -106,13 +106,15 @@ def test_names_are_listed_without_importing_the_package_and_help_without_torch(s
 
 @pytest.mark.needs("minilm")
 @pytest.mark.parametrize(
-    "section", [name for name, blocks in SECTIONS.items() if "bash" in [b[0] for b in blocks]]
+    "section", [name for name, blocks in SECTIONS.items() if "commands" in [b[1] for b in blocks]]
 )
 def test_every_command_of_the_page_works(
     section: str, package: None, work: Path, heedful: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(work)
-    for kind, _, text in SECTIONS[section]:
+    for kind, title, text in SECTIONS[section]:
+        if title == "commands" and kind == "python":
+            exec(compile(text, PAGE.name, "exec"), {})
         for command in text.splitlines() if kind == "bash" else ():
             done = heedful(*shlex.split(command)[1:])
             assert done.status == 0, f"{command}\n{done.err}"
