@@ -133,11 +133,14 @@ class LabelScorer:
         simple = results.splits["dev"].baselines or {}
         # The bag of words has a check of its own, on the same examples, which tells smaller differences.
         best = max((value for name, value in simple.items() if name != "bag_of_words"), default=0.0)
-        return [
-            checks.collapse(predicted, counts, dev.value),
-            checks.beats_bag_of_words(dev.predicted == dev.labels, right_of_bag),
-            checks.evaluation_size(dev.n, dev.value, best, "always giving one label"),
+        right = dev.predicted == dev.labels
+        found = [
+            checks.collapse(predicted, counts, float(np.mean(right))),
+            checks.beats_bag_of_words(right, right_of_bag),
         ]
+        if METRICS[dev.metric].is_share:
+            found.append(checks.evaluation_size(dev.n, dev.value, best, "always giving one label"))
+        return found
 
     def result_fields(self, model: Any, loop: Loop) -> dict[str, Any]:
         return {"labels": tuple(self.task.label_names)}
