@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from heedful.options.launch import WORKERS, Workers
-from heedful.options.training import AdaptOptions, Precision
+from heedful.options.training import AdaptOptions
 from heedful.options.types import (
     Argument,
     Bounds,
@@ -25,14 +25,14 @@ from heedful.options.types import (
     Threads,
     Weight,
 )
+from heedful.options.values import resolve_field_types
 
 Keep = Literal["best", "all", "none"]
-INHERITED = (Argument, Length, OpenShare, Precision, Several)
-"""Names in the annotations of inherited fields, which are looked up in this module."""
 Decided = Parameter(parse=False)
 """Marks an option that the study decides: the command line does not have it."""
 
 
+@resolve_field_types
 @dataclass(frozen=True, kw_only=True)
 class StudyOptions:
     """The options that all studies share."""
@@ -51,6 +51,7 @@ class StudyOptions:
     """Where the workers run."""
 
 
+@resolve_field_types
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(AdaptOptions):
     """The options of a study's runs: those of `heedful adapt`."""

@@ -9,13 +9,15 @@ import math
 import tomllib
 import types
 from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from heedful.errors import UserError, shorten, unknown
 from heedful.options.types import Bounds
 
+T = TypeVar("T")
 NAMES = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Path: "a path"}
 
 
@@ -31,6 +33,18 @@ def type_hints(kind: Any) -> dict[str, Any]:
 @cache
 def cached_hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
+
+
+def resolve_field_types(cls: type[T]) -> type[T]:
+    """Replace the annotations of a dataclass by the types that they name.
+
+    So a subclass in another module need not import the names in the annotations of inherited fields.
+    """
+    hints = get_type_hints(cls, include_extras=True)
+    for field in fields(cls):  # type: ignore[arg-type]
+        field.type = hints[field.name]
+    cls.__init__.__annotations__.update(hints)
+    return cls
 
 
 def flag(name: str) -> str:
