@@ -146,8 +146,8 @@ def test_it_says_in_words_what_was_found_and_no_more() -> None:
     ]
     few, many, places = stages.page.conclusions({"reviews": rows, "birthplaces": born})
     assert few == "Stars of reviews with 50 labels: none is clearly above simple rules (0.35)."
-    assert "full on the encoder pretrained here is right in 0.50 of all (0.47 to 0.60)" in many
-    assert "random weights at best 0.41, a bag of words in 0.35" in many
+    assert "full on the encoder pretrained here is right for 0.50 of all reviews (0.47 to 0.60)" in many
+    assert "random weights at best for 0.41, a bag of words for 0.35" in many
     assert "70 % of 90 people" in places
     assert "1 % without, and for 2 % with one answer" in places
     assert stages.page.conclusions({}) == []

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from heedful.lab.cost import Job, measure
+from heedful.lab.cost import CostQuery, measure
 
 LENGTH = 4096
 
 
 def growth_mb(name: str, heads: int, width: int, causal: bool, **options: object) -> float:
     """How much a child process's peak resident memory rises by one pass at length 4,096."""
-    done = measure(Job(name, (256, LENGTH), causal, options, heads=heads, width=width), seconds=600)
+    done = measure(CostQuery(name, (256, LENGTH), causal, options, heads=heads, width=width), seconds=600)
     assert not done.limit, done.limit
     growth = done.measured[-1].mb
     assert growth is not None

@@ -19,7 +19,7 @@ from heedful.runs.leases import Lease
 from heedful.runs.schemas import Results, SplitResult
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord, begin
 from heedful.studies import STUDIES, base, open_study
-from heedful.studies.base import Plan, Study, failure_notes, find_best
+from heedful.studies.base import Study, StudyPlan, failure_notes, find_best
 from heedful.studies.shared import worker
 from heedful.studies.shared.live_table import count_work, describe_progress, list_rows
 from heedful.training import resume
@@ -44,7 +44,7 @@ class Fake(Study):
     more = 0
 
     @classmethod
-    def plan(cls, options: object, run: object) -> Plan:
+    def plan(cls, options: object, run: object) -> StudyPlan:
         raise NotImplementedError
 
     def check(self) -> None:

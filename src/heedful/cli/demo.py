@@ -72,17 +72,17 @@ def show(facts: dict[str, Any], out: Path) -> None:
 
 def show_reviews(found: list[dict[str, Any]]) -> None:
     """Print one line per arm, with few and with many labels, and the baselines."""
-    from heedful.studies.demo.page import beginning
+    from heedful.studies.demo.page import describe_start
 
     sizes = list(dict.fromkeys(f["labels"] for f in found))
     arms: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
     for f in found:
-        arms.setdefault((beginning(f["model"]), f["method"]), {})[f["labels"]] = f
+        arms.setdefault((describe_start(f), f["method"]), {})[f["labels"]] = f
     rows = [[*names, *(scored(own.get(size)) for size in sizes)] for names, own in arms.items()]
     first = {size: next((f for f in found if f["labels"] == size and f["accuracy"]), {}) for size in sizes}
     for name, key in (("bag of words", "bag_of_words"), ("most frequent stars", "majority")):
         rows.append([name, "", *(f"{own[key]:.3f}" if own else "" for own in first.values())])
-    columns = ("beginning", "method", *(f"{size:,} labels" for size in sizes))
+    columns = ("start", "method", *(f"{size:,} labels" for size in sizes))
     print_table("stars of reviews, test accuracy with 95 % interval", columns, rows)
 
 

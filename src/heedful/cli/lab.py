@@ -17,7 +17,7 @@ from cyclopts import App, Parameter
 
 from heedful.cli.output import Json, console, print_json, print_table
 from heedful.errors import UserError
-from heedful.lab.base import TOPICS, Finding, Row, Rows, find, holds, show
+from heedful.lab.base import TOPICS, Finding, Vector, Vectors, describe_condition, find_topic, format_value
 
 STATUS_FAILED = 1
 OWN = """
@@ -44,7 +44,7 @@ def topics(topic: Annotated[str | None, Parameter(show=False)] = None, /, *, jso
         Print one JSON array.
     """
     if topic is not None:
-        find(topic)
+        find_topic(topic)
     if json:
         print_json([{"topic": t.name, "about": t.about} for t in TOPICS.values()])
         return
@@ -100,7 +100,7 @@ def everything(
                 "passed" if finding.passed else "FAILED",
                 f"{good} of {len(finding.conditions)}",
                 f"{time.monotonic() - start:.1f}",
-                "; ".join(f"{n.name}: {show(n.value)}, {n.condition}" for n in finding.failed),
+                "; ".join(f"{n.name}: {format_value(n.value)}, {n.condition}" for n in finding.failed),
             )
         )
     if json:
@@ -126,7 +126,7 @@ def __getattr__(name: str) -> App:
 
 def command(topic: str) -> App:
     """Make the command of a topic: its function's options, a figure and JSON."""
-    function = find(topic).load()
+    function = find_topic(topic).load()
     text = inspect.cleandoc(function.__doc__ or "")
     _, _, more = text.partition("\n\n")
     made = App(name=topic, help_epilogue=more.partition("Parameters\n---")[0].strip())
@@ -137,18 +137,18 @@ def command(topic: str) -> App:
 def runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..., int]:
     """Wrap a topic's function: vectors are read from files or words, the finding is printed."""
     hints = get_type_hints(function, include_extras=True)
-    vectors = {name for name, hint in hints.items() if {Rows, Row} & {hint, *get_args(hint)}}
+    vectors = {name for name, hint in hints.items() if {Vectors, Vector} & {hint, *get_args(hint)}}
     own = inspect.signature(function)
 
     def run(*given: Any, figure: Path | None = None, json: bool = False, **options: Any) -> int:
-        from heedful.lab.vectors import read
+        from heedful.lab.vectors import parse_vectors
         from heedful.report.charts.images import check_extension
 
         if figure is not None:
             check_extension(figure)
         for name in vectors & options.keys():
             if options[name] is not None:
-                options[name] = read(f"--{name.replace('_', '-')}", options[name])
+                options[name] = parse_vectors(f"--{name.replace('_', '-')}", options[name])
         finding = function(*given, **options)
         if figure is not None:
             finding.draw(figure)
@@ -193,11 +193,11 @@ def report(finding: Finding[Any], figure: Path | None) -> None:
     for line in finding.construction:
         out.print(fill(line, out.width, initial_indent="  ", subsequent_indent="    "), markup=False)
     out.print()
-    rows = [(n.name, show(n.value), n.condition, holds(n)) for n in finding.numbers]
+    rows = [(n.name, format_value(n.value), n.condition, describe_condition(n)) for n in finding.numbers]
     print_table("numbers", ("number", "value", "must be", "holds"), rows, right=("value",))
     for table in finding.tables:
         out.print()
-        cells = [[show(cell) for cell in row] for row in table.rows]
+        cells = [[format_value(cell) for cell in row] for row in table.rows]
         print_table(table.title, table.columns, cells)
     out.print()
     good = len(finding.conditions) - len(finding.failed)

@@ -50,5 +50,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Names for completion."""
     return sorted([*globals(), *TOPICS])

@@ -66,7 +66,7 @@ class Signs:
     """Error of the smallest tenth of the weights, root mean square over the weight itself."""
     negative_weights: float
     """Share."""
-    negative_normalisers: float
+    negative_normalizers: float
     """Share of the rows whose features sum to less than zero."""
 
 
@@ -84,12 +84,12 @@ def signs(
         errors.append(relative(made @ v, exact) ** 2)
         small.append(np.mean((made[least] / true[least] - 1) ** 2))
         below.append(np.mean(made < 0))
-        norms.append(np.mean(normalisers(q, k, scale, options) < 0))
+        norms.append(np.mean(normalizers(q, k, scale, options) < 0))
     root = math.sqrt(np.mean(errors)), math.sqrt(np.mean(small))
     return Signs(kind, length, *root, float(np.mean(below)), float(np.mean(norms)))
 
 
-def normalisers(q: Array, k: Array, scale: float, options: dict[str, Any]) -> Array:
+def normalizers(q: Array, k: Array, scale: float, options: dict[str, Any]) -> Array:
     """phi(q) . sum of phi(k) [t]."""
     features = mechanism("performer", q.shape[1], len(k), scale, **options).feature_map()  # type: ignore[operator]
     lifted = []
@@ -138,7 +138,7 @@ def orders(n: int, features: int, width: int, seed: int) -> Orders:
 def rank_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: int) -> dict[str, Array]:
     """Errors at ranks 1, 2, 4, ... up to the number of keys, of three ways to have that rank.
 
-    pooled: Linformer whose slots are the means of neighbours; random: softmax's weights through Gaussian
+    pooled: Linformer whose slots are the means of neighbors; random: softmax's weights through Gaussian
     projections of that rank (the paper's theorem); best: the weights' best approximation of that rank.
     """
     n = len(k)
@@ -162,7 +162,7 @@ def ranks(n: int) -> list[int]:
 
 
 def pooling(n: int, rank: int) -> Array:
-    """Means of neighbours [n, rank]; the identity when there are as many slots as positions."""
+    """Means of neighbors [n, rank]; the identity when there are as many slots as positions."""
     slot = np.arange(n) * rank // n
     belongs = np.eye(rank)[slot]
     mix: Array = belongs / belongs.sum(0)

@@ -1,4 +1,4 @@
-"""The project's own attention on plain arrays: one head, float64, scores not scaled unless told."""
+"""Heedful's attention on plain arrays: one head, float64, scores not scaled unless stated."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Array = npt.NDArray[np.float64]
 
 
 def mechanism(name: str, width: int, size: int, scale: float = 1.0, **options: Any) -> Mechanism:
-    """One head of a mechanism; all topics build theirs here."""
+    """Return one head of a mechanism; all topics build theirs here."""
     return make(name, n_heads=1, d_head=width, max_len=max(size, 1), scale=scale, **options).double().eval()
 
 
 def tensor(rows: npt.ArrayLike) -> Tensor:
-    """Vectors [n, d] as one head's [1, 1, n, d]; a batch of sets [b, n, d] as [b, 1, n, d]."""
+    """Return vectors [n, d] as one head's [1, 1, n, d]; a batch of sets [b, n, d] as [b, 1, n, d]."""
     array = torch.as_tensor(np.require(rows, dtype=np.float64, requirements=["C", "W"]))
     return array[None, None] if array.dim() == 2 else array[:, None]
 
 
 def array(made: Tensor) -> Array:
-    """The inverse of `tensor`; a batch of one loses its batch."""
+    """Return the inverse of `tensor`; a batch of one loses its batch dimension."""
     plain: Array = made.detach()[:, 0].numpy()
     return plain[0] if len(plain) == 1 else plain
 
@@ -40,7 +40,7 @@ def weights(
     mask: Mask | None = None,
     **options: Any,
 ) -> Array:
-    """The attention weights [t, n] of queries [t, d] on keys [n, d]."""
+    """Return the attention weights [t, n] of queries [t, d] on keys [n, d]."""
     q, k = tensor(queries), tensor(keys)
     made = mechanism(name, q.shape[-1], k.shape[-2], scale, **options)
     with torch.inference_mode():
@@ -57,7 +57,7 @@ def attend(
     mask: Mask | None = None,
     **options: Any,
 ) -> Array:
-    """The output [t, v] of queries [t, d] over keys [n, d] and values [n, v]."""
+    """Return the output [t, v] of queries [t, d] over keys [n, d] and values [n, v]."""
     q, k, v = tensor(queries), tensor(keys), tensor(values)
     made = mechanism(name, q.shape[-1], k.shape[-2], scale, **options)
     with torch.inference_mode():

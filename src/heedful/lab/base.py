@@ -1,7 +1,7 @@
-"""What a topic of the lab returns, and the list of topics. Importing this is quick: no torch.
+"""What a topic of the lab returns, and the list of topics. Importing this module does not import torch.
 
-A topic is one function in `heedful.lab.topics.NAME`, called NAME too. Its signature and its docstring are the
-only list of its options: the command line is made from them.
+A topic is one function in `heedful.lab.topics.NAME`, also called NAME. Its signature and its docstring are
+the only list of its options: the command line is made from them.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ import numpy.typing as npt
 
 from heedful.errors import unknown
 from heedful.report.charts.vega import Chart
+from heedful.runs.answers import Table as Table
 from heedful.runs.files import plain
 
 R = TypeVar("R")
 Value = float | np.floating[Any]
-Rows = Annotated[npt.ArrayLike, "vectors, one a row"]
+Vectors = Annotated[npt.ArrayLike, "vectors, one per row"]
 """An option that takes several vectors; on the command line a .npy file, or numbers like 1,0;0,1."""
-Row = Annotated[npt.ArrayLike, "one vector"]
+Vector = Annotated[npt.ArrayLike, "one vector"]
 """An option that takes one vector."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number, and what it must be. One without a condition is shown and decides nothing."""
+    """A number and the condition that it must meet; without a condition it decides nothing."""
 
     name: str
     value: float
@@ -39,22 +40,20 @@ class Number:
 
 
 def fact(name: str, value: Value) -> Number:
-    """A number that decides nothing."""
     return Number(name, float(value))
 
 
 def at_most(name: str, value: Value, limit: Value) -> Number:
-    """A number that must not be larger; one that is not a number fails."""
+    """Return a number that must not be larger than the limit; NaN fails."""
     return Number(name, float(value), f"at most {limit:.6g}", float(value) <= float(limit))
 
 
 def at_least(name: str, value: Value, limit: Value) -> Number:
-    """A number that must not be smaller."""
     return Number(name, float(value), f"at least {limit:.6g}", float(value) >= float(limit))
 
 
 def near(name: str, value: Value, target: Value, tolerance: Value) -> Number:
-    """A number that theory gives too."""
+    """Return a number that must agree with theory."""
     return Number(
         name,
         float(value),
@@ -64,17 +63,8 @@ def near(name: str, value: Value, target: Value, tolerance: Value) -> Number:
 
 
 def exactly(name: str, value: Value, target: Value) -> Number:
-    """A number that must be this one, to the last bit."""
+    """Return a number that must equal the target to the last bit."""
     return Number(name, float(value), f"exactly {target:.6g}", float(value) == float(target))
-
-
-@dataclass(frozen=True)
-class Table:
-    """Numbers side by side."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -93,16 +83,16 @@ class Finding(Generic[R]):
     figure: Chart
     tables: tuple[Table, ...] = ()
     interactive: Chart | None = None
-    """A figure that needs a reader's hand: it stands first on the page, and nowhere else."""
+    """An interactive figure: it comes first on the page, and is nowhere else."""
 
     @property
     def conditions(self) -> tuple[Number, ...]:
-        """The numbers that decide."""
+        """The numbers that have a condition."""
         return tuple(n for n in self.numbers if n.holds is not None)
 
     @property
     def failed(self) -> tuple[Number, ...]:
-        """The numbers that are not what they must be."""
+        """The numbers that do not meet their condition."""
         return tuple(n for n in self.conditions if not n.holds)
 
     @property
@@ -111,7 +101,7 @@ class Finding(Generic[R]):
         return bool(self.conditions) and not self.failed
 
     def facts(self) -> dict[str, Any]:
-        """Everything but the figure and long samples (fields of `results` with repr=False), for JSON."""
+        """Return everything but the figure and long samples (fields of `results` with repr=False)."""
         results: Any = self.results
         long = [f.name for f in fields(results) if not f.repr]
         return {
@@ -152,20 +142,19 @@ class Finding(Generic[R]):
         page.section("Numbers")
         page.table(
             ("number", "value", "condition", "holds"),
-            [(n.name, show(n.value), n.condition, holds(n)) for n in self.numbers],
+            [(n.name, format_value(n.value), n.condition, describe_condition(n)) for n in self.numbers],
         )
         for table in self.tables:
             page.table(table.columns, table.rows, caption=table.title)
         return page.write(target)
 
 
-def holds(number: Number) -> str:
-    """Whether a number is what it must be, in a word."""
+def describe_condition(number: Number) -> str:
     return "" if number.holds is None else "yes" if number.holds else "NO"
 
 
-def show(value: Any) -> str:
-    """Write one number with enough digits to compare it; vectors and words too."""
+def format_value(value: Any) -> str:
+    """Format a number with enough digits to compare it; also vectors and words."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -184,15 +173,14 @@ def show(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic by name, with a line about it; its module is imported only when it is loaded."""
+    """A topic with a line about it; its module is imported only when it is loaded."""
 
     name: str
     about: str
     in_all: Mapping[str, Any] = field(default_factory=dict)
-    """Options when every topic is run: one that measures keeps to a small range then."""
+    """Options when every topic is run: one that measures time keeps to a small range."""
 
     def load(self) -> Callable[..., Finding[Any]]:
-        """The function."""
         function: Callable[..., Finding[Any]] = getattr(
             import_module(f"heedful.lab.topics.{self.name}"), self.name
         )
@@ -219,8 +207,8 @@ TOPICS: Mapping[str, Topic] = {
 }
 
 
-def find(name: str) -> Topic:
-    """The topic called `name`; an unknown one lists the nearest."""
+def find_topic(name: str) -> Topic:
+    """Return the topic called `name`; the error about an unknown one lists the nearest."""
     if name not in TOPICS:
         raise unknown("topic", name, TOPICS)
     return TOPICS[name]

@@ -2,7 +2,7 @@
 
     measure(Job("performer", (256, 512), causal=True, options={"features": 256}), seconds=30)
 
-The child is this module: `python -m heedful.lab.cost JOB`. It prints a line of JSON a length, so that
+The child is this module: `python -m heedful.lab.cost JOB`. It prints one line of JSON per length, so that
 what was measured before the limit is kept.
 """
 
@@ -32,15 +32,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 """256 features, rank 256, 8 blocks of 64."""
 REPEATS, ENOUGH = 3, 0.5
-"""Passes a length, if all of them together take no longer than about this many seconds."""
+"""Passes per length, if all of them together take no longer than about this many seconds."""
 M_MMAP_THRESHOLD, SMALL, LARGE = -3, 1 << 18, 1 << 25
 """glibc's name for it; the size for measuring memory, and the largest that glibc comes to by itself."""
 STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
-class Job:
-    """What a child measures, forward and backward, one text."""
+class CostQuery:
+    """What a child process measures: forward and backward, one text."""
 
     name: str
     lengths: tuple[int, ...]
@@ -53,8 +53,8 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One length. Memory is what the process's peak rises by; None where the system does not tell."""
+class LengthCost:
+    """The cost of one length. Memory is the rise of the process's peak; None where it is not known."""
 
     length: int
     forward_ms: float
@@ -64,16 +64,16 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CostCurve:
     """The lengths that were measured, and why not more of them."""
 
-    measured: tuple[Measured, ...]
+    measured: tuple[LengthCost, ...]
     limit: str = ""
     failed: bool = False
     """Whether the child ended by itself, with an error."""
 
 
-def measure(job: Job, seconds: float) -> Outcome:
+def measure(job: CostQuery, seconds: float) -> CostCurve:
     """Run a child; its time limit is for all lengths together."""
     child = subprocess.Popen(
         [sys.executable, "-m", "heedful.lab.cost", json.dumps(asdict(job))],
@@ -92,35 +92,35 @@ def measure(job: Job, seconds: float) -> Outcome:
         child.kill()
         child.communicate()
         raise
-    found = tuple(Measured(**json.loads(line)) for line in out.splitlines() if line.endswith("}"))
+    found = tuple(LengthCost(**json.loads(line)) for line in out.splitlines() if line.endswith("}"))
     if limit or not child.returncode:
-        return Outcome(found, limit)
-    return Outcome(found, (err.strip().splitlines() or [f"ended with {child.returncode}"])[-1], failed=True)
+        return CostCurve(found, limit)
+    return CostCurve(found, (err.strip().splitlines() or [f"ended with {child.returncode}"])[-1], failed=True)
 
 
-def memory_mb(what: str) -> float | None:
-    """VmRSS, the memory in use, or VmHWM, its peak (the peak of getrusage would be the parent's too)."""
+def read_memory_mb(what: str) -> float | None:
+    """Return VmRSS, the memory in use, or VmHWM, its peak (getrusage would include the parent's peak)."""
     if not STATUS.exists():
         return None
     lines = STATUS.read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
 
 
-def give_back_from(size: int) -> None:
+def return_freed_memory(size: int) -> None:
     """Let glibc return freed pieces of this size at once: what it keeps would count in the peak."""
     adjust = getattr(ctypes.CDLL(None), "mallopt", None) if STATUS.exists() else None
     if adjust is not None:
         adjust(M_MMAP_THRESHOLD, size)
 
 
-def available_mb() -> float:
-    """Memory that a child may take."""
+def read_available_mb() -> float:
+    """Return the memory that a child may take."""
     pages = "SC_AVPHYS_PAGES" if "SC_AVPHYS_PAGES" in os.sysconf_names else "SC_PHYS_PAGES"
     return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def passes(job: Job) -> Callable[[int], tuple[float, float, bool]]:
-    """A function that runs one length and gives the times of both passes, and whether all is finite."""
+def make_pass(job: CostQuery) -> Callable[[int], tuple[float, float, bool]]:
+    """Return a function that runs one length: the times of both passes, and whether all is finite."""
     import torch
 
     from heedful.attention import Mask, make
@@ -145,23 +145,23 @@ def passes(job: Job) -> Callable[[int], tuple[float, float, bool]]:
     return run
 
 
-def child(job: Job) -> None:
-    """Print what each length takes."""
+def measure_lengths(job: CostQuery) -> None:
+    """Print the cost of each length, as the child process."""
     import torch
 
     torch.manual_seed(0)
-    run = passes(job)
+    run = make_pass(job)
     run(min(32, *job.lengths))
-    before = memory_mb("VmRSS")
+    before = read_memory_mb("VmRSS")
     for length in job.lengths:
-        give_back_from(SMALL)
+        return_freed_memory(SMALL)
         forget_peak_memory()  # a system that refuses keeps the old one, which lengths exceed in turn
         taken = [run(length)]
-        peak = memory_mb("VmHWM")
-        give_back_from(LARGE)
+        peak = read_memory_mb("VmHWM")
+        return_freed_memory(LARGE)
         while len(taken) < REPEATS and sum(f + b for f, b, _ in taken) < 1000 * ENOUGH:
             taken.append(run(length))
-        found = Measured(
+        found = LengthCost(
             length,
             min(forward for forward, _, _ in taken),
             min(backward for _, backward, _ in taken),
@@ -172,4 +172,4 @@ def child(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    child(Job(**json.loads(sys.argv[1])))
+    measure_lengths(CostQuery(**json.loads(sys.argv[1])))

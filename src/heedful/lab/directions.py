@@ -43,7 +43,7 @@ class Obstacle:
 
 
 def direction(keys: Array, chosen: Sequence[int]) -> Direction | Obstacle:
-    """Find the direction that selects the chosen keys (indices), or what stands in the way."""
+    """Find the direction that selects the chosen keys (indices), or what prevents it."""
     rest = [i for i in range(len(keys)) if i not in chosen]
     if not rest:
         return Direction(np.zeros(keys.shape[1]), math.inf)

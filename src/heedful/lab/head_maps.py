@@ -1,4 +1,4 @@
-"""A model's own attention, watched while it reads a text, and with one head taken out."""
+"""The attention maps of a model that reads a text, and its outputs without one of its heads."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Reading:
     types: Tensor
     pieces: list[str]
     output: str
-    """What `outputs` are."""
+    """What `outputs` returns, in words."""
 
     def outputs(self) -> Tensor:
-        """The model's output at each token [t, n]."""
+        """Return the model's output at each token [t, n]."""
         with torch.inference_mode():
             out: Tensor = self.model(self.ids, None, self.types)
         return out[0]
 
     def pooled(self, outputs: Tensor) -> Tensor:
-        """One vector for the text: the mean of the states, or the logits of the next token."""
+        """Return one vector for the text: the mean of the states, or the logits of the next token."""
         return outputs[-1] if self.model.config.kind == "decoder" else outputs.mean(0)
 
 
-def read(name: str, text: str) -> Reading:
-    """Load a model and its tokenizer, and encode the text; what has no maps is refused."""
+def read_text(name: str, text: str) -> Reading:
+    """Load a model and its tokenizer, and encode the text; a model without maps is refused."""
     from heedful.checkpoints import load
     from heedful.checkpoints.reader import kind_of
     from heedful.text import load as load_tokenizer
@@ -54,7 +54,7 @@ def read(name: str, text: str) -> Reading:
         raise UserError("the text is empty")
     encoded = tokenizer.encode(text)
     model = load(name, head="causal" if kind == "decoder" else None)
-    mechanisms(model, name)
+    find_mechanisms(model, name)
     if len(encoded.ids) > model.config.max_len:
         raise UserError(f"the text has {len(encoded.ids)} tokens; {name} reads {model.config.max_len}")
     if max(encoded.ids) >= model.config.vocab_size:
@@ -65,8 +65,8 @@ def read(name: str, text: str) -> Reading:
     return Reading(model, ids, types, pieces, output)
 
 
-def mechanisms(model: Model, name: str) -> list[Mechanism]:
-    """The mechanism of each layer, in order; one without weights is refused."""
+def find_mechanisms(model: Model, name: str) -> list[Mechanism]:
+    """Return the mechanism of each layer, in order; one without weights is refused."""
     found = [part for part in model.modules() if isinstance(part, Mechanism)]
     if not found:
         raise UserError(
@@ -81,8 +81,8 @@ def mechanisms(model: Model, name: str) -> list[Mechanism]:
 
 
 @dataclass
-class Seen:
-    """What one layer did."""
+class LayerMaps:
+    """The attention weights of one layer."""
 
     weights: Tensor
     """[h, t, s]"""
@@ -90,17 +90,17 @@ class Seen:
     """The largest distance of weights times values from the output, over the largest output."""
 
 
-def watch(reading: Reading) -> tuple[Tensor, list[Seen]]:
-    """The outputs, and each layer's weights from the very q and k that it was given."""
-    seen: list[Seen] = []
+def record_maps(reading: Reading) -> tuple[Tensor, list[LayerMaps]]:
+    """Return the outputs, and each layer's weights from the q and k that it was given."""
+    seen: list[LayerMaps] = []
 
     def look(mechanism: Mechanism, given: tuple[Any, ...], out: Tensor) -> None:
         q, k, v, mask, bias = given
         weights = mechanism.weights(q, k, mask, bias)
         apart = (weights @ v - out).abs().max() / out.abs().max().clamp_min(1e-30)
-        seen.append(Seen(weights[0], float(apart)))
+        seen.append(LayerMaps(weights[0], float(apart)))
 
-    hooks = [m.register_forward_hook(look) for m in mechanisms(reading.model, "the model")]
+    hooks = [m.register_forward_hook(look) for m in find_mechanisms(reading.model, "the model")]
     try:
         return reading.outputs(), seen
     finally:
@@ -109,8 +109,8 @@ def watch(reading: Reading) -> tuple[Tensor, list[Seen]]:
 
 
 @contextmanager
-def removed(mechanism: Mechanism, head: int) -> Iterator[None]:
-    """While this lasts, one head's output is zero."""
+def remove_head(mechanism: Mechanism, head: int) -> Iterator[None]:
+    """Set one head's output to zero inside the `with`."""
 
     def silence(mechanism: Mechanism, given: tuple[Any, ...], out: Tensor) -> Tensor:
         out = out.clone()
@@ -125,23 +125,23 @@ def removed(mechanism: Mechanism, head: int) -> Iterator[None]:
 
 
 def entropy(weights: Array) -> Array:
-    """Mean over the queries of -sum w ln w, for maps [..., t, s]; 0 is one key, ln s all alike."""
+    """Return the mean over the queries of -sum w ln w, for maps [..., t, s]: 0 for one key, ln s at most."""
     positive = np.where(weights > 0, weights, 1.0)
     spread: Array = -(positive * np.log(positive)).sum(-1).mean(-1)
     return spread
 
 
 def distance(weights: Array) -> Array:
-    """Mean over the queries of sum w |t - s|, in tokens."""
+    """Return the mean over the queries of sum w |t - s|, in tokens."""
     t, s = weights.shape[-2:]
     far: Array = (weights * np.abs(np.arange(t)[:, None] - np.arange(s))).sum(-1).mean(-1)
     return far
 
 
-def places(weights: Array) -> dict[str, float]:
-    """The mean weight on the token itself, its neighbours, and the two ends, of one map [t, s].
+def mean_weights(weights: Array) -> dict[str, float]:
+    """Return the mean weight on the token itself, its neighbors, and the two ends, of one map [t, s].
 
-    A neighbour's is over the tokens that have one.
+    The mean of a neighbor is over the tokens that have one.
     """
     return {
         "itself": float(np.diagonal(weights).mean()),
@@ -153,5 +153,4 @@ def places(weights: Array) -> dict[str, float]:
 
 
 def mean(values: Array) -> float:
-    """The mean, 0 of nothing."""
     return float(values.mean()) if values.size else 0.0

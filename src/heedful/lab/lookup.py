@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.lab.small_models import fit, small
+from heedful.lab.small_models import fit, make_small_model
 
 KEYS, VALUES = 16, 8
 BATCH, HELD_OUT = 64, 2000
@@ -42,7 +42,7 @@ def texts(n: int, random: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
 
 def learn(attention: str, steps: int, seed: int, **options: Any) -> Lookup:
     """Train one layer with this mechanism to look up values."""
-    model = small(
+    model = make_small_model(
         seed, "classify", VALUES, kind="encoder", vocab_size=VALUES + 1, n_types=KEYS, max_len=KEYS + 1,
         position="sinusoidal", attention=attention, attention_options=options, init_std=0.2,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Texts of random tokens, where nobody can guess the next one: a loss below ln(tokens) proves a leak."""
+"""Texts of random tokens, where no model can guess the next one: a loss below ln(tokens) proves a leak."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from heedful.lab.small_models import fit, small
+from heedful.lab.small_models import fit, make_small_model
 
 TOKENS, LENGTH = 4, 8
 BATCH, HELD_OUT = 64, 2000
@@ -23,19 +23,19 @@ class Guesses:
     """A model's loss on new texts."""
 
     whole: float
-    """As in training: the whole text is there, masked."""
+    """The loss as in training: the whole text is there, masked."""
     in_use: float
-    """As in generation: the future does not exist yet."""
+    """The loss as in generation: the future does not exist yet."""
 
 
 def texts(n: int, random: torch.Generator) -> Tensor:
-    """Uniform, independent tokens [n, t]."""
+    """Return uniform, independent tokens [n, t]."""
     return torch.randint(TOKENS, (n, LENGTH), generator=random)
 
 
 def learn(attention: str, steps: int, seed: int, **options: Any) -> Guesses:
     """Train a decoder with this mechanism to guess the next token."""
-    model = small(
+    model = make_small_model(
         seed, "causal", kind="decoder", vocab_size=TOKENS, max_len=LENGTH, attention=attention,
         attention_options=options, init_std=0.1,
     )  # fmt: skip

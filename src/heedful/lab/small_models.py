@@ -1,4 +1,4 @@
-"""Small models that learn in seconds, for claims about training. They are the project's own models."""
+"""Small models of heedful's own kind that learn in seconds, for claims about training."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from heedful.training import optimizers
 LR = 5e-3
 
 
-def small(seed: int, head: str, n_classes: int = 2, **options: Any) -> Model:
-    """One layer, one head, 32 wide, no dropout; the weights depend on the seed alone."""
+def make_small_model(seed: int, head: str, n_classes: int = 2, **options: Any) -> Model:
+    """Return a model of one layer, one head and width 32, whose weights depend on the seed alone."""
     sizes: dict[str, Any] = {"d_model": 32, "n_layers": 1, "n_heads": 1, "d_ff": 64, "pad_id": None}
     quiet = dict.fromkeys(("dropout", "attention_dropout", "embed_dropout", "head_dropout"), 0.0)
     config = TransformerConfig(**{**sizes, **quiet, **options})
@@ -33,18 +33,18 @@ def fit(
     seed: int,
     label: str,
 ) -> list[float]:
-    """Train with AdamW and no weight decay; `loss` draws a batch from the generator. Gives every loss."""
-    optimiser = optimizers.make(
+    """Train with AdamW and no weight decay; `loss` draws a batch from the generator. Returns every loss."""
+    optimizer = optimizers.make(
         "adamw", optimizers.group_parameters(model, dict(model.named_parameters()), weight_decay=0.0), LR
     )
     random = torch.Generator().manual_seed(seed)
     losses = []
     model.train()
     for _ in track(range(steps), label, steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         value = loss(random)
         value.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        optimizer.step()
         losses.append(value.item())
     model.eval()
     return losses

@@ -20,14 +20,16 @@ LARGEST = 1e100
 """Components beyond this would overflow in a dot product."""
 
 
-def rows(name: str, given: npt.ArrayLike, *, count: int | None = None, width: int | None = None) -> Array:
-    """Check vectors that somebody gave: numbers, one vector a row, as many and as wide as needed."""
+def check_vectors(
+    name: str, given: npt.ArrayLike, *, count: int | None = None, width: int | None = None
+) -> Array:
+    """Return given vectors as an array, if they are numbers, as many and as wide as needed."""
     try:
         made = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise UserError(f"{name}: not a table of numbers with rows of one length") from None
     if made.ndim != 2 or 0 in made.shape:
-        raise UserError(f"{name}: has the shape {made.shape}; it is a table, one vector a row")
+        raise UserError(f"{name}: has the shape {made.shape}; give a table, one vector per row")
     if not np.isfinite(made).all() or np.abs(made).max() > LARGEST:
         raise UserError(f"{name}: holds a number that is not finite, or one beyond {LARGEST:g}")
     if count is not None and len(made) != count:
@@ -37,13 +39,13 @@ def rows(name: str, given: npt.ArrayLike, *, count: int | None = None, width: in
     return made
 
 
-def row(name: str, given: npt.ArrayLike, width: int) -> Array:
+def check_vector(name: str, given: npt.ArrayLike, width: int) -> Array:
     """Check one vector."""
     try:
         made = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise UserError(f"{name}: not a list of numbers") from None
-    only: Array = rows(name, made.reshape(1, -1), count=1, width=width)[0]
+    only: Array = check_vectors(name, made.reshape(1, -1), count=1, width=width)[0]
     return only
 
 
@@ -63,44 +65,44 @@ def orthonormal(size: int, width: int, seed: int, purpose: str = "directions") -
     return made
 
 
-def choose(
+def choose_vectors(
     name: str, given: npt.ArrayLike | None, size: int | None, width: int, seed: int, published: Array
 ) -> Array:
     """The given vectors, else generated ones when a size is given, else the published ones."""
     if given is not None:
-        return rows(name, given)
+        return check_vectors(name, given)
     return published if size is None else generate(size, width, seed, name)
 
 
-def values_for(keys: Array, given: npt.ArrayLike | None, seed: int) -> Array:
+def choose_values(keys: Array, given: npt.ArrayLike | None, seed: int) -> Array:
     """A value for each key: the given ones, else generated ones as wide as the keys."""
     if given is not None:
-        return rows("values", given, count=len(keys))
+        return check_vectors("values", given, count=len(keys))
     return generate(len(keys), keys.shape[1], seed, "values")
 
 
-def position(name: str, given: int, size: int) -> int:
+def find_index(name: str, given: int, size: int) -> int:
     """Turn a number that counts from 1, as formulas do, into an index."""
     if not 1 <= given <= size:
         raise UserError(f"{name}: keys are counted from 1 to {size}; there is no {given}")
     return given - 1
 
 
-def positive(**options: float) -> None:
+def check_positive(**options: float) -> None:
     """Refuse what must be above zero and is not."""
     for name, value in options.items():
         if not 0 < value < float("inf"):
             raise UserError(f"{name} is above 0, not {value:g}")
 
 
-def share(**options: float) -> None:
+def check_share(**options: float) -> None:
     """Refuse what must lie between 0 and 1 and does not."""
     for name, value in options.items():
         if not 0 < value < 1:
             raise UserError(f"{name} is above 0 and below 1, not {value:g}")
 
 
-def read(name: str, text: str) -> Array:
+def parse_vectors(name: str, text: str) -> Array:
     """Vectors from the command line: a .npy file, or numbers with rows apart by semicolons (1,0;0,1)."""
     path = Path(text).expanduser()
     if path.suffix == ".npy":

@@ -32,7 +32,7 @@ TABLE = {
         "heedful.studies.optimizers:Optimizers",
         "Which optimizer is best? Each gets its own learning-rate search on dev.",
     ),
-    "attention": ("heedful.studies.attention:Attention", "What does the attention mechanism change?"),
+    "attention": ("heedful.studies.attention:AttentionStudy", "What does the attention mechanism change?"),
     "knowledge": (
         "heedful.studies.knowledge.study:Knowledge",
         "What does a model know, and can its memories be told from its inventions?",

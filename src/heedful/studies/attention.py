@@ -18,7 +18,7 @@ from heedful.runs.directory import CONFIG, Run
 from heedful.runs.files import write_json
 from heedful.runs.json_files import read_json
 from heedful.runs.studies import Configuration, Outcome
-from heedful.studies.base import Plan, Study, failure_notes
+from heedful.studies.base import Study, StudyPlan, failure_notes
 from heedful.studies.shared import sentences
 
 PROJECTIONS = ("separate", "shared_qk", "shared_qkv")
@@ -44,7 +44,7 @@ SHOWN, SHOWN_CHARS = 2, 160
 """Samples of each variant in the report, and how much of each."""
 
 
-class Attention(Study):
+class AttentionStudy(Study):
     """What does the attention mechanism change?
 
     The same small decoder, trained with each variant on the same batches:
@@ -65,14 +65,14 @@ class Attention(Study):
     }
 
     @classmethod
-    def plan(cls, options: AttentionOptions, run: None = None) -> Plan:
+    def plan(cls, options: AttentionOptions, run: None = None) -> StudyPlan:
         """Return one run per variant, all on the same batches."""
         settings = {
             name: absolute_value(name, value) if name in TEXTS else value
             for name in RUN_OPTIONS
             if (value := getattr(options, name)) is not None
         }
-        return Plan(
+        return StudyPlan(
             question=f"What does the attention mechanism change for {options.model} on "
             f"{Path(options.corpus).name}?",
             seed=options.seed,

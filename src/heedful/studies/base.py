@@ -44,7 +44,7 @@ TASK_HELP = "boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """What a study asks and the runs that it begins with."""
 
     question: str
@@ -74,7 +74,7 @@ class Study(ABC):
 
     @classmethod
     @abstractmethod
-    def plan(cls, options: Any, run: Any) -> Plan:
+    def plan(cls, options: Any, run: Any) -> StudyPlan:
         """Return the runs to begin with, from the study's options and those of its runs."""
 
     @abstractmethod

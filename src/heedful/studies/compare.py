@@ -13,7 +13,7 @@ from heedful.options.studies import CompareOptions, CompareRun
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome
-from heedful.studies.base import TASK_HELP, Plan, failure_reasons
+from heedful.studies.base import TASK_HELP, StudyPlan, failure_reasons
 from heedful.studies.shared import arms, scores
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
@@ -40,7 +40,7 @@ class Compare(ArmStudy):
     named_settings = (*ArmStudy.named_settings, "epochs")
 
     @classmethod
-    def plan(cls, options: CompareOptions, run: CompareRun) -> Plan:
+    def plan(cls, options: CompareOptions, run: CompareRun) -> StudyPlan:
         """Return the candidates of each model with each method."""
         models = arms.read_list("--models", options.models)
         methods = arms.read_list("--methods", options.methods)
@@ -81,7 +81,7 @@ class Compare(ArmStudy):
                         for epochs in ([{"epochs": n} for n in lengths] if several else [{}])
                     ]
         searched = ("models", "methods", "search", "rates", "epochs", "seeds")
-        return Plan(
+        return StudyPlan(
             question=f"Which is best on {run.task}?",
             seed=run.seed,
             options={**{name: getattr(options, name) for name in searched}, "run": common},

@@ -15,7 +15,7 @@ from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
 from heedful.runs.studies import Outcome
 from heedful.statistics.comparison import Comparison, correct_for_tests
-from heedful.studies.base import Plan, failure_reasons
+from heedful.studies.base import StudyPlan, failure_reasons
 from heedful.studies.shared import arms, scores, sentences
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
@@ -43,7 +43,7 @@ class Labels(ArmStudy):
     run_options = LabelsRun
 
     @classmethod
-    def plan(cls, options: LabelsOptions, run: LabelsRun) -> Plan:
+    def plan(cls, options: LabelsOptions, run: LabelsRun) -> StudyPlan:
         """Return the candidates of each objective with each number of labels."""
         objectives = arms.read_list("--arms", options.arms)
         for objective in objectives:
@@ -76,7 +76,7 @@ class Labels(ArmStudy):
                     for variant in variants
                 ]
         searched = ("sizes", "arms", "rates", "mlm_weights", "least_steps", "seeds")
-        return Plan(
+        return StudyPlan(
             question=f"How many labels of {run.task} does {run.model} need?",
             seed=run.seed,
             options={**{name: getattr(options, name) for name in searched}, "rows": rows, "run": common},

@@ -10,7 +10,7 @@ from heedful.options.studies import OptimizersOptions, OptimizersRun
 from heedful.report.formats import join_names
 from heedful.runs.answers import Answer, Note
 from heedful.runs.studies import Configuration, Outcome
-from heedful.studies.base import Plan, failure_reasons, find_best
+from heedful.studies.base import StudyPlan, failure_reasons, find_best
 from heedful.studies.shared import arms, scores, sentences
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
@@ -40,7 +40,7 @@ class Optimizers(ArmStudy):
     run_options = OptimizersRun
 
     @classmethod
-    def plan(cls, options: OptimizersOptions, run: OptimizersRun) -> Plan:
+    def plan(cls, options: OptimizersOptions, run: OptimizersRun) -> StudyPlan:
         """Return the learning rates to begin with for each optimizer."""
         names = arms.read_list("--optimizers", options.optimizers)
         for name in names:
@@ -62,7 +62,7 @@ class Optimizers(ArmStudy):
             ]
         searched = ("optimizers", "rates", "same_settings", "seeds")
         common = shared_options(run, ("lr", "optimizer", "seed"))
-        return Plan(
+        return StudyPlan(
             question=f"Which optimizer is best for {run.model} on {run.task}?",
             seed=run.seed,
             options={**{name: getattr(options, name) for name in searched}, "run": common},

@@ -13,7 +13,7 @@ from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Metrics
 from heedful.runs.studies import Configuration, Outcome
-from heedful.studies.base import Plan, Study, failure_notes
+from heedful.studies.base import Study, StudyPlan, failure_notes
 from heedful.studies.shared import sentences
 from heedful.studies.shared.commands import shared_options
 
@@ -43,10 +43,10 @@ class Overfit(Study):
     run_options = OverfitRun
 
     @classmethod
-    def plan(cls, options: OverfitOptions, run: OverfitRun) -> Plan:
+    def plan(cls, options: OverfitOptions, run: OverfitRun) -> StudyPlan:
         """Return one run on a few examples."""
         rows = {"train_rows": options.examples, "train_eval_rows": options.examples}
-        return Plan(
+        return StudyPlan(
             question=f"Can {run.model} learn {options.examples} examples of {run.task} by heart?",
             seed=run.seed,
             options={"examples": options.examples, "run": {**shared_options(run), **rows}},

@@ -13,8 +13,19 @@ import pytest
 
 from heedful import lab
 from heedful.errors import UserError
-from heedful.lab.base import TOPICS, Finding, Number, at_least, at_most, exactly, fact, find, near, show
-from heedful.lab.vectors import generate, orthonormal, read, row, rows
+from heedful.lab.base import (
+    TOPICS,
+    Finding,
+    Number,
+    at_least,
+    at_most,
+    exactly,
+    fact,
+    find_topic,
+    format_value,
+    near,
+)
+from heedful.lab.vectors import check_vector, check_vectors, generate, orthonormal, parse_vectors
 from heedful.report.charts import bars
 
 FIGURE = bars([{"label": "a", "value": 1}], title="t", y_title="y")
@@ -72,32 +83,32 @@ def test_every_topic_is_documented_and_offered(name: str) -> None:
 
 def test_an_unknown_topic_lists_the_nearest() -> None:
     with pytest.raises(UserError, match='did you mean "argmax"'):
-        find("argmx")
+        find_topic("argmx")
 
 
 @pytest.mark.parametrize("given", [[[1, 2], [3]], [["a"]], [[]], [], [[math.nan]], [[1e200]], 3])
 def test_bad_vectors_are_refused_in_one_line(given: object) -> None:
     with pytest.raises(UserError, match="keys: "):
-        rows("keys", given)  # type: ignore[arg-type]
+        check_vectors("keys", given)  # type: ignore[arg-type]
 
 
 def test_counts_and_widths_are_checked() -> None:
     with pytest.raises(UserError, match="2 vectors; 3 are needed"):
-        rows("keys", [[1], [2]], count=3)
+        check_vectors("keys", [[1], [2]], count=3)
     with pytest.raises(UserError, match="vectors of 3 components; 2 are needed"):
-        row("query", [1, 2, 3], 2)
+        check_vector("query", [1, 2, 3], 2)
 
 
 def test_vectors_are_read_from_files_and_from_words(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.eye(2, dtype=np.float32))
-    assert (read("--keys", str(tmp_path / "a.npy")) == np.eye(2)).all()
-    assert (read("--keys", "1,0;0,1") == np.eye(2)).all()
-    assert (read("--query", "-2,1 1") == [-2, 1, 1]).all()
+    assert (parse_vectors("--keys", str(tmp_path / "a.npy")) == np.eye(2)).all()
+    assert (parse_vectors("--keys", "1,0;0,1") == np.eye(2)).all()
+    assert (parse_vectors("--query", "-2,1 1") == [-2, 1, 1]).all()
     np.save(tmp_path / "b.npy", np.array([{}]), allow_pickle=True)
     (tmp_path / "c.npy").write_text("1,2")
     for text in (str(tmp_path / "b.npy"), str(tmp_path / "c.npy"), str(tmp_path / "d.npy"), "1,x", "1;2,3"):
         with pytest.raises(UserError):
-            read("--keys", text)
+            parse_vectors("--keys", text)
 
 
 def test_generated_vectors_depend_on_the_seed_alone() -> None:
@@ -110,6 +121,6 @@ def test_generated_vectors_depend_on_the_seed_alone() -> None:
 
 
 def test_numbers_are_written_to_be_compared() -> None:
-    assert [show(v) for v in (3.0, 0.25, 1e-9, True, "x", None, [1, 0.5], math.inf)] == [
+    assert [format_value(v) for v in (3.0, 0.25, 1e-9, True, "x", None, [1, 0.5], math.inf)] == [
         *("3", "0.25", "1.000e-09", "yes", "x", "", "(1, 0.5)", "inf")
     ]

@@ -55,7 +55,7 @@ def test_a_decoders_maps_never_show_the_future(decoder: str) -> None:
 
 
 def test_a_head_that_stays_out_fails_the_topic(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, entered = head_maps.removed, []
+    real, entered = head_maps.remove_head, []
 
     @contextmanager
     def forgetful(mechanism: Any, head: int) -> Iterator[None]:
@@ -63,7 +63,7 @@ def test_a_head_that_stays_out_fails_the_topic(folder: str, monkeypatch: pytest.
         entered[-1].__enter__()
         yield
 
-    monkeypatch.setattr(heads, "removed", forgetful)
+    monkeypatch.setattr(heads, "remove_head", forgetful)
     assert any("restored" in n.name for n in lab.heads(TEXT, model=folder).failed)
 
 
@@ -82,7 +82,7 @@ def test_removing_nothing_fails_the_topic(folder: str, monkeypatch: pytest.Monke
     def nothing(mechanism: Any, head: int) -> Iterator[None]:
         yield
 
-    monkeypatch.setattr(heads, "removed", nothing)
+    monkeypatch.setattr(heads, "remove_head", nothing)
     assert any("largest change" in n.name for n in lab.heads(TEXT, model=folder).failed)
 
 
@@ -97,7 +97,7 @@ def test_mistakes_are_named(folder: str, tmp_path: Path) -> None:
             lab.heads(text, model=folder, **more)
     model = checkpoints.load(folder, attention="linformer")
     with pytest.raises(UserError, match="linformer attention never makes its weights"):
-        head_maps.mechanisms(model, "m")
+        head_maps.find_mechanisms(model, "m")
 
 
 def test_entropy_and_distance_of_known_maps() -> None:

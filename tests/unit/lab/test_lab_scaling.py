@@ -8,14 +8,14 @@ import pytest
 
 from heedful import lab
 from heedful.errors import UserError
-from heedful.lab.cost import Job, Measured, Outcome, measure
+from heedful.lab.cost import CostCurve, CostQuery, LengthCost, measure
 from heedful.lab.topics import scaling
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")
 
 
-def grown(power: float, **more: object) -> Outcome:
-    return Outcome(tuple(Measured(n, n, n, (n / 256) ** power, True) for n in (256, 512, 1024)), **more)  # type: ignore[arg-type]
+def grown(power: float, **more: object) -> CostCurve:
+    return CostCurve(tuple(LengthCost(n, n, n, (n / 256) ** power, True) for n in (256, 512, 1024)), **more)  # type: ignore[arg-type]
 
 
 @linux
@@ -36,21 +36,21 @@ def test_memory_decides_and_times_never_do() -> None:
     assert any(n.holds is False for n in scaling.verify("performer, causal", grown(2.0)))
     assert any(n.holds is False for n in scaling.verify(scaling.EXPLICIT, grown(1.0)))
     assert all(n.holds is not False for n in scaling.verify("additive", grown(3.0)))
-    slow = Outcome(tuple(Measured(n, n**3, n**3, n, True) for n in (256, 512, 1024)))
+    slow = CostCurve(tuple(LengthCost(n, n**3, n**3, n, True) for n in (256, 512, 1024)))
     assert all(n.holds is not False for n in scaling.verify("performer", slow))
 
 
 def test_what_is_not_finite_or_crashed_fails() -> None:
-    nan = Outcome((Measured(256, 1, 1, 1, False),))
+    nan = CostCurve((LengthCost(256, 1, 1, 1, False),))
     assert scaling.verify("softmax", nan)[0].holds is False
-    crashed = measure(Job("softmax", (64,), False, {"features": 3}), 60)
+    crashed = measure(CostQuery("softmax", (64,), False, {"features": 3}), 60)
     assert crashed.failed
     assert "features" in crashed.limit
     assert scaling.verify("softmax", crashed)[0].holds is False
 
 
 def test_a_time_limit_is_kept_and_told() -> None:
-    stopped = measure(Job("softmax", (64,), False), 0.05)
+    stopped = measure(CostQuery("softmax", (64,), False), 0.05)
     assert (stopped.measured, stopped.limit, stopped.failed) == ((), "time limit of 0.05 s", False)
     assert scaling.values(stopped, (256, 512), "memory, MB") == [None, None]
     assert scaling.slope(stopped, "time") is None

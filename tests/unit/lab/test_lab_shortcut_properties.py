@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from heedful.lab import approximations, head_maps
 from heedful.lab.arrays import attend
-from heedful.lab.cost import Measured, Outcome
+from heedful.lab.cost import CostCurve, LengthCost
 from heedful.lab.topics import scaling
 
 quick = settings(deadline=None, max_examples=20, derandomize=True)
@@ -72,7 +72,7 @@ def test_entropy_and_distance_stay_within_what_a_map_allows(t: int, seed: int, s
 @given(power=st.floats(0.2, 3.0), factor=st.floats(1e-3, 1e3))
 def test_the_exponent_of_a_power_law_is_found_whatever_its_factor(power: float, factor: float) -> None:
     lengths = (256, 512, 1024, 2048)
-    grown = Outcome(tuple(Measured(n, n, n, factor * float(n) ** power, True) for n in lengths))
+    grown = CostCurve(tuple(LengthCost(n, n, n, factor * float(n) ** power, True) for n in lengths))
     assert scaling.slope(grown, "memory, MB") == pytest.approx(power, abs=1e-6)
     x = np.array(lengths, float)
     assert approximations.exponent(x, factor * x**power) == pytest.approx(power, abs=1e-9)

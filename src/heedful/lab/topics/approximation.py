@@ -22,8 +22,8 @@ from heedful.lab.approximations import (
     signs,
 )
 from heedful.lab.arrays import Array
-from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, exactly, fact, near
-from heedful.lab.vectors import generate, positive, rows, values_for
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact, near
+from heedful.lab.vectors import check_positive, check_vectors, choose_values, generate
 from heedful.report.charts import lines
 
 STRETCH = (1.0, 2.0, 3.0)
@@ -51,9 +51,9 @@ class ApproximationResults:
 
 
 def approximation(
-    keys: Rows | None = None,
-    values: Rows | None = None,
-    queries: Rows | None = None,
+    keys: Vectors | None = None,
+    values: Vectors | None = None,
+    queries: Vectors | None = None,
     *,
     scale: float = 1.0,
     draws: int = 24,
@@ -76,7 +76,7 @@ def approximation(
     Parameters
     ----------
     keys
-        Vectors, one a row: a .npy file, or numbers like 1,0;0,1. Generated, of length about 1, if not given.
+        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default generated, of length about 1.
     values
         As many vectors as keys; generated if not given.
     queries
@@ -92,18 +92,18 @@ def approximation(
     seed
         Of what is generated and drawn.
     """
-    positive(scale=scale)
+    check_positive(scale=scale)
     if draws < 2:
         raise UserError(f"draws: at least 2 for a mean, not {draws}")
-    k = generate(size, width, seed, "keys") / width**0.5 if keys is None else rows("keys", keys)
+    k = generate(size, width, seed, "keys") / width**0.5 if keys is None else check_vectors("keys", keys)
     if len(k) < 4:
         raise UserError(f"keys: {len(k)} vectors; at least 4 are needed")
-    v = values_for(k, values, seed)
+    v = choose_values(k, values, seed)
     d = k.shape[1]
     q = (
         generate(len(k), d, seed, "queries") / d**0.5
         if queries is None
-        else rows("queries", queries, width=d)
+        else check_vectors("queries", queries, width=d)
     )
     errors = feature_errors(q, k, v, scale, draws, seed)
     stretched = [
@@ -127,7 +127,7 @@ def approximation(
             f"{draws} draws, against softmax's output",
             "(Q'K'^T)V takes 2 n^2 (m + d) operations, Q'(K'^T V) takes 4 n m d: "
             "fewer from n = 2 m d / (m + d) on",
-            "linformer: slots that are means of neighbours; as many slots as keys is softmax itself. "
+            "linformer: slots that are means of neighbors; as many slots as keys is softmax itself. "
             "Beside it the best weights of that rank, and the theorem's Gaussian projections",
             f"bigbird: {BLOCKS} blocks; one layer passes on what the visible blocks have seen",
         ),
@@ -155,23 +155,25 @@ def approximation(
             log_y=True,
         ),
         tables=(
-            Table("performer's error", ("features", *errors),
-                  tuple((m, *(e[i] for e in errors.values())) for i, m in enumerate(FEATURES))),
-            Table("longer queries and keys, 256 features",
-                  ("features", "times as long", "error", "error of the smallest tenth of the weights",
-                   "negative weights", "negative normalisers"),
-                  tuple((s.kind, s.length, s.error, s.small, s.negative_weights, s.negative_normalisers)
-                        for s in stretched)),
-            Table("both orders, 256 features, width 64",
-                  ("n", "(Q'K'^T)V operations", "Q'(K'^T V) operations", "times fewer", "ms", "ms, linear"),
+            Table(("features", *errors),
+                  tuple((m, *(e[i] for e in errors.values())) for i, m in enumerate(FEATURES)),
+                  "performer's error"),
+            Table(("features", "times as long", "error", "error of the smallest tenth of the weights",
+                   "negative weights", "negative normalizers"),
+                  tuple((s.kind, s.length, s.error, s.small, s.negative_weights, s.negative_normalizers)
+                        for s in stretched),
+                  "longer queries and keys, 256 features"),
+            Table(("n", "(Q'K'^T)V operations", "Q'(K'^T V) operations", "times fewer", "ms", "ms, linear"),
                   tuple((o.length, o.quadratic, o.linear, o.quadratic / o.linear, o.quadratic_ms, o.linear_ms)
-                        for o in both)),
-            Table("error against rank", ("rank", "linformer, means of neighbours", "best possible",
-                                         "random projections"),
+                        for o in both),
+                  "both orders, 256 features, width 64"),
+            Table(("rank", "linformer, means of neighbors", "best possible", "random projections"),
                   tuple((r, by_rank["pooled"][i], by_rank["best"][i], by_rank["random"][i])
-                        for i, r in enumerate(ranks(len(k))))),
-            Table(f"layers until all of {BLOCKS} blocks have seen all", ("pattern", "not causal", "causal"),
-                  tuple((name, *found) for name, found in reach.items())),
+                        for i, r in enumerate(ranks(len(k)))),
+                  "error against rank"),
+            Table(("pattern", "not causal", "causal"),
+                  tuple((name, *found) for name, found in reach.items()),
+                  f"layers until all of {BLOCKS} blocks have seen all"),
         ),
     )  # fmt: skip
 
@@ -186,9 +188,9 @@ def performer(errors: dict[str, Array], stretched: list[Signs], own: bool) -> li
     by_kind: dict[str, Any] = {
         kind: [s for s in stretched if s.kind == kind] for kind in ("positive", "trigonometric")
     }
-    lost = sum(s.negative_weights + s.negative_normalisers for s in by_kind["positive"])
+    lost = sum(s.negative_weights + s.negative_normalizers for s in by_kind["positive"])
     trig = max(s.negative_weights for s in by_kind["trigonometric"])
-    numbers = [exactly("positive features: negative weights and normalisers", lost, 0)]
+    numbers = [exactly("positive features: negative weights and normalizers", lost, 0)]
     if own:
         return [
             *numbers,

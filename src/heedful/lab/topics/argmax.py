@@ -9,9 +9,17 @@ import torch
 
 from heedful.attention import Mask
 from heedful.lab.arrays import Array, attend, mechanism, tensor, weights
-from heedful.lab.base import Finding, Number, Row, Rows, Table, at_least, at_most, exactly, fact
+from heedful.lab.base import Finding, Number, Table, Vector, Vectors, at_least, at_most, exactly, fact
 from heedful.lab.lookup import BLIND, KEYS, VALUES, Lookup, learn
-from heedful.lab.vectors import ARGMAX_KEYS, ARGMAX_QUERY, ARGMAX_VALUES, choose, generate, row, values_for
+from heedful.lab.vectors import (
+    ARGMAX_KEYS,
+    ARGMAX_QUERY,
+    ARGMAX_VALUES,
+    check_vector,
+    choose_values,
+    choose_vectors,
+    generate,
+)
 from heedful.report.charts import Chart, bars, lines
 
 
@@ -33,9 +41,9 @@ class ArgmaxResults:
 
 
 def argmax(
-    keys: Rows | None = None,
-    values: Rows | None = None,
-    query: Row | None = None,
+    keys: Vectors | None = None,
+    values: Vectors | None = None,
+    query: Vector | None = None,
     *,
     scale: float = 1.0,
     steps: int = 400,
@@ -57,7 +65,7 @@ def argmax(
     Parameters
     ----------
     keys
-        Vectors, one a row: a .npy file, or numbers like 1,0;0,1. By default a textbook's.
+        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default a textbook's.
     values
         As many vectors as keys.
     query
@@ -67,17 +75,17 @@ def argmax(
     steps
         Training steps of each of the three models; 0 trains none.
     size
-        Generate so many keys and values instead.
+        Generate this many keys and values instead.
     width
         Components of generated vectors.
     seed
-        Of what is generated.
+        Seed of what is generated.
     """
-    k = choose("keys", keys, size, width, seed, ARGMAX_KEYS)
+    k = choose_vectors("keys", keys, size, width, seed, ARGMAX_KEYS)
     textbook = keys is None and size is None
-    v = ARGMAX_VALUES if textbook and values is None else values_for(k, values, seed)
+    v = ARGMAX_VALUES if textbook and values is None else choose_values(k, values, seed)
     if query is not None:
-        q = row("query", query, k.shape[1])
+        q = check_vector("query", query, k.shape[1])
     else:
         q = ARGMAX_QUERY if textbook else generate(1, k.shape[1], seed, "query")[0]
     scores = scale * (k @ q)
@@ -125,16 +133,16 @@ def argmax(
         figure=curves(lookups) if lookups else heights(scores, selected),
         tables=(
             Table(
-                "keys",
                 ("key", "k", "score", "weight", "v"),
                 tuple((f"k_{i + 1}", k[i], scores[i], chosen[i], v[i]) for i in range(len(k))),
+                title="keys",
             ),
             *(
                 [
                     Table(
-                        f"key lookup after {steps} steps, on new texts",
                         ("attention", "loss", "accuracy", "entries of q_proj and k_proj that changed"),
                         tuple((name, one.loss, one.accuracy, one.changed) for name, one in lookups.items()),
+                        title=f"key lookup after {steps} steps, on new texts",
                     )
                 ]
                 if lookups

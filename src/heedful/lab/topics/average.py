@@ -11,9 +11,17 @@ from scipy.optimize import minimize_scalar
 
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, attend, weights
-from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, exactly, fact, near
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact, near
 from heedful.lab.directions import Direction, Obstacle, direction, leak, smallest
-from heedful.lab.vectors import AVERAGE_KEYS, choose, orthonormal, position, positive, share, values_for
+from heedful.lab.vectors import (
+    AVERAGE_KEYS,
+    check_positive,
+    check_share,
+    choose_values,
+    choose_vectors,
+    find_index,
+    orthonormal,
+)
 from heedful.report.charts import Chart, lines
 
 SCALES = (1.0, 10.0, 100.0, 1000.0)
@@ -45,8 +53,8 @@ class AverageResults:
 
 
 def average(
-    keys: Rows | None = None,
-    values: Rows | None = None,
+    keys: Vectors | None = None,
+    values: Vectors | None = None,
     *,
     chosen: tuple[int, ...] = (1, 2),
     eps: float = 0.01,
@@ -69,7 +77,7 @@ def average(
     Parameters
     ----------
     keys
-        Vectors, one a row: a .npy file, or numbers like 1,0;0,1. By default a textbook's.
+        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default a textbook's.
     values
         As many vectors as keys; generated if not given.
     chosen
@@ -79,20 +87,20 @@ def average(
     scale
         Factor on the scores.
     size
-        Generate so many keys instead.
+        Generate this many keys instead.
     width
         Components of generated keys.
     seed
-        Of what is generated.
+        Seed of what is generated.
     """
-    positive(scale=scale)
-    share(eps=eps)
     textbook = keys is None and size is None
-    k = choose("keys", keys, size, width, seed, AVERAGE_KEYS)
-    c = [position("chosen", number, len(k)) for number in chosen]
+    check_positive(scale=scale)
+    check_share(eps=eps)
+    k = choose_vectors("keys", keys, size, width, seed, AVERAGE_KEYS)
+    c = [find_index("chosen", number, len(k)) for number in chosen]
     if len(set(c)) != len(c) or not c:
         raise UserError("chosen: name at least one key, each once")
-    v = values_for(k, values, seed)
+    v = choose_values(k, values, seed)
     target = np.isin(np.arange(len(k)), c) / len(c)
 
     beta, closed = orthonormal_keys(len(k), eps, scale, seed)
@@ -166,7 +174,7 @@ def average(
 
 
 def distance(w: Array, target: Array) -> float:
-    """Half the sum of the absolute differences: the weight that stands in the wrong place."""
+    """Half the sum of the absolute differences: the weight in the wrong place."""
     return float(np.abs(w - target).sum() / 2)
 
 
@@ -319,15 +327,14 @@ def draw(
 def table(
     keys: Array, chosen: Sequence[int], mean: Array, exact: Array | None, s: float, scale: float
 ) -> Table:
-    """The weights side by side."""
     queries = {f"{t:g} x mean": t * mean for t in SCALES}
     if exact is not None:
         queries[f"exact, length {s:.4g}"] = s * exact
     made = [weights(q[None], keys, scale=scale)[0] for q in queries.values()]
     return Table(
-        f"weights; chosen: {', '.join(f'k_{i + 1}' for i in chosen)}",
         ("key", "k", *queries),
         tuple((f"k_{i + 1}", keys[i], *(w[i] for w in made)) for i in range(len(keys))),
+        title=f"weights; chosen: {', '.join(f'k_{i + 1}' for i in chosen)}",
     )
 
 
@@ -335,7 +342,7 @@ def why_one_is_not_enough(eps: float, scale: float) -> Table:
     """The weight of each of the two at beta = 1, and the beta needed."""
     sizes = (3, 4, 10, 100, 1000, 10000)
     return Table(
-        "orthonormal keys",
         ("keys n", "weight of each at beta = 1", f"beta needed for eps = {eps:g}"),
         tuple((n, closed_form(1, n, scale), beta_needed(n, eps, scale)) for n in sizes),
+        title="orthonormal keys",
     )

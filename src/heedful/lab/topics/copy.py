@@ -9,18 +9,18 @@ import numpy as np
 
 from heedful.data.random import stream
 from heedful.lab.arrays import Array, attend, weights
-from heedful.lab.base import Finding, Number, Row, Rows, Table, at_least, at_most, exactly, fact, near
+from heedful.lab.base import Finding, Number, Table, Vector, Vectors, at_least, at_most, exactly, fact, near
 from heedful.lab.directions import PRECISION, Direction, direction, leak, smallest
 from heedful.lab.vectors import (
     ARGMAX_KEYS,
     ARGMAX_QUERY,
     AVERAGE_KEYS,
-    choose,
-    position,
-    positive,
-    row,
-    share,
-    values_for,
+    check_positive,
+    check_share,
+    check_vector,
+    choose_values,
+    choose_vectors,
+    find_index,
 )
 from heedful.report.charts import Chart, lines
 
@@ -64,9 +64,9 @@ class CopyResults:
 
 
 def copy(
-    keys: Rows | None = None,
-    values: Rows | None = None,
-    query: Row | None = None,
+    keys: Vectors | None = None,
+    values: Vectors | None = None,
+    query: Vector | None = None,
     *,
     key: int = 1,
     eps: float = 0.01,
@@ -88,7 +88,7 @@ def copy(
     Parameters
     ----------
     keys
-        Vectors, one a row: a .npy file, or numbers like 1,0;0,1. By default two textbook examples.
+        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default two textbook examples.
     values
         As many vectors as keys; generated if not given.
     query
@@ -100,20 +100,20 @@ def copy(
     scale
         Factor on the scores.
     size
-        Generate so many keys instead.
+        Generate this many keys instead.
     width
         Components of generated keys.
     seed
-        Of what is generated.
+        Seed of what is generated.
     """
-    positive(scale=scale)
-    share(eps=eps)
+    check_positive(scale=scale)
+    check_share(eps=eps)
     textbook = keys is None and size is None
-    k = choose("keys", keys, size, width, seed, ARGMAX_KEYS)
+    k = choose_vectors("keys", keys, size, width, seed, ARGMAX_KEYS)
     named = {"first keys": k, "second keys": AVERAGE_KEYS} if textbook else {"keys": k}
-    j = position("key", key, len(k))
-    v = values_for(k, values, seed)
-    u = row("query", query, k.shape[1]) if query is not None else ARGMAX_QUERY if textbook else None
+    j = find_index("key", key, len(k))
+    v = choose_values(k, values, seed)
+    u = check_vector("query", query, k.shape[1]) if query is not None else ARGMAX_QUERY if textbook else None
 
     sets = {name: examine(one, eps, scale, seed) for name, one in named.items()}
     numbers = [number for name, one in sets.items() for number in verify(name, one, eps, scale)]
@@ -157,7 +157,6 @@ def copy(
 
 
 def text(vector: Array) -> str:
-    """A vector in a line."""
     return f"({', '.join(f'{x:.4g}' for x in vector)})"
 
 
@@ -303,9 +302,8 @@ def unit(vector: Array) -> Array:
 
 
 def table(name: str, found: Copying) -> Table:
-    """A line a key."""
+    """Return a table with one row per key."""
     return Table(
-        name,
         ("key", "k", "k.k - next", "weight, 1e5 k", "S for S k", "unit vector found", "margin", "length"),
         tuple(
             (
@@ -320,4 +318,5 @@ def table(name: str, found: Copying) -> Table:
             )
             for j in range(len(found.keys))
         ),
+        title=name,
     )

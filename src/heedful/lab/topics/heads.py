@@ -10,7 +10,15 @@ import torch
 from heedful.errors import UserError
 from heedful.lab.arrays import Array
 from heedful.lab.base import Finding, Table, at_least, at_most, exactly, fact
-from heedful.lab.head_maps import distance, entropy, mechanisms, places, read, removed, watch
+from heedful.lab.head_maps import (
+    distance,
+    entropy,
+    find_mechanisms,
+    mean_weights,
+    read_text,
+    record_maps,
+    remove_head,
+)
 from heedful.report.charts import small_multiples
 from heedful.report.charts.token_links import token_links
 
@@ -20,7 +28,7 @@ CELLS = 200_000
 
 @dataclass(frozen=True)
 class HeadsResults:
-    """Of every layer and head, [layers, heads] unless told."""
+    """Of every layer and head, [layers, heads] unless stated."""
 
     tokens: list[str]
     layers: list[int]
@@ -63,8 +71,8 @@ def heads(
     layers
         Only these, counted from 1; all if not given.
     """
-    reading = read(model, text)
-    found = mechanisms(reading.model, model)
+    reading = read_text(model, text)
+    found = find_mechanisms(reading.model, model)
     chosen = range(len(found)) if layers is None else [n - 1 for n in dict.fromkeys(layers)]
     if not chosen or any(not 0 <= n < len(found) for n in chosen):
         raise UserError(f"layers are from 1 to {len(found)}, not {', '.join(map(str, layers or ()))}")
@@ -74,13 +82,13 @@ def heads(
             f"{t} tokens in {len(chosen) * n_heads} heads make {len(chosen) * n_heads * t * t:,} weights; "
             f"up to {CELLS:,} can be shown: a shorter text, or --layers 1"
         )
-    whole, seen = watch(reading)
+    whole, seen = record_maps(reading)
     weights = torch.stack([seen[n].weights for n in chosen]).double().numpy()
     before = reading.outputs()
     change, cosine = np.zeros((2, len(chosen), n_heads))
     for row, n in enumerate(chosen):
         for head in range(n_heads):
-            with removed(found[n], head):
+            with remove_head(found[n], head):
                 without = reading.outputs()
             change[row, head] = float((without - before).norm() / before.norm())
             one, other = reading.pooled(without).double(), reading.pooled(before).double()
@@ -135,20 +143,16 @@ def heads(
             choice="layer and head",
         ),
         tables=(
-            Table(
-                "heads",
-                ("head", "attends most to", "weight", "entropy", "distance", "change without it", "cosine"),
-                tuple(
-                    (name, *preference(weights[at]), spread[at], far[at], change[at], cosine[at])
-                    for at, name in names.items()
-                ),
-            ),
+            Table(("head", "attends most to", "weight", "entropy", "distance", "change without it", "cosine"),
+                  tuple((name, *preference(weights[at]), spread[at], far[at], change[at], cosine[at])
+                        for at, name in names.items()),
+                  "heads"),
         ),
     )  # fmt: skip
 
 
 def preference(weights: Array) -> tuple[str, float]:
     """The place with the most weight, and how much."""
-    found = places(weights)
+    found = mean_weights(weights)
     best = max(found, key=lambda place: found[place])
     return best, found[best]

@@ -11,8 +11,8 @@ import torch
 from heedful.attention import Mask
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, array, attend, weights
-from heedful.lab.base import Finding, Number, Rows, Table, at_least, near
-from heedful.lab.vectors import orthonormal, positive, rows
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, near
+from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.models import TransformerConfig
 from heedful.models.blocks import Attention
 from heedful.report.charts import Chart, lines
@@ -46,7 +46,7 @@ class KqvResults:
 
 
 def kqv(
-    vectors: Rows | None = None,
+    vectors: Vectors | None = None,
     *,
     beta: float = 4.0,
     scale: float = 1.0,
@@ -67,7 +67,7 @@ def kqv(
     Parameters
     ----------
     vectors
-        u_a, u_b, u_c and u_d, one a row: a .npy file, or numbers. Generated, orthogonal, if not given.
+        u_a, u_b, u_c and u_d, one per row: a .npy file, or numbers. Generated, orthogonal, if not given.
     beta
         Length of the generated vectors, and of the queries and keys that are made.
     scale
@@ -75,16 +75,16 @@ def kqv(
     width
         Components of generated vectors.
     seed
-        Of what is generated.
+        Seed of what is generated.
     """
-    positive(beta=beta, scale=scale)
+    check_positive(beta=beta, scale=scale)
     if vectors is None:
         if width < 4:
             raise UserError(f"four orthogonal vectors need a width of at least 4, not {width}")
         directions = orthonormal(4, width, seed, "u")
         u = beta * directions
     else:
-        u = rows("vectors", vectors, count=4)
+        u = check_vectors("vectors", vectors, count=4)
         if np.linalg.matrix_rank(u) < 4:
             raise UserError("vectors: u_a, u_b, u_c and u_d are not independent")
     x = inputs(u)
@@ -117,19 +117,15 @@ def kqv(
         results=KqvResults(beta, made, plain, outputs, first, second),
         figure=draw(width if vectors is None else 8, scale, seed),
         tables=(
-            Table(
-                "outputs in terms of u_a, u_b, u_c, u_d",
-                ("", "q = k = v = x", "with K, Q, V"),
-                tuple(
+            Table(("", "q = k = v = x", "with K, Q, V"), tuple(
                     (f"c_{i + 1}", coordinates(plain[i], u), coordinates(outputs[i], u)) for i in range(3)
-                ),
-            ),
+                ), title="outputs in terms of u_a, u_b, u_c, u_d"),
         ),
     )  # fmt: skip
 
 
 def inputs(u: Array) -> Array:
-    """x_1, x_2 and x_3, one a row."""
+    """x_1, x_2 and x_3, one per row."""
     a, b, c, d = u
     return np.stack([d + b, a, c + b])
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from heedful.attention import Mask
 from heedful.lab.arrays import Array, attend, weights
-from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, exactly, fact
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact
 from heedful.lab.random_texts import HONEST, LENGTH, TOKENS, Guesses, learn
-from heedful.lab.vectors import generate, positive, rows, values_for
+from heedful.lab.vectors import check_positive, check_vectors, choose_values, generate
 from heedful.report.charts import small_multiples
 
 BEFORE = "minus infinity before"
@@ -43,9 +43,9 @@ class MaskingResults:
 
 
 def masking(
-    keys: Rows | None = None,
-    values: Rows | None = None,
-    queries: Rows | None = None,
+    keys: Vectors | None = None,
+    values: Vectors | None = None,
+    queries: Vectors | None = None,
     *,
     scale: float = 1.0,
     steps: int = 250,
@@ -67,7 +67,7 @@ def masking(
     Parameters
     ----------
     keys
-        A vector for each position, one a row: a .npy file, or numbers like 1,0;0,1. Generated if not given.
+        A vector for each position, one per row: a .npy file, or numbers like 1,0;0,1. Generated if not given.
     values
         As many vectors as keys; generated if not given.
     queries
@@ -81,16 +81,16 @@ def masking(
     width
         Components of generated vectors.
     seed
-        Of what is generated.
+        Seed of what is generated.
     """
-    positive(scale=scale)
-    k = generate(size, width, seed, "keys") if keys is None else rows("keys", keys)
+    check_positive(scale=scale)
+    k = generate(size, width, seed, "keys") if keys is None else check_vectors("keys", keys)
     t, d = k.shape
-    v = values_for(k, values, seed)
+    v = choose_values(k, values, seed)
     q = (
         generate(t, d, seed, "queries") / d**0.5
         if queries is None
-        else rows("queries", queries, count=t, width=d)
+        else check_vectors("queries", queries, count=t, width=d)
     )
     others = (generate(t, d, seed, "other keys"), generate(t, v.shape[1], seed, "other values"))
     causal = Mask(causal=True)
@@ -148,11 +148,9 @@ def masking(
             columns=2,
         ),
         tables=(
-            Table(
-                "trained on random tokens; loss on new texts",
-                ("mask", "as in training", "in use, without a future", "a guess"),
-                tuple((name, g.whole, g.in_use, HONEST) for name, g in guesses.items()),
-            ),
+            Table(("mask", "as in training", "in use, without a future", "a guess"),
+                  tuple((name, g.whole, g.in_use, HONEST) for name, g in guesses.items()),
+                  "trained on random tokens; loss on new texts"),
         )
         if guesses
         else (),

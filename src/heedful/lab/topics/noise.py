@@ -12,8 +12,8 @@ from scipy.special import expit, ndtr, ndtri
 from heedful.data.random import stream
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, weights
-from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, near
-from heedful.lab.vectors import orthonormal, positive, rows
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, near
+from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.report.charts import Chart, lines
 
 NEAR = 0.05
@@ -43,7 +43,7 @@ class NoiseResults:
 
 
 def noise(
-    keys: Rows | None = None,
+    keys: Vectors | None = None,
     *,
     alpha: float = 1e-6,
     beta: float | None = None,
@@ -67,7 +67,7 @@ def noise(
     Parameters
     ----------
     keys
-        The means, orthonormal, one a row: a .npy file, or numbers. Generated if not given.
+        The means, orthonormal, one per row: a .npy file, or numbers. Generated if not given.
     alpha
         Variance of every component.
     beta
@@ -79,15 +79,15 @@ def noise(
     size
         Means to generate.
     seed
-        Of what is generated.
+        Seed of what is generated.
     """
-    positive(alpha=alpha, scale=scale, samples=samples)
+    check_positive(alpha=alpha, scale=scale, samples=samples)
     if keys is None:
         if size < 3:
             raise UserError(f"size is at least 3, two keys to average and one more, not {size}")
         means = orthonormal(size, size, seed, "means")
     else:
-        means = rows("keys", keys)
+        means = check_vectors("keys", keys)
         if len(means) < 3 or np.abs(means @ means.T - np.eye(len(means))).max() > 1e-6:
             raise UserError("keys: these are the means, at least 3, which must be orthonormal")
     n = len(means)
@@ -95,7 +95,7 @@ def noise(
     wide = window[1] >= 50 * window[0]
     middle = math.sqrt(window[0] * window[1])
     b = middle if beta is None else beta
-    positive(beta=b)
+    check_positive(beta=b)
 
     grid = {
         "1": 1 / scale,
@@ -142,11 +142,9 @@ def noise(
         ),
         figure=draw(simulated, expected, n, alpha, b * scale),
         tables=(
-            Table(
-                f"alpha = {alpha:g}: weight in the wrong place",
-                ("beta", "", "simulated", "by quadrature"),
-                tuple((grid[name], name, *errors[name]) for name in grid),
-            ),
+            Table(("beta", "", "simulated", "by quadrature"),
+                  tuple((grid[name], name, *errors[name]) for name in grid),
+                  f"alpha = {alpha:g}: weight in the wrong place"),
         ),
     )  # fmt: skip
 

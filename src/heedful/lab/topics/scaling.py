@@ -10,8 +10,17 @@ from heedful.attention import MECHANISMS
 from heedful.errors import UserError, unknown
 from heedful.lab.approximations import exponent
 from heedful.lab.base import Finding, Number, Table, at_most, exactly, fact, near
-from heedful.lab.cost import HEADS, OPTIONS, WIDTH, Job, Measured, Outcome, available_mb, measure
-from heedful.lab.vectors import positive
+from heedful.lab.cost import (
+    HEADS,
+    OPTIONS,
+    WIDTH,
+    CostCurve,
+    CostQuery,
+    LengthCost,
+    measure,
+    read_available_mb,
+)
+from heedful.lab.vectors import check_positive
 from heedful.progress import track
 from heedful.report.charts import lines
 
@@ -26,8 +35,8 @@ FITTED = 3
 class ScalingResults:
     """By mechanism, causal or not."""
 
-    not_causal: dict[str, Outcome]
-    causal: dict[str, Outcome]
+    not_causal: dict[str, CostCurve]
+    causal: dict[str, CostCurve]
 
 
 def scaling(
@@ -57,7 +66,7 @@ def scaling(
     seconds
         Time limit of each mechanism, for all its lengths together.
     """
-    positive(seconds=seconds)
+    check_positive(seconds=seconds)
     if max_length < 4 * SHORTEST:
         raise UserError(f"max-length is at least {4 * SHORTEST}, three lengths, not {max_length}")
     lengths = tuple(SHORTEST * 2**i for i in range(int(np.log2(max_length / SHORTEST)) + 1))
@@ -65,7 +74,7 @@ def scaling(
     for name in names:
         if name not in MECHANISMS or MECHANISMS[name].unsafe:
             raise unknown("attention", name, [n for n, cls in MECHANISMS.items() if not cls.unsafe])
-    found: dict[bool, dict[str, Outcome]] = {False: {}, True: {}}
+    found: dict[bool, dict[str, CostCurve]] = {False: {}, True: {}}
     jobs = [
         (causal, name)
         for causal in found
@@ -103,44 +112,44 @@ def scaling(
             log_y=True,
         ),
         tables=(
-            *(Table(title, ("mechanism", *map(str, lengths), "exponent", "limit met"),
+            *(Table(("mechanism", *map(str, lengths), "exponent", "limit met"),
                     tuple((name, *values(outcome, lengths, title), slope(outcome, title), outcome.limit)
-                          for name, outcome in labelled.items()))
+                          for name, outcome in labelled.items()),
+                    title)
               for title in ("forward, ms", "backward, ms", "memory, MB")),
         ),
     )  # fmt: skip
 
 
-def one(name: str, causal: bool, lengths: tuple[int, ...], seconds: float) -> Outcome:
+def one(name: str, causal: bool, lengths: tuple[int, ...], seconds: float) -> CostCurve:
     """Measure a mechanism; lengths whose weights would fill the memory are left out, and it says so."""
     if name != EXPLICIT:
-        return measure(Job(name, lengths, causal, OPTIONS.get(name, {})), seconds)
+        return measure(CostQuery(name, lengths, causal, OPTIONS.get(name, {})), seconds)
     # Scores, weights, and the gradients of both.
-    fits = tuple(n for n in lengths if 4 * 4 * HEADS * n * n / 2**20 < 0.5 * available_mb())
+    fits = tuple(n for n in lengths if 4 * 4 * HEADS * n * n / 2**20 < 0.5 * read_available_mb())
     if not fits:
-        return Outcome((), "memory")
-    outcome = measure(Job("softmax", fits, causal, explicit=True), seconds)
+        return CostCurve((), "memory")
+    outcome = measure(CostQuery("softmax", fits, causal, explicit=True), seconds)
     return outcome if outcome.limit or fits == lengths else replace(outcome, limit="memory")
 
 
-def total(measured: Measured) -> float:
+def total(measured: LengthCost) -> float:
     """Milliseconds of both passes."""
     return measured.forward_ms + measured.backward_ms
 
 
-def amounts(outcome: Outcome, title: str) -> list[float | None]:
-    """The column of a table."""
+def amounts(outcome: CostCurve, title: str) -> list[float | None]:
     take = {"forward, ms": "forward_ms", "backward, ms": "backward_ms", "memory, MB": "mb"}
     return [total(m) if title == "time" else getattr(m, take[title]) for m in outcome.measured]
 
 
-def values(outcome: Outcome, lengths: tuple[int, ...], title: str) -> list[float | None]:
+def values(outcome: CostCurve, lengths: tuple[int, ...], title: str) -> list[float | None]:
     """The same, with gaps where a limit was met."""
     known = amounts(outcome, title)
     return [*known, *[None] * (len(lengths) - len(known))]
 
 
-def slope(outcome: Outcome, title: str) -> float | None:
+def slope(outcome: CostCurve, title: str) -> float | None:
     """The fitted exponent, if there are enough lengths."""
     known = [(m.length, y) for m, y in zip(outcome.measured, amounts(outcome, title), strict=True) if y]
     if len(known) < FITTED:
@@ -149,13 +158,13 @@ def slope(outcome: Outcome, title: str) -> float | None:
     return exponent(x, y)
 
 
-def titled(name: str, outcome: Outcome) -> str:
+def titled(name: str, outcome: CostCurve) -> str:
     """A curve's name with its exponent."""
     b = slope(outcome, "time")
     return name if b is None else f"{name} ({b:.2f})"
 
 
-def verify(name: str, outcome: Outcome) -> list[Number]:
+def verify(name: str, outcome: CostCurve) -> list[Number]:
     """All finite; memory as the mechanism promises. Times are shown."""
     memory, kind = slope(outcome, "memory, MB"), name.removesuffix(", causal")
     bad = sum(not m.finite for m in outcome.measured) + outcome.failed

@@ -10,8 +10,8 @@ import numpy as np
 from heedful.data.random import stream
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, attend
-from heedful.lab.base import Finding, Number, Rows, Table, at_least, at_most, fact, near
-from heedful.lab.vectors import orthonormal, positive, rows
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, fact, near
+from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.report.charts import Chart, lines
 
 PAIRS = 64
@@ -44,8 +44,8 @@ class SubspaceResults:
 
 
 def subspace(
-    a: Rows | None = None,
-    b: Rows | None = None,
+    a: Vectors | None = None,
+    b: Vectors | None = None,
     *,
     width: int = 8,
     size: int = 3,
@@ -67,7 +67,7 @@ def subspace(
     Parameters
     ----------
     a
-        Vectors that span A, one a row: a .npy file, or numbers like 1,0;0,1. Generated if not given.
+        Vectors that span A, one per row: a .npy file, or numbers like 1,0;0,1. Generated if not given.
     b
         Vectors that span B.
     width
@@ -79,14 +79,16 @@ def subspace(
     noise
         Standard deviation of the noise that the figure adds to the average.
     seed
-        Of what is generated.
+        Seed of what is generated.
     """
-    positive(noise=noise)
+    check_positive(noise=noise)
     if (a is None) != (b is None):
         raise UserError("give both --a and --b, or neither")
     if a is not None and b is not None:
-        first = rows("a", a)
-        pairs = {"given": (independent("a", first), independent("b", rows("b", b, width=first.shape[1])))}
+        first = check_vectors("a", a)
+        pairs = {
+            "given": (independent("a", first), independent("b", check_vectors("b", b, width=first.shape[1])))
+        }
     else:
         if not 0 < angle <= 90:
             raise UserError(f"angle is above 0 and at most 90 degrees, not {angle:g}")
@@ -111,12 +113,12 @@ def subspace(
         figure=draw(noise, seed),
         tables=(
             Table(
-                "cases",
                 ("subspaces", "smallest angle (degrees)", "M exists", "error of M", "noise grows by"),
                 tuple(
                     (name, c.angle, c.matrix is not None, c.error, c.amplification)
                     for name, c in cases.items()
                 ),
+                title="cases",
             ),
         ),
     )
@@ -145,7 +147,7 @@ def generated(width: int, size: int, angle: float, seed: int) -> dict[str, tuple
 
 
 def tilted(one: Array, other: Array, angle: float) -> Array:
-    """A basis whose first direction stands at this angle to `one`, the rest at right angles."""
+    """A basis whose first direction is at this angle to `one`, the rest at right angles."""
     turn = math.radians(angle)
     made: Array = np.c_[math.cos(turn) * one[:, :1] + math.sin(turn) * other[:, :1], other[:, 1:]]
     return made

@@ -1,4 +1,4 @@
-"""What the demo shows: each stage adds its section to the page and gives its numbers."""
+"""The page of the demo: each stage adds its section and returns its numbers."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from heedful.runs.directory import Run
 from heedful.runs.files import new_folder
 from heedful.runs.json_files import read_json
 from heedful.runs.schemas import Results
+from heedful.studies.shared import sentences
 
 Facts = dict[str, Any]
 SENTENCE = ("the", "old", "bridge", "that", "a", "storm", "broke", "was", "mended")
-WORDS = {"pretrained": "pretrained here", "untrained": "random weights"}
+STARTS = {"pretrained": "pretrained here", "untrained": "random weights"}
 DRAWN = ("attention", "pretraining", "reviews", "birthplaces")
-"""The figures that are written as files too."""
+"""The figures that are also written as files."""
 
 
 def tasks(page: Page) -> list[Facts]:
-    """The tasks of the world: rows, and what a model must beat."""
+    """Add the tasks of the world: rows, and what a model must beat."""
     from heedful.data import load_task
     from heedful.evaluation.baselines import score_baselines
 
@@ -44,7 +45,7 @@ def tasks(page: Page) -> list[Facts]:
 
 
 def tokenizer(page: Page, folder: Path) -> Facts:
-    """A tokenizer of the world's own."""
+    """Train a tokenizer on the world's texts."""
     from heedful.data import corpus_texts
     from heedful.text import train
     from heedful.text.compare import measure, split_sample
@@ -56,13 +57,13 @@ def tokenizer(page: Page, folder: Path) -> Facts:
         "trained here", made, split_sample(corpus_texts("world/reviews", split="dev")).held_out
     )
     facts = {"vocabulary": made.vocab_size, "tokens_a_word": round(measured.tokens_a_word, 3)}
-    page.section("A tokenizer of its own")
+    page.section("A tokenizer trained here")
     page.facts({name.replace("_", " "): value for name, value in facts.items()})
     return facts
 
 
 def attention(page: Page) -> list[Facts]:
-    """Every causal mechanism in a small decoder: how much does a changed future change the past?"""
+    """Measure for every causal mechanism in a small decoder how much the future changes the past."""
     import torch
 
     from heedful.attention import MECHANISMS, Mask, make
@@ -105,15 +106,15 @@ def attention(page: Page) -> list[Facts]:
 
 
 def pretraining(page: Page, run: Run, results: Results) -> Facts:
-    """The small encoder: how well it came to predict hidden words of notes that it has not seen."""
+    """Add the small encoder: how well it predicts hidden words of new notes."""
     curve = [[row.step, row.value] for row in run.metrics() if row.split == "dev"]
     dev = results.splits["dev"]
     page.section("Pretraining a small encoder")
     page.text(
         f"{results.total_parameters:,} parameters learn to fill in hidden words of notes in guest books, in "
-        f"{results.steps or 0:,} steps and {results.seconds:.0f} seconds. There is no star in them; but half "
-        "of the guests are of one mind, so that words of one kind stand together, and the others end with a "
-        "verdict in words: what words mean can be learnt from the company they keep."
+        f"{results.steps or 0:,} steps and {results.seconds:.0f} seconds. They contain no stars; but "
+        "half of the guests are of one mind, so that similar words occur together, and the others end with a "
+        "verdict in words: the meaning of words can be learned from the company they keep."
     )
     page.figure(
         lines(
@@ -134,18 +135,19 @@ def pretraining(page: Page, run: Run, results: Results) -> Facts:
     }
 
 
-def beginning(model: str) -> str:
-    """What a method began with, in words."""
-    return WORDS.get(model, model)
+def describe_start(row: Facts) -> str:
+    """Return what a method started from."""
+    start: str = STARTS.get(row["model"], row["model"])
+    return start
 
 
 def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
-    """The methods from each beginning, with few and many labels."""
+    """Add the methods from each start, with few and many labels."""
     sizes = list(dict.fromkeys(row["labels"] for row in rows))
     page.section("Adapting to the stars of reviews")
     drawn = [
         {
-            "label": f"{beginning(row['model'])}, {row['method']}",
+            "label": f"{describe_start(row)}, {row['method']}",
             "group": f"{row['labels']:,} labels",
             "value": row["accuracy"],
             "low": row.get("low"),
@@ -172,13 +174,13 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
         "Learning rates chosen on dev; a bag of words is logistic regression on the same labels.",
         "reviews",
     )
-    columns = ("labels", "beginning", "method", "test accuracy", "95 % interval", "bag of words")
+    columns = ("labels", "start", "method", "test accuracy", "95 % interval", "bag of words")
     page.table(
         (*columns, "learning rate", "parameters trained", "seconds"),
         [
             (
                 row["labels"],
-                beginning(row["model"]),
+                describe_start(row),
                 row["method"],
                 row["accuracy"],
                 f"{row['low']:.3f} to {row['high']:.3f}",
@@ -199,39 +201,33 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
 
 
 def conclusions(facts: Facts) -> list[str]:
-    """What was found, in a sentence for each number of labels and one for birth places."""
+    """Return a sentence for each number of labels and one for birth places."""
     rows = [row for row in facts.get("reviews", ()) if row["accuracy"] is not None]
-    found = []
+    summary = []
     for size in dict.fromkeys(row["labels"] for row in rows):
-        own = sorted((row for row in rows if row["labels"] == size), key=lambda row: -row["accuracy"])
-        best, simple = own[0], max(own[0]["majority"], own[0]["bag_of_words"])
+        ranked = sorted((row for row in rows if row["labels"] == size), key=lambda row: -row["accuracy"])
+        best, simple = ranked[0], max(ranked[0]["majority"], ranked[0]["bag_of_words"])
         if best["low"] <= simple:
-            found.append(
-                f"Stars of reviews with {size:,} labels: none is clearly above simple rules ({simple:.2f})."
-            )
+            summary.append(sentences.DEMO_NOT_ABOVE.format(size=size, simple=simple))
             continue
-        others = [row for row in own if row["model"] != best["model"]]
-        at_best = f"{beginning(others[0]['model'])} at best {others[0]['accuracy']:.2f}, " if others else ""
-        sure = f"{best['accuracy']:.2f} of all ({best['low']:.2f} to {best['high']:.2f})"
-        found.append(
-            f"Stars of reviews with {size:,} labels: {best['method']} on the encoder "
-            f"{beginning(best['model'])} is right in {sure}; {at_best}a bag of words in "
-            f"{best['bag_of_words']:.2f}."
+        other = next((row for row in ranked if row["model"] != best["model"]), None)
+        at_best = "" if other is None else sentences.DEMO_OTHER.format(start=describe_start(other), **other)
+        summary.append(
+            sentences.DEMO_BEST.format(**best, size=size, start=describe_start(best), other=at_best)
         )
     born = facts.get("birthplaces", {})
     if {"pretrained", "nothing"} <= set(born):
         read = born["pretrained"]
         shares = (read["exact_match"], born["nothing"]["exact_match"], read["constant_answer"])
         after, without, constant = (f"{100 * share:.0f} %" for share in shares)
-        found.append(
-            f"Birth places: right for {after} of {read['n']} people after reading biographies, for {without} "
-            f"without, and for {constant} with one answer for all."
+        summary.append(
+            sentences.DEMO_BIRTHPLACES.format(n=read["n"], after=after, without=without, constant=constant)
         )
-    return found
+    return summary
 
 
 def birthplaces(page: Page, folder: Path, answer: Answer) -> Facts:
-    """What a model knows that has read biographies, beside one that has not and one answer for all."""
+    """Add what a model knows after reading biographies, beside one that has not read them."""
     kept = ("exact_match", "ci95", "constant_answer")
     found: Facts = {
         name: {key: arm[key] for key in kept} | {"n": arm["groups"]["dev"]["n"]}
@@ -247,7 +243,7 @@ def birthplaces(page: Page, folder: Path, answer: Answer) -> Facts:
 
 
 def further(page: Page, commands: Sequence[Sequence[str]]) -> None:
-    """Where to look next, with the ordinary commands."""
+    """Add the commands that show more."""
     page.section("Look further")
-    page.text("Everything above is ordinary runs and studies in the demo's folder.")
+    page.text("Everything above was made by ordinary runs and studies in the demo's folder.")
     page.code("\n".join(shlex.join(("heedful", *words)) for words in commands))

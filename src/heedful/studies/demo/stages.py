@@ -1,7 +1,7 @@
-"""The main job from start to end, on data made here: what `heedful demo` does.
+"""The stages of `heedful demo`: the main job from start to end, on generated data.
 
-Everything that it trains is an ordinary run or study in the demo's folder. A demo that was interrupted goes
-on where it was; a finished one is made anew.
+Everything that it trains is an ordinary run or study in the demo's folder. A demo that was interrupted
+continues; a finished one is made anew.
 """
 
 from __future__ import annotations
@@ -50,56 +50,54 @@ PARTS = (
 )
 """What a demo leaves beside its record."""
 ENCODER = ("n_layers=2", "d_model=64", "n_heads=2", "norm_place=pre", "position=rotary", "init_std=0.1")
-"""Of the small encoder: a form that learns quickly, with positions beyond the texts it began with."""
+"""The shape of the small encoder: it learns quickly, and has positions beyond the texts it starts with."""
 MOST_JOBS = 4
 BATCH = 16
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done: chosen by measurement, for less than five minutes on two cores."""
+    """How much is trained: chosen by measurement, for less than five minutes on two cores."""
 
     quick: bool = False
     """Train nothing."""
     minilm: bool = False
     """Adapt the real pretrained encoder, instead of one made here."""
     notes: int = 10_000
-    """Of guests, for the small encoder to read."""
+    """Notes of guests that the small encoder reads."""
     steps: int = 2000
-    """In which it does. One reading is one draw: with 1,000 labels, all weights trained, encoders of three
-    plans of about this size had 0.43, 0.53 (this one) and 0.58 of the stars right."""
+    """Steps of reading them. One reading is one draw: with 1,000 labels and all weights trained, encoders of
+    three scales of about this size had 0.43, 0.53 (this one) and 0.58 of the stars right."""
     labels: tuple[tuple[int, int, int], ...] = ((50, 24, 3), (1000, 6, 1))
-    """Numbers of labels, how often each is seen, and how many times such labels are drawn."""
+    """For each number of labels: epochs, and how many times such labels are drawn."""
     methods: str = "full,head,lora"
     rates: str = "1e-3,4e-3"
-    """Learning rates that each arm is chosen from, on dev; by default what suits each method."""
+    """Learning rates that each arm is chosen from, on dev; empty for the usual rate of each method."""
     dropout: float | None = 0.1
-    """While adapting; by default that of the model."""
+    """Dropout while adapting; None for that of the model."""
     max_len: int = 128
     dev_rows: int = 300
     people: int = 600
-    """With a biography each."""
+    """People with a biography."""
     reading_steps: int = 400
     from_nothing_epochs: int = 30
-    """Of questions, for a model that has read nothing and must learn to write first."""
+    """Epochs of questions for a model that has read nothing and must learn to write first."""
     strangers: int = 100
 
 
 WHOLE = Scale()
 MINILM = Scale(minilm=True, labels=((50, 10, 1), (1000, 2, 1)), rates="", dropout=None, max_len=96)
-"""A model a hundred times as large, with the learning rates that suit it."""
+"""A model a hundred times as large, with its usual learning rates."""
 
 
 def demo(out: Path, *, minilm: bool = False, quick: bool = False) -> Facts:
-    """Make the demo in `out`, with its page; gives every number that was measured."""
+    """Make the demo in `out` with its page, and return every number that was measured."""
     if minilm:
         minilm_folder()
     return Demo(out, replace(MINILM if minilm else WHOLE, quick=quick)).make()
 
 
 class Demo:
-    """A demo in its folder."""
-
     def __init__(self, out: Path, scale: Scale) -> None:
         self.out, self.scale = out.expanduser(), scale
         self.page = Page(
@@ -109,7 +107,7 @@ class Demo:
         self.done, self.stages = 0, 3 if scale.quick else 5 if scale.minilm else 6
 
     def make(self) -> Facts:
-        """Every stage, then the page and the figures."""
+        """Run every stage, then write the page and the figures."""
         begin(self.out, self.scale)
         facts: Facts = {}
         self.stage("a world of texts, and what a model on its tasks must beat")
@@ -135,13 +133,13 @@ class Demo:
         return facts
 
     def stage(self, text: str) -> None:
-        """Say what comes."""
+        """Print which stage begins."""
         self.done += 1
         spent = time.monotonic() - self.began
         print(f"==> {self.done} of {self.stages}, after {spent:.0f} s: {text}", file=sys.stderr, flush=True)
 
     def training(self) -> Facts:
-        """What is trained: an encoder, its adaptations, and a model that learns biographies."""
+        """Train an encoder, its adaptations, and a model that learns biographies."""
         facts: Facts = {}
         if not self.scale.minilm:
             self.stage(
@@ -159,7 +157,7 @@ class Demo:
         return facts
 
     def pretrain(self) -> Results:
-        """Fill in hidden words of guests' notes; beside it, the same encoder that has read nothing."""
+        """Pretrain on guests' notes; write the same encoder without training beside it."""
         run = Run(self.out / PRETRAINED)
         if run.finished:
             return run.results()
@@ -187,11 +185,10 @@ class Demo:
         return train(options).results
 
     def studies(self) -> list[Path]:
-        """The comparisons, the fewest labels first."""
         return [self.out / f"{REVIEWS}-{labels}" for labels, _, _ in self.scale.labels]
 
     def compare(self, labels: int, epochs: int, seeds: int) -> list[Facts]:
-        """Each method from each beginning with so many labels: a row an arm."""
+        """Compare the methods from each start with this many labels; return one row per arm."""
         models = "minilm" if self.scale.minilm else f"{self.out / PRETRAINED},{self.out / UNTRAINED}"
         folder, _ = run_study(
             Compare,
@@ -223,7 +220,7 @@ class Demo:
         ]
 
     def commands(self) -> list[tuple[str, ...]]:
-        """What to type next."""
+        """Return commands to try next."""
         asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").predictions("dev")[0].text or ""
         studies = [*self.studies(), self.out / BIRTHPLACES]
         made = [] if self.scale.minilm else [self.out / PRETRAINED]
@@ -234,7 +231,7 @@ class Demo:
         ]
 
     def knowledge(self) -> tuple[StudyFolder, Answer]:
-        """The birth-place experiment, with biographies and recipes of its own."""
+        """Run the study of birth places, with its own biographies and recipes."""
         reading: Facts = {
             "model": "modern-gpt",
             "model_options": ["n_layers=2", "d_model=128", "n_heads=4", "norm=layer", "qk_norm=false"],
@@ -288,12 +285,12 @@ class Demo:
 
 @contextmanager
 def stopping_kindly() -> Iterator[None]:
-    """Say how to go on, whatever was being done."""
+    """Say how to continue, whatever was being done."""
     try:
         yield
     except StoppedError as error:
-        said = "the demo was stopped; what is done is kept, and the same command continues"
-        raise StoppedError(said, error.by) from None
+        message = "the demo was stopped; what is done is kept, and the same command continues"
+        raise StoppedError(message, error.by) from None
 
 
 def identify(out: Path, scale: Scale) -> Facts:
@@ -303,7 +300,7 @@ def identify(out: Path, scale: Scale) -> Facts:
 
 
 def begin(out: Path, scale: Scale) -> None:
-    """Go on with a demo that was interrupted; what another one left is removed."""
+    """Continue a demo that was interrupted; remove what another one left."""
     record = out / RECORD
     if out.is_file():
         raise UserError(f"--out {out}: is a file; a demo needs a folder")
@@ -327,7 +324,7 @@ def begin(out: Path, scale: Scale) -> None:
 
 
 def arm_facts(labels: int, arm: str, runs: Sequence[Outcome]) -> Facts:
-    """One arm: its score on test with its interval, and what it cost."""
+    """Return one arm's score on test with its interval, and its cost."""
     model, _, method = arm.rpartition(" ")
     found: Facts = {"labels": labels, "model": model or "minilm", "method": method, "accuracy": None}
     results = [outcome.results for outcome in runs if outcome.results is not None]

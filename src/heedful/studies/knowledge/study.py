@@ -23,7 +23,7 @@ from heedful.runs.config import load_pretrain_config, load_run_config
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.schemas import Prediction
 from heedful.runs.studies import UNTRAINED, Configuration, Outcome
-from heedful.studies.base import Plan, Study
+from heedful.studies.base import Study, StudyPlan
 from heedful.studies.knowledge.answer import write_answer
 from heedful.studies.knowledge.figures import Arm
 from heedful.studies.shared import sentences
@@ -92,13 +92,13 @@ class Knowledge(Study):
     }
 
     @classmethod
-    def plan(cls, options: KnowledgeOptions, run: None = None) -> Plan:
+    def plan(cls, options: KnowledgeOptions, run: None = None) -> StudyPlan:
         """Return pretraining, fine-tuning after it, and fine-tuning alone, in one world or two."""
         o = options
         pretrained = open_finished_run(o.pretrain)
         generated = o.data == WORLD
         signals = [0.0, o.name_signal] if generated and o.name_signal else [0.0]
-        return Plan(
+        return StudyPlan(
             question="What does a model know, and can its memories be told from its inventions?",
             seed=o.seed,
             options={

@@ -12,7 +12,7 @@ from heedful.objectives.registry import OBJECTIVES
 from heedful.options.studies import SearchOptions, SearchRun, StudyOptions
 from heedful.runs.answers import Answer
 from heedful.runs.studies import Configuration, Outcome, StudyRecord
-from heedful.studies.base import Plan, Study, find_best
+from heedful.studies.base import Study, StudyPlan, find_best
 from heedful.studies.shared import search_space
 from heedful.studies.shared.commands import shared_options
 from heedful.studies.shared.epochs import can_share_epochs
@@ -40,7 +40,7 @@ class Search(Study):
     run_options = SearchRun
 
     @classmethod
-    def plan(cls, options: SearchOptions, run: SearchRun) -> Plan:
+    def plan(cls, options: SearchOptions, run: SearchRun) -> StudyPlan:
         """Return the cells of the grid, or the random draws; guided draws are added one after another."""
         if options.random is not None and options.tpe is not None:
             raise UserError("--random and --tpe exclude each other")
@@ -64,7 +64,7 @@ class Search(Study):
                 )
             draws = islice(search_space.draw_distinct(axes, run.seed), options.random or 0)
             configurations = [make_trial(i, settings) for i, settings in enumerate(draws)]
-        return Plan(
+        return StudyPlan(
             question=f"Which settings are best for {run.model} on {run.task}?",
             seed=run.seed,
             options={**texts, "run": common},

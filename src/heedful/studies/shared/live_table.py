@@ -19,7 +19,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Row:
+class ProgressRow:
     """One run in the table."""
 
     name: str
@@ -43,7 +43,7 @@ class Row:
 COLUMNS = ("run", "state", "epoch", "dev", "time", "")
 
 
-def list_rows(folder: StudyFolder, outcomes: Sequence[Outcome]) -> list[Row]:
+def list_rows(folder: StudyFolder, outcomes: Sequence[Outcome]) -> list[ProgressRow]:
     """Return a row for each run."""
     held: dict[str, bool] = {}
     rows = []
@@ -58,16 +58,16 @@ def list_rows(folder: StudyFolder, outcomes: Sequence[Outcome]) -> list[Row]:
     return rows
 
 
-def make_row(o: Outcome, state: str) -> Row:
+def make_row(o: Outcome, state: str) -> ProgressRow:
     """Return one run's row, from its folder."""
     if o.results is not None:
         epoch = max((row.epoch for row in o.metrics()), default=None)
-        return Row(o.name, state, epoch, o.dev, o.results.seconds, "")
+        return ProgressRow(o.name, state, epoch, o.dev, o.results.seconds, "")
     rows = o.metrics() if o.state != "waiting" else []
     epoch = rows[-1].epoch if rows else None
     dev = next((row.value for row in reversed(rows) if row.split == "dev"), None)
     reason = o.ended.reason if o.ended is not None else ""
-    return Row(o.name, state, epoch, dev, None, reason)
+    return ProgressRow(o.name, state, epoch, dev, None, reason)
 
 
 def describe_progress(outcomes: Sequence[Outcome], seconds_left: float | None) -> str:
@@ -85,7 +85,7 @@ def describe_progress(outcomes: Sequence[Outcome], seconds_left: float | None) -
     return ", ".join(parts)
 
 
-class Display:
+class StudyDisplay:
     """The display of a study; `update` shows what has changed."""
 
     def __init__(self, folder: StudyFolder, screen: Any = None) -> None:
@@ -139,7 +139,7 @@ def share_done(o: Outcome, before: float) -> float:
     return min(0.99, max(0.0, rows[-1].epoch - before) / (epochs - before)) if rows and epochs else 0.0
 
 
-def render_table(title: str, rows: Sequence[Row]) -> Any:
+def render_table(title: str, rows: Sequence[ProgressRow]) -> Any:
     """Return the table for a terminal."""
     from rich.console import Group
     from rich.table import Table
@@ -158,13 +158,13 @@ def render_table(title: str, rows: Sequence[Row]) -> Any:
 
 
 @contextmanager
-def live_table(folder: StudyFolder) -> Iterator[Display]:
+def live_table(folder: StudyFolder) -> Iterator[StudyDisplay]:
     """Show the progress of a study while the body of the `with` works on it."""
     if not sys.stderr.isatty():
-        yield Display(folder)
+        yield StudyDisplay(folder)
         return
     from rich.console import Console
     from rich.live import Live
 
     with Live(console=Console(stderr=True), refresh_per_second=2, transient=True) as screen:
-        yield Display(folder, screen)
+        yield StudyDisplay(folder, screen)
