@@ -137,8 +137,8 @@ def pretraining(page: Page, run: Run, results: Results) -> Facts:
 
 def describe_start(row: Facts) -> str:
     """Return what a method started from."""
-    start: str = STARTS.get(row["model"], row["model"])
-    return start
+    model = str(row["model"])
+    return STARTS.get(model, model)
 
 
 def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
