@@ -140,7 +140,9 @@ def test_progress_is_the_last_count_of_this_job_alone(folder: Path) -> None:
     assert again.tasks[0].reason == r"\x1b[31mhm"
     (folder / "log.txt").write_text("old\n")
     assert (
-        jobs.job_state(folder, jobs.read_submission(folder), []).tasks[0].reason.startswith("it left no word")
+        jobs.job_state(folder, jobs.read_submission(folder), [])
+        .tasks[0]
+        .reason.startswith("it left no message")
     )  # type: ignore[arg-type]
 
 

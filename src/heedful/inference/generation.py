@@ -25,7 +25,7 @@ from heedful.models import Cache, Decoder, EncoderDecoder, LanguageModel
 BATCH_TOKENS = 4096
 """Rows times their length that are under way together."""
 DROP_SHARE = 0.75
-"""Rows that have ended are dropped from the batch once so many or fewer are left."""
+"""Rows that have ended are dropped from the batch once this many or fewer are left."""
 
 Stopped = Literal["stop", "max_tokens", "room"]
 Seen = Callable[[int, int], None]
@@ -64,7 +64,7 @@ GREEDY = Sampling(temperature=0.0)
 
 @dataclass(frozen=True)
 class Generated:
-    """What followed one prompt."""
+    """The continuation of one prompt."""
 
     ids: list[int]
     """The new tokens, without the one that ended them."""
@@ -164,7 +164,7 @@ def can_cache(model: LanguageModel) -> bool:
 
 
 def start_of(model: LanguageModel) -> int:
-    """The first token of an encoder-decoder's output."""
+    """Return the first token of an encoder-decoder's output."""
     assert isinstance(model.body, EncoderDecoder)
     return int(model.body.shift(torch.zeros(1, 1, dtype=torch.long))[0, 0])
 
@@ -201,7 +201,7 @@ class Steps:
             self.context = model.body.encode(ids.to(self.device), self.mask)  # [b, s, d]
 
     def feed(self, ids: Tensor) -> Tensor:
-        """The logits [b, vocab_size] after further tokens [b, t]."""
+        """Return the logits [b, vocab_size] after further tokens [b, t]."""
         ids = ids.to(self.device)
         cache = self.cache if self.cached else None
         if not self.cached:

@@ -16,11 +16,11 @@ UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True)
 class Continuation:
-    """What followed one prompt."""
+    """The continuation of one prompt."""
 
     prompt: str
     text: str
-    """What is new; of an encoder-decoder, its output."""
+    """The new text; for an encoder-decoder, its output."""
     tokens: int
     stopped: Stopped
     log_probability: float
@@ -28,14 +28,14 @@ class Continuation:
 
 
 class Writer:
-    """A model and its tokenizer."""
+    """A language model with its tokenizer."""
 
     def __init__(self, model: LanguageModel, tokenizer: Tokenizer) -> None:
         self.model, self.tokenizer = model, tokenizer
         self.whole = isinstance(model.body, EncoderDecoder)
 
     def encode(self, prompt: str) -> list[int]:
-        """A prompt with the token that begins a text, where there is one, without the one that ends it."""
+        """Return the ids of a prompt, with the token that begins a text and without the one that ends it."""
         ids = self.tokenizer.encode(prompt).ids
         ends = (self.tokenizer.eos_id, self.tokenizer.sep_id)
         if not self.whole and ids and ids[-1] in ends:
@@ -47,7 +47,7 @@ class Writer:
         return ids
 
     def unknown(self, prompt: str) -> list[str]:
-        """The characters (of other tokenizers than char: words) of a prompt that the vocabulary lacks."""
+        """Return the characters (or words, if the tokenizer is not char) that the vocabulary lacks."""
         if self.tokenizer.unk_id is None or self.tokenizer.unk_id not in self.tokenizer.encode(prompt).ids:
             return []
         parts = list(prompt) if self.tokenizer.kind == "char" else prompt.split()
@@ -55,7 +55,7 @@ class Writer:
         return list(dict.fromkeys(unknown))
 
     def stop_ids(self, tokens: Iterable[str]) -> list[int]:
-        """What ends a text: the tokenizer's own end and padding, and tokens by their spelling."""
+        """Return the ids that end a text: the tokenizer's end and padding, and tokens by their spelling."""
         own = (self.tokenizer.eos_id, self.tokenizer.pad_id)
         found = [i for i in own if i is not None]
         for token in tokens:
@@ -103,7 +103,7 @@ class Writer:
         ]
 
     def new_text(self, prompt: Sequence[int], ids: Sequence[int]) -> str:
-        """The text of new tokens, spaced as they stand after the prompt."""
+        """Return the text of new tokens, spaced as after the prompt."""
         if self.whole:
             return self.tokenizer.decode(ids)
         before = self.tokenizer.decode(prompt, skip_special=False)

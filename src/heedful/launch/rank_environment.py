@@ -1,4 +1,4 @@
-"""Which of several processes this one is, as its launcher says: torch's, or Slurm's `srun`."""
+"""The rank of this process among several, from the environment that torch's launcher or `srun` sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def detect_ranks(environment: MutableMapping[str, str] | None = None) -> Ranks |
 
 
 def ranks_from_torch(known: Mapping[str, str]) -> Ranks:
-    """What torch's launcher says, ours or `torchrun` by hand."""
+    """Read the variables of torch's launcher, ours or `torchrun` by hand."""
     from heedful.training.ranks import Ranks
 
     return Ranks(
@@ -44,12 +44,12 @@ def is_slurm_task(known: Mapping[str, str]) -> bool:
 
 
 def is_slurm_follower(known: Mapping[str, str]) -> bool:
-    """Whether this is a task of a job, but not the first one, which speaks for the job."""
+    """Whether this is a task of a job, but not the first one, which prints for the job."""
     return is_slurm_task(known) and read_number(known, "SLURM_PROCID") > 0
 
 
 def ranks_from_slurm(known: MutableMapping[str, str]) -> Ranks:
-    """What `srun` says; torch is told where the processes meet: at the first node."""
+    """Read the variables of `srun`, and tell torch where the processes meet: at the first node."""
     from heedful.training.ranks import Ranks
 
     rank, size = read_number(known, "SLURM_PROCID"), read_number(known, "SLURM_STEP_NUM_TASKS")
@@ -78,7 +78,7 @@ def first_node(known: Mapping[str, str]) -> str:
 
 
 def tasks_by_node(text: str) -> list[int]:
-    """Slurm's 2(x3),1 is 2, 2, 2, 1."""
+    """Return the number of tasks on each node: Slurm's 2(x3),1 means 2, 2, 2, 1."""
     found: list[int] = []
     for tasks, times in re.findall(r"(\d+)(?:\(x(\d+)\))?", text):
         found += [int(tasks)] * int(times or 1)

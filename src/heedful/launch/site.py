@@ -1,4 +1,4 @@
-"""What is true of a whole site: the table [slurm] of heedful.toml, here and in the configuration home."""
+"""Defaults of a whole cluster: the table [slurm] of heedful.toml, in this folder and in the user's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_OF_SITE = ("on", "wait", "dry_run")
 
 
 def configuration_files() -> list[Path]:
-    """Where a person's defaults are looked for; the first that has an option wins."""
+    """Return the files with a user's defaults; the first one that has an option wins."""
     if os.environ.get("HEEDFUL_TOML") == "none":
         return []
     home = os.environ.get("XDG_CONFIG_HOME")
@@ -30,7 +30,7 @@ def configuration_files() -> list[Path]:
 
 
 def add_site_options(options: L) -> L:
-    """The options, with what the files say about this cluster: flags first, then the nearer file."""
+    """Return the options with the defaults of this cluster: flags first, then the nearer file."""
     for path in configuration_files():
         table = read_toml(path).get(SLURM) if path.is_file() else None
         if isinstance(table, dict):

@@ -14,12 +14,12 @@ from heedful.launch.parent import stop_with_parent
 from heedful.launch.rank_environment import LAUNCHED
 
 OPTIONS, STOP = "options.json", "stop"
-"""What the command leaves in the folder: what to do, and that all is to stop before it began."""
+"""Files of the command in the folder: the options, and a note that stops workers which start late."""
 LOOPBACK = ("lo", "lo0")
 
 
 def main(folder: Path) -> int:
-    """Do the work that the folder's options name, and leave word of how it ended."""
+    """Train with the options in the folder, and write a report of how it ended."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until there is something to save
     rank, parent = os.environ["RANK"], os.getppid()
     (folder / f"{rank}.pid").write_text(str(os.getpid()))
@@ -38,7 +38,7 @@ def main(folder: Path) -> int:
 
 
 def attempt(folder: Path) -> tuple[int, dict[str, Any]]:
-    """Do the work: a status for torch's launcher, which ends the others if it is not 0, and what to tell."""
+    """Train, and return a status for torch's launcher, which ends the others if it is not 0, and a report."""
     from heedful.errors import UserError
     from heedful.launch.processes import launch_training
     from heedful.options.configuration import COMMANDS, check_table

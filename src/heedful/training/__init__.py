@@ -1,1 +1,1 @@
-"""The one loop; optimisers, schedules, precision, checkpoints and exact resume."""
+"""Training: train.py is a run from beginning to end; the loop, checkpoints, exact resume and trackers."""

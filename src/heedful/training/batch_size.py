@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 START = 32
 GB = 1e9
 SPARE = 0.1
-"""Of the free memory: what the default budget leaves to the rest of the machine."""
+"""The share of the free memory that the default budget leaves to the rest of the machine."""
 LOOK_SECONDS = 0.02
 STEPS, STEPS_SECONDS = 6, 2.0
 """Timed steps at most, and after how long no further one begins."""
@@ -57,7 +57,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Found:
-    """What the search found."""
+    """The result of the search."""
 
     tried: tuple[Measured, ...]
     """In the order of their sizes."""
@@ -66,12 +66,11 @@ class Found:
 
     @property
     def largest(self) -> Measured | None:
-        """The largest that fits."""
         return max((m for m in self.tried if m.fits), key=lambda m: m.batch_size, default=None)
 
     @property
     def fastest(self) -> Measured | None:
-        """The most examples a second; the smaller of equals."""
+        """The size with the most examples per second; of equal ones, the smallest."""
         fit = [m for m in self.tried if m.fits]
         return max(fit, key=lambda m: (m.examples_per_second or 0.0, -m.batch_size), default=None)
 
@@ -173,7 +172,7 @@ def watch(command: Sequence[str], request: str, budget_gb: float | None) -> dict
 
 
 def resident_gb(pid: int) -> float:
-    """How much memory a process holds now; 0 when it has ended."""
+    """Return how much memory a process uses now; 0 if it has ended."""
     try:
         pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / GB
@@ -185,7 +184,7 @@ def resident_gb(pid: int) -> float:
 
 
 def free_gb() -> float:
-    """What is free on this machine, or in this job's share of it, less some spare."""
+    """Return the free memory of this machine, or of this job's share of it, minus a reserve."""
     free = (memory_gb() or 4.0) / 2
     with suppress(OSError, IndexError, ValueError):
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -203,7 +202,7 @@ def free_gb() -> float:
 
 
 def share_gb(root: Path, inside: str, most: str, used: str) -> float:
-    """What is free of a control group's memory and of those above it, as on a cluster or in a container."""
+    """Return the free memory of a control group and those above it, as on a cluster or in a container."""
     free = math.inf
     group = root / inside.lstrip("/")
     for place in (group, *group.parents):
@@ -218,7 +217,7 @@ def share_gb(root: Path, inside: str, most: str, used: str) -> float:
 
 
 def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
-    """In the child: real steps on the longest texts."""
+    """Take real steps on the longest texts, in the child process."""
     import numpy as np
     import torch
 
@@ -262,7 +261,7 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
             if "allocate memory" not in str(error):
                 raise
             return {"reason": NO_ROOM}
-    seconds = min(times[1:])  # the first makes the optimiser's state; the least disturbed one counts
+    seconds = min(times[1:])  # the first one makes the optimizer's state; the least disturbed one counts
     peak = torch.cuda.max_memory_allocated(job.device) / GB if cuda else peak_memory_gb()
     return {"memory_gb": peak, "examples_per_second": batch_size / seconds}
 

@@ -1,4 +1,4 @@
-"""How long a run is: fitted to a time, or branched off another one.
+"""The length of a run: fitted to a time budget, or branched off another run.
 
 With warm-up-stable-decay, all runs that differ in their length alone are the same up to where the shorter
 one begins to decay. So a longer run need not start anew: `--branch` takes the checkpoint that a run keeps
@@ -28,9 +28,9 @@ from heedful.training.record import config_values
 
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 TRIAL_SHARE, TRIAL_SECONDS, TRIAL_STEPS = 0.03, 20.0, 5
-"""How long the speed is measured: a share of the budget, at most so long, at least so many steps."""
+"""How long the speed is measured: a share of the budget, at most 20 seconds, at least 5 steps."""
 MARGIN = 0.97
-"""Of the budget that is planned: a machine is not always as fast as at the beginning."""
+"""The share of the budget that is planned: a machine is not always as fast as at the beginning."""
 MAY_DIFFER = (
     "epochs", "steps", "budget_min", "branch", "warmup", "eval_every", "patience", "select", "test",
     "score_test", "sentences", "tensorboard", "track", "threads", "processes", "precision", "block",
@@ -89,9 +89,9 @@ def is_branch(options: LoopOptions) -> bool:
 def measure_steps_in_budget(
     options: PretrainOptions, make: Callable[[PretrainOptions], Loop], spent: float = 0.0
 ) -> int:
-    """How many steps take `--budget-min`, by the speed of the first ones, after `spent` seconds.
+    """Return how many steps fit in `--budget-min` minus `spent` seconds, by the speed of the first ones.
 
-    Evaluations are counted in. The model is left as it was. Of several processes the first decides.
+    Evaluations are included. The model stays as it was. The first of several processes decides.
     """
     assert options.budget_min is not None
     budget = 60 * options.budget_min
@@ -143,7 +143,7 @@ def branch_options(options: PretrainOptions) -> tuple[PretrainOptions, checkpoin
 
 
 def checkpoints_before_decay(parent: Run) -> list[Path]:
-    """The whole checkpoints of a run that a run of any greater length would have too, the newest last."""
+    """Return the intact checkpoints that a longer run would have too, the newest last."""
     found = [parent.checkpoints / f"step-{step:08d}" for step in checkpoint.steps(parent)]
     whole = [folder for folder in found if damage(folder) is None]
     if not whole:

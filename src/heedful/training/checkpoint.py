@@ -46,7 +46,7 @@ class TrainingState:
     running_right: int = 0
     stopped_early: bool = False
     processes: int = 1
-    """That made the last step."""
+    """The number of processes that made the last step."""
     warmup: int = 0
     """Steps of warm-up, which a branch of this run shares."""
     pinned: int = -1
@@ -54,7 +54,7 @@ class TrainingState:
 
     @property
     def verdict(self) -> tuple[Any, ...]:
-        """What the last evaluation decided."""
+        """The decisions of the last evaluation, which all processes share."""
         return tuple(getattr(self, name) for name in VERDICT)
 
     @verdict.setter
@@ -64,18 +64,17 @@ class TrainingState:
 
 
 def checkpoint_folder(run: Run, step: int) -> Path:
-    """Where the checkpoint of a step is."""
     return run.checkpoints / f"step-{step:08d}"
 
 
-def save(run: Run, progress: TrainingState, weights: dict[str, Tensor], optimiser: dict[str, Any]) -> None:
+def save(run: Run, progress: TrainingState, weights: dict[str, Tensor], optimizer: dict[str, Any]) -> None:
     """Write the checkpoint of a step, then remove those that are no longer needed."""
     folder = checkpoint_folder(run, progress.step)
     run.checkpoints.mkdir(exist_ok=True)
     with new_folder(folder) as new:
         try:
             torch.save(weights, new / "weights.pt")
-            torch.save(optimiser, new / "optimiser.pt")
+            torch.save(optimizer, new / "optimiser.pt")
         except RuntimeError as error:  # how torch says that the disk is full
             why = failure_reason(folder, error)
             raise WriteError(
@@ -97,7 +96,7 @@ def failure_reason(folder: Path, error: Exception) -> str:
 
 
 def best_step_of(run: Run, step: int) -> int:
-    """The step of the best weights so far that a checkpoint names: it is of no use without them."""
+    """Return the step of the best weights that a checkpoint refers to, or -1."""
     with suppress(UserError, KeyError, TypeError):
         return int(read_json(checkpoint_folder(run, step) / "progress.json")["best_step"])
     return -1
@@ -119,7 +118,7 @@ def to_json(progress: TrainingState) -> dict[str, Any]:
 
 
 def steps(run: Run) -> list[int]:
-    """The steps that have a checkpoint."""
+    """Return the steps that have a checkpoint, in order."""
     if not run.checkpoints.is_dir():
         return []
     found = (NAME.fullmatch(p.name) for p in run.checkpoints.iterdir())
@@ -127,7 +126,7 @@ def steps(run: Run) -> list[int]:
 
 
 def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, Any]] | None:
-    """The newest whole checkpoint whose best weights are whole too; others are passed over, and said so."""
+    """Return the newest intact checkpoint whose best weights are intact too; report the others."""
     if not run.checkpoints.is_dir():
         return None
     remove_temporary(run.checkpoints)
@@ -147,7 +146,7 @@ def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, A
 
 
 def load_weights(run: Run, step: int) -> dict[str, Tensor]:
-    """The weights of one checkpoint, checked."""
+    """Return the weights of one checkpoint, after checking its checksums."""
     folder = checkpoint_folder(run, step)
     wrong = damage(folder)
     if wrong is not None:
@@ -156,10 +155,10 @@ def load_weights(run: Run, step: int) -> dict[str, Tensor]:
 
 
 def read_checkpoint(folder: Path) -> tuple[TrainingState, dict[str, Tensor], dict[str, Any]]:
-    """A whole checkpoint; tensors and plain values only, nothing is executed."""
+    """Read a checkpoint: tensors and plain values only; nothing is executed."""
     stored = read_json(folder / "progress.json")
     for name in ("best_value", "best_loss"):
         stored[name] = float(stored[name])
     weights = torch.load(folder / "weights.pt", map_location="cpu", weights_only=True)
-    optimiser = torch.load(folder / "optimiser.pt", map_location="cpu", weights_only=True)
-    return TrainingState(**stored), weights, optimiser
+    optimizer = torch.load(folder / "optimiser.pt", map_location="cpu", weights_only=True)
+    return TrainingState(**stored), weights, optimizer

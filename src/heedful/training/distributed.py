@@ -16,7 +16,7 @@ from heedful.objectives import Inputs, Losses, Objective
 from heedful.training.ranks import Ranks, report_lost_process
 
 EXCHANGE_WORDS = ("gloo", "Gloo", "NCCL", "Connection", "Socket", "peer")
-"""What torch's messages about a lost process have in common."""
+"""Words that torch's messages about a lost process contain."""
 
 
 SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
@@ -35,7 +35,7 @@ def agree_on_stop(
 
 
 class ObjectiveModule(nn.Module):
-    """An objective on a model as one module: DistributedDataParallel has to see the whole forward pass."""
+    """An objective and its model as one module, since DistributedDataParallel wraps a whole forward pass."""
 
     def __init__(self, model: nn.Module, objective: Objective) -> None:
         super().__init__()
@@ -43,13 +43,12 @@ class ObjectiveModule(nn.Module):
         self.objective = objective
 
     def forward(self, part: Inputs) -> tuple[dict[str, torch.Tensor], Any]:
-        """Sums of losses, and how many were right."""
         found = self.objective.losses(self.model, part)
         return dict(found.sums), found.right
 
 
 class GradientExchange:
-    """The exchange of gradients: each process's are of its own parts, divided by the whole step's counts.
+    """Exchanges gradients: each process has those of its own parts, divided by the counts of the whole step.
 
     Torch takes the mean over the processes, and the sum is wanted: `scale` is the number of processes.
     """
@@ -76,12 +75,11 @@ class GradientExchange:
             yield
 
     def losses(self, part: Inputs) -> Losses:
-        """Run the model on a part."""
         sums, right = self.shared(part)
         return Losses(sums, right)
 
     def begin(self, parts: int) -> None:
-        """A step of so many parts begins.
+        """Begin a step of this many parts.
 
         DistributedDataParallel waits for a backward pass in every process. In a step of fewer parts than
         processes, such as an epoch's last, some have none, and the gradients are added up without it.
@@ -91,7 +89,7 @@ class GradientExchange:
     def finish(self) -> None:
         """Add up what was not added up in the last backward pass.
 
-        A parameter that no part has reached keeps no gradient, so that the optimiser passes it over.
+        A parameter that no part has reached keeps no gradient, so that the optimizer skips it.
         """
         if not self.by_hand:
             return

@@ -51,7 +51,7 @@ print(json.dumps({"float32": plain, "bfloat16": half, "finite": finite}))
 
 
 def choose_precision(precision: Precision, device: torch.device) -> tuple[str, str | None]:
-    """The format to use, and a notice for the person when the measurement decided against bfloat16."""
+    """Return the format to use, and a notice if the measurement decided against bfloat16."""
     if precision not in ("auto", "float32", "bfloat16"):
         raise UserError(f'--precision "{precision}": is one of auto, float32, bfloat16')
     if precision != "auto":
@@ -69,7 +69,7 @@ def choose_precision(precision: Precision, device: torch.device) -> tuple[str, s
 
 
 def measured(device: torch.device) -> dict[str, Any]:
-    """The measurement, from memory where this machine has made it already."""
+    """Return the measurement, from the cache if this machine has made it before."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_name()
     path = get_cache_folder() / "precision" / f"{digest(name, device.type, torch.__version__)}.json"
     if path.is_file():
@@ -105,7 +105,7 @@ def probe(device: torch.device, code: str = PROBE) -> dict[str, Any]:
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """The context a step runs in."""
+    """Return the context that a step runs in."""
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, dtype=torch.bfloat16)

@@ -52,7 +52,7 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """The first process writes and speaks; the others only compute."""
+        """Whether this is the first process, which writes and prints; the others only compute."""
         return self.rank == 0
 
     @property
@@ -62,11 +62,11 @@ class Ranks:
 
     @property
     def threads(self) -> int:
-        """Its share of the cores."""
+        """The number of threads: this process's share of the cores."""
         return self.cores or max(1, usable_cores() // self.local_size)
 
     def broadcast(self, value: T) -> T:
-        """The first process's value, in all of them."""
+        """Return the first process's value in all of them."""
         if self.alone:
             return value
         from torch import distributed as dist
@@ -77,11 +77,11 @@ class Ranks:
         return box[0]  # type: ignore[return-value]
 
     def barrier(self) -> None:
-        """Go on when all of them are here."""
+        """Wait until all processes have come here."""
         self.sum([[0.0]])
 
     def maximum(self, values: Sequence[int]) -> list[int]:
-        """The largest of each value."""
+        """Return the largest of each value over all processes."""
         if self.alone:
             return list(values)
         import torch
@@ -93,7 +93,7 @@ class Ranks:
         return found.tolist()
 
     def sum(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
-        """The sum of each value."""
+        """Return the sum of each value over all processes."""
         if self.alone:
             return [list(row) for row in rows]
         import torch
@@ -106,7 +106,7 @@ class Ranks:
 
     @contextmanager
     def first_process_first(self) -> Iterator[None]:
-        """The first process goes ahead: what it puts into the cache, the others find there."""
+        """Let the first process work before the others, which then find in the cache what it put there."""
         if not self.first:
             self.barrier()
         yield
@@ -114,7 +114,7 @@ class Ranks:
             self.barrier()
 
     def device(self, found: torch.device) -> torch.device:
-        """Its own GPU."""
+        """Return this process's own GPU, or the device as it is."""
         if self.alone or found.type != "cuda":
             return found
         import torch
@@ -131,7 +131,7 @@ _current = [Ranks()]
 
 
 def current_ranks() -> Ranks:
-    """Say which process this is."""
+    """Return which process this is."""
     return _current[-1]
 
 

@@ -24,7 +24,7 @@ O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 LEASE = ".lease"
 TTL_SECONDS = 60.0
 SETTLED_LATER = ("threads", "precision", "processes", "max_len", "block")
-"""What config.toml has as it was resolved, not as it was asked for."""
+"""Options that config.toml has as they were resolved, not as they were given."""
 
 
 def resolve_resumed_folder(options: O) -> O:
@@ -40,7 +40,7 @@ def resolve_resumed_folder(options: O) -> O:
 
 
 def restore_stored_options(options: O, resolved: Mapping[str, Any], command: str = "adapt") -> O:
-    """The options of a run that goes on: `resolved` must be those it was begun with.
+    """Return the options of a resumed run; `resolved` must be those that it began with.
 
     Threads and precision, where they are not given, are those of the beginning, so that the bits are too.
     With another number of processes they cannot be, and the threads are shared out anew.
@@ -86,7 +86,7 @@ def refuse_other_options(
 
 
 def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
-    """What a run's config.toml says."""
+    """Return the options in a run's config.toml."""
     stored = Run.open(out).config().get(command)
     if not isinstance(stored, dict):
         raise UserError(f"{out / CONFIG}: is not the configuration of a run of {command}")
@@ -197,7 +197,7 @@ def machine_name() -> str:
 
 
 def process_name(number: int) -> str:
-    """Name a process so that a later one with its number is told from it; "" in its place when it is gone."""
+    """Return a name that no later process with the same number has; "" if the process is gone."""
     try:
         stat = Path(f"/proc/{number}/stat").read_text(encoding="utf-8", errors="replace")
         fields_after_name = stat.rpartition(")")[2].split()

@@ -1,4 +1,4 @@
-"""How the learning rate moves: a factor for each step, a pure function of the step."""
+"""Learning-rate schedules: a factor for each step, as a pure function of the step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from heedful.errors import UserError, unknown
 
 DECAY_SHARE = 0.2
-"""Of a warm-up-stable-decay run: the last part, in which the rate falls to zero."""
+"""The share of a warm-up-stable-decay run in which the rate falls to zero."""
 
 
 def constant(progress: float) -> float:
@@ -32,7 +32,7 @@ def wsd(progress: float) -> float:
 
 
 def decay_begins(name: str, total: int, warmup: int) -> int:
-    """After how many steps a schedule with a stable part begins to fall; -1 where there is no such part.
+    """Return after how many steps a schedule with a stable part begins to fall; -1 if it has no such part.
 
     Up to there a run is the same whatever its length.
     """
@@ -55,7 +55,7 @@ def warmup_steps(warmup: float, total: int) -> int:
 
 
 def factor(name: str, step: int, total: int, warmup: int) -> float:
-    """The factor of step 0, 1, ... total - 1. The first step already has a share of the rate, never zero."""
+    """Return the factor of step 0, 1, ... total - 1; it is never zero in the first step."""
     if name not in SCHEDULES:
         raise unknown("schedule", name, SCHEDULES)
     if step < warmup:

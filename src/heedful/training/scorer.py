@@ -184,11 +184,10 @@ class AnswerScorer:
         return results
 
     def right_of_constant(self, split: str) -> Floats:
-        """Where the constant answer is right."""
         return np.array([text == self.constant for text in self.objective.texts[split]], np.float64)
 
     def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
-        """One row an example with the answer's probability, and the bare answers, one a line."""
+        """Write one row per example with the answer's probability, and the bare answers, one per line."""
         for split, e in evaluations.items():
             assert isinstance(e, AnswerEvaluation)
             self.write_answers(run, split, e.answers, e.confidence)

@@ -27,9 +27,9 @@ class StoppedError(UserError):
 
 
 class StopSignals:
-    """Listens for signals. Between `patiently` steps the run stops at once; there is nothing to save.
+    """Listens for signals. Outside of `defer` the run stops at once, because there is nothing to save.
 
-    A `silent` one leaves it to another process to say what comes.
+    If `silent`, another process announces what happens.
     """
 
     def __init__(self, *, silent: bool = False) -> None:
@@ -97,5 +97,5 @@ class StopSignals:
 
 
 def announce_signal(name: signal.Signals) -> None:
-    """What a signal leads to. Not by print: it may come in the middle of another one."""
+    """Print what a signal leads to. This is not `print`, because it may interrupt another one."""
     os.write(2, f"heedful: {name.name}: writing a checkpoint, then stopping\n".encode())

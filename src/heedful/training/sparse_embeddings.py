@@ -1,7 +1,7 @@
 """Only the embedding rows that occur are trained.
 
 A row that occurs in no training batch has no gradient, so its moments stay zero, and embeddings do not decay:
-whatever the optimiser, the row never moves. Yet a dense step fills, measures and updates all of them, which
+whatever the optimizer, the row never moves. Yet a dense step fills, measures and updates all of them, which
 for a small model on short texts is a good part of the whole.
 Grade: same mathematics (the gradient's norm is summed in another order).
 """
@@ -39,7 +39,7 @@ class OccurringRows(nn.Embedding):
         return F.embedding(self.place[ids], rows)
 
     def restore_table(self) -> nn.Embedding:
-        """The ordinary table, with what was learnt."""
+        """Return the ordinary table, with what was learned."""
         (whole,) = self.whole
         with torch.no_grad():
             whole.weight[self.order] = self.table
@@ -47,7 +47,7 @@ class OccurringRows(nn.Embedding):
 
 
 def complement(n: int, used: Tensor) -> Tensor:
-    """The numbers below n that are not in `used`."""
+    """Return the numbers below `n` that are not in `used`."""
     rest = torch.ones(n, dtype=torch.bool, device=used.device)
     rest[used] = False
     return rest.nonzero()[:, 0]

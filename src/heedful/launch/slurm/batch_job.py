@@ -1,4 +1,4 @@
-"""Inside a job: back into the queue before the time is over, and a word about the end for whoever looks."""
+"""The process of a batch job: it requeues itself before its time is over, and writes how it ended."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BatchJob:
 
     @classmethod
     def from_environment(cls) -> BatchJob:
-        """Take the script's word for it; processes that this one starts are not the job."""
+        """Read the variables that the script sets, and remove them: child processes are not the job."""
         folder = os.environ.pop("HEEDFUL_JOB")
         inside = cls(folder, dict(os.environ))
         if not inside.follows:
@@ -43,11 +43,11 @@ class BatchJob:
 
     @property
     def number(self) -> str:
-        """How Slurm calls this job; in an array the job number alone would mean all of its tasks."""
+        """Slurm's name of this job; in an array, the job number alone would mean all tasks."""
         return self.job if self.task is None else f"{self.job}_{self.task}"
 
     def run(self, work: Callable[[], tuple[int, BaseException | None]]) -> int:
-        """Do the work, and leave a word about how it ended; a stop before the time limit requeues the job.
+        """Do the work, and write how it ended; a stop before the time limit requeues the job.
 
         Of several tasks the first one does so for all. That another one was stopped is no failure, which
         would end the first before it has done it.

@@ -1,4 +1,4 @@
-"""Slurm's own commands, called and read: only their formats for programs, with separators no name has."""
+"""Calls Slurm's commands and parses their output, with separators that no name contains."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SlurmError(UserError):
 
 @dataclass(frozen=True)
 class QueueEntry:
-    """What Slurm knows of one job, or of one task of an array."""
+    """Slurm's record of one job, or of one task of an array."""
 
     job: str
     task: int | None
@@ -49,7 +49,7 @@ class QueueEntry:
 
 
 def run_slurm_command(words: Sequence[str], cwd: Path | None = None, given: bytes = b"") -> str:
-    """What a command of Slurm's prints; its error, or its absence, in one line."""
+    """Return what a command of Slurm prints; raise its error in one line."""
     try:
         done = subprocess.run(
             words, cwd=cwd, input=given, capture_output=True, timeout=PATIENCE_SECONDS, check=False
@@ -116,7 +116,7 @@ def parse_queue(text: str) -> list[QueueEntry]:
 
 
 def read_accounting(jobs: Sequence[str]) -> list[QueueEntry]:
-    """What the accounting says of jobs that the queue has forgotten; nothing where there is none."""
+    """Return the accounting's records of jobs that have left the queue; none if there is no accounting."""
     if not jobs:
         return []
     asked = ["sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,ExitCode,Elapsed"]

@@ -1,4 +1,4 @@
-"""What became of jobs: from their folders first, from Slurm what those cannot know."""
+"""The state of jobs: from their folders, and from Slurm what those cannot know."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLACES = ("runs", "studies")
 DEPTH = 5
 TAIL_BYTES = 16_384
 STATES = ("running", "queued", "failed", "stopped", "cancelled", "done")
-"""What a job can be; of the tasks of an array, the first that applies to one is the job's."""
+"""The states of a job. An array has the first of these that one of its tasks has."""
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED")
 WHY = {
     "TIMEOUT": "the time limit was over",
@@ -68,7 +68,7 @@ class SlurmJob:
 
     @property
     def over(self) -> bool:
-        """Whether nothing will come any more."""
+        """Whether the job has ended."""
         return self.state not in ("queued", "running")
 
 
@@ -121,7 +121,7 @@ def active_jobs(folder: Path, known: Sequence[QueueEntry]) -> list[str]:
 
 
 def job_state(folder: Path, submitted: Submission, known: Sequence[QueueEntry]) -> SlurmJob:
-    """How a job is, from its folder and what Slurm knows."""
+    """Return the state of a job, from its folder and from Slurm."""
     mine = {entry.task: add_exit_status(entry) for entry in known if entry.job == submitted.job}
     tasks = tuple(task_state(folder, submitted, task, mine.get(task)) for task in submitted.tasks)
     return SlurmJob(submitted.job, folder, submitted, tasks)
@@ -135,7 +135,6 @@ def add_exit_status(entry: QueueEntry) -> QueueEntry:
 
 
 def task_state(folder: Path, submitted: Submission, task: int | None, entry: QueueEntry | None) -> TaskState:
-    """How one task is."""
     begin = submitted.log_bytes[task or 0] if len(submitted.log_bytes) > (task or 0) else 0
     lines = read_tail(log_file(folder, task), begin)
     ended, count = read_end(folder, task, submitted.job), read_progress(folder, task)
@@ -154,7 +153,7 @@ def task_state(folder: Path, submitted: Submission, task: int | None, entry: Que
 def decide_state(
     entry: QueueEntry | None, ended: JobEnd | None, finished: bool, last: str
 ) -> tuple[str, str]:
-    """State and reason of one task; `finished` says that a run's results are there."""
+    """Return the state of one task and its reason; `finished` means that a run has its results."""
     if entry is not None and entry.active and not is_cleaning_up(entry, ended):
         if entry.state not in WAITING:
             return "running", ""
@@ -174,16 +173,16 @@ def decide_state(
         return "failed", WHY.get(entry.state, f"{code}: {last}" if last else code)
     if finished:
         return "done", ""
-    return "failed", last or "it left no word, and Slurm does not know it any more"
+    return "failed", last or "it left no message, and Slurm no longer knows it"
 
 
 def is_cleaning_up(entry: QueueEntry, ended: JobEnd | None) -> bool:
-    """Whether a job has said its last word while Slurm still holds it; after a stop it may begin again."""
+    """Whether a job has ended while Slurm still lists it; after a stop it may begin again."""
     return entry.state not in WAITING and ended is not None and ended.status != STATUS_STOPPED
 
 
 def study_progress(folder: Path) -> str:
-    """How far a study is, in words; "" for a job that is none."""
+    """Return how many runs of a study are over; "" if the job is not a study."""
     if not (folder.parent / STUDY).is_file():
         return ""
     outcomes = StudyFolder.open(folder.parent).outcomes()

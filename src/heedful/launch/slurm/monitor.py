@@ -1,4 +1,4 @@
-"""Following a job to its end: its progress as if it ran here, its output, its status."""
+"""Follows a job to its end: its progress, its output and its exit status."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ class Display:
             self.shown.advance(count.done - self.shown.done, one_line(count.note))
 
     def close(self) -> None:
-        """End the bar."""
         self.stack.close()
         self.shown = None
 
@@ -67,7 +66,7 @@ class Tail:
         self.path, self.at, self.prefix, self.rest = path, begin, prefix, b""
 
     def new_lines(self) -> list[str]:
-        """The lines since the last time."""
+        """Return the lines since the last call."""
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, os.SEEK_END) < self.at:
@@ -128,7 +127,7 @@ def follow_job(folder: Path, submitted: Submission) -> SlurmJob:
 
 
 def refresh_job(folder: Path, submitted: Submission, before: SlurmJob | None) -> SlurmJob:
-    """How the job is now; while Slurm does not answer, how it was."""
+    """Return the job's state; while Slurm does not answer, the last known one."""
     try:
         known = [entry for entry in client.read_queue() if entry.job == submitted.job]
     except client.SlurmError:
@@ -139,13 +138,13 @@ def refresh_job(folder: Path, submitted: Submission, before: SlurmJob | None) ->
 
 
 def have_all_ended(folder: Path, submitted: Submission) -> bool:
-    """Whether every task has said how it ended; one that was stopped may begin again."""
+    """Whether every task has reported its end; one that was stopped may begin again."""
     notes = [read_end(folder, task, submitted.job) for task in submitted.tasks]
     return all(note is not None and note.status != STATUS_STOPPED for note in notes)
 
 
 def summarize_states(job: SlurmJob) -> str:
-    """The states of a job's tasks in a few words."""
+    """Return the states of a job's tasks in a few words."""
     if len(job.tasks) == 1:
         reason = job.tasks[0].reason
         return job.state + (f" ({reason})" if reason else "")
@@ -154,7 +153,7 @@ def summarize_states(job: SlurmJob) -> str:
 
 
 def copy_output(path: Path, begin: int) -> None:
-    """What the command printed, where it would have printed it."""
+    """Copy what the command printed to stdout."""
     if not path.is_file():
         return
     sys.stdout.flush()
@@ -165,7 +164,7 @@ def copy_output(path: Path, begin: int) -> None:
 
 
 def exit_status(job: SlurmJob) -> int:
-    """The status to leave with: the first that is not 0."""
+    """Return the first exit status of the tasks that is not 0."""
     for task in job.tasks:
         if task.state != "done":
             return task.status or 1

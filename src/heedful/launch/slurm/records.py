@@ -1,4 +1,4 @@
-"""What a job leaves in its folder: how it was submitted, and how it ended."""
+"""The files of a job in its folder: how it was submitted, how far it is, and how it ended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Submission:
     submitted: str
     workers: int | None = None
     out_bytes: tuple[int, ...] = (0,)
-    """How long the output was before, worker by worker: what a former job left there."""
+    """The length of each worker's output before this job, which a former job wrote."""
     log_bytes: tuple[int, ...] = (0,)
 
     @property
@@ -32,7 +32,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class JobEnd:
-    """ended.json: what the command itself said last."""
+    """ended.json: how the command ended."""
 
     job: str
     status: int
@@ -42,24 +42,23 @@ class JobEnd:
 
 
 def write_submission(folder: Path, submitted: Submission) -> None:
-    """Remember a job."""
     write_json(folder / JOB, submitted)
 
 
 def read_submission(folder: Path) -> Submission | None:
-    """The job of a folder; None when there is none."""
+    """Return the job of a folder, or None."""
     if not (folder / JOB).is_file():
         return None
     return read_record(Submission, folder / JOB)
 
 
 def out_file(folder: Path, task: int | None) -> Path:
-    """What the command prints."""
+    """Return the file with what the command prints."""
     return folder / ("out.txt" if task is None else f"out-{task}.txt")
 
 
 def log_file(folder: Path, task: int | None) -> Path:
-    """What the command and Slurm say beside that."""
+    """Return the file with all other messages of the command and of Slurm."""
     return folder / ("log.txt" if task is None else f"log-{task}.txt")
 
 
@@ -98,12 +97,11 @@ def read_progress(folder: Path, task: int | None) -> JobProgress | None:
 
 
 def end_file(folder: Path, task: int | None) -> Path:
-    """How the command ended."""
     return folder / ("ended.json" if task is None else f"ended-{task}.json")
 
 
 def read_end(folder: Path, task: int | None, job: str) -> JobEnd | None:
-    """How the command of this job ended; None when it said nothing, or not this job did."""
+    """Return how this job's command ended; None if it has written nothing."""
     path = end_file(folder, task)
     try:
         ended = read_record(JobEnd, path)

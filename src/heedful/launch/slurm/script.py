@@ -23,13 +23,13 @@ class Batch:
     words: tuple[str, ...]
     """The whole command, the program first."""
     folder: Path
-    """Where script, log and output are; the job is submitted from there."""
+    """The folder of script, log and output, from which the job is submitted."""
     cwd: Path
-    """Where the command was given, and runs."""
+    """The folder in which the command runs."""
     name: str
-    """What squeue shows."""
+    """The name that squeue shows."""
     workers: int | None = None
-    """A job array of so many."""
+    """The number of tasks of a job array."""
     tasks: int = 1
     """Processes that `srun` starts; with 1 the command itself is the job."""
 
@@ -74,7 +74,7 @@ def last_lines(batch: Batch, told: Mapping[str, str]) -> list[str]:
 
 
 def tasks(options: TrainLaunchOptions, processes: int | None) -> int:
-    """How many processes `srun` is to start: what `--slurm` says, or else those of several nodes.
+    """Return how many processes `srun` starts: as `--slurm` says, or else one or more per node.
 
     On one node it is 1: there the command itself starts its processes.
     """
@@ -104,7 +104,7 @@ def whole(told: Mapping[str, str], name: str, otherwise: int) -> int:
 
 
 def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
-    """What Slurm is told; `--slurm` replaces what has the same key."""
+    """Return the directives for Slurm; `--slurm` replaces those with the same key."""
     each = "" if batch.workers is None else "-%a"
     found: dict[str, str | None] = {
         "job-name": slug(batch.name),
@@ -135,13 +135,13 @@ def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
 
 
 def stop_seconds(told: Mapping[str, str]) -> int:
-    """How long a command may take to stop after the signal, to be requeued before the time is over."""
+    """Return how many seconds a command may take to stop after the signal, so that it is requeued in time."""
     seconds = told.get("signal", "").rpartition("@")[2]
     return 2 * int(seconds) // 3 if seconds.isdigit() else 2 * SIGNAL_SECONDS // 3
 
 
 def signal_seconds(time_min: int | None) -> int:
-    """How long before the limit a job is told; a short one has to have time to begin as well."""
+    """Return how many seconds before the limit a job gets the signal; a short job needs time to begin."""
     return SIGNAL_SECONDS if time_min is None else min(SIGNAL_SECONDS, 15 * time_min)
 
 

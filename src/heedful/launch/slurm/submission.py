@@ -95,7 +95,7 @@ def submit_job(prepared: PreparedJob, replacing: Callable[[], object] | None = N
 
 
 def describe_submission(folder: Path, submitted: Submission) -> tuple[str, dict[str, Any]]:
-    """Which job it is, where it writes, and how to follow it: in words, and for a program."""
+    """Return the job's number, its files and how to follow it: as text, and as data."""
     many = "" if submitted.workers is None else f", an array of {submitted.workers} workers"
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
     log = str(log_file(shown, submitted.tasks[0]))
