@@ -99,7 +99,7 @@ def test_the_table_of_a_file_is_for_jobs_alone(heedful: Callable[..., Any], tmp_
     (["--on", "slurm", "--method", "lorra"], 'did you mean "lora"'),
     (["--on", "slurm", "--slurm", "nonsense value"], "must be key=value"),
     (["--on", "slurm", "--out", "full"], "--resume continues the run there"),
-    (["--on", "slurm", "--out", "full", "--resume"], "holds files but no run"),
+    (["--on", "slurm", "--out", "full", "--resume"], "contains files but no run"),
     (["--on", "slurm", "--out", "100%"], "in its own way"),
 ])  # fmt: skip
 def test_mistakes_are_found_before_anything_is_queued(

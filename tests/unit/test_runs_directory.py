@@ -168,7 +168,7 @@ def test_overwriting_removes_the_run_and_nothing_else(run: Run) -> None:
 @pytest.mark.parametrize("how", ["overwrite", "resume"])
 def test_a_folder_that_is_no_run_is_never_touched(tmp_path: Path, how: str) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(UserError, match=r"holds files but no run \(config.toml is missing\)"):
+    with pytest.raises(UserError, match=r"contains files but no run \(config.toml is missing\)"):
         Run.create(tmp_path, **{how: True})
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 

@@ -13,6 +13,7 @@ from heedful.attention.dropout import dropout
 from heedful.errors import UserError, unknown
 from heedful.methods.base import Method, Trainee
 from heedful.models.bodies import ROLES
+from heedful.options.types import Positive, Rate, Share
 
 
 class LoRALinear(nn.Linear):
@@ -63,19 +64,13 @@ class Lora(Method):
     paper = "Hu et al. 2022, LoRA, arXiv:2106.09685"
     learning_rate = 5e-4
 
-    rank: int = 8
-    alpha: float = 16.0
+    rank: Positive = 8
+    alpha: Rate = 16.0
     targets: str = "q,v"
-    dropout: float = 0.0
+    dropout: Share = 0.0
     rank_stabilised: bool = False
 
     def check(self) -> None:
-        if self.rank < 1:
-            raise UserError(f"lora: rank must be at least 1, not {self.rank}")
-        if not self.alpha > 0:
-            raise UserError(f"lora: alpha must be above 0, not {self.alpha}")
-        if not 0 <= self.dropout < 1:
-            raise UserError(f"lora: dropout is at least 0 and below 1, not {self.dropout}")
         for role in self.roles:
             if role not in ROLES:
                 raise unknown("lora target", role, ROLES)

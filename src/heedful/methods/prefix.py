@@ -12,6 +12,7 @@ from heedful.attention import MECHANISMS, find_capable
 from heedful.errors import UserError
 from heedful.methods.base import Method, Trainee
 from heedful.models.blocks import Stack
+from heedful.options.types import Positive
 
 
 class KeysValues(nn.Module):
@@ -65,15 +66,10 @@ class Prefix(Method):
     keeps_output = False
     mergeable = False
 
-    length: int = 16
+    length: Positive = 16
     reparametrise: bool = False
-    hidden: int = 512
+    hidden: Positive = 512
     shift: bool = True
-
-    def check(self) -> None:
-        for option in ("length", "hidden"):
-            if getattr(self, option) < 1:
-                raise UserError(f"prefix: {option} must be at least 1, not {getattr(self, option)}")
 
     def add(self, model: Trainee) -> set[str]:
         body, config = model.body, model.config

@@ -9,6 +9,7 @@ import torch
 from heedful.errors import UserError
 from heedful.methods.base import Method, Trainee
 from heedful.models.embeddings import Pool, PromptVectors
+from heedful.options.types import Positive
 
 
 @dataclass(kw_only=True)
@@ -30,12 +31,8 @@ class Prompt(Method):
     keeps_output = False
     mergeable = False
 
-    length: int = 128
+    length: Positive = 128
     pool: Pool = "text"
-
-    def check(self) -> None:
-        if self.length < 1:
-            raise UserError(f"prompt: length must be at least 1, not {self.length}")
 
     def add(self, model: Trainee) -> set[str]:
         body = model.body

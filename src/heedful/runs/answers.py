@@ -1,4 +1,4 @@
-"""answer.json: what a study found, in a form that can be shown without knowing the study.
+"""answer.json: the answer of a study, in a form that can be shown without knowing the study.
 
 A study names its figures by kind and stores their data; `heedful report` draws them. Nothing here is drawn or
 computed, so that a study of any kind, also one of a later version, has a report.
@@ -36,7 +36,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """One table; a cell is a word, a number, or null for nothing."""
+    """One table; a cell is text, a number, or null for an empty cell."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
@@ -45,7 +45,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Note:
-    """One remark that stands out: a verdict, a warning."""
+    """A highlighted remark: a verdict or a warning."""
 
     text: str
     kind: Literal["plain", "good", "warning", "bad"] = "plain"
@@ -65,11 +65,11 @@ class Answer:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     runs: tuple[str, ...] = ()
-    """The folders of the runs it rests on, relative to the study's, the selected one first."""
+    """Folders of its runs, relative to the study's, the selected one first."""
     command: tuple[str, ...] = ()
-    """What was typed after `heedful`, one word an argument; it makes the study again."""
+    """The words after `heedful`: the command that repeats the study."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """For programs: whatever else the study found."""
+    """Further results, for programs."""
 
 
 def write_answer(folder: str | Path, answer: Answer) -> Path:
@@ -78,6 +78,5 @@ def write_answer(folder: str | Path, answer: Answer) -> Path:
 
 
 def read_answer(folder: str | Path) -> Answer:
-    """Read a study's answer."""
     path = Path(folder) / ANSWER
     return read_record(Answer, path)

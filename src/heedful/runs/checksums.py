@@ -1,4 +1,4 @@
-"""Checksums of folders: a checkpoint says by itself whether it is whole."""
+"""Checksums of folders, which show whether a checkpoint is complete."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ SEAL = "checksums.json"
 
 
 def file_checksum(path: str | Path) -> str:
-    """Give the BLAKE2b hash (32 bytes, in hexadecimal) of a file's content."""
+    """Return the BLAKE2b hash (32 bytes, in hexadecimal) of a file."""
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=32)).hexdigest()
 
 
 def folder_checksums(folder: str | Path) -> dict[str, str]:
-    """Hash every file of a folder, by its path inside, the seal itself apart."""
+    """Return the hash of every file of a folder, by relative path, except the seal itself."""
     root = Path(folder)
     paths = sorted(p for p in root.rglob("*") if p.is_file() and p != root / SEAL)
     return {p.relative_to(root).as_posix(): file_checksum(p) for p in paths}
 
 
 def seal(folder: str | Path) -> None:
-    """Store the checksums of a folder's files beside them."""
+    """Write the checksums of a folder's files next to them."""
     write_json(Path(folder) / SEAL, {"blake2b": folder_checksums(folder)})
 
 
 def damage(folder: str | Path) -> str | None:
-    """Compare a sealed folder with its seal; the first difference in words, or None when it is whole."""
+    """Return the first difference between a folder and its seal in words, or None if it is intact."""
     root = Path(folder)
     if not (root / SEAL).is_file():
         return f"{SEAL} is missing: its writing was interrupted"

@@ -1,4 +1,4 @@
-"""The run directory: the only interface between doing and showing."""
+"""The run directory: the only interface between training and reporting."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PREDICTIONS = re.compile(r"predictions_[\w-]+\.(jsonl|txt)")
 OF_JOBS = re.compile(
     r"jobs|submit\.sh|job\.json|(?:(?:out|log)(?:-\d+)?\.txt)|(?:ended|progress)(?:-\d+)?\.json"
 )
-"""What a batch job has in its folder (`heedful.launch`)."""
+"""The files of a batch job in its folder (`heedful.launch`)."""
 
 T = TypeVar("T")
 
 
 class Run:
-    """One run's folder. `create` starts or continues one, `open` reads one."""
+    """The folder of one run. `create` starts or continues one, `open` reads one."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -39,7 +39,7 @@ class Run:
     def create(cls, path: str | Path, *, overwrite: bool = False, resume: bool = False) -> Run:
         """Start a run in an empty or new folder, continue one (`resume`), or replace one (`overwrite`).
 
-        Replacing removes a run's own files only; a folder that holds none is not touched at all.
+        Replacing removes only the files of a run; a folder without a run is not touched.
         """
         run = cls(path)
         if overwrite and resume:
@@ -55,11 +55,13 @@ class Run:
             raise UserError(
                 f"{run.path}: is not empty; --resume continues the run there, --overwrite replaces it"
             )
-        if holds and CONFIG not in holds and any(own(name) for name in holds):
-            holds = [name for name in holds if not own(name)]  # killed before its configuration was written
+        if holds and CONFIG not in holds and any(is_run_file(name) for name in holds):
+            holds = [
+                name for name in holds if not is_run_file(name)
+            ]  # killed before its configuration was written
         if holds and CONFIG not in holds:
             raise UserError(
-                f"{run.path}: holds files but no run ({CONFIG} is missing); --out names another folder"
+                f"{run.path}: contains files but no run ({CONFIG} is missing); give another folder with --out"
             )
         if overwrite:
             run.clear()
@@ -80,8 +82,8 @@ class Run:
         return run
 
     def clear(self) -> None:
-        """Remove a run's own files; results first, so that a half-cleared run never looks finished."""
-        names = [RESULTS, *sorted(entry.name for entry in self.path.iterdir() if own(entry.name))]
+        """Remove the files of a run; results first, so that a half-removed run never looks finished."""
+        names = [RESULTS, *sorted(entry.name for entry in self.path.iterdir() if is_run_file(entry.name))]
         for name in dict.fromkeys(names):
             entry = self.path / name
             if entry.is_dir() and not entry.is_symlink():
@@ -91,24 +93,22 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Tell whether the run has ended and written its results."""
+        """Whether the run has ended and written its results."""
         return (self.path / RESULTS).is_file()
 
     def write_config(self, config: Mapping[str, Any]) -> None:
-        """Write the resolved configuration; `heedful run` on it makes the run again."""
+        """Write the resolved configuration, from which `heedful run` repeats the run."""
         comment = f"heedful run {CONFIG} makes this run again"
         write_toml(self.path / CONFIG, config, comment=comment)
 
     def config(self) -> dict[str, Any]:
-        """Read the configuration."""
         return read_toml(self.path / CONFIG)
 
     def write_results(self, results: Results) -> None:
-        """Write the outcome. It comes last: a run with results is finished."""
+        """Write the results. They come last: a run with results is finished."""
         write_json(self.path / RESULTS, results)
 
     def results(self) -> Results:
-        """Read the outcome."""
         if not self.finished:
             raise UserError(
                 f"{self.path}: has no {RESULTS}: the run has not finished (--resume continues it)"
@@ -116,39 +116,33 @@ class Run:
         return read_record(Results, self.path / RESULTS)
 
     def write_checks(self, checks: Checks) -> None:
-        """Write what the run found when it examined itself."""
         write_json(self.path / CHECKS, checks)
 
     def checks(self) -> Checks:
-        """Read what the run found when it examined itself."""
         return read_record(Checks, self.path / CHECKS)
 
     def write_environment(self, environment: Environment) -> None:
-        """Write where the run is made."""
         write_json(self.path / ENVIRONMENT, environment)
 
     def environment(self) -> Environment:
-        """Read where the run was made."""
         return read_record(Environment, self.path / ENVIRONMENT)
 
     def metrics_log(self, *, keep: int | None = None) -> JsonLines:
-        """Write rows of `Metrics`; `keep` continues after so many bytes, as a checkpoint stored them."""
+        """Open metrics.jsonl for writing; `keep` continues after this many bytes."""
         return JsonLines(self.path / METRICS, keep=keep)
 
     def metrics(self) -> list[Metrics]:
-        """Read the rows of metrics."""
         return self._rows(Metrics, METRICS)
 
     def timing_log(self, *, keep: int | None = None) -> JsonLines:
-        """Write rows of `Timing`; `keep` as for the metrics."""
+        """Open timing.jsonl for writing; `keep` as for the metrics."""
         return JsonLines(self.path / TIMING, keep=keep)
 
     def timing(self) -> list[Timing]:
-        """Read the rows of timing."""
         return self._rows(Timing, TIMING)
 
     def write_predictions(self, split: str, predictions: Iterable[Prediction]) -> None:
-        """Write one row an example; the file appears when it is complete."""
+        """Write one row per example; the file appears when it is complete."""
         path = self.path / f"predictions_{split}.jsonl"
         temporary = beside(path)
         try:
@@ -161,7 +155,7 @@ class Run:
             temporary.unlink(missing_ok=True)
 
     def write_answers(self, split: str, answers: Iterable[str]) -> None:
-        """Write the bare answers, one a line, in the order of the questions."""
+        """Write only the answers, one per line, in the order of the questions."""
         path = self.path / f"predictions_{split}.txt"
         temporary = beside(path)
         try:
@@ -173,7 +167,6 @@ class Run:
             temporary.unlink(missing_ok=True)
 
     def predictions(self, split: str) -> list[Prediction]:
-        """Read one row an example."""
         return self._rows(Prediction, f"predictions_{split}.jsonl")
 
     def _rows(self, kind: type[T], name: str) -> list[T]:
@@ -182,17 +175,15 @@ class Run:
 
     @property
     def checkpoints(self) -> Path:
-        """The folder of checkpoints."""
         return self.path / CHECKPOINTS
 
     @property
     def best(self) -> Path:
-        """The folder of the best model."""
         return self.path / BEST
 
 
-def own(name: str) -> bool:
-    """Tell whether a file or folder of this name belongs to a run."""
+def is_run_file(name: str) -> bool:
+    """Whether a file or folder of this name belongs to a run."""
     files = {CONFIG, RESULTS, CHECKS, ENVIRONMENT, METRICS, TIMING, LOG, CHECKPOINTS, BEST, f".{BEST}.former"}
     temporary = name.startswith(".") and name.endswith(".tmp")
     matches = PREDICTIONS.fullmatch(name) or OF_JOBS.fullmatch(name)
@@ -200,7 +191,7 @@ def own(name: str) -> bool:
 
 
 def new_run_path(root: str | Path, task: str, model: str, method: str, seed: int) -> Path:
-    """Make the folder `ROOT/TASK-MODEL-METHOD-sSEED[-N]`, with the first N that is free."""
+    """Create and return the folder `ROOT/TASK-MODEL-METHOD-sSEED[-N]`, with the first free N."""
     for path in run_paths(root, task, model, method, seed):
         try:
             path.mkdir(parents=True)
@@ -213,7 +204,7 @@ def new_run_path(root: str | Path, task: str, model: str, method: str, seed: int
 
 
 def last_run_path(root: str | Path, task: str, model: str, method: str, seed: int) -> Path | None:
-    """The last folder that `new_run_path` made for this name, if there is one."""
+    """Return the last folder that `new_run_path` created for this name, if there is one."""
     plain = next(run_paths(root, task, model, method, seed))
     found = {1: plain} if plain.is_dir() else {}
     for path in plain.parent.glob(f"{plain.name}-*"):
@@ -224,7 +215,7 @@ def last_run_path(root: str | Path, task: str, model: str, method: str, seed: in
 
 
 def run_paths(root: str | Path, task: str, model: str, method: str, seed: int) -> Iterator[Path]:
-    """The names a run's folder may have, the plainest first."""
+    """Yield the paths that a run's folder may have, the plainest first."""
     name = f"{slug(task)}-{slug(model)}-{slug(method)}-s{seed}"
     yield Path(root) / name
     for count in itertools.count(2):
@@ -232,7 +223,7 @@ def run_paths(root: str | Path, task: str, model: str, method: str, seed: int) -
 
 
 def slug(text: str) -> str:
-    """Turn a name or a path into one harmless part of a folder's name."""
+    """Return a name or a path as a harmless part of a folder's name."""
     last = [part for part in re.split(r"[/\\]", text) if part.strip(".")][-1:]
     words = re.sub(r"[^A-Za-z0-9._]+", "-", last[0] if last else "").strip("-.")
     return words[:40].rstrip("-.") or "unnamed"

@@ -1,4 +1,4 @@
-"""Where a run is made: versions, processor, threads. Nothing secret, and no import of what it describes."""
+"""The environment of a run: versions, processor, threads. Nothing secret; no package is imported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def environment(
 
 
 def versions() -> dict[str, str]:
-    """Look up the installed versions of the packages that change numbers."""
+    """Return the installed versions of the packages that affect numbers."""
     found = {}
     for name in PACKAGES:
         try:
@@ -61,7 +61,7 @@ def versions() -> dict[str, str]:
 
 
 def usable_cores() -> int:
-    """Count the cores this process may use, which on a cluster are fewer than the machine has.
+    """Return the number of cores this process may use; on a cluster fewer than the machine has.
 
     Not every Slurm binds a job to the cores it was given.
     """
@@ -73,7 +73,6 @@ def usable_cores() -> int:
 
 
 def cpu_name() -> str:
-    """Name the processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.lower().startswith("model name"):
@@ -84,7 +83,7 @@ def cpu_name() -> str:
 
 
 def memory_gb() -> float | None:
-    """Give the machine's memory in units of 1e9 bytes, where that can be known."""
+    """Return the memory of the machine in units of 1e9 bytes, where it is known."""
     try:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
     except (ValueError, OSError, AttributeError):
@@ -92,7 +91,7 @@ def memory_gb() -> float | None:
 
 
 def forget_peak_memory() -> None:
-    """Measure the peak from now on, where that can be done: for a process that makes run after run.
+    """Restart the measurement of peak memory where possible, for a process that makes several runs.
 
     What earlier runs have freed goes back to the system first, or it would count for the next one too.
     """
@@ -104,7 +103,7 @@ def forget_peak_memory() -> None:
 
 
 def peak_memory_gb() -> float:
-    """The most memory this process ever held.
+    """Return the peak memory of this process.
 
     Read from /proc where there is one: a child's `ru_maxrss` begins with its parent's, which may be larger.
     """

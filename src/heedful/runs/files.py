@@ -1,6 +1,6 @@
-"""Reading and writing that a kill, a crash or a full disk cannot leave half done.
+"""Atomic writing: a kill, a crash or a full disk never leaves half a file or folder.
 
-A file is written beside its place, forced to the disk, and renamed. A reader sees the old or the new one.
+A file is written next to its target, flushed to disk, and renamed. A reader sees the old or the new one.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class WriteError(UserError):
 
 
 def write_error(path: Path, error: OSError) -> WriteError:
-    """Say in one line which file could not be written, and why."""
+    """Return the error for a file that could not be written."""
     blocked = isinstance(error, FileExistsError | NotADirectoryError)
     reason = "a part of its path is a file" if blocked else error.strerror or str(error)
     return WriteError(f"{path}: cannot be written ({reason}); what was there before is intact")
 
 
 def beside(path: Path) -> Path:
-    """Name a temporary file or folder in the same folder, so that a rename is atomic."""
+    """Return a temporary path in the same folder, so that a rename is atomic."""
     return path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}"
 
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
-    """Write a whole file atomically; folders are made."""
+    """Write a file atomically, and create its folders."""
     target = Path(path)
     temporary = beside(target)
     try:
@@ -62,13 +62,13 @@ def write_text(path: str | Path, content: str) -> Path:
 
 
 def write_json(path: str | Path, value: Any) -> Path:
-    """Write JSON that every reader accepts; records become objects, numbers that JSON lacks become null."""
+    """Write JSON that every reader accepts: records become objects, NaN and infinity become null."""
     text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
     return write_bytes(path, (text + "\n").encode(errors="backslashreplace"))
 
 
 def sync_folder(folder: Path) -> None:
-    """Force a rename to the disk."""
+    """Flush a rename to disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -77,7 +77,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Turn records, numpy's numbers and arrays, paths and tuples into what JSON knows."""
+    """Return records, numpy numbers and arrays, paths and tuples as JSON values."""
     if isinstance(value, float):  # numpy.float64 is one too
         return float(value) if math.isfinite(value) else None
     if value is None or isinstance(value, str | bool | int):
@@ -97,10 +97,10 @@ def plain(value: Any) -> Any:
 
 
 class JsonLines:
-    """A growing file of one JSON object a line. Each row reaches the file at once, whole.
+    """A growing file with one JSON object per line. Each row is written at once and complete.
 
     `keep` continues an existing file after its first `keep` bytes: what a killed run wrote after its last
-    checkpoint is cut away. Without `keep` the file starts empty.
+    checkpoint is removed. Without `keep` the file starts empty.
     """
 
     def __init__(self, path: str | Path, *, keep: int | None = None) -> None:
@@ -120,7 +120,6 @@ class JsonLines:
             raise write_error(self.path, error) from None
 
     def append(self, row: Any) -> None:
-        """Add one row."""
         text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
         line = text.encode(errors="backslashreplace") + b"\n"
         try:
@@ -132,7 +131,7 @@ class JsonLines:
         self.length += len(line)
 
     def _forget(self) -> None:
-        """Drop half a line after a failed write, in the buffer as in the file."""
+        """Remove half a line after a failed write, from the buffer and from the file."""
         with suppress(OSError):
             os.ftruncate(self.file.fileno(), self.length)
         with suppress(OSError):
@@ -141,7 +140,7 @@ class JsonLines:
         self.file.truncate(self.length)
 
     def sync(self) -> int:
-        """Force all rows to the disk and give the length in bytes, for a checkpoint to store."""
+        """Flush all rows to disk and return the length in bytes, which a checkpoint stores."""
         try:
             self.file.flush()
             os.fsync(self.file.fileno())
@@ -150,7 +149,6 @@ class JsonLines:
         return self.length
 
     def close(self) -> None:
-        """End writing."""
         self.file.close()
 
     def __enter__(self) -> JsonLines:
@@ -162,10 +160,10 @@ class JsonLines:
 
 @contextmanager
 def new_folder(path: str | Path) -> Iterator[Path]:
-    """Fill a folder that appears under its name only when it is complete; a former one is replaced.
+    """Write a folder that appears under its name only when it is complete; an existing one is replaced.
 
-    A kill between the two renames of a replacement leaves the former folder under a hidden name; `recover`
-    brings it back.
+    A kill between the two renames of a replacement leaves the old folder under a hidden name; `recover`
+    restores it.
     """
     target = Path(path)
     temporary = beside(target)
@@ -192,18 +190,18 @@ def new_folder(path: str | Path) -> Iterator[Path]:
 
 
 def sync_file(path: Path) -> None:
-    """Force a file's content to the disk."""
+    """Flush the content of a file to disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def former_folder(target: Path) -> Path:
-    """Name the place where a folder waits while its successor takes its name."""
+    """Return the path of a folder while it is being replaced."""
     return target.parent / f".{target.name}.former"
 
 
 def recover(path: str | Path) -> None:
-    """Bring back a folder whose replacement was killed half-way, and drop a finished replacement's former."""
+    """Restore a folder whose replacement was interrupted; remove the old one of a finished one."""
     target = Path(path)
     former = former_folder(target)
     if former.is_dir() and not target.exists():
@@ -212,7 +210,7 @@ def recover(path: str | Path) -> None:
 
 
 def remove_temporary(folder: str | Path) -> None:
-    """Remove what killed writers left behind in a folder. No other process may be writing there."""
+    """Remove what killed writers left in a folder. No other process may be writing there."""
     for leftover in Path(folder).glob(f".*{TEMPORARY}"):
         if leftover.is_dir():
             shutil.rmtree(leftover, ignore_errors=True)
@@ -221,7 +219,7 @@ def remove_temporary(folder: str | Path) -> None:
 
 
 def umask() -> int:
-    """The process's umask, which can only be read by setting it."""
+    """Return the umask of the process, which can only be read by setting it."""
     current = os.umask(0)
     os.umask(current)
     return current

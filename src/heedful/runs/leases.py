@@ -22,7 +22,7 @@ from heedful.runs.json_files import read_record
 
 @dataclass(frozen=True)
 class Holder:
-    """What a lease file says."""
+    """The content of a lease file."""
 
     holder: str
     ttl: float
@@ -41,7 +41,7 @@ class Lease:
 
     @classmethod
     def claim(cls, path: str | Path, holder: str, ttl: float) -> Lease | None:
-        """Take a lease that is free or expired; None when another holds it, or was quicker."""
+        """Take a lease that is free or expired; None if another process holds it or was faster."""
         target = Path(path)
         mine = beside(target)
         try:
@@ -67,11 +67,10 @@ class Lease:
 
     @property
     def file(self) -> Path:
-        """The lease's own file."""
         return numbered(self.path, self.number)
 
     def refresh(self) -> bool:
-        """Say that this process is alive; False when the lease has been taken over, and work must stop."""
+        """Extend the lease. Return False if it was taken over, in which case work must stop."""
         if not self.lost.is_set():
             try:
                 os.utime(self.file)
@@ -85,7 +84,7 @@ class Lease:
         return not self.lost.is_set()
 
     def release(self) -> None:
-        """Give the lease back, so that another need not wait for it to expire."""
+        """Give the lease back, so that others need not wait until it expires."""
         if self.refresh():
             write_json(self.file, Holder(self.holder, self.ttl, released=True))
 
@@ -113,7 +112,7 @@ class Lease:
 
 
 def holder_of(path: str | Path) -> str | None:
-    """Say who holds a lease now; None when it is free or expired."""
+    """Return who holds a lease; None if it is free or expired."""
     target = Path(path)
     newest = newest_number(target)
     if not newest:
@@ -131,30 +130,29 @@ def holder_of(path: str | Path) -> str | None:
 
 
 def numbered(path: Path, number: int) -> Path:
-    """Name the file of a lease's holder number `number`."""
+    """Return the file of holder number `number` of a lease."""
     return path.parent / f"{path.name}.{number}"
 
 
 def numbers(path: Path) -> list[int]:
-    """List the numbers of the holders whose files are there."""
+    """Return the numbers of the holders whose files exist."""
     form = re.compile(re.escape(path.name) + r"\.(\d+)", re.ASCII)
     found = (form.fullmatch(file.name) for file in path.parent.iterdir())
     return [int(match[1]) for match in found if match]
 
 
 def newest_number(path: Path) -> int:
-    """Give the largest number, 0 when nobody has ever held the lease."""
+    """Return the largest number; 0 if nobody has ever held the lease."""
     return max(numbers(path), default=0)
 
 
 def read_holder(path: Path, number: int) -> Holder:
-    """Read what a lease file says."""
     file = numbered(path, number)
     return read_record(Holder, file)
 
 
 def is_free(path: Path, number: int, *, now: float) -> bool:
-    """Tell whether the newest holder has released the lease or let it expire."""
+    """Whether the newest holder has released the lease or let it expire."""
     try:
         said = read_holder(path, number)
         return said.released or now - numbered(path, number).stat().st_mtime > said.ttl

@@ -1,4 +1,4 @@
-"""What stands in a run directory's files. `heedful.runs.directory` reads and writes them."""
+"""The records in the files of a run directory, which `heedful.runs.directory` reads and writes."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ class SplitResult:
     """The name of the metric: accuracy, exact_match, perplexity, ..."""
     value: float | None
     n: int
-    """How many examples (perplexity: tokens) `value` is taken over."""
+    """Number of examples (perplexity: tokens) behind `value`."""
     ci95: tuple[float | None, float | None] | None = None
     """A 95 % interval of `value`: see `heedful.statistics.intervals`."""
     loss: float | None = None
     macro_f1: float | None = None
     confusion: tuple[tuple[int, ...], ...] | None = None
-    """Counts: a row for each true label, a column for each predicted one, ordered as `Results.labels`."""
+    """Counts: one row per true label, one column per predicted label, in the order of `Results.labels`."""
     predicted_counts: Mapping[str, int] | None = None
     baselines: Mapping[str, float] | None = None
     """The same metric for chance, the training data's most frequent label, and a bag of words."""
     texts: int | None = None
-    """Of a language model: how many texts the tokens are of."""
+    """For a language model: the number of texts."""
     mean_sentence_perplexity: float | None = None
-    """The mean of the texts' own perplexities, where `value` is the corpus's."""
+    """Mean of the perplexities of the single texts, where `value` is that of the corpus."""
     bits_per_character: float | None = None
     bits_per_byte: float | None = None
-    """These two can be compared between vocabularies, perplexities cannot."""
+    """These two can be compared between vocabularies; perplexities cannot."""
     unknown_rate: float | None = None
-    """Share of the tokens that the vocabulary lacks: each is easy to predict, and says nothing."""
+    """Share of tokens that the vocabulary lacks; they are easy to predict and carry no information."""
     of: int | None = None
-    """How many the whole split has, where `n` of them were drawn (--dev-rows)."""
+    """Number of examples in the whole split, where only `n` of them are scored (--dev-rows)."""
     higher_is_better: bool | None = None
     """The direction of the metric. Always set: if it is not given, from the metric's name, see `SHARES`."""
     is_share: bool | None = None
@@ -65,20 +65,20 @@ class SplitResult:
 
 @dataclass(frozen=True)
 class SentenceResult:
-    """How a language model predicts one given text."""
+    """The scores of a language model on one text."""
 
     text: str
     tokens: int
     loss: float
-    """A predicted token, in nats."""
+    """Per predicted token, in nats."""
     perplexity: float | None
     unknown: int
-    """Tokens that the vocabulary lacks."""
+    """Number of tokens that the vocabulary lacks."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """results.json: the outcome of a run."""
+    """results.json: the results of a run."""
 
     task: str
     model: str
@@ -92,24 +92,24 @@ class Results:
     examples_per_second: float | None = None
     tokens_per_second: float | None = None
     memory_gb: float | None = None
-    """The process's peak."""
+    """Peak memory of the process."""
     objective: str | None = None
     labels: tuple[str, ...] | None = None
     best_step: int | None = None
     best_epoch: float | None = None
     steps: int | None = None
     epochs: float | None = None
-    """How far the run went."""
+    """Number of epochs that were trained."""
     sentences: tuple[SentenceResult, ...] | None = None
     formula: str | None = None
-    """The number of parameters that the method trains, as a function of the model's width d."""
+    """Number of parameters that the method trains, as a function of the model's width d."""
     note: str | None = None
-    """What `--note` said, as that the model stands in for another one."""
+    """The remark of `--note`."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One entry of checks.json: what a run found when it examined itself."""
+    """One entry of checks.json: the result of one check of a run."""
 
     name: str
     status: Literal["passed", "warning", "failed", "skipped"]
@@ -133,11 +133,11 @@ FINDINGS = {
     "truncation": "texts cut off",
     "shared_parts": "parts of pairs in several splits",
 }
-"""What a check that found something means, in short; its own name may say the opposite."""
+"""What a check found, in a few words, where it found something."""
 
 
 def in_short(check: str) -> str:
-    """Say what a check of this name found, where it found something."""
+    """Return in a few words what a check of this name found."""
     return FINDINGS.get(check, check.replace("_", " "))
 
 
@@ -148,14 +148,14 @@ class Checks:
     checks: tuple[Check, ...]
 
     def worst(self) -> str:
-        """Give the most serious status among the checks."""
+        """Return the most serious status among the checks."""
         order = ("failed", "warning", "passed", "skipped")
         return min((check.status for check in self.checks), key=order.index, default="passed")
 
 
 @dataclass(frozen=True)
 class Environment:
-    """env.json: where a run was made. Nothing of the process's environment variables is in it."""
+    """env.json: the machine and packages of a run. It contains no environment variables."""
 
     created: str
     python: str
@@ -173,7 +173,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Metrics:
-    """A row of metrics.jsonl. Only what the same run gives again, bit for bit: no times, no rates."""
+    """A row of metrics.jsonl. It contains only what is reproducible bit for bit: no times, no speeds."""
 
     step: int
     epoch: float
@@ -185,16 +185,16 @@ class Metrics:
     n: int | None = None
     lr: float | None = None
     losses: Mapping[str, float] | None = None
-    """The parts of a loss that is a sum, by objective."""
+    """The terms of a loss that is a sum, by objective."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """A row of timing.jsonl: what differs from run to run."""
+    """A row of timing.jsonl: times and speeds, which differ from run to run."""
 
     step: int
     seconds: float
-    """Since the run's first start, pauses between a stop and its resumption not counted."""
+    """Seconds since the start, without the time between a stop and its resumption."""
     examples_per_second: float | None = None
     tokens_per_second: float | None = None
     memory_gb: float | None = None
@@ -211,6 +211,6 @@ class Prediction:
     text: str | None = None
     pair: str | None = None
     loss: float | None = None
-    """Of a language model, which predicts no label: the text's summed loss."""
+    """For a language model, which predicts no label: the summed loss of the text."""
     tokens: int | None = None
-    """Over so many predicted tokens."""
+    """For a language model: the number of predicted tokens."""

@@ -32,7 +32,7 @@ FAILED, PRUNED = "failed.json", "pruned.json"
 UNTRAINED = "untrained"
 
 KEEPS: tuple[Keep, ...] = ("none", "best", "all")
-"""From the fewest weights to the most."""
+"""From keeping the fewest weights to keeping the most."""
 State = Literal["waiting", "begun", "finished", "failed", "pruned"]
 
 
@@ -41,22 +41,21 @@ class Configuration:
     """One run of a study."""
 
     name: str
-    """Its folder below runs/; the same for ever."""
+    """Its folder below runs/, which never changes."""
     settings: Mapping[str, Any]
-    """What sets it apart from the other runs, by the names of the run's options."""
+    """The options in which it differs from the other runs, by name."""
     job: str = ""
-    """What is worked on by one process, in the order of study.json; by default the run alone."""
+    """Runs of one job are made by one process, in the order of study.json. By default each is its own job."""
     arm: str = ""
-    """What it is a run of, where arms are compared: `minilm lora`."""
+    """The arm it belongs to, where arms are compared: `minilm lora`."""
 
     @property
     def claim(self) -> str:
-        """The name of the lease."""
         return self.job or self.name
 
     @property
     def chain(self) -> str:
-        """The same for runs that go on from one another: those of one job that differ in epochs alone."""
+        """Runs with the same chain continue one another: those of one job that differ only in epochs."""
         own = {name: value for name, value in self.settings.items() if name != "epochs"}
         return f"{self.job} {own}" if self.job else self.name
 
@@ -68,18 +67,18 @@ class StudyRecord:
     kind: str
     """overfit, search, compare, labels, optimizers, attention or knowledge."""
     question: str
-    """In words, such as: which learning rate and how many epochs are best for minilm on boolq?"""
+    """For example: which learning rate and how many epochs are best for minilm on boolq?"""
     seed: int
     options: Mapping[str, Any]
-    """What the study was told; `run` holds the options that its runs share."""
+    """The options of the study; `run` contains the options that its runs share."""
     configurations: tuple[Configuration, ...] = ()
     command: tuple[str, ...] = ()
-    """What was typed after `heedful`; it continues the study, and makes it again elsewhere."""
+    """The words after `heedful`: the command that continues the study, or repeats it elsewhere."""
     keep: Keep = "all"
-    """Whose weights stay when the study is over."""
+    """Whose weights are kept when the study ends."""
     version: str = ""
     planned: int = 0
-    """How many of the configurations there were at the beginning; the others followed from their results."""
+    """How many configurations were planned at the start; the others followed from their results."""
 
 
 @dataclass(frozen=True)
@@ -89,12 +88,12 @@ class Ended:
     reason: str
     epoch: float | None = None
     value: float | None = None
-    """The last score on dev, of a run that was stopped because others were better."""
+    """The last dev score of a run that was stopped because others were better."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How far a configuration is."""
+    """The state of a configuration."""
 
     configuration: Configuration
     folder: Path
@@ -104,22 +103,19 @@ class Outcome:
 
     @property
     def name(self) -> str:
-        """The configuration's name."""
         return self.configuration.name
 
     @property
     def over(self) -> bool:
-        """Nothing is left to do."""
         return self.state not in ("waiting", "begun")
 
     @property
     def dev(self) -> float | None:
-        """The score on dev of a finished run."""
+        """Return the dev score of a finished run."""
         split = self.results.splits.get("dev") if self.results is not None else None
         return split.value if split is not None else None
 
     def metrics(self) -> list[Metrics]:
-        """The rows of metrics so far."""
         return Run(self.folder).metrics() if (self.folder / METRICS).is_file() else []
 
 
@@ -138,44 +134,42 @@ class StudyFolder:
         return found
 
     def read(self) -> StudyRecord:
-        """What is asked, and the configurations so far."""
+        """Return study.json."""
         return read_record(StudyRecord, self.path / STUDY)
 
     def write(self, record: StudyRecord) -> None:
-        """Write study.json."""
         write_json(self.path / STUDY, record)
 
     def add(self, configurations: Iterable[Configuration]) -> None:
-        """Append configurations. Only the holder of the lease `plan` may."""
+        """Append configurations. Only the holder of the lease `plan` may call it."""
         record = self.read()
         self.write(replace(record, configurations=(*record.configurations, *configurations)))
 
     def run(self, name: str) -> Path:
-        """The run directory of a configuration."""
+        """Return the run directory of a configuration."""
         return self.path / RUNS / name
 
     def lease(self, name: str) -> Path:
-        """The place of a lease."""
+        """Return the path of a lease."""
         place = self.path / LEASES / name
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
 
     def answer(self) -> Answer | None:
-        """What was found so far."""
+        """Return the answer so far."""
         return read_answer(self.path) if (self.path / ANSWER).is_file() else None
 
     @property
     def concluded(self) -> bool:
-        """Everything is done and said."""
+        """Whether all runs have ended and the answer is final."""
         answer = self.answer()
         return answer is not None and answer.finished
 
     def outcomes(self) -> list[Outcome]:
-        """How far each configuration is, in the order of study.json."""
+        """Return the state of each configuration, in the order of study.json."""
         return [self.outcome(configuration) for configuration in self.read().configurations]
 
     def outcome(self, configuration: Configuration) -> Outcome:
-        """How far one configuration is."""
         run = self.run(configuration.name)
         if (run / RESULTS).is_file():
             return Outcome(configuration, run, "finished", Run(run).results())
@@ -184,15 +178,15 @@ class StudyFolder:
         return Outcome(configuration, run, "begun" if (run / CONFIG).is_file() else "waiting")
 
     def fail(self, name: str, reason: str) -> None:
-        """Say why a configuration will have no results."""
+        """Record why a configuration has no results."""
         write_json(self.run(name) / FAILED, Ended(reason))
 
     def prune(self, name: str, ended: Ended) -> None:
-        """Say why a configuration was stopped before its end."""
+        """Record why a configuration was stopped early."""
         write_json(self.run(name) / PRUNED, ended)
 
     def retry(self) -> None:
-        """Forget failures: those runs are continued, or begun anew."""
+        """Forget failures, so that the runs are continued or repeated."""
         for outcome in self.outcomes():
             if outcome.state == "failed":
                 (outcome.folder / FAILED).unlink()
@@ -201,14 +195,14 @@ class StudyFolder:
                 (self.path / ANSWER).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove the study's own files; study.json last, so that a half-cleared one is still known."""
+        """Remove the files of the study; study.json last, so that the rest is still recognized."""
         for name in (ANSWER, RUNS, LEASES, LOGS, JOBS, UNTRAINED, STUDY):
             entry = self.path / name
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
 
 
 def ending(run: Path) -> tuple[State, Ended] | None:
-    """Why a run will have no results, if it ended without them."""
+    """Return why a run has no results, if it ended without them."""
     endings: tuple[tuple[str, State], ...] = ((FAILED, "failed"), (PRUNED, "pruned"))
     for name, state in endings:
         if (run / name).is_file():
@@ -239,7 +233,7 @@ def begin(
 
 
 def place_of(record: StudyRecord, out: Path | None, parts: Sequence[str]) -> StudyFolder:
-    """Where a study is, or would be."""
+    """Return the folder of a study, which may not exist yet."""
     if out is not None:
         return StudyFolder(out.expanduser())
     number, name = 1, "-".join(slug(part) for part in (record.kind, *parts))
@@ -251,7 +245,7 @@ def place_of(record: StudyRecord, out: Path | None, parts: Sequence[str]) -> Stu
 
 
 def compare(folder: StudyFolder, record: StudyRecord) -> str | None:
-    """Why a folder cannot hold this study; None when it is free, or holds it already."""
+    """Return why a folder cannot contain this study; None if it is empty or already contains it."""
     if folder.path.is_file():
         return f"{folder.path}: is a file; a study needs a folder"
     if not (folder.path / STUDY).is_file():
@@ -280,12 +274,12 @@ def compare(folder: StudyFolder, record: StudyRecord) -> str | None:
 
 
 def told(configuration: Configuration | None) -> Mapping[str, Any]:
-    """What a configuration was given; its name where that is all that differs."""
+    """Return the settings of a configuration, or its name where that is all that differs."""
     return {} if configuration is None else {**configuration.settings, "run": configuration.name}
 
 
 def differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """The first option that is another one, what it was and what it is."""
+    """Return the first option that differs, with its former and its present value."""
     for key in sorted(was.keys() | now.keys(), key=lambda key: (key == "run", key)):
         if was.get(key) != now.get(key):
             had, has = (shorten(str(x.get(key, "not given"))) for x in (was, now))
@@ -294,7 +288,7 @@ def differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str,
 
 
 def refuse_same_names(configurations: Sequence[Configuration]) -> None:
-    """Two runs in one folder would be taken for one another."""
+    """Refuse configurations with the same name, which would share a folder."""
     names = Counter(configuration.name for configuration in configurations)
     for name, count in names.items():
         if count > 1:
@@ -304,7 +298,7 @@ def refuse_same_names(configurations: Sequence[Configuration]) -> None:
 
 
 def flat(options: Mapping[str, Any], above: str = "") -> dict[str, Any]:
-    """Options in one level, as JSON has them."""
+    """Return nested options in one level, as JSON has them."""
     found: dict[str, Any] = {}
     for key, value in plain(options).items():
         if isinstance(value, dict):
