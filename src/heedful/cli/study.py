@@ -59,12 +59,14 @@ def make_command(name: str) -> App:
         for group, options in groups.items()
     ]
     parameters.append(parameter("json", Json, default=False))
-    first_line, _, more = inspect.cleandoc(kind.__doc__ or "").partition("\n\n")
+    text = inspect.cleandoc(kind.__doc__ or "")
+    first_line, _, more = text.partition("\n\n")
     lines = [f"{name}\n    {line}" for name, line in {**kind.arguments, "json": JSON_HELP}.items()]
     run.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__doc__ = "\n".join([first_line, "", "Parameters", "----------", *lines])
-    command = App(name=name, help_epilogue=more)
+    # The parser shows the line of the list of studies in place of the first line.
+    command = App(name=name, help_epilogue=more if first_line == describe_study(name) else text)
     command.default(run)
     return command
 
