@@ -121,7 +121,7 @@ def test_a_role_that_the_tokenizer_lacks_fires_where_the_model_learned_it(own: d
     assert tokenizer_fits(char, config, pretrained=False).status == "passed"
     check = tokenizer_fits(char, config, pretrained=True, shipped=char)
     assert check.status == "failed"
-    assert "the model's eos, stands for" in check.found
+    assert "the model's eos, means" in check.found
 
 
 def test_truncation_warns_above_one_row_in_twenty_and_says_what_would_do() -> None:

@@ -1,4 +1,4 @@
-"""What a result must beat: chance, train's most frequent label, a logistic regression on words."""
+"""Baselines: chance, train's most frequent label, and a logistic regression on words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class BagOfWords:
     def fit(
         self, texts: Iterable[str], pairs: Iterable[str] | None, labels: Ints, n_classes: int
     ) -> BagOfWords:
-        """Learn from labelled texts."""
+        """Fit the classifier to labeled texts."""
         rows = [count_words(*row) for row in pair_texts(texts, pairs)]
         seen = Counter(word for row in rows for word in row)
         self.places = {word: place for place, word in enumerate(sorted(seen))}
@@ -89,19 +89,19 @@ class BagOfWords:
 
 
 def pair_texts(texts: Iterable[str], pairs: Iterable[str] | None) -> Iterable[tuple[str, str]]:
-    """Put texts and pairs side by side."""
+    """Pair each text with its second text, which may be empty."""
     return zip(texts, pairs, strict=True) if pairs is not None else ((text, "") for text in texts)
 
 
 def count_words(text: str, pair: str) -> Counter[str]:
-    """Count the words of both texts; a mark tells the second's from the first's."""
+    """Count the words of both texts; those of the second are marked."""
     words = Counter(WORD.findall(text.lower()))
     words.update("\0" + word for word in WORD.findall(pair.lower()))
     return words
 
 
 def compute_scores(x: csr_matrix, weights: Floats) -> Floats:
-    """Give each class's score; the last row of the weights is the bias."""
+    """Return each class's score; the last row of the weights is the bias."""
     found: Floats = x @ weights[:-1] + weights[-1]
     return found
 
@@ -225,7 +225,7 @@ def fit_bag_of_words(task: Task, rows: npt.NDArray[np.int64] | None = None) -> B
 def select_rows(
     split: Split, labels: Ints, rows: npt.NDArray[np.int64] | None = None
 ) -> tuple[list[str], list[str] | None, Ints]:
-    """Give the rows that the classifier learns from: all of those given, or of many an evenly spaced part."""
+    """Return the rows to fit the classifier to: all that are given, or an evenly spaced part of many."""
     chosen = np.arange(len(split)) if rows is None else np.sort(rows)
     keep = np.zeros(len(split), bool)
     keep[chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), TRAIN_ROWS)).astype(np.int64)]] = True
@@ -238,6 +238,6 @@ def select_rows(
 
 
 def find_most_frequent_answer(train: Split) -> str:
-    """Give train's most frequent answer, the first in the alphabet of equals."""
+    """Return train's most frequent answer; of equals, the first in the alphabet."""
     counts = Counter(train.answers or ())
     return min(counts, key=lambda answer: (-counts[answer], answer))

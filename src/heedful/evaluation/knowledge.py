@@ -128,7 +128,7 @@ class ReplySummary:
 
     n: int
     right: float | None
-    """Exact match; None where nobody has a right answer."""
+    """The exact match; None if the right answers are not known."""
     ci95: Interval | None
     confidence: float
     """The mean."""
@@ -178,7 +178,7 @@ class Agreement:
     anybody: float
     """The chance for any two people."""
     p: float
-    """Of a permutation test: how often chance alone gives as much."""
+    """The p value of a permutation test."""
 
 
 def measure_agreement(answers: Sequence[str], keys: Sequence[str], seed: int = 0) -> Agreement:
@@ -214,7 +214,7 @@ class Stranger:
 
 @dataclass(frozen=True)
 class QuestionFrame:
-    """What all questions have in common: what stands before and after the name."""
+    """What all questions have in common: the text before and after the name."""
 
     before: str
     after: str

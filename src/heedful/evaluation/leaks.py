@@ -34,7 +34,7 @@ class Leak:
 
 
 def measure_leak(model: LanguageModel, texts: Sequence[Sequence[int]]) -> Leak:
-    """Score texts of ids both ways, in double precision; no padding stands anywhere."""
+    """Score texts of ids both ways, in double precision and without padding."""
     exact = deepcopy(model).double().eval()
     rows = [torch.tensor(text)[None] for text in texts if len(text) > 1]
     if not rows:

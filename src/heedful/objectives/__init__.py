@@ -1,4 +1,4 @@
-"""What a step minimises: classify, text2text, joint; causal and masked language modelling."""
+"""Training objectives: what a step minimizes, and how a model is evaluated. One file per objective."""
 
 from heedful.objectives.answer import AnswerObjective
 from heedful.objectives.base import Evaluation, Inputs, Losses, Objective

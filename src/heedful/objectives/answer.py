@@ -1,4 +1,4 @@
-"""Answering questions: a decoder or an encoder-decoder learns to write the answer after its question."""
+"""Answering questions: a decoder or an encoder-decoder learns to write the answer to a question."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class AnswerObjective(Objective):
         if self.form.whole:
             states = body(t["ids"], t["mask"], decoder_input_ids=body.shift(t["targets"]))
         else:
-            states = body(t["ids"])  # padding stands on the right, where no earlier token sees it
+            states = body(t["ids"])  # padding is on the right, where no earlier token sees it
         losses, right = token_losses(model.head, states[wanted], t["targets"][wanted], smoothing)
         return losses, right, wanted
 

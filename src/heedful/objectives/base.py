@@ -1,4 +1,4 @@
-"""What every objective is: examples into tensors, tensors into losses, a split into a score."""
+"""The interface of all objectives: examples to tensors, tensors to losses, a split to an evaluation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 ALL_KINDS = ("encoder", "decoder", "encoder_decoder")
 EVALUATION_TOKENS = 1024
-"""Tokens a batch on a CPU when no gradient is kept: 8192 leave the cache and take 1.5 times as long."""
+"""Number of tokens per evaluation batch on a CPU: 8192 do not fit in the cache and take 1.5 times as long."""
 DEVICE_TOKENS = 16384
-"""The same elsewhere, where many small batches would leave the device idle."""
+"""The same on other devices, which many small batches would leave idle."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """One micro-batch: tensors by name, and how many units each part of the loss is a mean over."""
+    """One micro-batch: tensors by name, and the number of units that each part of the loss is a mean over."""
 
     tensors: Mapping[str, Tensor]
     counts: Mapping[str, int]
@@ -39,10 +39,10 @@ class Inputs:
     tokens: int
     """Real tokens, padding not counted."""
     divisors: Mapping[str, float] | None = None
-    """What the sums are divided by, over the whole step, where that is not the counts (class weights)."""
+    """What the sums are divided by if it is not the counts, as with class weights."""
 
     def to(self, device: torch.device) -> Inputs:
-        """The same on another device."""
+        """Return the micro-batch on another device."""
         if device.type == "cpu":
             return self
         moved = {name: tensor.to(device, non_blocking=True) for name, tensor in self.tensors.items()}
@@ -51,7 +51,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Losses:
-    """Sums over the micro-batch, one a part; the loop divides by the counts of the whole step."""
+    """Sums over the micro-batch, one per part of the loss; the loop divides by the counts of the step."""
 
     sums: Mapping[str, Tensor]
     right: int | Tensor | None = None
@@ -60,7 +60,7 @@ class Losses:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How a model does on a split."""
+    """A model's outputs on a split, and its score."""
 
     metric: str
     value: float
@@ -71,7 +71,7 @@ class Evaluation:
     probabilities: Floats | None = field(default=None, repr=False)
     """[n, n_classes]"""
     text_losses: Floats | None = field(default=None, repr=False)
-    """Of a language model: the summed loss of each text, 0 where nothing of it is predicted."""
+    """For a language model: the summed loss of each text, 0 if none of its tokens are predicted."""
     text_tokens: Ints | None = field(default=None, repr=False)
     """How many predicted tokens each text's loss is a sum over."""
 
@@ -91,7 +91,7 @@ class Evaluation:
 
 
 class Objective(ABC):
-    """What a step minimises, and how it is scored."""
+    """What a step minimizes, and how the model is evaluated."""
 
     name: ClassVar[str]
     metric: ClassVar[str]
@@ -118,15 +118,15 @@ class Objective(ABC):
     packs: ClassVar[bool] = False
     """Whether several documents can share a row."""
     one_mean: ClassVar[bool] = False
-    """The parts are one batch: the loss is the mean over the units of all of them together."""
+    """Whether the loss is the mean over the units of all parts together."""
     weights: Mapping[str, float]
     """The parts of the loss and their weights."""
     first_steps: int = 0
-    """Steps before the first epoch that `prepare` fills by itself (pretraining before the task)."""
+    """The number of steps before the first epoch, whose batches `prepare` chooses (pretraining)."""
     part_tokens: int = 0
-    """On a CPU a step is computed in parts of about so many tokens, which stay in its cache; 0: in one."""
+    """On a CPU, a step is computed in parts of about this many tokens, to fit in its cache; 0 for one."""
     threads: int | None = None
-    """So many threads are enough for a step; None: as many as there are."""
+    """The number of threads that a step can use; None for all."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -171,7 +171,7 @@ class Objective(ABC):
 
     @abstractmethod
     def train_lengths(self) -> Ints:
-        """The length of each training example, in tokens."""
+        """Return the length of each training example, in tokens."""
 
     @abstractmethod
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
@@ -179,7 +179,7 @@ class Objective(ABC):
 
     @abstractmethod
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
-        """Run the model; sums of losses."""
+        """Run the model and return the sums of its losses."""
 
     @abstractmethod
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
@@ -194,26 +194,26 @@ class Objective(ABC):
         """The splits that can be scored."""
 
     def weights_at(self, step: int) -> Mapping[str, float]:
-        """The weights of the parts at a step."""
+        """Return the weights of the parts at a step."""
         return self.weights
 
     def value(self, loss: float, right: int, n: int) -> float | None:
-        """The metric while training, from the mean loss and how many of n units were right."""
+        """Return the metric while training, from the mean loss and how many of n units were right."""
         return right / n if n else None
 
     def content(self) -> str:
-        """Name the data that is learnt from, so that a resume on other data is refused."""
+        """Return a fingerprint of the training data, so that a resume with other data is refused."""
         return ""
 
     def train_ids(self) -> Ints | None:
-        """The token ids that occur while training, where that is known and not all of them."""
+        """Return the token ids that occur in training, or None if all may occur."""
         return None
 
 
 def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, npt.NDArray[np.bool_], Ints | None]:
-    """Ids, mask and types [b, t] of some texts, padded on the right, without a loop over the texts.
+    """Return ids, mask and types [b, t] of some texts, padded on the right.
 
-    Types are None where there are none to tell apart.
+    Types are None if the texts have none.
     """
     starts = tokens.offsets[rows]
     lengths = tokens.offsets[rows + 1] - starts
@@ -227,17 +227,17 @@ def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, npt.NDArray
 
 
 def upcast(logits: Tensor) -> Tensor:
-    """Logits in a format that a loss can be summed in: half precision becomes float32."""
+    """Return logits in a format that a loss can be summed in: half precision becomes float32."""
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
 def evaluation_batch_tokens(device: torch.device) -> int:
-    """How many tokens are scored together."""
+    """Return the number of tokens per evaluation batch."""
     return EVALUATION_TOKENS if device.type == "cpu" else DEVICE_TOKENS
 
 
 def iterate_by_length(lengths: Ints, tokens: int = EVALUATION_TOKENS, label: str = "") -> Iterator[Ints]:
-    """Batches for evaluation: longest first, to a token budget, with progress when it takes long."""
+    """Yield batches for evaluation by a token budget, longest first, with a progress bar if it takes long."""
     batches = Batches(lengths, token_budget=tokens, order="sorted")
     if not label:
         yield from batches

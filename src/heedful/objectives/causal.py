@@ -1,4 +1,4 @@
-"""Causal language modelling: every token is predicted from those before it in its document."""
+"""Causal language modeling: every token is predicted from those before it in its document."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Causal(PackedText):
         return ids, np.asarray(self.texts[split].ids)[places + 1].astype(np.int64)
 
     def states(self, model: Any, inputs: Inputs) -> Tensor:
-        """The decoder's states. Padding stands on the right, where no earlier token sees it."""
+        """Return the decoder's states. Padding is on the right, where no earlier token sees it."""
         t = inputs.tensors
         found: Tensor = model.body(t["ids"], t.get("mask"), segments=t.get("segments"))
         return found
 
     @property
     def sees_padding(self) -> bool:
-        """Only where the future is not hidden: padding stands on the right."""
+        """Whether the future is not hidden: padding is on the right."""
         return self.unsafe

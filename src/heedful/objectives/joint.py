@@ -1,4 +1,4 @@
-"""Classification together with masked language modelling on unlabelled text."""
+"""Classification together with masked language modeling on unlabeled text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from heedful.options.training import AdaptOptions
 
 
 def merge_inputs(*parts: Inputs) -> Inputs:
-    """Two micro-batches as one; the examples are the first's."""
+    """Merge micro-batches into one; the number of examples is that of the first."""
     return Inputs(
         {name: tensor for part in parts for name, tensor in part.tensors.items()},
         {name: count for part in parts for name, count in part.counts.items()},
@@ -43,8 +43,8 @@ def add_masked_head(setup: TaskSetup) -> None:
 class Joint(Objective):
     """The classification loss plus `mlm_weight` times the masked loss; batches of both in step.
 
-    With `first_steps`, so many steps of masked language modelling alone, with weight 1, come before; then
-    `mlm_weight` 0 makes it sequential training.
+    `first_steps` is the number of steps of masked language modeling alone, with weight 1, at the start; with
+    `mlm_weight` 0 after them, training is sequential.
     The classifier sees unmasked text; selection and scores are the classification's.
     """
 
@@ -106,13 +106,13 @@ class Joint(Objective):
         return self.classify.train_lengths()
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """The labelled batch, and beside it the unlabelled batch of this step."""
+        """Prepare the labeled batch and the unlabeled batch of a step."""
         if step < self.first_steps:
             return self.masked.prepare(step, parts)
-        labelled = self.classify.prepare(examples, step, parts)
+        labeled = self.classify.prepare(examples, step, parts)
         if self.weights["masked"] == 0:
-            return labelled
-        both = zip_longest(labelled, self.masked.prepare(step, parts))
+            return labeled
+        both = zip_longest(labeled, self.masked.prepare(step, parts))
         return [merge_inputs(*(part for part in pair if part is not None)) for pair in both]
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:

@@ -1,4 +1,4 @@
-"""Masked language modelling (Devlin et al. 2019, section 3.1), on text without labels."""
+"""Masked language modeling (Devlin et al. 2019, section 3.1), on text without labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from heedful.text import Tokenizer, missing_mask_error
 
 
 class Masking:
-    """How tokens of a batch are hidden: at a rate, alone or as whole words."""
+    """Hides tokens of a batch at a rate, one by one or as whole words."""
 
     def __init__(self, tokenizer: Tokenizer, rate: float, whole_words: bool) -> None:
         if tokenizer.mask_id is None:
@@ -33,7 +33,7 @@ class Masking:
         self.word_starts = np.array(tokenizer.word_starts) if whole_words else None
 
     def __call__(self, ids: Ints, generator: np.random.Generator) -> tuple[Ints, Ints]:
-        """Ids [b, t] with some hidden, and the labels of those."""
+        """Return ids [b, t] with some of them hidden, and the labels of those."""
         inputs, labels = mask_tokens(
             ids,
             special_ids=self.tokenizer.special_ids,
@@ -113,13 +113,13 @@ class MaskedText:
         self.per_epoch = len(self.batches.plan(0))
 
     def keep_longest(self, batch_size: int) -> None:
-        """Keep the longest texts alone, one batch of them: no step can need more memory."""
+        """Keep only one batch of the longest texts: no step needs more memory."""
         longest = np.argsort(self.tokens.lengths[self.rows])[::-1]
         self.rows = self.rows[longest[:batch_size]]
         self.plan(batch_size)
 
     def prepare(self, step: int, parts: int = 1) -> list[Inputs]:
-        """The corrupted batch of a step, in parts."""
+        """Prepare the corrupted batch of a step, in parts."""
         epoch, at = divmod(step, self.per_epoch)
         rows = self.rows[self.batches.plan(epoch)[at]]
         pad = 0 if self.tokenizer.pad_id is None else self.tokenizer.pad_id

@@ -1,4 +1,4 @@
-"""Pretraining with questions mixed in: what is read is learnt in the form in which it will be asked."""
+"""Pretraining with questions mixed into the text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Mixed(Objective):
     one_mean = True
 
     def __init__(self, text: Objective, answer: AnswerObjective, *, batch_size: int, seed: int = 0) -> None:
-        """`batch_size` questions a step."""
+        """`batch_size` is the number of questions per step."""
         self.text, self.answer = text, answer
         self.metric, self.outputs = text.metric, text.outputs  # type: ignore[misc]
         self.part_tokens = text.part_tokens
@@ -49,7 +49,7 @@ class Mixed(Objective):
         return [*self.text.prepare(examples, step, parts), *self.answer.prepare(asked, step)]
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
-        """Of a part with text, or of one with questions; only the text's right tokens count as right."""
+        """Return the losses of text or of questions; only right tokens of text are counted."""
         if self.answer.name in inputs.counts:
             return Losses(self.answer.losses(model, inputs).sums)
         return self.text.losses(model, inputs)

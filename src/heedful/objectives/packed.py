@@ -1,4 +1,4 @@
-"""What language modelling objectives on plain text share: packed rows, and a loss for each text."""
+"""What language modeling objectives on plain text share: packed rows, and a loss per text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TokenLists:
 class PackedText(Objective):
     """Losses of tokens (sums), on documents side by side in rows; each row a training example.
 
-    `unsafe` says that the model's attention may see padding that stands behind a text.
+    `unsafe` says that the model's attention may see the padding after a text.
     """
 
     metric = "perplexity"
@@ -60,7 +60,7 @@ class PackedText(Objective):
     packs = True
     part_tokens = 2048
     shift = 0
-    """How far ahead the token to predict stands."""
+    """How many positions ahead the predicted token is."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class PackedText(Objective):
 
     @property
     def sees_padding(self) -> bool:
-        """Whether padding behind a text has to be hidden from it."""
+        """Whether padding after a text has to be hidden from it."""
         return True
 
     def inputs(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Inputs:

@@ -21,7 +21,7 @@ from heedful.text import Tokenizer
 AnswerLoss = Literal["answer", "all"]
 """Where there is loss: on the answer and the token that closes it, or on the question too."""
 ANSWER_PART = 4
-"""One part in so many of the length is the answer's."""
+"""The answer gets the length divided by this number."""
 
 
 def separator(tokenizer: Tokenizer) -> int:
@@ -44,12 +44,12 @@ class EncodedTexts:
 
 
 def answer_room(max_len: int) -> int:
-    """How many tokens an answer may have."""
+    """Return the largest number of tokens of an answer."""
     return max(1, max_len // ANSWER_PART)
 
 
 def question_room(max_len: int) -> int:
-    """How many tokens a question may have before an answer in the same row."""
+    """Return the largest number of tokens of a question before an answer in the same row."""
     return max(1, max_len - answer_room(max_len) - 1)
 
 
@@ -67,7 +67,7 @@ def encode_answers(tokenizer: Tokenizer, texts: Sequence[str], room: int | None 
 
 
 def encode_texts(tokenizer: Tokenizer, texts: Sequence[str], room: int | None, special: bool) -> EncodedTexts:
-    """Texts as ids, with what was cut and what is unknown."""
+    """Encode texts, and count those that were cut or have unknown tokens."""
     found = tokenizer.encode_batch(list(texts), max_len=room, special=special)
     ids = [np.array(one.ids, np.int64) for one in found]
     unknown = 0
@@ -102,7 +102,7 @@ def answer_rows(
 
 
 def normalize_spaces(text: str) -> str:
-    """Text with runs of white space as one space: what an exact match compares."""
+    """Return the text with runs of white space as one space, which is what an exact match compares."""
     return " ".join(text.split())
 
 
@@ -115,7 +115,7 @@ class GeneratedText(Protocol):
 
     @property
     def log_probability(self) -> float:
-        """Of all of them, the one that ended them included."""
+        """The summed log-probability, including that of the token that ended the text."""
 
 
 class GenerateFunction(Protocol):
@@ -124,7 +124,7 @@ class GenerateFunction(Protocol):
     def __call__(
         self, model: Any, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop_ids: Collection[int]
     ) -> Sequence[GeneratedText]:
-        """What follows each prompt, up to a stop token or so many tokens."""
+        """Return what follows each prompt, up to a stop token or `max_tokens`."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class QuestionFormat:
         return 0 if self.tokenizer.pad_id is None else self.tokenizer.pad_id
 
     def questions(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> EncodedTexts:
-        """Questions as ids; a second text stands after the first."""
+        """Encode questions; a second text comes after the first."""
         whole = list(texts) if pairs is None else [f"{a} {b}" for a, b in zip(texts, pairs, strict=True)]
         room = self.max_len if self.whole else question_room(self.max_len)
         return encode_questions(self.tokenizer, whole, room, special=self.whole)

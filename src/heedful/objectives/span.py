@@ -43,12 +43,12 @@ SpanForm = Literal["line", "window"]
 SpanLoss = Literal["all", "span"]
 FORMS: tuple[SpanForm, ...] = ("line", "window")
 PART_TOKENS, MOST_PARTS = 384, 8
-"""Rows of about one length are computed together: at least so many tokens, in at most so many parts.
+"""Rows of similar length are computed together: the smallest number of tokens per part, the most parts.
 
 Windows of 1,500 tokens take 155 ms in three parts and 184 ms in one, where half of the tokens are padding.
 """
 CHUNK = 256
-"""Documents that are corrupted together for scoring."""
+"""The number of documents that are corrupted together for evaluation."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class Corruption:
     counted: SpanLoss = "all"
     block: int = 128
     left: int = 5
-    """Of a window: the most tokens that stay before the span."""
+    """In a window, the largest number of tokens before the span."""
     right: int = 3
-    """And after it."""
+    """In a window, the largest number of tokens after the span."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be."""
@@ -213,7 +213,7 @@ class Span(Objective):
         return WindowBatch(ids, targets, (targets != IGNORED).cumsum(1).argmax(1) + 1)
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """Corrupted training documents, in at least so many parts: rows of about one length together."""
+        """Corrupt training documents, in at least `parts` parts of rows of similar length."""
         documents = self.rows["train"][examples]
         rows = self.corrupted("train", documents, stream(self.seed, "spans", step), self.corruption.counted)
         order = np.argsort(rows.lengths, kind="stable")

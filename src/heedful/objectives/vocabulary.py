@@ -16,9 +16,9 @@ from heedful.data.batches import IGNORED
 from heedful.objectives.base import upcast
 
 NUMBERS = 1 << 21
-"""Logits that are made at a time: 8 MB of float32."""
+"""The number of logits computed at a time: 8 MB of float32."""
 CACHED, LEAST_ROWS = 1 << 18, 64
-"""Logits that are made at a time where their gradient is made with them: 1 MB, or so many rows."""
+"""The number of logits computed at a time with their gradient (1 MB), and the smallest number of rows."""
 
 
 def vocabulary_loss(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:

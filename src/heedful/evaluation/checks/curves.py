@@ -67,6 +67,5 @@ def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: Metric = ACCURA
 
 
 def value(row: Metrics) -> float:
-    """Give a row's value, which is known to be there."""
     assert row.value is not None
     return row.value

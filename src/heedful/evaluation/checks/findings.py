@@ -1,4 +1,4 @@
-"""How findings are written, and which of them stands in the last line of a run."""
+"""How the findings of checks are written, and the summary in the last line of a run."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SEVERITY = (
     "unknown_tokens",
     "shared_parts",
 )
-"""Among findings of equal status the first here is told: what makes the result void before what dims it."""
+"""The order of findings with the same status: those that invalidate the result come first."""
 FIRST_PART = re.compile(r'(?:"[^"]*"|(?!; ).)+')
-"""What was found, without why it matters; a semicolon inside a quoted label or text does not end it."""
+"""Matches the first part of a sentence; a semicolon inside quotes does not end it."""
 
 
 def percent(share: float) -> str:
-    """Write a share; only a whole is ever 100 % and only nothing is 0 %."""
+    """Format a share; only 1 is written as 100 % and only 0 as 0 %."""
     digits = f"{100 * share:.1f}".removesuffix(".0")
     if digits == "100" and share < 1:
         return "over 99.9 %"
@@ -45,7 +45,7 @@ def quote(text: str, width: int = 40) -> str:
 
 
 def summarize(checks: Iterable[Check]) -> str:
-    """Give the most serious finding in words, and the others in short; for the last line of a run."""
+    """Return the most serious finding in full and the others in short, for the last line of a run."""
     checks = list(checks)
     findings = sorted(
         (check for check in checks if check.status in ("failed", "warning")),
@@ -63,5 +63,5 @@ def summarize(checks: Iterable[Check]) -> str:
 
 
 def severity_rank(check: Check) -> int:
-    """Give a check's place in the order of gravity."""
+    """Return a check's position in the order of severity."""
     return SEVERITY.index(check.name) if check.name in SEVERITY else len(SEVERITY)

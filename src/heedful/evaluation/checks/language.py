@@ -43,7 +43,7 @@ def rows_cut(lengths: npt.NDArray[np.int64], block: int, room: int, packed: bool
         return Check("truncation", "passed", f"No text is longer than {block:,} tokens.", 0.0)
     found = (
         f"Nothing is cut off: the {percent(divided)} of texts that are longer than {block:,} tokens are "
-        f"divided, and what follows a division is predicted without what stands before it."
+        f"divided, and what follows a division is predicted without what comes before it."
     )
     return Check("truncation", "passed", found, 0.0)
 
@@ -63,7 +63,7 @@ def cut_off(lengths: npt.NDArray[np.int64], block: int, room: int) -> Check:
     advice = f"--block {enough:,} would keep {percent(KEPT)} of texts whole"
     advice += "" if enough <= room else f", in a model with more than its {room:,} positions"
     return Check(
-        "truncation", "warning", f"{cut}; nothing is learnt of the rest; {advice}.", share, CUT_LIMIT
+        "truncation", "warning", f"{cut}; nothing is learned from the rest; {advice}.", share, CUT_LIMIT
     )
 
 
@@ -80,7 +80,7 @@ def shared_lines(splits: Mapping[str, Iterable[str]]) -> Check:
     told = f"{percent(worst.share)} of {worst.later}'s texts are also in train"
     if worst.share <= SHARED_WARNS:
         return Check(name, "passed", f"{told}.", worst.share, SHARED_WARNS)
-    advice = "what was learnt by heart looks like what was understood; hold out other texts"
+    advice = "a model that memorized them looks like one that understood them; hold out other texts"
     return Check(name, "warning", f"{told}; {advice}.", worst.share, SHARED_WARNS)
 
 

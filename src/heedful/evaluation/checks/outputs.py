@@ -18,7 +18,7 @@ LEAK_LIMIT = 5e-6
 """Of what a token does to later outputs. Safe mechanisms give exactly 0, one that takes the future out again
 by a division 1e-6; the weakest leak, of `zero_after` in a new decoder of width 16, is 2e-5."""
 RELOAD_LIMIT = 1e-5
-"""Of the largest logit: merged adapters and other kernels round differently, a lost weight does far more."""
+"""A share of the largest logit. Merged adapters and kernels round differently, a lost weight does more."""
 
 
 @torch.inference_mode(False)
@@ -76,7 +76,7 @@ Run = Callable[[Tensor], Tensor]
 
 
 def runs(body: nn.Module, ids: Tensor) -> list[Run]:
-    """Give the ways in which a body turns ids [r, t] into states [r, t, d]."""
+    """Return the functions by which a body turns ids [r, t] into states [r, t, d]."""
     if isinstance(body, EncoderDecoder):
         with torch.no_grad():
             context = body.encode(ids)

@@ -62,7 +62,7 @@ def tokenizer_fits(
 
 
 def special_problems(tokenizer: Tokenizer, config: TransformerConfig, pretrained: bool) -> list[str]:
-    """Say which special tokens have another id in the model's configuration."""
+    """Return the special tokens that have another id in the model's configuration, in words."""
     wrong = []
     pairs = {
         "pad": (config.pad_id, tokenizer.pad_id),
@@ -70,20 +70,20 @@ def special_problems(tokenizer: Tokenizer, config: TransformerConfig, pretrained
         "eos": (config.eos_id, tokenizer.eos_id),
     }
     for role, (stated, own) in pairs.items():
-        # An id that the model itself has no row for stands in many configurations, unused.
+        # An id that the model itself has no row for is in many configurations, unused.
         if stated is None or stated >= config.vocab_size or stated == own:
             continue
         if own is not None:
             wrong.append(f"{role} is id {own:,} in the tokenizer and {stated:,} in the model")
         elif pretrained and stated not in tokenizer.special_ids:
             piece = tokenizer.pieces([stated])[0]
-            meant = f"stands for {quote(piece)}" if piece else "does not exist"
+            meant = f"means {quote(piece)}" if piece else "does not exist"
             wrong.append(f"id {stated:,}, the model's {role}, {meant} in the tokenizer")
     return wrong
 
 
 def shipped_problems(tokenizer: Tokenizer, shipped: Tokenizer) -> list[str]:
-    """Say how a tokenizer differs from the one beside the weights, in what it makes of text."""
+    """Return how a tokenizer differs from the one beside the weights, in words."""
     if tokenizer.fingerprint == shipped.fingerprint:
         return []
     ours, theirs = tokenizer.backend.get_vocab(), shipped.backend.get_vocab()
@@ -100,7 +100,7 @@ def shipped_problems(tokenizer: Tokenizer, shipped: Tokenizer) -> list[str]:
 
 
 def family_problems(tokenizer: Tokenizer, family: str) -> list[str]:
-    """Say what speaks against a tokenizer on pretrained weights of a family without a tokenizer beside."""
+    """Return what speaks against a tokenizer for pretrained weights of a family, in words."""
     form = FAMILIES[family].tokenizer if family in FAMILIES else None
     if form is None:
         return []
