@@ -148,8 +148,8 @@ def classification(rows: list[dict[str, Any]]) -> str:
         "majority",
         "bag of words",
         "minutes",
-        "found by checks of its own",
-        "published, of others",
+        "findings of its checks",
+        "published results",
     ]
     return table(head, [classification_row(row) for row in rows])
 
@@ -186,13 +186,13 @@ def answers(rows: list[dict[str, Any]]) -> str:
 
 
 def perplexity(rows: list[dict[str, Any]]) -> str:
-    """Language models: perplexities belong to a vocabulary, bits a character can be compared."""
+    """Language models: perplexities belong to a vocabulary, bits per character can be compared."""
     head = [
         "what",
         "parameters",
         "dev perplexity",
         "test perplexity",
-        "bits a character",
+        "bits per character",
         "unknown tokens",
         "minutes",
     ]
