@@ -125,7 +125,7 @@ def test_compare_answers_in_words(heedful: Run, notes: Path, tmp_path: Path) -> 
     heedful("tokenizer", "train", notes, "--out", tmp_path / "own", "--sentinels", 0)
     done = heedful("tokenizer", "compare", tmp_path / "other", "--on", notes)
     assert "Should I train my own? Only if you pretrain from scratch:" in done.out
-    assert "tokens a word" in done.out
+    assert "tokens per word" in done.out
     assert "trained on this text" in done.out
     done = heedful("tokenizer", "compare", tmp_path / "other", tmp_path / "own", "--on", notes)
     assert "Should I train my own? No:" in done.out

@@ -221,5 +221,5 @@ def test_an_adapter_of_another_base_is_refused(tmp_path: Path) -> None:
     state["embeddings.LayerNorm.bias"] += 1e-3
     save_file(state, folder / "model.safetensors", {"format": "pt"})
     other = load(folder, head="classify", n_classes=3)
-    with pytest.raises(UserError, match="was learnt on some/base, whose weights are not this model's"):
+    with pytest.raises(UserError, match="was trained on some/base, whose weights are not this model's"):
         read_adapter(tmp_path / "adapter", other)

@@ -19,11 +19,11 @@ PARTS = 5
 
 
 class Additive(Mechanism):
-    """Scores w2 . tanh(W1 [q; k]) (Bahdanau et al. 2015, appendix A.1.2), with own parameters a head.
+    """Scores w2 . tanh(W1 [q; k]) (Bahdanau et al. 2015, appendix A.1.2), with separate parameters per head.
 
     W1 [q; k] is W1q q + W1k k, so each half is one product; their sum is broadcast in chunks and computed
     again in the backward pass, for a causal mask over the lower triangle only. Nothing of t x s is kept.
-    The scale stands before w2, which begins with variance 1, so that scores begin near variance 1.
+    The scale is applied before w2, which begins with variance 1, so that scores begin near variance 1.
     Grade: same mathematics as the plain formula.
     """
 

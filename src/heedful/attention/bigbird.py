@@ -101,10 +101,10 @@ class Bigbird(Mechanism):
         if mask.causal or mask.keys is None:
             return self.pattern.table(blocks, blocks, mask.causal)[None]
         ends = {row: end for row, _, end in mask.documents(b, n)}
-        own = [-(-ends.get(row, 1) // self.block) for row in range(b)]
-        if len(set(own)) == 1:
-            return self.pattern.table(blocks, own[0], False)[None]
-        each = [self.pattern.table(blocks, x, False) for x in own]
+        lengths = [-(-ends.get(row, 1) // self.block) for row in range(b)]
+        if len(set(lengths)) == 1:
+            return self.pattern.table(blocks, lengths[0], False)[None]
+        each = [self.pattern.table(blocks, x, False) for x in lengths]
         slots = max(table.shape[1] for table in each)
         return torch.stack([F.pad(table, (0, slots - table.shape[1]), value=-1) for table in each])
 

@@ -1,6 +1,6 @@
 """Dropout from 16-bit random words, drawn again in the backward pass instead of being kept.
 
-Grade: same distribution. On a CPU torch draws one random number an element, one by one; a 64-bit word of
+Grade: same distribution. On a CPU torch draws one random number per element, one by one; a 64-bit word of
 SFC64 gives four. Elsewhere torch's own dropout is used. The seed comes from torch's generator, so
 `torch.manual_seed` decides everything.
 """

@@ -158,7 +158,7 @@ class Heads:
         return states
 
     def backward(self, states: list[State], both: Tensor, dq: Tensor, dk: Tensor, dv: Tensor) -> None:
-        """From the gradient of [numerator, normaliser] to those of q, k and v.
+        """From the gradient of [numerator, normalizer] to those of q, k and v.
 
         Scales are constants here: the output does not depend on them.
         """
@@ -192,7 +192,7 @@ class Heads:
 class Favor(torch.autograd.Function):
     """Random-feature attention of q [x, t, d] over k and v [x, s, d], whose first `lead` keys everyone sees.
 
-    `real` [x, s] is False at padding. A row whose normaliser is not larger than `least` gives zeros.
+    `real` [x, s] is False at padding. A row whose normalizer is not larger than `least` gives zeros.
     """
 
     @staticmethod

@@ -1,6 +1,6 @@
 """Random features whose product is exp(q . k) on average: FAVOR+ (Choromanski et al. 2021, section 2).
 
-A feature map is cut in three, because a stabiliser stands in the middle: `project` gives numbers u, `top` the
+A feature map has three parts, because a stabilizer is in the middle: `project` gives numbers u, `top` the
 logarithm of the largest size that a row's features have, and `lift` the features divided by e^reference.
 Everything is written down to its gradient, for functions that compute features again instead of keeping them.
 """

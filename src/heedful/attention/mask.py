@@ -16,7 +16,7 @@ class Mask:
     - `causal`: text query i sees text key j only if j <= i + `offset`.
     - `keys` [b, n]: False at padding; n counts the text keys, without the prefix.
     - `segments` [b, n]: the document each text position belongs to; only equal ones see each other.
-      A document's positions stand side by side: `documents` refuses others, and with it every mechanism
+      A document's positions are side by side: `documents` refuses others, and with it every mechanism
       that counts positions in documents. Where the pattern alone decides (softmax), nothing depends on it.
     - `prefix`: that many leading keys belong to no text (prefix tuning); every query sees them.
     - `offset`: the text position of the first query, when earlier keys come from a cache (t != s).
@@ -43,8 +43,8 @@ class Mask:
             real = self.keys.bool()[:, None, None, :]  # [b, 1, 1, n]
             seen = real if seen is None else seen & real
         if self.segments is not None:
-            own = self.segments[:, self.offset : self.offset + t]
-            same = (own[:, :, None] == self.segments[:, None, :])[:, None]  # [b, 1, t, n]
+            queries = self.segments[:, self.offset : self.offset + t]
+            same = (queries[:, :, None] == self.segments[:, None, :])[:, None]  # [b, 1, t, n]
             seen = same if seen is None else seen & same
         if seen is None or self.prefix == 0:
             return seen
@@ -85,10 +85,10 @@ class Mask:
         _, counts = torch.unique_consecutive(run[real], return_counts=True)
         last = counts.cumsum(0) - 1
         first = last - counts + 1
-        found = (rows[first], columns[first], columns[last] + 1)
+        documents = (rows[first], columns[first], columns[last] + 1)
         if self.segments is not None:
             refuse_split_documents(rows[first].tolist(), segments[rows[first], columns[first]].tolist())
-        return list(zip(*(part.tolist() for part in found), strict=True))
+        return list(zip(*(part.tolist() for part in documents), strict=True))
 
     def positions(self, b: int, n: int) -> Tensor:
         """Count each text position [b, n] from the first real one of its document; 0 outside of any."""
@@ -100,9 +100,9 @@ class Mask:
 
 def refuse_split_documents(rows: list[int], numbers: list[int]) -> None:
     """Refuse a row in which a document's number returns after another's: it would count as two."""
-    found = list(zip(rows, numbers, strict=True))
-    if len(set(found)) < len(found):
-        row, number = next(document for document, n in Counter(found).items() if n > 1)
+    documents = list(zip(rows, numbers, strict=True))
+    if len(set(documents)) < len(documents):
+        row, number = next(document for document, n in Counter(documents).items() if n > 1)
         raise ValueError(
             f"mask.segments: document {number} of row {row} is in pieces; its positions must be side by side"
         )

@@ -51,7 +51,7 @@ class Mechanism(nn.Module):
     cache: ClassVar[bool] = False
     """Computes the last rows alone, from cached keys, exactly as the whole would."""
     positional: ClassVar[bool] = False
-    """What a query sees depends on where it stands, so a row taken out of its sequence needs its offset."""
+    """What a query sees depends on its position, so a row taken out of its sequence needs its offset."""
     sixteen_bits: ClassVar[bool] = False
     """Under autocast takes q, k and v of 16 bits as they are; the others compute in 32."""
     unsafe: ClassVar[bool] = False

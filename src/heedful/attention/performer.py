@@ -19,11 +19,11 @@ class Performer(Mechanism):
     """FAVOR+ (Choromanski et al. 2021): exp(scale q.k) estimated without bias by phi(q).phi(k).
 
     `features` counts the numbers of phi; `kind` is positive, hyperbolic (less variance) or trigonometric (of
-    either sign, so weights and normalisers can be negative); `orthogonal` directions have less variance than
+    either sign, so weights and normalizers can be negative); `orthogonal` directions have less variance than
     independent ones. All heads share the directions, as in the paper's code. They are saved with the model;
     `seed` fixes them, otherwise torch's generator does, and `redraw` draws others.
     There are no weights to drop: dropout drops whole positions of v, a head at a time, under the same
-    normaliser.
+    normalizer.
     """
 
     name = "performer"
@@ -98,7 +98,7 @@ class Performer(Mechanism):
         return 0.0 if self.kind == "trigonometric" else torch.finfo(dtype).tiny
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """The weights that the features stand for [b, h, t, s]: phi(q_i).phi(k_j) over its sum."""
+        """Return the weights that the features approximate [b, h, t, s]: phi(q_i).phi(k_j) over its sum."""
         features, root = self.feature_map(), self.scale**0.5
         q, k = q * root, k * root
         allowed = mask.allowed(q.shape[-2], k.shape[-2], q.device)

@@ -36,8 +36,8 @@ def options(name: str) -> dict[str, Any]:
     accepted: dict[str, Any] = {}
     for constructor in (Mechanism.__init__, MECHANISMS.find(name).__init__):
         hints, parameters = type_hints(constructor), inspect.signature(constructor).parameters.values()
-        own = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
-        accepted |= {option: hints[option] for option in own if option not in (*SIZES, "self")}
+        names = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+        accepted |= {option: hints[option] for option in names if option not in (*SIZES, "self")}
     return accepted
 
 

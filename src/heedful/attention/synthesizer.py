@@ -15,9 +15,9 @@ from heedful.errors import UserError
 class Synthesizer(Mechanism):
     """Dense Synthesizer (Tay et al. 2021, section 3.1): scores of all positions from q alone.
 
-    Two layers map each query to max_len scores, one a key position, counted from the start of the document.
+    Two layers map each query to max_len scores, one per key position, counted from the start of the document.
     Prefix keys have no position and keys of another sequence are never looked at, so neither is offered.
-    The scale stands before the second layer, which begins with variance 1.
+    The scale is applied before the second layer, which begins with variance 1.
     """
 
     name = "synthesizer"

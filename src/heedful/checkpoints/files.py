@@ -69,14 +69,14 @@ def read_file(path: Path) -> dict[str, Tensor]:
     if path.suffix == ".safetensors":
         try:
             with safe_open(path, framework="pt") as file:
-                found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         except (SafetensorError, OSError, ValueError) as error:
             raise UserError(f"{path}: is damaged or not safetensors ({shorten(str(error))})") from None
     else:
-        found = read_pickle(path)
+        tensors = read_pickle(path)
     return {
         name: tensor.float() if tensor.is_floating_point() else tensor
-        for name, tensor in found.items()
+        for name, tensor in tensors.items()
         if isinstance(tensor, Tensor)
     }
 
@@ -86,16 +86,16 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about pickle protocols; what matters is refused below
-            found = torch.load(path, map_location="cpu", weights_only=True)
+            tensors: Any = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         raise UserError(
             f"{path}: holds something other than tensors; it was not loaded, since it could run code"
         ) from None
     except (RuntimeError, EOFError, OSError, ValueError) as error:
         raise UserError(f"{path}: is damaged ({shorten(str(error))})") from None
-    if not isinstance(found, dict):
+    if not isinstance(tensors, dict):
         raise UserError(f"{path}: is not a dictionary of tensors")
-    return found
+    return tensors
 
 
 def write_folder(

@@ -42,7 +42,7 @@ class HubBody(Body):
     table: Any
     """The names of the tensors (`heedful.checkpoints.tables.Family`)."""
     pools_states: bool = True
-    """Whether the pooler, where there is one, stands before the head."""
+    """Whether the pooler, if there is one, precedes the head."""
 
     def __init__(self, module: Any, config: TransformerConfig) -> None:
         nn.Module.__init__(self)
@@ -64,17 +64,17 @@ class HubBody(Body):
 
     def roles(self) -> dict[str, list[str]]:
         """Return the linear layers by role, recognized by their names."""
-        found: dict[str, list[str]] = {role: [] for role in ROLES}
+        layers_of: dict[str, list[str]] = {role: [] for role in ROLES}
         for name, part in self.named_modules():
             role = role_of(name) if isinstance(part, nn.Linear) else None
             if role is not None:
-                found[role].append(name)
-        if not any(found.values()):
+                layers_of[role].append(name)
+        if not any(layers_of.values()):
             raise UserError(
                 f"which layers of {self.config.family} are q, k, v, o and ff is not known to heedful, "
                 f"so lora does not work there; full, head, bitfit and prompt do"
             )
-        return found
+        return layers_of
 
     def run(self, ids: Tensor, mask: Tensor | None, types: Tensor | None) -> Tensor:
         """Return the last hidden states [b, p + t, d_model], those of the prompt first."""

@@ -248,12 +248,12 @@ def tensor_table(
     names: dict[int, str] = {}
     for name, tensor in module.state_dict(keep_vars=True).items():
         names.setdefault(id(tensor), name)
-    own = list(names.values())
+    unique = list(names.values())
     prefix = "" if head is None else f"{theirs.base_model_prefix}."
     rest = [] if head is None else [n for n in theirs.state_dict() if not n.startswith(prefix)]
     return HubFamily(
         name=family,
-        rows=lambda _: [Row(n, (f"module.{n}",)) for n in own],
+        rows=lambda _: [Row(n, (f"module.{n}",)) for n in unique],
         heads={"classify": [Row(n, (f"head.theirs.{n}",)) for n in rest]},
         classes={head: type(module if head is None else theirs).__name__},
         prefixes={head: prefix},
@@ -281,10 +281,10 @@ def refuse_other_heads(model: HubModel, ids: Tensor, mask: Tensor, expected: Ten
         cast(Any, model.body).pools_states = with_pooler
         try:
             with torch.no_grad():
-                found = model.eval()(ids, mask)
+                logits = model.eval()(ids, mask)
         except (RuntimeError, TypeError, ValueError, AttributeError, IndexError):
             continue
-        if found.shape == expected.shape and torch.allclose(found, expected, rtol=1e-3, atol=1e-4):
+        if logits.shape == expected.shape and torch.allclose(logits, expected, rtol=1e-3, atol=1e-4):
             return
     raise UserError(
         f"the own head of {model.config.family} reads more than one pooled state; --head linear works"

@@ -63,7 +63,7 @@ def load(
     `head` is None, "classify", "masked", "causal" or "text2text"; `n_classes` defaults to the checkpoint's
     own number, else 2. `attention` swaps the mechanism, as "performer" or "performer:features=64".
     `changes` are fields of `TransformerConfig`; a pretrained model takes only dropouts and `pool`, and
-    `dropout` stands for every one that the body has.
+    `dropout` means every one that the body has.
     What was loaded, new and ignored is in the model's `report`.
     """
     name = str(name)
@@ -86,8 +86,8 @@ def load(
     if theirs.get("model_type") == OWN:
         return load_own(name, folder, theirs, tensors, head, n_classes, head_form, changes)
     if theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):
-        model, *found = hub.read(folder, theirs, tensors, head, n_classes, head_form, spread_dropout(changes))
-        attach_report(model, LoadReport(name, folder, *found))
+        model, *names = hub.read(folder, theirs, tensors, head, n_classes, head_form, spread_dropout(changes))
+        attach_report(model, LoadReport(name, folder, *names))
     else:
         family = find_family(theirs, folder)
         config = apply_changes(family.read_config(theirs, str(folder / "config.json")), changes, name)

@@ -101,7 +101,7 @@ class Family:
     classes: Mapping[str | None, str]
     """The transformers class for each head."""
     prefixes: Mapping[str | None, str]
-    """What stands before the body's tensors in that class."""
+    """The prefix of the body's tensors in that class."""
     fields: tuple[Field, ...]
     fixed: Mapping[str, Any]
     """What is true of every model of the family."""
@@ -112,7 +112,7 @@ class Family:
     refused: Mapping[str, Any] = field(default_factory=dict)
     """Values their configuration must have where it has the field, because we compute nothing else."""
     fallbacks: Mapping[str, str] = field(default_factory=dict)
-    """Where a tensor may stand under a second name."""
+    """Second names of tensors."""
     pooled: frozenset[str | None] = frozenset()
     """The heads whose class has BERT's pooler in its body."""
     output: str = ""
@@ -155,9 +155,9 @@ class Family:
             if f.values:
                 value = SAME_ACTIVATION.get(value, value)
                 if value not in f.values:
-                    known = ", ".join(map(str, f.values))
+                    supported = ", ".join(map(str, f.values))
                     raise UserError(
-                        f"{where}: {f.theirs} = {value!r} is not supported for {self.name}; only {known}"
+                        f"{where}: {f.theirs} = {value!r} is not supported for {self.name}; only {supported}"
                     )
                 value = f.values[value]
             elif f.default is REQUIRED and (

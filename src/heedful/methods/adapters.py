@@ -1,4 +1,4 @@
-"""Folders with what a method learnt: in peft's format where it can express it, else in our own."""
+"""Folders with what a method learned: in peft's format where it can express it, else in our own."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def write_adapter(model: Trainee, method: Method, folder: str | Path, base_name:
 
 
 def read_adapter(folder: str | Path, model: Trainee) -> Method:
-    """Attach the method that a folder holds to a model just loaded, with what it learnt.
+    """Attach the method that a folder holds to a model just loaded, with what it learned.
 
     The folder is one that `write_adapter` or peft wrote, for the same base.
     """
@@ -74,18 +74,18 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
         raise UserError(f"{source}: holds no adapter; it has neither {FACTS} nor {PEFT_FACTS}")
     facts: dict[str, Any] = read_json(own) if own.is_file() else {}
     if peft.is_file():
-        found, state = from_peft(model, read_json(peft), read_file(source / PEFT_WEIGHTS), source)
+        method_of_peft, state = from_peft(model, read_json(peft), read_file(source / PEFT_WEIGHTS), source)
     else:
         state = read_file(source / OWN_WEIGHTS)
     pool = facts.get("pool", "first")
     if pool != model.config.pool:
-        raise UserError(f'{source}: was learnt with pool "{pool}"; load its base with pool="{pool}"')
+        raise UserError(f'{source}: was trained with pool "{pool}"; load its base with pool="{pool}"')
     options = facts.get("options")
-    method = make(str(facts.get("method")), **options) if isinstance(options, dict) else found
+    method = make(str(facts.get("method")), **options) if isinstance(options, dict) else method_of_peft
     method.attach(model)
     expected = facts.get("base_fingerprint")
     if expected is not None and expected != fingerprint(model, method):
-        raise UserError(f"{source}: was learnt on {facts.get('base')}, whose weights are not this model's")
+        raise UserError(f"{source}: was trained on {facts.get('base')}, whose weights are not this model's")
     for name, buffer in random_buffers(model).items():
         if name in state:
             buffer.copy_(state.pop(name))
@@ -127,7 +127,7 @@ def write_card(facts: dict[str, Any], formula: str) -> str:
             "---",
             f"# {facts['method']} adapter",
             "",
-            f"{formula} parameters, learnt with heedful {facts['heedful_version']}. {form}",
+            f"{formula} parameters, trained with heedful {facts['heedful_version']}. {form}",
             "",
             how,
             "",

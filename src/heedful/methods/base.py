@@ -1,4 +1,4 @@
-"""What every method is: which parameters a step may change, and what has to be kept of them."""
+"""The base of all methods: which parameters a step may change, and what has to be saved of them."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Method:
 def head_names(model: Trainee) -> list[str]:
     """The head: every parameter that the model has and the pretrained body lacks.
 
-    A model from nothing has no pretrained body; there it is what stands on the body.
+    A model from nothing has no pretrained body; there the head is what is on top of the body.
     """
     report = model.report
     new = set(report.new) if report is not None and report.folder is not None else set()

@@ -78,19 +78,19 @@ class Lora(Method):
     @property
     def roles(self) -> list[str]:
         """The targets, in the order of `ROLES`, each once."""
-        given = [part.strip() for part in self.targets.split(",")]
-        return sorted(set(given), key=lambda role: [*ROLES, role].index(role))
+        targets = {part.strip() for part in self.targets.split(",")}
+        return sorted(targets, key=lambda role: [*ROLES, role].index(role))
 
     @property
     def scale(self) -> float:
         return self.alpha / (math.sqrt(self.rank) if self.rank_stabilised else self.rank)
 
     def add(self, model: Trainee) -> set[str]:
-        found: dict[str, list[str]] = model.body.roles()
+        layers_of: dict[str, list[str]] = model.body.roles()
         for role in self.roles:
-            if not found[role]:
+            if not layers_of[role]:
                 raise UserError(f"lora: this model has no layer in the role {role}; choose other targets")
-        self.layers = [f"body.{name}" for role in self.roles for name in found[role]]
+        self.layers = [f"body.{name}" for role in self.roles for name in layers_of[role]]
         for name in self.layers:
             base = model.get_submodule(name)
             model.set_submodule(name, LoRALinear(base, self.rank, self.scale, self.dropout))

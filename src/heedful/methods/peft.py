@@ -204,7 +204,7 @@ def lora_from_peft(
     }
     base_rank = facts.get("r")
     state: dict[str, Tensor] = {}
-    found: set[str] = set()
+    adapted: set[str] = set()
     scales: list[float] = []
     for name in sorted(n.removesuffix(".lora_A.weight") for n in rest if n.endswith(".lora_A.weight")):
         a, b = rest.pop(f"{name}.lora_A.weight"), rest.pop(f"{name}.lora_B.weight", None)
@@ -215,20 +215,20 @@ def lora_from_peft(
         ours = [layer.removesuffix(".weight") for layer in rows[name].ours]
         for layer, (low, high) in split_blocks(ours, a, b, base_rank).items():
             state |= {f"{layer}.lora_a": low, f"{layer}.lora_b": high}
-            found.add(layer)
+            adapted.add(layer)
     ranks = {len(t) for name, t in state.items() if name.endswith("lora_a")}
     if rest or len(ranks) != 1 or not math.isclose(min(scales), max(scales), rel_tol=1e-9):
         odd = f'"{shorten(next(iter(rest)))}"' if rest else "several ranks or scales"
         raise UserError(f"{where}: heedful's lora has one rank and scale for linear layers; this has {odd}")
     rank, scale = ranks.pop(), scales[0]
-    stabilised = bool(facts.get("use_rslora"))
-    roles = [role for role, ends in ROLES.items() if any(layer.endswith(ends) for layer in found)]
+    stabilized = bool(facts.get("use_rslora"))
+    roles = [role for role, ends in ROLES.items() if any(layer.endswith(ends) for layer in adapted)]
     method = Lora(
         rank=rank,
-        alpha=scale * (math.sqrt(rank) if stabilised else rank),
+        alpha=scale * (math.sqrt(rank) if stabilized else rank),
         targets=",".join(roles),
         dropout=float(facts.get("lora_dropout") or 0.0),
-        rank_stabilised=stabilised,
+        rank_stabilised=stabilized,
     )
     return method, state
 

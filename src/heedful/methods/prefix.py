@@ -43,15 +43,15 @@ class ReparametrizedPrefix(nn.Module):
     def forward(self) -> Tensor:
         """Return keys and values [n_layers, 2, h, p, d_head]."""
         layers, _, heads, length, width = self.shape
-        made: Tensor = self.outer(torch.tanh(self.inner(self.vectors)))  # [p, n_layers 2 h d]
-        return made.view(length, layers, 2, heads, width).permute(1, 2, 3, 0, 4)
+        values: Tensor = self.outer(torch.tanh(self.inner(self.vectors)))  # [p, n_layers 2 h d]
+        return values.view(length, layers, 2, heads, width).permute(1, 2, 3, 0, 4)
 
 
 @dataclass(kw_only=True)
 class Prefix(Method):
-    """Prefix tuning (Li and Liang 2021; P-tuning v2, Liu et al. 2022): `length` keys and values a layer.
+    """Prefix tuning (Li and Liang 2021; P-tuning v2, Liu et al. 2022): `length` keys and values per layer.
 
-    They stand in the self-attention of every layer, T5's encoder and decoder alike (its cross-attention is
+    They are in the self-attention of every layer, T5's encoder and decoder alike (its cross-attention is
     left alone), and carry no position bias. They start as the keys and values of random tokens; with
     `reparametrise` a network of width `hidden` makes them during training and is folded away in `state`.
     `shift` lets the text's positions begin at `length`, as transformers counts cached keys and so peft's
@@ -88,12 +88,11 @@ class Prefix(Method):
         for name, stack in stacks.items():
             shape = (len(stack.layers), 2, config.n_heads, self.length, config.d_head)
             weight = body.embed.tokens.weight
-            made = (
+            self.modules[name] = (
                 ReparametrizedPrefix(config.d_model, shape, self.hidden).to(weight)
                 if self.reparametrise
                 else KeysValues(started[name])
             )
-            self.modules[name] = made
         self.switch(model, True)
         return self.names()
 
@@ -109,8 +108,8 @@ class Prefix(Method):
         """Return the head, and keys and values themselves: the network that made them is no longer needed."""
         kept = {name: t for name, t in super().state(model).items() if name not in self.names()}
         with torch.no_grad():
-            made = {f"body.{name}.prefix.values": module().clone() for name, module in self.modules.items()}
-        return {**made, **kept}
+            values = {f"body.{name}.prefix.values": module().clone() for name, module in self.modules.items()}
+        return {**values, **kept}
 
     def load_state(self, model: Trainee, state: Any) -> None:
         """Set keys and values; a network that made them is replaced."""

@@ -19,7 +19,7 @@ class Prompt(Method):
     They take the first positions and type 0, start as embeddings of random tokens, and every text token sees
     them. The pooled state is the text's (first token in encoders, last real token in decoders, end of text in
     T5); `pool="first"` gives the state of the first vector instead, as peft does, in encoders.
-    In T5 they stand before the encoder's input alone.
+    In T5 they precede the encoder's input alone.
     """
 
     name = "prompt"
@@ -56,5 +56,5 @@ class Prompt(Method):
 
     def fold(self, model: Trainee) -> None:
         raise UserError(
-            "prompt stands before the text and cannot be merged; export the adapter without --merge"
+            "prompt adds vectors before the text and cannot be merged; export the adapter without --merge"
         )

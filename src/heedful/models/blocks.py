@@ -188,10 +188,10 @@ def refuse_unable(config: TransformerConfig, *, causal: bool, cross: bool) -> No
     ]
     missing = [c for c in asked if not getattr(MECHANISMS[config.attention], c)]
     if missing:
-        place = {"causal": "a causal model", "cross": "an encoder-decoder", "bias": "relative positions"}
+        uses = {"causal": "a causal model", "cross": "an encoder-decoder", "bias": "relative positions"}
         whole = {*asked, *(("cross", "causal") if config.kind == "encoder_decoder" else ())}
         raise UserError(
-            f"{config.attention} attention does not work in {place[missing[0]]}; "
+            f"{config.attention} attention does not work in {uses[missing[0]]}; "
             f"these do: {', '.join(find_capable(*whole))}"
         )
 

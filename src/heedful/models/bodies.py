@@ -63,12 +63,12 @@ class Body(nn.Module):
 
     def roles(self) -> dict[str, list[str]]:
         """Return the linear layers of the body by role: `q`, `k`, `v`, `o` and `ff`."""
-        found: dict[str, list[str]] = {role: [] for role in ROLES}
+        layers_of: dict[str, list[str]] = {role: [] for role in ROLES}
         for name, part in self.named_modules():
             for role, layers in ROLES.items():
                 if isinstance(part, nn.Linear) and name.endswith(layers) and ".mechanism." not in name:
-                    found[role].append(name)
-        return found
+                    layers_of[role].append(name)
+        return layers_of
 
     def stacks(self) -> dict[str, Stack]:
         return {name: part for name, part in self.named_children() if isinstance(part, Stack)}
@@ -91,7 +91,7 @@ class Body(nn.Module):
             places = self.embed.find_positions(input_ids, segments, offset, self.skip)
             return EmbeddedBatch(self.embed(input_ids, places, token_type_ids), keys, places, 0)
         if segments is not None:
-            raise UserError("a prompt cannot stand before packed documents; train without packing")
+            raise UserError("a prompt cannot precede packed documents; train without packing")
         p = len(self.prompt)
         places = self.embed.find_positions(input_ids, None, 0, self.ahead)
         x = self.embed(input_ids, places, token_type_ids, self.prompt.vectors)
@@ -250,7 +250,7 @@ class Decoder(Body):
 class EncoderDecoder(Body):
     """An encoder, and a decoder that also attends to the encoder's states (T5).
 
-    A prompt stands before the encoder's input alone (Lester et al. 2021): the decoder, which for
+    A prompt precedes the encoder's input alone (Lester et al. 2021): the decoder, which for
     classification reads the text once more, sees it through the encoder's states.
     """
 

@@ -19,7 +19,7 @@ DROPOUTS = (
     "final_dropout",
     "attention_output_dropout",
 )
-"""Of the body; the classification head has its own."""
+"""The dropouts of the body; the classification head has its own."""
 Projections = Literal["separate", "shared_qk", "shared_qkv"]
 
 
@@ -36,9 +36,9 @@ class TransformerConfig:
     max_len: int
     family: str = "heedful"
     d_head: int = 0
-    """Width of a head; 0 stands for d_model / n_heads."""
+    """Width of a head; 0 means d_model / n_heads."""
     n_decoder_layers: int = 0
-    """Of an encoder-decoder; 0 stands for n_layers."""
+    """For an encoder-decoder; 0 means n_layers."""
 
     position: Position = "learned"
     position_offset: int = 0
@@ -70,7 +70,7 @@ class TransformerConfig:
     attention_options: Mapping[str, Any] = field(default_factory=dict)
     projections: Projections = "separate"
     scale: float | None = None
-    """Of the attention scores; None stands for d_head ** -0.5 (T5: 1)."""
+    """The factor of the attention scores; None means d_head ** -0.5 (T5: 1)."""
     qk_norm: bool = False
 
     dropout: float = 0.1
@@ -123,16 +123,16 @@ class TransformerConfig:
 
     def replace(self, **changes: Any) -> TransformerConfig:
         """Return a copy with other values; an unknown field is an error that lists the nearest."""
-        known = {f.name for f in fields(self)}
+        names = {f.name for f in fields(self)}
         for name in changes:
-            if name not in known:
-                raise unknown("model option", name, known)
+            if name not in names:
+                raise unknown("model option", name, names)
         return replace(self, **changes)
 
     def with_dropout(self, p: float) -> TransformerConfig:
         """Return a copy with dropout p wherever the body has some; if nowhere, in the usual three places."""
-        here = [name for name in DROPOUTS if getattr(self, name)]
-        return self.replace(**dict.fromkeys(here or DROPOUTS[:3], p))
+        used = [name for name in DROPOUTS if getattr(self, name)]
+        return self.replace(**dict.fromkeys(used or DROPOUTS[:3], p))
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -140,10 +140,10 @@ class TransformerConfig:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TransformerConfig:
         """The inverse of `to_dict`; a missing or unknown field is a one-line error."""
-        known = {f.name for f in fields(cls)}
+        names = {f.name for f in fields(cls)}
         for name in values:
-            if name not in known:
-                raise unknown("model option", name, known)
+            if name not in names:
+                raise unknown("model option", name, names)
         try:
             return cls(**values)
         except TypeError:

@@ -86,7 +86,7 @@ class Embeddings(nn.Module):
 
 
 class PromptVectors(nn.Module):
-    """Trainable vectors [p, d_model] that stand before the text (Lester et al. 2021).
+    """Trainable vectors [p, d_model] that come before the text (Lester et al. 2021).
 
     `pool` says whose state an encoder gives its head: the text's first token's, or the first vector's.
     """

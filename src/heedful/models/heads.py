@@ -1,4 +1,4 @@
-"""What stands on a body: classification, masked language modelling, language modelling."""
+"""Heads on a body: classification, masked language modeling, language modeling."""
 
 from __future__ import annotations
 
@@ -197,8 +197,8 @@ def build(
     if head is not None and head not in HEADS:
         raise unknown("head", head, HEADS)
     if head is not None and config.kind not in HEADS[head]:
-        kinds, own = (with_article(k) for k in (" or ".join(HEADS[head]), config.kind))
-        raise UserError(f'head "{head}" needs {kinds}; this is {own}')
+        kinds, kind = (with_article(k) for k in (" or ".join(HEADS[head]), config.kind))
+        raise UserError(f'head "{head}" needs {kinds}; this is {kind}')
     if head_form not in ("family", "linear"):
         raise unknown("head form", head_form, ("family", "linear"))
     if not isinstance(n_classes, int) or n_classes < 2:

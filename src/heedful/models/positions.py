@@ -1,4 +1,4 @@
-"""Where a token stands: learned and sinusoidal tables, rotary angles, relative biases."""
+"""Positions of tokens: learned and sinusoidal tables, rotary angles, relative biases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def positions_per_document(segments: Tensor) -> Tensor:
 class Rotary(nn.Module):
     """Rotary positions (Su et al. 2021, section 3.2.2): each pair of a head's features turns with position.
 
-    Pairs are (i, i + d/2), as in GPT-NeoX; the paper's neighbours are the same up to a permutation.
+    Pairs are (i, i + d/2), as in GPT-NeoX; the paper's neighbors are the same up to a permutation.
     """
 
     def __init__(self, d_head: int, base: float = 10000.0) -> None:
@@ -53,10 +53,10 @@ def rotate(x: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
 
 
 class RelativeBias(nn.Module):
-    """T5's relative position bias (Raffel et al. 2020, section 2.1): a number a head and bucket of distance.
+    """T5's relative position bias (Raffel et al. 2020, 2.1): one number per head and bucket of distance.
 
     Half of the buckets are single distances, the other half grow logarithmically up to `max_distance`.
-    One table a stack, shared by its layers.
+    One table per stack, shared by its layers.
     """
 
     def __init__(self, n_heads: int, n_buckets: int, max_distance: int, causal: bool) -> None:

@@ -15,7 +15,7 @@ from heedful.text.tokenizer import divide_room, refuse_no_room, text_error
 from heedful.text.word_level import WordCache, find_rule
 
 A, B = 2**32 - 1, 2**32 - 2
-"""Ids that no vocabulary has: they stand for the texts when a tokenizer is asked for its frame."""
+"""Ids that no vocabulary has: they mark the texts when a tokenizer is asked for its frame."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class BulkEncoder:
         """Ask the tokenizer for its frame: the ids around the texts, and their types."""
 
         def text(mark: int) -> tokenizers.Encoding:
-            made = self.backend.encode("", add_special_tokens=False)
-            made.truncate(0)
-            made.pad(1, pad_id=mark)
-            return made
+            encoding = self.backend.encode("", add_special_tokens=False)
+            encoding.truncate(0)
+            encoding.pad(1, pad_id=mark)
+            return encoding
 
         framed = self.backend.post_process(text(A), text(B) if self.paired else None, special)
         first = framed.ids.index(A)
@@ -126,10 +126,10 @@ class BulkEncoder:
     def encode_whole(self, texts: Sequence[str]) -> list[bytes]:
         """Encode whole texts with the library, without special tokens."""
         try:
-            found = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
+            encodings = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
         except TypeError:
             raise text_error(texts) from None
-        return [self.pack_ids(one.ids) for one in found]
+        return [self.pack_ids(one.ids) for one in encodings]
 
 
 def rebuild(description: str, options: dict[str, Any]) -> BulkEncoder:

@@ -160,17 +160,17 @@ def compare(
     The one trained is byte-level BPE of the same size as the best of the others (or of `vocab_size`), and
     lowercases if that does. `bare` names the tokenizers that no model comes with (see `has_model`).
     """
-    found = [measure(name, tokenizer, sample.held_out) for name, tokenizer in tokenizers.items()]
-    knowing = [one for one in found if one.unknown <= TOO_MANY_UNKNOWN]
+    measurements = [measure(name, tokenizer, sample.held_out) for name, tokenizer in tokenizers.items()]
+    knowing = [one for one in measurements if one.unknown <= TOO_MANY_UNKNOWN]
     best = (
         min(knowing, key=lambda one: one.tokens_a_word)
         if knowing
-        else min(found, key=lambda one: one.unknown)
+        else min(measurements, key=lambda one: one.unknown)
     )
     size = max(best.vocab_size, 2 * len(ALL_BYTES)) if vocab_size is None else vocab_size
     own = train(sample.train, kind="bpe", vocab_size=size, lowercase=best.lowercases, sentinels=0)
-    made = measure(OWN, own, sample.held_out)
-    return [*found, made], advise(best, made, sample, bare=best.name in bare)
+    trained = measure(OWN, own, sample.held_out)
+    return [*measurements, trained], advise(best, trained, sample, bare=best.name in bare)
 
 
 def advise(
@@ -186,7 +186,7 @@ def advise(
     saving = 1 - ratio
     low, high = saving - 1.96 * error, saving + 1.96 * error
     numbers = (
-        f"on held-out lines {best.name} needs {best.tokens_a_word:.2f} tokens a word, "
+        f"on held-out lines {best.name} needs {best.tokens_a_word:.2f} tokens per word, "
         f"one {own.name} {own.tokens_a_word:.2f} ({100 * saving:.1f} % saved, "
         f"95 % interval {100 * low:.1f} to {100 * high:.1f})"
     )

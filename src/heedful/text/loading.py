@@ -96,8 +96,8 @@ def from_json(path: Path, settings: Mapping[str, Any], model_type: str | None) -
         defaults = form.roles if form else {}
         for role, names in USUAL_NAMES.items():
             choices = (defaults[role],) if role in defaults else () if form else names
-            if found := [token for token in choices if token in special]:
-                roles[role] = found[0]
+            if present := [token for token in choices if token in special]:
+                roles[role] = present[0]
     add_special_tokens(backend, roles, settings)
     return Tokenizer(backend, roles, add_input_names(settings, form, backend))
 
@@ -134,15 +134,15 @@ def add_frame(
 
 def read_roles(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the special tokens that a model's files name."""
-    found = {role: token_text(settings.get(f"{role}_token"), "") for role in ROLES}
-    return {role: token for role, token in found.items() if token}
+    roles = {role: token_text(settings.get(f"{role}_token"), "") for role in ROLES}
+    return {role: token for role, token in roles.items() if token}
 
 
 def add_special_tokens(
     backend: Backend, roles: Mapping[str, str], settings: Mapping[str, Any], mask_takes_space: bool = False
 ) -> None:
     """Register the special tokens, so that they are never split; those already registered stay."""
-    known = {str(token.content) for token in backend.get_added_tokens_decoder().values()}
+    registered = {str(token.content) for token in backend.get_added_tokens_decoder().values()}
     tokens: dict[str, AddedToken] = {}
     for role, token in roles.items():
         value = settings.get(f"{role}_token")
@@ -152,7 +152,7 @@ def add_special_tokens(
     more = settings.get("additional_special_tokens") or settings.get("extra_special_tokens") or []
     for value in more.values() if isinstance(more, dict) else more:
         tokens.setdefault(token_text(value, ""), make_added_token(token_text(value, ""), value))
-    new = [token for content, token in tokens.items() if content and content not in known]
+    new = [token for content, token in tokens.items() if content and content not in registered]
     backend.add_special_tokens(new)
 
 

@@ -67,9 +67,7 @@ def spell(pieces: list[str], prefix: str, suffix: str) -> list[str]:
     """Split pieces into the single symbols that the merges began with."""
     symbols: list[str] = []
     for at, piece in enumerate(pieces):
-        if (
-            piece.startswith("<0x") and len(piece) == 6
-        ):  # a byte that stands for a part of an unknown character
+        if piece.startswith("<0x") and len(piece) == 6:  # a byte that is part of an unknown character
             symbols.append(piece)
             continue
         first, last = at == 0, at == len(pieces) - 1
@@ -96,9 +94,9 @@ def replay(symbols: list[str], rules: dict[tuple[str, str], int], prefix: str) -
 
 
 def byte_table() -> dict[str, int]:
-    """Give the byte that each character of a byte-level vocabulary stands for (Radford et al. 2019).
+    """Return the byte that each character of a byte-level vocabulary encodes (Radford et al. 2019).
 
-    Printable Latin-1 stands for itself; the other bytes, in order, are the characters from 256 on.
+    Printable Latin-1 characters encode themselves; the other bytes, in order, are the characters from 256 on.
     """
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in shown]

@@ -138,8 +138,8 @@ def parse(message: bytes) -> SentencePiece:
 
 def build(model: SentencePiece, sentinels: int) -> Backend:
     """Build the equivalent tokenizer, with T5's sentinels after the pieces, the last one first."""
-    known = {piece for piece, _, _ in model.pieces}
-    extra = [f"<extra_id_{i}>" for i in reversed(range(sentinels)) if f"<extra_id_{i}>" not in known]
+    existing = {piece for piece, _, _ in model.pieces}
+    extra = [f"<extra_id_{i}>" for i in reversed(range(sentinels)) if f"<extra_id_{i}>" not in existing]
     scored = [(piece, score) for piece, score, _ in model.pieces] + [(token, 0.0) for token in extra]
     vocabulary = {piece: i for i, (piece, _) in enumerate(scored)}
     unk = model.ids["unk"]
@@ -182,12 +182,12 @@ def build(model: SentencePiece, sentinels: int) -> Backend:
 
 def merges(pieces: list[tuple[str, float, int]], vocabulary: dict[str, int]) -> list[tuple[str, str]]:
     """Recover the merges of a BPE model, which sentencepiece keeps as scores: a better piece merges first."""
-    found = []
+    ranked = []
     for piece, score, type_ in pieces:
         if type_ != 1:
             continue
         for left, right in ((piece[:i], piece[i:]) for i in range(1, len(piece))):
             if left in vocabulary and right in vocabulary:
-                found.append((-score, vocabulary[piece], vocabulary[left], vocabulary[right], left, right))
-    found.sort()
-    return [(left, right) for *_, left, right in found]
+                ranked.append((-score, vocabulary[piece], vocabulary[left], vocabulary[right], left, right))
+    ranked.sort()
+    return [(left, right) for *_, left, right in ranked]

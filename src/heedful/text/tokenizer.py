@@ -78,9 +78,9 @@ class Tokenizer:
         self.mask_id: int | None = ids.get("mask")
         added = backend.get_added_tokens_decoder()
         self.special_ids = frozenset(ids.values()) | {i for i, token in added.items() if token.special}
-        found = [(int(m[1]), i) for token, i in vocabulary.items() if (m := SENTINEL.fullmatch(token))]
-        self.sentinel_ids = [i for _, i in sorted(found)]
-        """`<extra_id_0>`, `<extra_id_1>`, ...: what stands for a removed span (Raffel et al. 2020)."""
+        sentinels = [(int(m[1]), i) for token, i in vocabulary.items() if (m := SENTINEL.fullmatch(token))]
+        self.sentinel_ids = [i for _, i in sorted(sentinels)]
+        """`<extra_id_0>`, `<extra_id_1>`, ...: the marks of removed spans (Raffel et al. 2020)."""
         self._added_to_one = backend.num_special_tokens_to_add(False)
         self._added_to_pair = backend.num_special_tokens_to_add(True)
         self._types_of_one = set(backend.encode("a").type_ids)
@@ -88,8 +88,8 @@ class Tokenizer:
     @cached_property
     def description(self) -> dict[str, Any]:
         """The content of tokenizer.json."""
-        found: dict[str, Any] = json.loads(self.backend.to_str())
-        return found
+        content: dict[str, Any] = json.loads(self.backend.to_str())
+        return content
 
     @cached_property
     def kind(self) -> str:

@@ -156,10 +156,10 @@ def guess_form(files: list[Path], build: Callable[..., Backend]) -> TokenizerFor
 
 def read_vocabulary(path: Path) -> dict[str, int]:
     """Read vocab.json: each piece with its id."""
-    found = read_json_object(path)
-    if not found or not all(type(i) is int and i >= 0 for i in found.values()):
+    vocabulary = read_json_object(path)
+    if not vocabulary or not all(type(i) is int and i >= 0 for i in vocabulary.values()):
         raise UserError(f"{path}: is not a vocabulary; it must map each piece to its id")
-    return found
+    return vocabulary
 
 
 def read_merges(path: Path, vocabulary: Mapping[str, int]) -> list[tuple[str, str]]:
