@@ -16,7 +16,7 @@ from heedful.errors import UserError
 class Linformer(Mechanism):
     """Keys and values projected along the sequence to `rank` slots (Wang et al. 2020, section 4).
 
-    `k_mix` and `v_mix` (E and F in the paper) have one row per position. A sequence of n uses the first n rows,
+    `k_mix` and `v_mix` (E and F there) have one row per position. A sequence of n uses the first n rows,
     and padding is zeroed before the product, so a row of a batch gives what it would give alone. They
     begin with variance 1 / max_len: at full length a slot has the variance of a key. Prefix keys have no
     position: they are beside the slots, unchanged.
