@@ -68,7 +68,7 @@ class RunFacts:
         if metric is None and self.command == "pretrain":
             metric = "perplexity"
         elif metric is None:
-            free_text = self.options.get("objective") in ("text2text", "answer")
+            free_text = self.options.get("objective") == "answer"  # text2text writes labels: accuracy
             metric = "exact_match" if free_text else "accuracy"
         return SplitResult(str(metric), None, 0)
 
