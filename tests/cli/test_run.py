@@ -131,9 +131,9 @@ def test_flags_beat_the_folders_defaults_which_beat_the_users_own(
 
 @pytest.mark.parametrize(("text", "line"), [
     ("[adapt]\nepoch = 3\n", "Did you mean --epochs?"),
-    ("[adapt]\nlr = 'fast'\n", '[lr] from heedful.toml: unable to convert "fast" into float'),
+    ("[adapt]\nlr = 'fast'\n", 'heedful.toml: lr "fast": must be a number'),
     ("[adopt]\nlr = 1\n", 'heedful.toml: unknown table "adopt"; did you mean "adapt"?'),
-    ("adapt = 1\n", "heedful.toml: adapt is no table"),
+    ("adapt = 1\n", "heedful.toml: adapt is not a table"),
     ("[adapt\n", "heedful.toml: is not TOML"),
 ])  # fmt: skip
 def test_a_mistake_in_a_persons_defaults_names_the_file(
