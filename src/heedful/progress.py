@@ -85,8 +85,6 @@ class PlainProgressBar(ProgressBar):
 
 
 class RichProgressBar(ProgressBar):
-    """Progress as a bar with the time left."""
-
     def __init__(self, label: str, total: int | None) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -111,7 +109,6 @@ class RichProgressBar(ProgressBar):
 
 @contextmanager
 def progress(label: str, total: int | None = None) -> Iterator[ProgressBar]:
-    """Show progress during the body of a `with` statement."""
     if not sys.stderr.isatty():
         yield PlainProgressBar(label, total)
         return

@@ -14,9 +14,8 @@ from heedful.data.world import make_task_folder
 from heedful.data.world.files import write_birthplaces
 from heedful.data.world.people import World
 from heedful.data.world.phrases import read_phrases
-from heedful.data.world.questions import YES_SHARE, Questions
+from heedful.data.world.questions import SCENES, YES_SHARE, Questions
 from heedful.data.world.reviews import COMPOSED, LABEL_NOISE, SIMPLE, Reviews, count_stars, plan
-from heedful.data.world.scenes import SCENES
 from heedful.data.world.sentiment import Sentences
 from heedful.evaluation.baselines import BagOfWords, score_baselines
 

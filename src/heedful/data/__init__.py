@@ -32,7 +32,6 @@ PUBLIC = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name from its module when it is first used."""
     if name not in PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{PUBLIC[name]}"), name)

@@ -114,7 +114,6 @@ class EpochPlan:
         return self.order[start:end]
 
     def shuffle(self, generator: np.random.Generator) -> EpochPlan:
-        """Return the same batches in random order."""
         return EpochPlan(self.order, self.bounds[generator.permutation(len(self.bounds))])
 
 
@@ -172,8 +171,6 @@ def measure_padding(
 
 @dataclass(frozen=True)
 class Batch:
-    """Examples as rectangular arrays."""
-
     ids: Ints
     """[b, t]"""
     mask: npt.NDArray[np.bool_]

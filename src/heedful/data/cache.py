@@ -84,7 +84,6 @@ def describe_os_error(error: OSError) -> str:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write a text file atomically."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -154,7 +153,6 @@ def move_into_place(made: Path, folder: Path) -> None:
 
 
 def seal(folder: Path) -> None:
-    """Record the size and hash of each file of a finished entry."""
     files = sorted(path for path in folder.iterdir() if path.name != SEAL)
     write_json(folder / SEAL, {path.name: [path.stat().st_size, hash_file(path)] for path in files})
 

@@ -102,7 +102,6 @@ class Sheet:
             yield number, [cells[column] for column in columns]
 
     def ragged_row_error(self, number: int, width: int) -> UserError:
-        """Build the error for a row with more or fewer cells than the others."""
         if self.quoted and self.delimiter != "\t":
             advice = f'a cell that holds "{self.delimiter}" or a line break must be quoted'
         else:
@@ -204,8 +203,6 @@ def has_few_values(column: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a file to read."""
-
     text: str
     pair: str | None
     label: str | None
@@ -246,7 +243,6 @@ def missing_column_error(sheet: Sheet, name: str) -> UserError:
 
 
 def find_texts(sheet: Sheet, wanted: ColumnChoice, labelled: bool) -> tuple[str, str | None]:
-    """Find the text, and the second text of a pair."""
     if wanted.text:
         return wanted.text, wanted.pair
     lower = {name.lower(): name for name in sheet.names if name not in (wanted.pair, wanted.label)}
@@ -278,7 +274,6 @@ def find_texts(sheet: Sheet, wanted: ColumnChoice, labelled: bool) -> tuple[str,
 
 
 def find_label(sheet: Sheet, taken: set[str | None]) -> str:
-    """Find the label among the columns that are not text."""
     rest = [name for name in sheet.names if name not in taken]
     if not rest:
         raise UserError(
@@ -314,7 +309,6 @@ def ambiguous_column_error(sheet: Sheet, names: Sequence[str], role: str, option
 
 
 def sample_values(sheet: Sheet, name: str) -> list[str]:
-    """Return a column's values in the sample."""
     column = sheet.names.index(name)
     return [str(row[column]) for row in sheet.sample]
 

@@ -65,7 +65,6 @@ class Corpus:
             yield from read_file_texts(path, self.change, self.documents)
 
     def hold_out(self, share: float, seed: int = 0) -> tuple[Corpus, Corpus]:
-        """Return the rest, and a share that is held out."""
         rest, held = (replace(self, part=HashShare(share, held, seed)) for held in (False, True))
         return rest, held
 
@@ -76,7 +75,6 @@ class Corpus:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of every text and their order."""
         files = [(path.suffix.lower(), cache.hash_content(path)) for path in self.files]
         change = getattr(self.change, "__name__", "")
         how: list[object] = [] if self.documents == "line" else [self.documents]
@@ -88,7 +86,6 @@ class Corpus:
 def read_file_texts(
     path: Path, change: Callable[[str], str] | None = None, documents: Documents = "line"
 ) -> Iterator[str]:
-    """Yield the texts of one file."""
     if readers.detect_format(path) == "text":
         lines = (line for _, line in readers.read_lines(path))
         for text in join_lines(lines, documents):
@@ -165,7 +162,6 @@ def find_split_files(place: Path, more: Iterable[str] = ()) -> dict[str, Path]:
 
 
 def list_text_files(place: Path) -> list[Path]:
-    """Return every readable file below a folder, sorted."""
     return sorted(p for p in place.rglob("*") if p.suffix.lower() in readers.FORMATS and p.is_file())
 
 
@@ -176,7 +172,6 @@ def choose_split(parts: dict[str, T], split: str, place: Path) -> T:
 
 
 def is_table(path: Path) -> bool:
-    """Return whether a file has several columns, instead of lines of text."""
     return len(open_sheet(path).names) > 1
 
 

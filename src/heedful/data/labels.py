@@ -30,7 +30,6 @@ class LabelIndex:
     counts: list[int] = field(default_factory=list)
 
     def add(self, name: str, line: int) -> int:
-        """Count a label and return its number."""
         label_id = self.ids.get(name)
         if label_id is None:
             label_id = self.ids[name] = len(self.ids)
@@ -40,11 +39,9 @@ class LabelIndex:
         return label_id
 
     def line(self, name: str) -> int:
-        """Return the line where a label appears first."""
         return self.lines[self.ids[name]]
 
     def count(self, name: str) -> int:
-        """Return the number of rows with a label."""
         return self.counts[self.ids[name]]
 
 
@@ -68,7 +65,6 @@ def parse_label(value: Any) -> str | None:
 
 
 def parse_number(name: str) -> float | None:
-    """Return a label as a number, or None if it is not one."""
     try:
         value = float(name)
     except ValueError:
@@ -171,7 +167,6 @@ def refuse_stray_word(path: Path, unit: str, labels: LabelIndex) -> None:
 
 
 def refuse_unseen(path: Path, unit: str, labels: LabelIndex, train: Path, names: Mapping[str, int]) -> None:
-    """Refuse a label that a model cannot learn because it is not in train."""
     for name in labels.ids:
         if name not in names:
             train_labels = ", ".join(shorten(label, 20) for label in list(names)[:10]) + (

@@ -37,8 +37,6 @@ class HubSource:
 
 @dataclass(frozen=True)
 class TaskRules:
-    """What is known about a task before its files are read."""
-
     kind: Kind = "classify"
     columns: ColumnChoice = field(default_factory=ColumnChoice)
     change: Callable[[str], str] | None = None

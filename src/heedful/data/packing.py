@@ -47,7 +47,6 @@ class Packing:
         return lengths
 
     def has_several_documents(self, rows: Ints) -> bool:
-        """Return whether any of these rows holds several pieces."""
         return bool((self.firsts[rows + 1] - self.firsts[rows] > 1).any())
 
     def locate_tokens(self, rows: Ints) -> tuple[Ints, Ints]:

@@ -44,7 +44,6 @@ Row = tuple[int, Sequence[Any]]
 
 
 def detect_format(path: Path) -> str:
-    """Return a file's format, by its name."""
     name = FORMATS.get(path.suffix.lower())
     if name is None:
         raise UserError(f"{path}: cannot tell its format from the name; {KINDS}")
@@ -137,7 +136,6 @@ def unclosed_quote_error(path: Path, number: int) -> UserError:
 
 
 def csv_error(path: Path, number: int, message: str) -> UserError:
-    """Build the error for a message of the csv module."""
     if "unexpected end" in message:
         return unclosed_quote_error(path, number)
     if "expected after" in message:
@@ -190,7 +188,6 @@ def detect_delimiter(path: Path) -> str:
 
 
 def read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a JSON lines file."""
     for number, line in read_lines(path):
         if not line.strip():
             continue

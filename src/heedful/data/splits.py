@@ -118,7 +118,6 @@ def content_key(seed: int, text: str, pair: str | None) -> int:
 
 
 def hash_rows(rows: ExampleStore, seed: int, index: Index | None = None) -> npt.NDArray[np.uint64]:
-    """Return the content hash of each row, or of some rows."""
     hashes = np.empty(len(rows) if index is None else len(index), np.uint64)
     start = 0
     for texts, pairs in rows.scan(["text", "pair"], index):
@@ -140,7 +139,6 @@ def compute_bounds(rows: ExampleStore, mode: Mode, *shares: float) -> list[np.ui
 
 
 def split_train_dev_test(rows: ExampleStore, seed: int, mode: Mode) -> dict[str, Index]:
-    """Split one file 80/10/10 into train, dev and test."""
     low, high = compute_bounds(rows, mode, TRAIN_SHARE, TRAIN_SHARE + DEV_SHARE)
     keys = compute_sort_keys(rows, seed, mode)
     return {
@@ -151,7 +149,6 @@ def split_train_dev_test(rows: ExampleStore, seed: int, mode: Mode) -> dict[str,
 
 
 def split_off_dev(rows: ExampleStore, seed: int, mode: Mode) -> dict[str, Index]:
-    """Split a tenth off train as dev."""
     (low,) = compute_bounds(rows, mode, 1 - DEV_SHARE)
     keys = compute_sort_keys(rows, seed, mode)
     return {"train": np.flatnonzero(keys < low), "dev": np.flatnonzero(keys >= low)}
@@ -183,7 +180,6 @@ def sample(split: Split, count: int, seed: int) -> Split:
 
 
 def refuse_empty(where: str, parts: dict[str, Index], rows: int) -> None:
-    """Refuse a file that is too small to be split."""
     for name, index in parts.items():
         if not len(index):
             raise UserError(

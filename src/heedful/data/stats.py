@@ -49,7 +49,6 @@ def count_tokens(split: Split, tokenizer: Tokenizer | None) -> TokenCounts:
 
 
 def count_words(split: Split) -> TokenCounts:
-    """Count a split's words, separated by white space."""
     lengths, seen = np.empty(len(split), np.int64), set()
     for row, example in enumerate(split):
         words = example.text.split() + (example.pair or "").split()
@@ -115,7 +114,6 @@ def describe_split(
 
 
 def count_contradictions(keys: Keys, labels: npt.NDArray[np.int32]) -> int:
-    """Return the number of texts that occur with different labels."""
     order = np.lexsort((labels, keys))
     keys, labels = keys[order], labels[order]
     differs = (keys[1:] == keys[:-1]) & (labels[1:] != labels[:-1])
@@ -140,7 +138,6 @@ def count_shared_rows(task: Task, keys: dict[str, Keys]) -> dict[str, dict[str, 
 
 
 def hash_texts(texts: Iterable[str]) -> Keys:
-    """Return the distinct hashes of some texts, sorted."""
     return np.unique(np.fromiter((content_key(0, text, None) for text in texts), np.uint64))
 
 
@@ -158,7 +155,6 @@ def choose_examples(task: Task, keys: Keys) -> dict[str, list[str]]:
 
 
 def format_example(split: Split, row: int) -> str:
-    """Return one row in one line."""
     example = split[row]
     parts = [part for part in (example.text, example.pair, example.answer) if part is not None]
     shortened = [shorten(" ".join(part.split()), EXAMPLE_CHARS // len(parts)) for part in parts]

@@ -156,7 +156,6 @@ def write_examples(
 
 
 def add_label(sheet: Sheet, labels: LabelIndex, column: str | None, name: str, number: int) -> int:
-    """Return the number of a label; stop early if the column holds no labels."""
     if name.lower() == "nan" and sheet.format not in ("jsonl", "parquet"):
         # Programs write "nan" for a missing value. "none" and "null" are names, and an answer may be Nan.
         raise missing_label_error(sheet, number, column)

@@ -49,7 +49,6 @@ class Task:
         return cache.digest("task", self.kind, self.label_names, parts)
 
     def save_manifest(self, path: Path) -> None:
-        """Write the split and the content hash of each row."""
         save_manifest(self.splits.values(), path, self.seed)
 
 
@@ -136,7 +135,6 @@ def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Return the readable files of a folder."""
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS and path.is_file())
     except OSError as error:
@@ -227,7 +225,6 @@ def name_labels(sheets: dict[str, tuple[Sheet, Layout]], rows: dict[str, Example
 
 
 def make_split(name: str, rows: ExampleStore, index: Index | None, names: list[str], how: str) -> Split:
-    """Build a split from its rows and the numbers of their labels."""
     if not len(rows.label_ids):
         return Split(name, rows, index, None, how)
     numbers = {label: number for number, label in enumerate(names)}

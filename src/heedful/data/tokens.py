@@ -60,7 +60,6 @@ class Tokens:
 
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
-        """The number of tokens of each text."""
         return np.diff(self.offsets)
 
     def counts(self, vocab_size: int) -> npt.NDArray[np.int64]:

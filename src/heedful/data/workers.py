@@ -73,7 +73,6 @@ class Worker:
         return answer
 
     def describe_failure(self) -> str:
-        """Return why a process no longer answers."""
         self.child.kill()  # where only its pipe is broken
         status = self.child.wait()
         self.stderr.seek(0)
@@ -85,7 +84,6 @@ class Worker:
         return f"a worker process was killed{memory}"
 
     def close(self) -> None:
-        """Close the pipes and wait for the process to end."""
         for pipe in (self.child.stdin, self.child.stdout, self.stderr):
             with suppress(OSError):
                 if pipe is not None:
@@ -131,7 +129,6 @@ def encode_in_processes(
 
 
 def serve(orders: BinaryIO, answers: BinaryIO) -> None:
-    """Encode batches from a pipe until it closes."""
     bulk: BulkEncoder = pickle.load(orders)
     while True:
         try:

@@ -55,7 +55,6 @@ def name_folders(facts: Sequence[RunFacts | StudyFacts]) -> dict[str, RunFacts |
 
 
 def list_files(item: RunFacts | StudyFacts) -> Iterator[Path]:
-    """List the files of a run, or of a study and its runs, that are packed."""
     if isinstance(item, RunFacts):
         yield from list_run_files(item.path)
         return
@@ -96,7 +95,6 @@ def make_script(folders: Mapping[str, RunFacts | StudyFacts]) -> str:
 
 
 def remove_out(command: Sequence[str]) -> list[str]:
-    """Remove --out and --overwrite from a command."""
     remaining: list[str] = []
     arguments = iter(command)
     for argument in arguments:

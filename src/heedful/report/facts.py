@@ -31,7 +31,6 @@ class RunFacts:
 
     @property
     def title(self) -> str:
-        """Model, task and method."""
         model = self.results.model if self.results else self.options.get("model", "a model")
         how = self.method if self.command == "adapt" else self.options.get("objective", "")
         title = f"{shorten_path(str(model))} on {self.task_title}" + (f", {how}" if how else "")
@@ -74,7 +73,6 @@ class RunFacts:
 
     @property
     def metric(self) -> str:
-        """The name of the metric in plain words."""
         return self.first_result.metric.replace("_", " ")
 
     @property
@@ -93,7 +91,6 @@ class RunFacts:
 
     @property
     def missing_reason(self) -> str | None:
-        """Why the run has no results; None if it has."""
         if self.results is not None:
             return None
         return "not finished" if self.ended is None else ": ".join(self.ended)
@@ -109,7 +106,6 @@ class RunFacts:
         return self.split(self.detail_split) if self.detail_split else None
 
     def split(self, name: str) -> SplitResult | None:
-        """Return the result on a split, if it was scored."""
         return self.results.splits.get(name) if self.results else None
 
     @cached_property
@@ -132,13 +128,11 @@ class StudyFacts:
 
     @property
     def note(self) -> str:
-        """The text of --note, which is shown in the title and in figures."""
         run_options = self.record.options.get("run")
         return str((run_options.get("note") if isinstance(run_options, Mapping) else None) or "")
 
     @property
     def title(self) -> str:
-        """The question of the study."""
         return f"{self.answer.title} ({self.note})" if self.note else self.answer.title
 
     def load_runs(self) -> list[RunFacts]:
@@ -171,7 +165,6 @@ def load_run_or_study(path: str | Path) -> RunFacts | StudyFacts:
 
 
 def load_run(path: str | Path) -> RunFacts:
-    """Load a run, as far as it got."""
     run = Run.open(path)
     config = run.config()
     command = str(config.get("command", "adapt"))

@@ -54,7 +54,6 @@ def render_paragraphs(texts: Iterable[str]) -> list[str]:
 def render_table(
     caption: str, names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]
 ) -> list[str]:
-    """Render a table below its caption."""
     lines = [escape_markdown(caption), ""] if caption else []
     lines.append(f"| {' | '.join(map(escape_markdown, names))} |")
     lines.append(f"| {' | '.join('---:' if side else '---' for side in right)} |")

@@ -24,8 +24,6 @@ IMAGE_EXTENSIONS = (".png", ".svg", ".pdf")
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """The page of a report and the files that were written."""
-
     page: Page
     html: Path
     figures: list[Path] = field(default_factory=list)
@@ -81,7 +79,6 @@ def write_report(
 
 
 def check_target(option: str, path: str | Path, extensions: Sequence[str]) -> Path:
-    """Return the path of a file to write; raise a `UserError` if its name has another extension."""
     target = Path(path).expanduser()
     if target.suffix.lower() not in extensions:
         raise UserError(f"{option} {target}: must end in {' or '.join(extensions)}")

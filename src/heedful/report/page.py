@@ -78,11 +78,9 @@ class Page:
         self._target.append({"type": "text", "paragraphs": [clean(p) for p in paragraphs]})
 
     def note(self, text: str, kind: Kind = "plain") -> None:
-        """Add a highlighted remark, such as the finding of a check."""
         self._target.append({"type": "note", "text": clean(text), "kind": kind})
 
     def code(self, text: str) -> None:
-        """Add preformatted text, such as a command or a configuration."""
         self._target.append({"type": "code", "text": clean(text)})
 
     def figure(self, chart: Chart, caption: str = "", name: str = "") -> None:
@@ -211,7 +209,6 @@ def embed_json(data: Any) -> str:
 
 
 def read_source(name: str) -> str:
-    """Read page.css, page.html or page.js."""
     return (files("heedful.report") / name).read_text(encoding="utf-8")
 
 

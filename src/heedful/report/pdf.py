@@ -26,7 +26,6 @@ TIMEOUT_SECONDS = 300
 
 
 def find_browser() -> str:
-    """Return the path of a browser that can print; raise a `UserError` if there is none."""
     for name in BROWSERS:
         if (path := shutil.which(name)) is not None:
             return path

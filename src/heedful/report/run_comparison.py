@@ -26,7 +26,6 @@ def group_by_task(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:
 
 
 def describe_all(runs: Sequence[RunFacts]) -> list[str]:
-    """Describe for each task which run is best."""
     return [line for group in group_by_task(runs) for line in describe_runs(group, describe_tests(group))]
 
 
@@ -83,7 +82,6 @@ def sort_best_first(runs: Sequence[RunFacts]) -> list[RunFacts]:
 
 
 def add_comparison(page: Page, runs: Sequence[RunFacts], prefix: str = "") -> None:
-    """Add the scores, curves and cost of runs on one task."""
     note = "; ".join(dict.fromkeys(run.note for run in runs if run.note))
 
     def add_figure(chart: Chart | None, name: str) -> None:
@@ -104,7 +102,6 @@ def add_comparison(page: Page, runs: Sequence[RunFacts], prefix: str = "") -> No
 
 
 def make_comparison_table(runs: Sequence[RunFacts]) -> Columns:
-    """Make the table of several runs: the options in which they differ, scores with intervals, cost."""
     options = find_differing_options(runs)
     splits = [s for s in ("dev", "test") if any(run.split(s) is not None for run in runs)]
     baselines = {split: find_differing_baselines(runs, split) for split in splits}

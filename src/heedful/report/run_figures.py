@@ -77,7 +77,6 @@ def draw_score_curves(run: RunFacts) -> Chart | None:
 
 
 def draw_loss_curves(run: RunFacts) -> Chart | None:
-    """Draw a run's loss while training, and on train and dev in evaluation mode."""
     by_step = is_followed_by_step(run)
     curves = {
         name: curve
@@ -105,7 +104,6 @@ def needs_log_axis(values: Sequence[float | None]) -> bool:
 
 
 def name_baselines(baselines: Mapping[str, float] | None) -> dict[str, float]:
-    """Return baselines by their names in plain words."""
     return {BASELINES.get(name, name.replace("_", " ")): value for name, value in (baselines or {}).items()}
 
 
@@ -117,14 +115,12 @@ def shared_baselines(results: Sequence[SplitResult | None]) -> dict[str, float]:
 
 
 def make_score_row(label: str, split: str, result: SplitResult) -> dict[str, Any]:
-    """Return a row of a bar chart for a score with its interval."""
     low, high = result.ci95 or (None, None)
     row = {"label": label, "group": split, "value": result.value, "low": low, "high": high}
     return row if result.value is not None else {**row, "note": "not a number"}
 
 
 def draw_scores(run: RunFacts) -> Chart | None:
-    """Draw a run's scores beside those of simple baselines on the same examples."""
     splits = run.results.splits if run.results else {}
     rows = [make_score_row("this model", split, result) for split, result in splits.items()]
     baselines = [
@@ -167,7 +163,6 @@ def draw_confusion(labels: Sequence[str], confusion: Sequence[Sequence[int]], sp
 
 
 def get_confidence(prediction: Prediction) -> float | None:
-    """Return the probability of the predicted label, if it is known."""
     probabilities = prediction.probabilities
     if not probabilities:
         return None
@@ -180,7 +175,6 @@ def is_right(prediction: Prediction) -> bool:
 
 
 def draw_reliability(run: RunFacts) -> Chart | None:
-    """Draw confidence against accuracy, in groups of equal size."""
     answers = [
         (confidence, is_right(p))
         for p in run.predictions
@@ -205,7 +199,6 @@ def draw_reliability(run: RunFacts) -> Chart | None:
 
 
 def draw_run_curves(runs: Sequence[RunFacts], split: str) -> Chart | None:
-    """Draw one curve per run on the same axes."""
     first = runs[0]
     is_share = first.metric_is_share
     followed_by_step = [is_followed_by_step(run) for run in runs]
@@ -229,7 +222,6 @@ def draw_run_curves(runs: Sequence[RunFacts], split: str) -> Chart | None:
 
 
 def draw_run_scores(runs: Sequence[RunFacts]) -> Chart | None:
-    """Draw the scores of several runs with their intervals and shared baselines."""
     rows = [
         make_score_row(run.name, split, result)
         for split in ("dev", "test")
@@ -261,7 +253,6 @@ def draw_run_scores(runs: Sequence[RunFacts]) -> Chart | None:
 
 
 def draw_cost(runs: Sequence[RunFacts]) -> Chart | None:
-    """Draw the score of several runs against their training time."""
     split = next((s for s in ("test", "dev") if sum(run.split(s) is not None for run in runs) > 1), None)
     if split is None:
         return None

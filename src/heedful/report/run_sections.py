@@ -82,7 +82,6 @@ def add_run(page: Page, run: RunFacts, add_heading: Heading, prefix: str = "") -
 
 
 def make_score_table(run: RunFacts) -> Columns:
-    """Make the table of scores, one row per split."""
     assert run.results is not None
     splits = run.results.splits
     extra = [
@@ -118,7 +117,6 @@ def make_interval_cell(result: SplitResult | None) -> Cell | None:
 
 
 def make_label_rows(labels: Sequence[str], confusion: Sequence[Sequence[int]]) -> list[list[Any]]:
-    """Return precision, recall and F1 of each label; what is undefined is None."""
     rows: list[list[Any]] = []
     for i, label in enumerate(labels):
         hits, occurrences = confusion[i][i], sum(confusion[i])

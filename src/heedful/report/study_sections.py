@@ -104,7 +104,6 @@ def flatten_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], where: str) -> None:
-    """Raise a `UserError` if the rows of a stored table do not fit its columns."""
     if any(len(row) != len(columns) for row in rows):
         raise UserError(
             f"{where}: a table with {len(columns)} columns has a row with another number of cells"
@@ -130,5 +129,4 @@ def draw_figure(figure: Figure, where: str) -> Chart:
 
 
 def index_notes(notes: Iterable[tuple[int, int, str]]) -> dict[tuple[int, int], str]:
-    """Return stored notes of cells by row and column."""
     return {(row, column): note for row, column, note in notes}

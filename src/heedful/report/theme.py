@@ -118,7 +118,6 @@ THEMES: Registry[Theme] = Registry(
 
 
 def find_theme(name: str) -> Theme:
-    """Return a theme of this package or of an installed one."""
     theme = THEMES.find(name)
     if not isinstance(theme, Theme):
         raise UserError(
@@ -145,7 +144,6 @@ def make_page_palette(theme: Theme) -> Palette:
 
 
 def make_vega_config(theme: Theme, palette: Palette) -> dict[str, Any]:
-    """Return Vega-Lite's `config` for a theme with one of its palettes."""
     paper, ink, muted = palette.paper, palette.ink, palette.muted
     labels = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12}
     return {

@@ -49,7 +49,6 @@ class Comparison:
 
     @property
     def differs(self) -> bool:
-        """Whether the difference is more than chance explains."""
         return self.p < ALPHA
 
     @property
@@ -58,7 +57,6 @@ class Comparison:
         return not (self.difference or self.example_variance or self.seed_variance)
 
     def better_first(self) -> Comparison:
-        """Return the comparison with the better arm as `a`."""
         if not self.difference or (self.difference > 0) == self.higher_is_better:
             return self
         return replace(
@@ -209,7 +207,6 @@ def smooth_counts(each: Floats) -> tuple[Floats, Floats]:
 
 
 def estimate_example_variance(each: Floats) -> float:
-    """Estimate the variance of the mean difference over examples."""
     values, weights = smooth_counts(each)
     share = weights / weights.sum()
     return float((share @ values**2 - (share @ values) ** 2) / (len(each) - 1))
@@ -246,7 +243,6 @@ def compare_all(
 
 
 def correct_for_tests(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Return the comparisons with their p values corrected by Holm's method."""
     corrected = holm([c.p for c in comparisons])
     return [replace(c, p=p, tests=len(comparisons)) for c, p in zip(comparisons, corrected, strict=True)]
 

@@ -87,7 +87,6 @@ def make_task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_sig
     task = name.removeprefix("world/")
     if task not in TASKS:
         raise unknown("world task", name, (f"world/{task}" for task in TASKS))
-
     refuse_impossible(people, seed, name_signal)
     writers: dict[str, Writer] = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
 
@@ -102,7 +101,6 @@ def make_task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_sig
 
 
 def refuse_impossible(people: int, seed: int, name_signal: float) -> None:
-    """Refuse a world that cannot be generated."""
     if not FEWEST_PEOPLE <= people <= MOST_PEOPLE:
         raise UserError(f"--people is {people}; a world has from {FEWEST_PEOPLE} to {MOST_PEOPLE:,} people")
     if seed < 0:
@@ -112,5 +110,4 @@ def refuse_impossible(people: int, seed: int, name_signal: float) -> None:
 
 
 def describe_world(seed: int, people: int, name_signal: float) -> Facts:
-    """Return what identifies a world."""
     return {"version": VERSION, "seed": seed, "people": people, "name_signal": name_signal, "tasks": {}}

@@ -7,16 +7,15 @@ the person studied, lived or died are also named, so that a town alone says noth
 from __future__ import annotations
 
 from heedful.data.world.draws import Draws
-from heedful.data.world.people import MONTHS, Date, Person
-from heedful.data.world.phrases import read_phrases
-from heedful.data.world.text import capitalize
+from heedful.data.world.people import Date, Person
+from heedful.data.world.phrases import capitalize, read_phrases
 
 SENTENCES: dict[str, tuple[str, ...]] = read_phrases("sentences")
+MONTHS: tuple[str, ...] = read_phrases("names")["months"]
 SEASONS = ("winter", "spring", "summer", "autumn")
 
 
 def write_biography(person: Person, draws: Draws) -> str:
-    """Write a person's life in one line, beginning with the name."""
     words = collect_words(person, draws)
     if draws.below(100) < 92:
         lead = draws.pick(SENTENCES["birth"]).format_map(words)
@@ -43,7 +42,6 @@ def write_sentence(templates: tuple[str, ...], words: dict[str, str], draws: Dra
 
 
 def add_relation_sentence(person: Person, words: dict[str, str], draws: Draws, sentences: list[str]) -> None:
-    """Add a sentence about one of the person's relations, if there are any."""
     relations: list[tuple[str, Person]] = [("child_of", p) for p in person.parents]
     relations += [("parent_of", p) for p in person.children]
     relations += [("sibling_of", p) for p in person.siblings]
@@ -72,7 +70,6 @@ def add_relation_sentence(person: Person, words: dict[str, str], draws: Draws, s
 
 
 def collect_words(person: Person, draws: Draws) -> dict[str, str]:
-    """Collect the words that templates may use about the person alone."""
     town = person.birthplace
     style = draws.below(10)
     if style < 6:
@@ -101,14 +98,11 @@ def collect_words(person: Person, draws: Draws) -> dict[str, str]:
         "lived": person.lived.name,
         "died": person.died.name,
     }
-    words.update(FEMALE if person.gender == "f" else MALE)
+    words.update(zip(MALE_WORDS, FEMALE_WORDS if person.gender == "f" else MALE_WORDS, strict=True))
     death = person.death
     if death is None:
-        words["is"] = "is"
-        words["years"] = f"born {person.birth[0]}"
-        return words
-    words["is"] = "was"
-    words["years"] = f"{person.birth[0]}–{death[0]}"
+        return words | {"is": "is", "years": f"born {person.birth[0]}"}
+    words |= {"is": "was", "years": f"{person.birth[0]}–{death[0]}"}
     when = spell_date(death, draws)
     words["dead_when"], words["When_dead"] = when, capitalize(when)
     words["age"] = str(death[0] - person.birth[0] - (death[1:] < person.birth[1:]))
@@ -116,20 +110,11 @@ def collect_words(person: Person, draws: Draws) -> dict[str, str]:
     return words
 
 
-FEMALE = {
-    "he": "she",
-    "He": "She",
-    "him": "her",
-    "his": "her",
-    "His": "Her",
-    "himself": "herself",
-    "man": "woman",
-}
-MALE = {"he": "he", "He": "He", "him": "him", "his": "his", "His": "His", "himself": "himself", "man": "man"}
+MALE_WORDS = ("he", "He", "him", "his", "His", "himself", "man")
+FEMALE_WORDS = ("she", "She", "her", "her", "Her", "herself", "woman")
 
 
 def spell_date(date: Date, draws: Draws) -> str:
-    """Write a date, more or less exactly."""
     year, month, day = date
     style = draws.below(8)
     if style < 3:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import TypeVar
 
 from heedful.data.random import key
@@ -44,12 +45,10 @@ class Draws:
         return ((state >> 32) * n) >> 32
 
     def pick(self, items: Sequence[T]) -> T:
-        """Draw one of the items."""
         self.state = state = (self.state * MULTIPLIER + STEP) & MASK
         return items[((state >> 32) * len(items)) >> 32]
 
     def chance(self, p: float) -> bool:
-        """Return True with probability p."""
         self.state = state = (self.state * MULTIPLIER + STEP) & MASK
         return state >> 32 < p * 2**32
 
@@ -74,14 +73,10 @@ class Source:
         self.base = key(seed, f"world {purpose}") & MASK
 
     def at(self, index: int) -> Draws:
-        """Return the draws of one index."""
         return Draws(mix((self.base + index * STEP) & MASK))
 
 
 def compute_running_sums(weights: Iterable[float]) -> list[float]:
     """Return the running sums of weights, scaled to end at 1, for `Draws.weighted`."""
-    sums, total = [], 0.0
-    for weight in weights:
-        total += weight
-        sums.append(total)
-    return [s / total for s in sums]
+    sums = list(accumulate(weights))
+    return [s / sums[-1] for s in sums]

@@ -36,7 +36,7 @@ def write_birthplaces(folder: Path, world: World, seed: int, people: int) -> Fac
     biographies = Source(seed, "biographies")
     step, offset = find_stride(people), Source(seed, "splits").at(0).below(people)
     ends = (round(people * TRAIN_SHARE), round(people * (TRAIN_SHARE + DEV_SHARE)))
-    answers = {"train": Counter[str](), "dev": Counter[str](), "unseen": Counter[str]()}
+    answers = {split: Counter[str]() for split in ("train", "dev", "unseen")}
     early = 0
     with ExitStack() as stack, progress("people", people) as bar:
         wiki = stack.enter_context(create(folder / "wiki.txt"))
@@ -67,14 +67,9 @@ def write_birthplaces(folder: Path, world: World, seed: int, people: int) -> Fac
             file.write(f"Where was {person.name} born?\t{person.birthplace.name}\n")
             answers["unseen"][person.birthplace.name] += 1
     constant = min(answers["train"], key=lambda town: (-answers["train"][town], town))
+    rows = {"wiki": people, "train": ends[0], "dev": ends[1] - ends[0], "test": people - ends[1]}
     return {
-        "rows": {
-            "wiki": people,
-            "train": ends[0],
-            "dev": ends[1] - ends[0],
-            "test": people - ends[1],
-            "unseen": unseen,
-        },
+        "rows": {**rows, "unseen": unseen},
         "metric": "exact_match",
         "best_possible": 1.0,
         "constant_answer": constant,
@@ -88,12 +83,12 @@ def write_birthplaces(folder: Path, world: World, seed: int, people: int) -> Fac
 
 def write_boolq(folder: Path, world: World, seed: int) -> Facts:
     """Write yes/no questions as JSON lines."""
-    made = skip_duplicates(questions.Questions(world, seed).at, lambda q: (q.question, q.passage))
+    distinct = skip_duplicates(questions.Questions(world, seed).at, lambda q: (q.question, q.passage))
     yes = {}
     for split, rows in BOOLQ_ROWS.items():
         yes[split] = 0
         with create(folder / f"{split}.jsonl") as file:
-            for idx, q in enumerate(islice(made, rows)):
+            for idx, q in enumerate(islice(distinct, rows)):
                 yes[split] += q.answer
                 row = {"question": q.question, "passage": q.passage, "idx": idx, "label": q.answer}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -108,17 +103,17 @@ def write_boolq(folder: Path, world: World, seed: int) -> Facts:
 
 def write_reviews(folder: Path, world: World, seed: int) -> Facts:
     """Write reviews as quoted CSV without a header, and some without labels."""
-    made = skip_duplicates(reviews.Reviews(world, seed).at, lambda r: r.text)
+    distinct = skip_duplicates(reviews.Reviews(world, seed).at, lambda r: r.text)
     wrong = {}
     for split, rows in REVIEW_ROWS.items():
         wrong[split] = 0
         with create(folder / f"{split}.csv") as file:
-            for review in islice(made, rows):
+            for review in islice(distinct, rows):
                 wrong[split] += review.label != review.stars
                 quoted = review.text.replace('"', '""')
                 file.write(f'"{review.label}","{quoted}"\n')
     with create(folder / "unlabeled.txt") as file:
-        file.writelines(review.text + "\n" for review in islice(made, UNLABELED_REVIEWS))
+        file.writelines(review.text + "\n" for review in islice(distinct, UNLABELED_REVIEWS))
     return {
         "rows": {**REVIEW_ROWS, "unlabeled": UNLABELED_REVIEWS},
         "metric": "accuracy",
@@ -130,12 +125,12 @@ def write_reviews(folder: Path, world: World, seed: int) -> Facts:
 
 def write_sentiment(folder: Path, world: World, seed: int) -> Facts:
     """Write sentences and labels as TSV without a header."""
-    made = skip_duplicates(sentiment.Sentences(world, seed).at, lambda s: s.text)
+    distinct = skip_duplicates(sentiment.Sentences(world, seed).at, lambda s: s.text)
     wrong = {}
     for split, rows in SENTIMENT_ROWS.items():
         wrong[split] = 0
         with create(folder / f"{split}.tsv") as file:
-            for sentence in islice(made, rows):
+            for sentence in islice(distinct, rows):
                 wrong[split] += sentence.label != sentence.meant
                 file.write(f"{sentence.text}\t{sentence.label}\n")
     return {

@@ -6,44 +6,12 @@ from dataclasses import dataclass
 from math import gcd
 
 from heedful.data.world.draws import Draws, Source, compute_running_sums, mix
-from heedful.data.world.text import split_words
+from heedful.data.world.phrases import read_phrases
 
-ONSETS = split_words(
-    "B Br C Cr D Dr F Fl G Gr H J K L M N P Pr R S St T Tr V W Y Z Th Sh Ch Gl Kr Sk Sv Pl Al El Or Is Ar"
-)
-VOWELS = split_words("a e i o u")
-DIPHTHONGS = split_words("ae ei ia ou ea")
-ACCENTED = ("ö", "é", "å", "ü")
-MIDDLES = split_words(
-    "b d g k l m n r s t v z ld lm ln lt lv mb md nd ng nk nt nv rd rg rk rl rm rn rt rv sk sm st th "
-    "tr vr zd br dr gl kl ll mm rr ss pp sh ch"
-)
-SHORT_MIDDLES = MIDDLES[:12]
-GIVEN_ENDINGS = {
-    "f": split_words("a ena ia ina ela ora eth is une ysa ette"),
-    "m": split_words("o an ar ik us en or ald im eo ast"),
-}
-SURNAME_ENDINGS = split_words(
-    "ane escu ovar ikka und erro elin ask yth aud anto ovic eel umbe arsky ingham osk uld etti aine "
-    "ewar ossi ath eide umar ellis onde ygg ault ezza ier orrow immel ubat ekken anza ophe ild usk "
-    "etsu"
-)
-TOWN_ENDINGS = split_words(
-    "haven ford mouth wick stead dale grad by mere fell holt bridge minster thorpe burgh ona anza "
-    "ello um ice ravik ola eau itz ovo"
-)
+SYLLABLES = read_phrases("names")
+SHORT_MIDDLES = SYLLABLES["middles"][:12]
+SURNAME_ENDINGS: tuple[str, ...] = SYLLABLES["surname_endings"]
 TOWN_FORMS = ("{}",) * 24 + ("Port {}", "Upper {}", "New {}", "{} Sands", "{} Hill", "Lower {}")
-COUNTRY_ENDINGS = (
-    ("ia", "ian"),
-    ("land", "landic"),
-    ("ary", "arian"),
-    ("mark", "markish"),
-    ("ova", "ovan"),
-    ("esse", "essian"),
-    ("or", "orese"),
-    ("eth", "ethian"),
-)
-
 COUNTRIES, TOWNS_EACH = 20, 10
 GIVEN_NAMES = 1000
 """Number per gender."""
@@ -54,8 +22,6 @@ HOUSEHOLD = 8
 
 @dataclass(frozen=True, slots=True)
 class Town:
-    """A town, with its share of all births."""
-
     name: str
     country: str
     adjective: str
@@ -71,18 +37,19 @@ class Names:
 
     def __init__(self, seed: int) -> None:
         draws = Source(seed, "names").at(0)
-        onsets, vowels = draws.several(ONSETS, 34), [*VOWELS, *draws.several(DIPHTHONGS, 2)]
-        middles = draws.several(MIDDLES, 40)
-        accent = draws.pick(ACCENTED)
-        self.roots = [o + v + m for v in vowels for o in onsets for m in middles]
+        onsets = draws.several(SYLLABLES["onsets"], 34)
+        vowels = [*SYLLABLES["vowels"], *draws.several(SYLLABLES["diphthongs"], 2)]
+        middles = draws.several(SYLLABLES["middles"], 40)
+        accent = draws.pick(SYLLABLES["accented"])
+        self.roots: list[str] = [o + v + m for v in vowels for o in onsets for m in middles]
         self.roots += [o + accent + m for o in onsets[::2] for m in middles]
         self.stride = find_stride(len(self.roots))
         endings = draws.several(SURNAME_ENDINGS, len(SURNAME_ENDINGS))
         self.endings = [endings[at : at + ENDINGS_EACH] for at in range(0, len(endings), ENDINGS_EACH)]
         stems = [o + v + m for o in onsets for v in vowels for m in SHORT_MIDDLES]
-        self.given = {
+        self.given: dict[str, list[str]] = {
             gender: [stem + draws.pick(endings) for stem in draws.several(stems, GIVEN_NAMES)]
-            for gender, endings in GIVEN_ENDINGS.items()
+            for gender, endings in SYLLABLES["given_endings"].items()
         }
         self.towns = self.make_towns(draws, onsets)
         shares = [t.share for t in self.towns]
@@ -94,17 +61,17 @@ class Names:
 
     def make_towns(self, draws: Draws, onsets: list[str]) -> list[Town]:
         """Create the towns: a few countries, and the first town of each, have most of the people."""
-        all_stems = [o + v + m for o in onsets for v in VOWELS for m in SHORT_MIDDLES]
+        all_stems = [o + v + m for o in onsets for v in SYLLABLES["vowels"] for m in SHORT_MIDDLES]
         stems = iter(draws.several(all_stems, COUNTRIES * (TOWNS_EACH + 1)))
         country_weights = [1 / (rank + 4) for rank in range(COUNTRIES)]
         town_weights = [1 / (rank + 1) ** 1.3 for rank in range(TOWNS_EACH)]
         total = sum(country_weights) * sum(town_weights)
         towns = []
         for country_weight in country_weights:
-            noun, adjective = draws.pick(COUNTRY_ENDINGS)
+            noun, adjective = draws.pick(SYLLABLES["country_endings"])
             root = next(stems)
             for town_weight in town_weights:
-                name = draws.pick(TOWN_FORMS).format(next(stems) + draws.pick(TOWN_ENDINGS))
+                name = draws.pick(TOWN_FORMS).format(next(stems) + draws.pick(SYLLABLES["town_endings"]))
                 towns.append(Town(name, root + noun, root + adjective, country_weight * town_weight / total))
         return towns
 

@@ -10,42 +10,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heedful.data.world.draws import Draws, Source
-from heedful.data.world.reviews import EVERYWHERE, PLACES, SIMPLE, STRONGER, WEAKER, WORDS, plan, write
-from heedful.data.world.text import capitalize
+from heedful.data.world.phrases import capitalize
+from heedful.data.world.reviews import (
+    EVERYWHERE,
+    PHRASES,
+    PLACES,
+    SIMPLE,
+    STRONGER,
+    WEAKER,
+    WORDS,
+    plan,
+    write,
+)
 
 VALUES = (2, 1, -1, -2)
 FEWEST, MOST = 3, 6
 """Number of judgments in a unanimous note."""
-VERDICTS = {
-    5: WORDS[2],
-    4: WORDS[1],
-    3: ("mixed", "so-so", "ordinary", "average", "middling", "neither here nor there"),
-    2: WORDS[-1],
-    1: WORDS[-2],
-}
-ENDINGS = (
-    "All in all: {}.",
-    "In a word: {}.",
-    "My verdict: {}.",
-    "On the whole it was {}.",
-    "To sum up, {}.",
-)
-VERDICTS_A_NOTE = 3
+VERDICTS = {5: WORDS[2], 4: WORDS[1], 3: PHRASES["mixed_verdicts"], 2: WORDS[-1], 1: WORDS[-2]}
+VERDICTS_PER_NOTE = 3
 
 
 class Notes:
-    """The guest books of a world: notes by number."""
-
     def __init__(self, seed: int) -> None:
         self.source = Source(seed, "notes")
 
     def at(self, index: int) -> str:
-        """Write the note of a number: unanimous, or with a verdict."""
         draws = self.source.at(index)
         return write_unanimous_note(draws) if draws.chance(0.5) else write_note_with_verdict(draws)
 
     def texts(self, count: int) -> Iterator[str]:
-        """Return the first `count` notes."""
         return map(self.at, range(count))
 
 
@@ -66,8 +59,8 @@ def write_note_with_verdict(draws: Draws) -> str:
     stars = 1 + draws.below(5)
     judged = draws.several(PLACES[draws.pick(tuple(PLACES))] + EVERYWHERE, 9)
     sentences = write(plan(stars, draws), judged, draws)
-    for ending in draws.several(ENDINGS, VERDICTS_A_NOTE):
-        sentences.append(ending.format(draws.pick(VERDICTS[stars])))
+    for form in draws.several(PHRASES["verdict_forms"], VERDICTS_PER_NOTE):
+        sentences.append(form.format(draws.pick(VERDICTS[stars])))
     return " ".join(sentences)
 
 

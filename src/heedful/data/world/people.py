@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from heedful.data.world.draws import Draws, Source
 from heedful.data.world.names import TOWNS_EACH, Names, Town
-from heedful.data.world.text import split_words
-from heedful.data.world.trades import TRADES, Trade
+from heedful.data.world.phrases import read_phrases
 
 CIRCLE = 8
 STRANGERS = 3_000_000
@@ -29,18 +28,30 @@ FAMILIES: dict[int, tuple[tuple[str, ...], ...]] = {
 }
 FIRST_YEAR, LAST_HEAD, GENERATION = 1740, 1975, 35
 PRESENT = 2015
-MONTHS = split_words("January February March April May June July August September October November December")
 Date = tuple[int, int, int]
 """Year, month from 0, day: dates can be compared."""
 
 
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """A profession, the same with its article, and the works that people of its field are known for."""
+
+    noun: str
+    phrase: str
+    works: tuple[str, ...]
+
+
+TRADES = tuple(
+    Trade(noun, f"an {noun}" if noun[0] in "aeiou" else f"a {noun}", field["works"])
+    for field in read_phrases("trades")["fields"]
+    for noun in field["nouns"]
+)
+
+
 @dataclass(slots=True)
 class Person:
-    """A person, with all facts that texts may mention."""
-
     index: int
     name: str
-    given: str
     surname: str
     gender: str
     birth: Date
@@ -60,8 +71,6 @@ class Person:
 
 
 class World:
-    """The people of one seed."""
-
     def __init__(self, seed: int = 0, name_signal: float = 0.0) -> None:
         self.names = Names(seed)
         self.name_signal = name_signal
@@ -76,7 +85,7 @@ class World:
         """Return the people of a circle, related to each other, whose numbers are from `start` to `stop`."""
         draws = self.circles.at(number)
         towns, town_sums = self.names.towns, self.names.town_sums
-        found: list[Person] = []
+        people: list[Person] = []
         index = number * CIRCLE
         for place, size in enumerate(draws.pick(HOUSEHOLDS)):
             household = number * 3 + place
@@ -84,24 +93,21 @@ class World:
             surname = self.names.surname(household, country, draws.below(len(self.names.endings[country])))
             roles = draws.pick(FAMILIES[size])
             years = birth_years(roles, draws)
-            first = len(found)
+            first = len(people)
             for member, role in enumerate(roles):
-                other = found[first + int(role[1])] if role != "head" else None
+                other = people[first + int(role[1])] if role != "head" else None
                 if role[0] == "s" and other is not None:
                     gender = "f" if other.gender == "m" else "m"
                 else:
                     gender = "f" if draws.below(2) else "m"
                 given = self.names.given_name(household, member, gender)
-                trade = draws.pick(TRADES) if role[0] != "c" or draws.below(3) else found[first].trade
+                trade = draws.pick(TRADES) if role[0] != "c" or draws.below(3) else people[first].trade
                 born = (years[member], draws.below(12), 1 + draws.below(28))
-                age = 48 + draws.below(50)
-                death = (
-                    (born[0] + age, draws.below(12), 1 + draws.below(28)) if born[0] + age < PRESENT else None
-                )
+                last_year = born[0] + 48 + draws.below(50)
+                death = (last_year, draws.below(12), 1 + draws.below(28)) if last_year < PRESENT else None
                 person = Person(
                     index=index,
                     name=f"{given} {surname}",
-                    given=given,
                     surname=surname,
                     gender=gender,
                     birth=born,
@@ -115,25 +121,25 @@ class World:
                 )
                 if other is not None:
                     relate(person, role[0], other)
-                found.append(person)
+                people.append(person)
                 index += 1
-            acquaint(found, first, draws)
-        kept = [p for p in found if start <= p.index < stop]
-        if len(kept) < len(found):
-            for person in kept:
+            acquaint(people, first, draws)
+        inside = [p for p in people if start <= p.index < stop]
+        if len(inside) < len(people):
+            for person in inside:
                 forget(person, start, stop)
-        return kept
+        return inside
 
     def strangers(self, number: int, draws: Draws) -> list[str]:
         """Return the names of a circle of people who occur nowhere else."""
-        names, found = self.names, []
+        names, strangers = self.names, []
         for place, size in enumerate(draws.pick(HOUSEHOLDS)):
             household = (STRANGERS // CIRCLE + number) * 3 + place
             country = draws.weighted(names.country_sums)
             surname = names.surname(household, country, draws.below(len(names.endings[country])))
             for member in range(size):
-                found.append(f"{names.given_name(household, member, 'fm'[draws.below(2)])} {surname}")
-        return found
+                strangers.append(f"{names.given_name(household, member, 'fm'[draws.below(2)])} {surname}")
+        return strangers
 
     def birthplace(self, index: int, country: int) -> Town:
         """Draw a birthplace: in the surname's country with probability `name_signal`, else by size alone.
@@ -190,12 +196,12 @@ def relate(person: Person, kind: str, other: Person) -> None:
             parent.children = [*parent.children, person]
 
 
-def acquaint(found: list[Person], first: int, draws: Draws) -> None:
+def acquaint(people: list[Person], first: int, draws: Draws) -> None:
     """Make members of a new household pupils or friends of members of the circle's earlier households."""
-    for person in found[first:]:
+    for person in people[first:]:
         if not first or draws.below(2):
             continue
-        other = found[draws.below(first)]
+        other = people[draws.below(first)]
         gap = person.birth[0] - other.birth[0]
         if 12 <= gap <= 45:
             person.teacher, person.trade = other, other.trade
@@ -206,13 +212,8 @@ def acquaint(found: list[Person], first: int, draws: Draws) -> None:
 
 def forget(person: Person, start: int, stop: int) -> None:
     """Drop relations with people outside the range, who have no biography."""
-
-    def is_inside(other: Person) -> bool:
-        return start <= other.index < stop
-
-    person.parents = [p for p in person.parents if is_inside(p)]
-    person.children = [p for p in person.children if is_inside(p)]
-    person.siblings = [p for p in person.siblings if is_inside(p)]
-    person.spouse = person.spouse if person.spouse and is_inside(person.spouse) else None
-    person.teacher = person.teacher if person.teacher and is_inside(person.teacher) else None
-    person.friend = person.friend if person.friend and is_inside(person.friend) else None
+    for name in ("parents", "children", "siblings"):
+        setattr(person, name, [p for p in getattr(person, name) if start <= p.index < stop])
+    for name in ("spouse", "teacher", "friend"):
+        other = getattr(person, name)
+        setattr(person, name, other if other and start <= other.index < stop else None)

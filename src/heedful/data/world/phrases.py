@@ -23,3 +23,8 @@ def freeze(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: freeze(item) for key, item in value.items()}
     return value
+
+
+def capitalize(text: str) -> str:
+    """Return a text with its first letter in upper case and the rest unchanged."""
+    return text[0].upper() + text[1:]

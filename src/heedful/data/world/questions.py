@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 from heedful.data.world.draws import Draws, Source
 from heedful.data.world.people import World
-from heedful.data.world.phrases import read_phrases
-from heedful.data.world.scenes import SCENES, Scene
-from heedful.data.world.text import capitalize, join_as_list
+from heedful.data.world.phrases import capitalize, read_phrases
 
 CLAIMS: dict[str, tuple[str, ...]] = read_phrases("claims")
 YES_SHARE = 0.58
@@ -23,22 +21,36 @@ ABSENT_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question, the passage that answers it, and the answer."""
+class Scene:
+    titles: tuple[str, ...]
+    openings: tuple[str, ...]
+    things: tuple[str, ...]
+    values: tuple[str, ...]
+    said: tuple[str, ...]
+    denied: tuple[str, ...]
+    neither: tuple[str, ...]
+    questions: tuple[str, ...]
+    contrary: tuple[str, ...]
+    """Questions whose answer is yes when {v} is not the value."""
+    people: bool = False
+    """Whether {p0} to {p7} are people and {t0} to {t8} towns."""
 
+
+SCENES = {name: Scene(**phrases) for name, phrases in read_phrases("scenes").items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
     question: str
     passage: str
     answer: bool
 
 
 class Questions:
-    """The questions of a world, by number."""
-
     def __init__(self, world: World, seed: int) -> None:
         self.world, self.source = world, Source(seed, "questions")
 
     def at(self, index: int) -> Question:
-        """Write the question of a number."""
         draws = self.source.at(index)
         towns = self.world.names.towns
         town = draws.pick(towns).name
@@ -53,12 +65,9 @@ class Questions:
                 words.update((f"p{i}", name) for i, name in enumerate(self.world.strangers(index, draws)))
                 words.update((f"t{i}", t.name) for i, t in enumerate(draws.several(towns, 9)))
             title, sentences, question = bind(scene, words, true, contrary, draws)
-        elif kind < 8:
-            title, sentences, question = rules(town, true, contrary, draws)
-        elif kind < 9:
-            title, sentences, question = parties(town, true, contrary, draws)
         else:
-            title, sentences, question = ages(town, true, contrary, draws)
+            compose = rules if kind < 8 else parties if kind < 9 else ages
+            title, sentences, question = compose(town, true, contrary, draws)
         opening, *facts = sentences
         facts += draws.several(CLAIMS["fillers"], draws.below(3))
         text = " ".join([opening, *draws.several(facts, len(facts))])
@@ -88,14 +97,14 @@ def bind(scene: Scene, words: dict[str, str], true: bool, contrary: bool, draws:
     if draws.chance(0.5):
         e, f = draws.several(things, 2)
         neither, denied = draws.pick(scene.neither), spare.pop()
-        sentences.append(write(neither, e=e, f=f, w=denied, x=bare(e), y=bare(f)))
+        x, y = e.removeprefix("the "), f.removeprefix("the ")
+        sentences.append(write(neither, e=e, f=f, w=denied, x=x, y=y))
         if things[0] in (e, f):
             wrong.append(denied)
     if not true and draws.chance(ABSENT_SHARE):
-        passage = " ".join(sentences)
-        wrong = [
-            v for v in (v.format_map(words) for v in scene.values) if v.lower() not in passage.lower()
-        ] or wrong
+        passage = " ".join(sentences).lower()
+        all_values = [v.format_map(words) for v in scene.values]
+        wrong = [v for v in all_values if v.lower() not in passage] or wrong
     asked = values[0] if true else draws.pick(wrong)
     form = draws.pick(scene.contrary if contrary else scene.questions)
     question = write(form, e=things[0], v=asked, town=words["town"])
@@ -108,8 +117,8 @@ def rules(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
     places = draws.several(CLAIMS["rule_places"], 6)
     sentences = [draws.pick(CLAIMS["rule_openings"]).format(town=town)]
     forms = draws.several(CLAIMS["rules"], 3)
-    for form, thing, p, q in zip(forms, things, places[:3], places[3:], strict=True):
-        sentences.append(write(form, t=thing, p=p, q=q))
+    located = zip(forms, things, places[:3], places[3:], strict=True)
+    sentences += [write(form, t=thing, p=p, q=q) for form, thing, p, q in located]
     form = draws.pick(CLAIMS["rule_contrary"] if contrary else CLAIMS["rule_questions"])
     question = write(form, t=things[0], x=places[0] if true else places[3], town=town)
     return draws.pick(CLAIMS["rule_titles"]).format(town=town), sentences, question
@@ -121,9 +130,8 @@ def parties(town: str, true: bool, contrary: bool, draws: Draws) -> Parts:
     cut = 2 + draws.below(len(members) - 3)
     signed, refused = members[:cut], members[cut:]
     sentences = [draws.pick(CLAIMS["party_openings"]).format(town=town)]
-    sentences.append(
-        write(draws.pick(CLAIMS["parties"]), in_=join_as_list(signed), out=join_as_list(refused))
-    )
+    in_, out = (f"{', '.join(names[:-1])} and {names[-1]}" for names in (signed, refused))
+    sentences.append(write(draws.pick(CLAIMS["parties"]), in_=in_, out=out))
     form = draws.pick(CLAIMS["party_contrary"] if contrary else CLAIMS["party_questions"])
     question = write(form, x=draws.pick(signed if true else refused), town=town)
     return f"Treaty of {town}", sentences, question
@@ -149,7 +157,3 @@ def write(form: str, **words: str) -> str:
     for name, word in list(words.items()):
         words[name.capitalize()] = capitalize(word)
     return form.format_map(words)
-
-
-def bare(thing: str) -> str:
-    return thing.removeprefix("the ")

@@ -12,101 +12,29 @@ from dataclasses import dataclass
 
 from heedful.data.world.draws import Draws, Source, compute_running_sums
 from heedful.data.world.people import World
-from heedful.data.world.text import capitalize, split_phrases
+from heedful.data.world.phrases import capitalize, read_phrases
 
 LABEL_NOISE = 0.1
 STAR_SUMS = compute_running_sums((0.15, 0.12, 0.16, 0.25, 0.32))
 POSITIVE_SHARE = (0.04, 0.26, 0.5, 0.74, 0.96)
-
-
-def parse_aspects(text: str) -> tuple[tuple[str, str], ...]:
-    """Parse the aspects of a place, each with its verb."""
-    return tuple((f"the {a.rstrip('*')}", "were" if a.endswith("*") else "was") for a in split_phrases(text))
-
-
-WORDS: dict[int, tuple[str, ...]] = {
-    2: (
-        "superb",
-        "wonderful",
-        "outstanding",
-        "magnificent",
-        "flawless",
-        "brilliant",
-        "delightful",
-        "splendid",
-    ),
-    1: ("good", "nice", "pleasant", "decent", "fine", "agreeable"),
-    -1: ("poor", "dull", "mediocre", "weak", "disappointing", "shabby"),
-    -2: ("awful", "dreadful", "horrible", "terrible", "disgraceful", "miserable", "appalling", "hopeless"),
-}
-STRONGER = ("very {}", "really {}", "extremely {}", "so {}")
-WEAKER = ("fairly {}", "rather {}", "quite {}")
-DENIALS = {
-    1: ("not {}", "never {}", "hardly {}"),
-    2: ("anything but {}", "far from {}", "the opposite of {}"),
-}
-
-# An aspect that takes a plural verb is marked with a star.
-PLACES = {
-    "restaurant": parse_aspects("soup, waiter, portions*, wine list, dessert, music"),
-    "hotel": parse_aspects("bed, breakfast, view, staff*, bathroom, corridors*"),
-    "museum": parse_aspects("collection, guide, labels*, café, lighting, special exhibition"),
-    "barber": parse_aspects("haircut, conversation, chairs*, shave, waiting room, coffee"),
-    "ferry": parse_aspects("crossing, cabins*, crew*, canteen, deck, boarding"),
-    "theatre": parse_aspects("acting, costumes*, seats*, sound, programme, cloakroom"),
-    "bakery": parse_aspects("bread, rolls*, service, tarts*, display, opening hours*"),
-}
-EVERYWHERE = parse_aspects("price, smell, owner")
-OPENINGS = (
-    "We stopped at this {place} in {town}.",
-    "I had heard a lot about the {place} in {town}.",
-    "This is the only {place} in {town}.",
-    "My second visit to the {place} in {town}.",
-    "We came to {town} for a weekend and tried the {place}.",
-    "The {place} is easy to find, right in the centre of {town}.",
-    "It rained in {town}, so we went to the {place}.",
-    "A colleague sent me to this {place} near {town}.",
-)
-CLOSINGS = (
-    "That is all I have to say.",
-    "We paid by card.",
-    "Bring an umbrella.",
-    "They are closed on Mondays.",
-    "There is a car park behind the house.",
-    "I went with my brother.",
-    "We stayed about two hours.",
-    "Dogs are welcome, by the way.",
-)
-# {a} and {b} are aspects, {x} and {y} judgements. A form's numbers say what {x} and {y} count.
-SIMPLE = (
-    ("{A} {was} {x}.", 1, 0),
-    ("I found {a} {x}.", 1, 0),
-    ("To me {a} seemed {x}.", 1, 0),
-    ("As for {a}, I would say {x}.", 1, 0),
-    ("{A}? {X}.", 1, 0),
-    ("We all agreed that {a} {was} {x}.", 1, 0),
-    ("A friend had called {a} {x}, and she was right.", 1, 0),
-    ("I expected {a} to be {x}. I was right.", 1, 0),
-)
-COMPOSED = (
-    ("{A} {was} {x}, but {b} {were} {y}.", 1, 2),
-    ("{A} {was} {x}; still, {b} {were} {y}.", 1, 2),
-    ("Although {a} {was} {x}, {b} {were} {y}.", 1, 2),
-    ("{B} {were} {y}, even though {a} {was} {x}.", 1, 2),
-    ("Yes, {a} {was} {x}. However, {b} {were} {y}.", 1, 2),
-    ("What matters most to me is {a}, which I found {x}.", 3, 0),
-    ("Above all, {a} {was} {x}.", 3, 0),
-    ("The main thing for me: {a} {was} {x}.", 3, 0),
-    ("A friend had called {a} {x}. I cannot agree.", -1, 0),
-    ("I expected {a} to be {x}. I was wrong.", -1, 0),
-    ("Who told you that {a} {was} {x}? The opposite is true.", -1, 0),
-    ("{A} {was} {x}, which means nothing to me.", 0, 0),
-    ("{A} {was} {x}, but who cares.", 0, 0),
-    ("Years ago {a} {was} {x}. Now I would say {y}.", 0, 1),
-    ("On my last visit I found {a} {x}. This time: {y}.", 0, 1),
-)
 COMPOSED_SHARE = 0.35
 Form = tuple[str, int, int]
+"""A template, and how much the judgments {x} and {y} in it count."""
+
+
+def add_verbs(aspects: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((f"the {a.rstrip('*')}", "were" if a.endswith("*") else "was") for a in aspects)
+
+
+PHRASES = read_phrases("reviews")
+WORDS: dict[int, tuple[str, ...]] = {int(value): words for value, words in PHRASES["words"].items()}
+PLACES = {place: add_verbs(aspects) for place, aspects in PHRASES["places"].items()}
+EVERYWHERE = add_verbs(PHRASES["everywhere"])
+STRONGER: tuple[str, ...] = PHRASES["stronger"]
+WEAKER: tuple[str, ...] = PHRASES["weaker"]
+DENIALS: dict[int, tuple[str, ...]] = {int(size): forms for size, forms in PHRASES["denials"].items()}
+SIMPLE: tuple[Form, ...] = PHRASES["simple"]
+COMPOSED: tuple[Form, ...] = PHRASES["composed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,22 +47,19 @@ class Review:
 
 
 class Reviews:
-    """The reviews of a world, by number."""
-
     def __init__(self, world: World, seed: int) -> None:
         self.towns, self.source = world.names.towns, Source(seed, "reviews")
 
     def at(self, index: int) -> Review:
-        """Write the review of a number."""
         draws = self.source.at(index)
         target = 1 + draws.weighted(STAR_SUMS)
         parts = plan(target, draws)
         place = draws.pick(tuple(PLACES))
         judged = draws.several(PLACES[place] + EVERYWHERE, 9)
-        sentences = [draws.pick(OPENINGS).format(place=place, town=draws.pick(self.towns).name)]
+        sentences = [draws.pick(PHRASES["openings"]).format(place=place, town=draws.pick(self.towns).name)]
         sentences += write(parts, judged, draws)
         if draws.chance(0.4):
-            sentences.append(draws.pick(CLOSINGS))
+            sentences.append(draws.pick(PHRASES["closings"]))
         joint = "\\n" if draws.chance(0.1) else " "
         label = target
         if draws.chance(LABEL_NOISE):

@@ -140,7 +140,6 @@ def make_rows(
 
 
 def explain_stars(subtitle: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Add the meaning of the stars to the subtitle."""
     notes = dict.fromkeys(row["note"] for row in rows if "note" in row and row["value"] is not None)
     return "; ".join([*([subtitle] if subtitle else []), *([f"* {' or '.join(notes)}"] if notes else [])])
 
@@ -192,7 +191,6 @@ def make_position_axis(labels: Sequence[object], title: str, **more: Any) -> dic
 def make_layers(
     rows: Sequence[dict[str, Any]], grid: Grid, ends: tuple[float, float], height: float
 ) -> list[Chart]:
-    """Make the cells and the numbers in them."""
     longest = max((len(vega.clean_label(label)) for label in grid.x_labels), default=0)
     angle = -45 if longest > (6 if grid.numbers else 2) else 0
     x_axis = make_position_axis(grid.x_labels, grid.x_title, labelAngle=angle)

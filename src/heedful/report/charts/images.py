@@ -35,7 +35,6 @@ def check_extension(path: Path) -> str:
 
 
 def render_chart(chart: Chart, extension: str, mode: Mode = "light", theme: Theme = DEFAULT) -> bytes:
-    """Return the content of a file with this extension that shows the chart."""
     if extension == ".html":
         from heedful.report.page import Page
 

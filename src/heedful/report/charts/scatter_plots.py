@@ -156,8 +156,6 @@ def boxes_overlap(a: Box, b: Box) -> bool:
 def estimate_pixels(
     values: Sequence[float], domain: Sequence[float | None] | None, log: bool, ends: tuple[float, float]
 ) -> list[float]:
-    """Estimate the positions of values on an axis whose domain maps to the two ends."""
-
     def transform(value: float) -> float:
         return math.log(value) if log else value
 

@@ -62,7 +62,6 @@ def make_title(title: str, subtitle: str = "") -> dict[str, Any]:
 
 
 def add_title_note(chart: Chart, note: str) -> Chart:
-    """Return the chart with a note in parentheses after its title."""
     if not note:
         return chart
     whole = make_title(f"{' '.join(chart['title']['text'])} ({note})")["title"]
@@ -228,7 +227,6 @@ def draw_outlined_text(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
 
 
 def make_tooltip(*fields: tuple[str, str]) -> list[dict[str, Any]]:
-    """Make a tooltip of (field, title) pairs."""
     number = {"type": "quantitative", "format": ".4~g"}
     return [
         {

@@ -14,7 +14,6 @@ SERIOUS = ("failed", "warning")
 
 
 def describe_run(run: RunFacts) -> list[str]:
-    """Describe a run in paragraphs."""
     if run.results is None:
         return describe_unfinished(run)
     scores = [
@@ -44,7 +43,6 @@ def describe_unfinished(run: RunFacts) -> list[str]:
 
 
 def describe_score(result: SplitResult) -> str:
-    """Format a score with its interval and the number of examples."""
     if result.value is None:
         return "not a finite number"
     inside = [f"{result.n:,} {f'of {result.of:,} ' if result.of else ''}{result.unit}"]
@@ -71,7 +69,6 @@ def describe_baselines(result: SplitResult) -> str:
 
 
 def describe_cost(run: RunFacts) -> str:
-    """Describe what was trained, where, and how long it took."""
     r = run.results
     assert r is not None
     if r.trainable_parameters == r.total_parameters:
@@ -141,7 +138,6 @@ def describe_runs(runs: Sequence[RunFacts], comparison: str | None) -> list[str]
 
 
 def describe_seeds(runs: Sequence[RunFacts], scores: Sequence[float]) -> str:
-    """Describe the scores of runs that differ only in their seed."""
     return (
         f"These {len(runs)} runs differ only in their seed: {runs[0].metric} on {runs[0].detail_split} is "
         f"{min(scores):.3f} to {max(scores):.3f}, with a mean of {sum(scores) / len(scores):.3f}."
