@@ -288,8 +288,10 @@ def test_unfinished_and_finished_runs_on_own_data_are_compared(tmp_path: Path) -
 
 
 def test_an_unfinished_run_that_writes_is_scored_by_exact_match(tmp_path: Path) -> None:
-    page = page_of(write_run(tmp_path / "run", finished=False, objective="text2text"))
+    page = page_of(write_run(tmp_path / "run", finished=False, objective="answer"))
     assert "Exact match by epoch" in json.dumps(page.charts["exact-match"]["title"])
+    labels = page_of(write_run(tmp_path / "labels", finished=False, objective="text2text"))
+    assert "Accuracy by epoch" in json.dumps(labels.charts["accuracy"]["title"])
 
 
 def test_a_confusion_matrix_has_counts_in_its_hovers_and_no_stars(tmp_path: Path) -> None:
