@@ -73,6 +73,17 @@ def row(path: Path, name: str) -> str:
     return f"| `{name}` | {duty(path)} |"
 
 
+def name_modules(text: str) -> dict[str, str]:
+    """Return the lines of a map by the names of their modules, with their packages."""
+    package, lines = "", {}
+    for line in text.splitlines():
+        if summary := re.match(r"<details><summary><code>(.*?)</code>", line):
+            package = summary[1]
+        elif name := re.match(r"\| `(.*?)` \|", line):
+            lines[package + name[1]] = line
+    return lines
+
+
 def main(arguments: list[str]) -> int:
     """Write the map, or compare it with the README."""
     text = README.read_text("utf-8")
@@ -80,19 +91,12 @@ def main(arguments: list[str]) -> int:
     old, _, after = rest.partition(END)
     new = make_map()
     if arguments == ["--check"]:
-        empty = [line for line in new.splitlines() if line.endswith("|  |")]
-        missing = [line for line in new.splitlines() if line not in old.splitlines()]
-        stale = [line for line in old.splitlines() if line not in new.splitlines()]
-        print(
-            "\n".join(
-                [
-                    *(f"no docstring: {x}" for x in empty),
-                    *(f"missing: {x}" for x in missing),
-                    *(f"stale: {x}" for x in stale),
-                ]
-            )
-        )
-        return 1 if empty or old != new else 0
+        # By names alone: a docstring may be reworded without touching the README.
+        listed, actual = name_modules(old), name_modules(new)
+        print("\n".join([f"missing: {line}" for name, line in actual.items() if name not in listed]))
+        print("\n".join([f"stale: {line}" for name, line in listed.items() if name not in actual]))
+        print("\n".join([f"no docstring: {line}" for line in actual.values() if line.endswith("|  |")]))
+        return int(listed.keys() != actual.keys() or any(x.endswith("|  |") for x in actual.values()))
     README.write_text(before + BEGIN + new + END + after, "utf-8")
     return 0
 
