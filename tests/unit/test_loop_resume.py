@@ -122,8 +122,8 @@ def test_a_resumed_run_has_the_same_bits(
 def test_a_death_after_training_loses_nothing(
     moment: str, base: AdaptOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from heedful.evaluation.scorer import LabelScorer
     from heedful.training import train as module
-    from heedful.training.scorer import LabelScorer
 
     options = replace(base, method="lora", epochs=1, out=tmp_path / "run", resume=True)
     places: dict[str, Any] = {"write_predictions": LabelScorer, "write_results": Run}

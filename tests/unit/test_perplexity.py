@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from heedful.evaluation import metrics
 from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_tokens
-from heedful.evaluation.metrics import PERPLEXITY
+from heedful.evaluation.metrics import PERPLEXITY, functions
 from heedful.evaluation.perplexity import Sizes, compute_figures, measure_texts
 from heedful.text import train
 
@@ -71,7 +70,7 @@ def test_many_texts_give_about_the_interval_of_all_of_them(monkeypatch: pytest.M
     tokens = rng.integers(5, 40, 3000)
     losses = tokens * rng.gamma(9, 0.4, 3000)
     whole = PERPLEXITY.interval(tokens, losses)
-    monkeypatch.setattr(metrics, "TEXT_GROUPS", 600)
+    monkeypatch.setattr(functions, "TEXT_GROUPS", 600)
     grouped = PERPLEXITY.interval(tokens, losses)
     assert whole is not None
     assert grouped is not None

@@ -1,6 +1,8 @@
-"""The device that a model computes on."""
+"""The device that a model computes on, and the context for a precision."""
 
 from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 
@@ -24,3 +26,10 @@ def find_device(name: str) -> torch.device:
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise UserError("--device mps: this machine has no Metal; --device cpu works everywhere")
     return device
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
+    """Return the context that a model computes in with a precision, such as bfloat16."""
+    if precision == "float32":
+        return nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)

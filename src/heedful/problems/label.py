@@ -15,7 +15,7 @@ class Label(Problem):
     objective = "classify"
     metric = "accuracy"
     task_kind = "classify"
-    scorer = "heedful.training.scorer:LabelScorer"
+    scorer = "heedful.evaluation.scorer:LabelScorer"
     baselines = "heedful.evaluation.baselines:score_label_baselines"
 
     def count_outputs(self, task: Any) -> int | None:

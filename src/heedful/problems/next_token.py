@@ -13,4 +13,4 @@ class NextToken(Problem):
     objective = "causal"
     metric = "perplexity"
     generates_text = True
-    scorer = "heedful.training.text_scorer:TextScorer"
+    scorer = "heedful.evaluation.text_scorer:TextScorer"

@@ -14,5 +14,5 @@ class FreeText(Problem):
     metric = "exact_match"
     task_kind = load_as = "text2text"
     generates_text = True
-    scorer = "heedful.training.scorer:AnswerScorer"
+    scorer = "heedful.evaluation.scorer:AnswerScorer"
     baselines = "heedful.evaluation.baselines:score_answer_baselines"

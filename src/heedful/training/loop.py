@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from heedful.data.random import key, stream
 from heedful.errors import UserError
+from heedful.inference.devices import autocast
 from heedful.objectives import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.base import Ints
 from heedful.options.training import LoopOptions
@@ -33,7 +34,6 @@ from heedful.training.checkpoint import TrainingState
 from heedful.training.devices import clip, seed_generators, threads
 from heedful.training.distributed import GradientExchange, agree_on_stop
 from heedful.training.plan import StepPlan
-from heedful.training.precision import autocast
 from heedful.training.ranks import Ranks, current_ranks
 from heedful.training.run_log import RunLog
 from heedful.training.running_losses import RunningLosses

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -102,10 +101,3 @@ def probe(device: torch.device, code: str = PROBE) -> dict[str, Any]:
         return {"failed": "gave an error"}
     result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return result
-
-
-def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Return the context that a step runs in."""
-    if precision == "float32":
-        return nullcontext()
-    return torch.autocast(device.type, dtype=torch.bfloat16)

@@ -97,7 +97,7 @@ def collect_results(run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Ev
         memory_gb=peak_memory_gb(),
         best_step=state.best_step,
         best_epoch=next((row.epoch for row in run.metrics() if row.step == state.best_step), None),
-        **job.scorer.result_fields(job.model, loop),
+        **job.scorer.result_fields(job.model, state.step, loop.epoch()),
     )
 
 

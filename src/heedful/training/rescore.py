@@ -16,7 +16,10 @@ from heedful.data.corpus import open_corpus
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.scorer import LabelScorer
 from heedful.evaluation.sentences import read_sentences, score_sentences
+from heedful.evaluation.text_scorer import text_result
+from heedful.inference.devices import autocast
 from heedful.inference.loading import iterate_predictions, load_best_model, load_language_model, load_run
 from heedful.objectives import ClassifyFeatures, Evaluation
 from heedful.objectives.registry import OBJECTIVES
@@ -31,9 +34,6 @@ from heedful.training.build import Job, build_adapt
 from heedful.training.build.corpus import CorpusSplits, open_splits
 from heedful.training.build.model import starts_from_scratch
 from heedful.training.machine import resolve_machine
-from heedful.training.precision import autocast
-from heedful.training.scorer import LabelScorer
-from heedful.training.text_scorer import text_result
 
 PREDICTED_AGAIN = 64
 """Number of stored predictions that a check makes again."""

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from heedful import methods
+from heedful.evaluation.scorer import Scorer
 from heedful.methods import Method
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import Objective
@@ -19,7 +20,6 @@ from heedful.training.build.model import starts_from_scratch
 from heedful.training.build.objective import options_of_loop
 from heedful.training.loop import Loop
 from heedful.training.machine import Machine
-from heedful.training.scorer import Scorer
 
 
 @dataclass

@@ -50,7 +50,7 @@ def build_pretrain(options: PretrainOptions) -> Job:
         model=model,
         method=method,
         objective=add_questions(options, model, tokenizer, objective, block),
-        scorer=problem.make_scorer(splits, objective, block, packed, sentences, machine),
+        scorer=problem.make_scorer(splits, objective, block, packed, sentences, machine.precision),
         head=model.kind,
         length=block,
         room=room,

@@ -5,30 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from torch import Tensor
 
 from heedful.data import Task, tokenize
 from heedful.evaluation import checks
-from heedful.evaluation import metrics as scores
 from heedful.evaluation.baselines import (
     BagOfWords,
     find_most_frequent_answer,
     fit_bag_of_words,
     score_baselines,
 )
-from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.metrics import METRICS, confusion, macro_f1
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
 from heedful.objectives.base import Floats
 from heedful.objectives.questions import encode_questions, normalize_spaces, question_room
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
-
-if TYPE_CHECKING:
-    from heedful.training.loop import Loop
 
 PROBE_ROWS = 16
 """Training rows on which a saved model must compute the same."""
@@ -40,7 +36,7 @@ class Scorer(Protocol):
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Return the scores of each split, with intervals and baselines."""
 
-    def result_fields(self, model: Any, loop: Loop) -> dict[str, Any]:
+    def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
         """Return further fields of results.json."""
 
     def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
@@ -79,14 +75,14 @@ class LabelScorer:
             simple = score_baselines(self.task, [split], self.bag, metric)
             assert e.labels is not None
             assert e.predicted is not None
-            cells = scores.confusion(e.labels, e.predicted, len(names))
+            cells = confusion(e.labels, e.predicted, len(names))
             results[split] = SplitResult(
                 **metric.describe(),
                 value=e.value,
                 n=e.n,
                 ci95=metric.evaluation_interval(e),
                 loss=e.loss,
-                macro_f1=scores.macro_f1(cells),
+                macro_f1=macro_f1(cells),
                 confusion=tuple(tuple(int(c) for c in row) for row in cells),
                 predicted_counts={
                     name: int(n)
@@ -142,7 +138,7 @@ class LabelScorer:
             found.append(checks.evaluation_size(dev.n, dev.value, best, "always giving one label"))
         return found
 
-    def result_fields(self, model: Any, loop: Loop) -> dict[str, Any]:
+    def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
         return {"labels": tuple(self.task.label_names)}
 
     def data_checks(self, max_len: int, room: int) -> list[Check]:
@@ -232,7 +228,7 @@ class AnswerScorer:
             for split, encoded in side.items()
         }
 
-    def result_fields(self, model: Any, loop: Loop) -> dict[str, Any]:
+    def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
         return {"labels": tuple(self.task.label_names)}
 
     def data_checks(self, max_len: int, room: int) -> list[Check]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,16 +13,12 @@ from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_t
 from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.perplexity import compute_figures, measure_texts
 from heedful.evaluation.sentences import score_sentences
+from heedful.inference.devices import autocast
 from heedful.objectives import Causal, Evaluation
+from heedful.objectives.setup import SplitTexts
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
 from heedful.text import Tokenizer
-from heedful.training.machine import Machine
-from heedful.training.precision import autocast
-
-if TYPE_CHECKING:
-    from heedful.training.build.corpus import CorpusSplits
-    from heedful.training.loop import Loop
 
 PROBE_ROWS = 8
 """Rows of train whose losses are computed again with the saved model."""
@@ -33,15 +29,15 @@ class TextScorer:
 
     def __init__(
         self,
-        splits: CorpusSplits,
+        splits: SplitTexts,
         objective: Any,
         block: int,
         packed: bool,
         sentences: Sequence[str],
-        machine: Machine,
+        precision: str,
     ) -> None:
         self.splits, self.objective, self.tokenizer = splits, objective, objective.tokenizer
-        self.block, self.packed, self.sentences, self.machine = block, packed, sentences, machine
+        self.block, self.packed, self.sentences, self.precision = block, packed, sentences, precision
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Return loss and perplexity, and bits per character and byte where they are defined."""
@@ -50,13 +46,13 @@ class TextScorer:
             for split, e in evaluations.items()
         }
 
-    def result_fields(self, model: Any, loop: Loop) -> dict[str, Any]:
+    def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
         """Return how far the run went, and the scores of single sentences where they were asked for."""
         sentences = None
         if self.sentences:
-            with autocast(self.machine.precision, self.machine.device):
+            with autocast(self.precision, next(model.parameters()).device):
                 sentences = score_sentences(model, self.tokenizer, self.sentences, self.block)
-        return {"steps": loop.state.step, "epochs": loop.epoch(), "sentences": sentences}
+        return {"steps": steps, "epochs": epochs, "sentences": sentences}
 
     def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         """Write one row per text, with its loss, so that models can be compared text by text."""
@@ -76,7 +72,7 @@ class TextScorer:
     def data_checks(self, max_len: int, room: int) -> list[Check]:
         """Check for unknown tokens, lines that splits share, and rows that are cut."""
         tokens = self.objective.texts
-        rates = {split: unknown_rate(own, self.tokenizer) for split, own in tokens.items()}
+        rates = {split: unknown_rate(encoded, self.tokenizer) for split, encoded in tokens.items()}
         return [
             unknown_tokens(rates),
             shared_lines(self.splits.splits),

@@ -1,0 +1,64 @@
+"""Metrics: what a model is selected and compared by.
+
+A `Metric` knows how it is computed, in which direction it is better, how far it can be trusted (its interval)
+and how two models are compared by it (its paired test). Selection, early stopping, studies, checks, reports
+and baselines ask the metric and never compare its name. `METRICS` lists all of them; another package adds one
+through an entry point:
+
+    [project.entry-points."heedful.metrics"]
+    macro_f1 = "my_package:MACRO_F1"
+
+where `MACRO_F1 = Metric("macro_f1", compute)` and `compute(labels, predicted)` returns a number.
+"""
+
+from heedful.evaluation.metrics.base import Metric
+from heedful.evaluation.metrics.functions import (
+    Array,
+    accuracy,
+    confusion,
+    correct,
+    exact_match,
+    macro_f1,
+    perplexity,
+    share_interval,
+    share_test,
+    text_perplexity,
+    text_perplexity_interval,
+)
+from heedful.plugins import Registry
+
+__all__ = [
+    "ACCURACY",
+    "EXACT_MATCH",
+    "METRICS",
+    "PERPLEXITY",
+    "Array",
+    "Metric",
+    "accuracy",
+    "confusion",
+    "correct",
+    "exact_match",
+    "macro_f1",
+    "perplexity",
+]
+
+ACCURACY = Metric("accuracy", accuracy, interval=share_interval, paired_test=share_test, is_share=True)
+EXACT_MATCH = Metric(
+    "exact_match", exact_match, interval=share_interval, paired_test=share_test, is_share=True
+)
+PERPLEXITY = Metric(
+    "perplexity",
+    text_perplexity,
+    higher_is_better=False,
+    interval=text_perplexity_interval,
+    reads="losses",
+    unit="tokens",
+)
+METRICS: Registry[Metric] = Registry(
+    "metric",
+    {
+        "accuracy": f"{__name__}:ACCURACY",
+        "exact_match": f"{__name__}:EXACT_MATCH",
+        "perplexity": f"{__name__}:PERPLEXITY",
+    },
+)
