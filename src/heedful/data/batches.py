@@ -73,14 +73,12 @@ class Batches:
             order = generator.permutation(n)
         if self.order != "grouped":
             return EpochPlan(order, cut_into_batches(self.lengths[order], size, budget))
-        window = WINDOW_BATCHES * (
-            size or max(1, (budget or 0) // max(1, int(self.lengths.mean()) if n else 1))
-        )
-        order = np.concatenate(
-            [sort_by_length(order[i : i + window], self.lengths) for i in range(0, n, window)] or [order]
-        )
-        plan = EpochPlan(order, cut_into_batches(self.lengths[order], size, budget))
-        return plan.shuffle(generator)
+        mean_length = max(1, int(self.lengths.mean()) if n else 1)
+        window = WINDOW_BATCHES * (size or max(1, (budget or 0) // mean_length))
+        windows = [sort_by_length(order[i : i + window], self.lengths) for i in range(0, n, window)]
+        order = np.concatenate(windows or [order])
+        bounds = cut_into_batches(self.lengths[order], size, budget)
+        return EpochPlan(order, bounds[generator.permutation(len(bounds))])
 
     def __len__(self) -> int:
         return len(self.plan(0))
@@ -112,9 +110,6 @@ class EpochPlan:
     def __getitem__(self, at: int) -> Ints:
         start, end = self.bounds[at]
         return self.order[start:end]
-
-    def shuffle(self, generator: np.random.Generator) -> EpochPlan:
-        return EpochPlan(self.order, self.bounds[generator.permutation(len(self.bounds))])
 
 
 def sort_by_length(examples: Ints, lengths: Ints) -> Ints:
@@ -205,9 +200,8 @@ def collate(
     lengths = np.fromiter((len(row) for row in ids), dtype=np.int64, count=len(ids))
     target: Array | None = None
     if labels is not None:
-        target = (
-            pad(labels, IGNORED) if len(labels) and np.ndim(labels[0]) else np.asarray(labels, dtype=np.int64)
-        )
+        is_nested = len(labels) and np.ndim(labels[0])
+        target = pad(labels, IGNORED) if is_nested else np.asarray(labels, dtype=np.int64)
     return Batch(
         ids=pad(ids, pad_id),
         mask=np.arange(lengths.max(initial=0))[None] < lengths[:, None],

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,32 +108,32 @@ def build_once(kind: str, key: str, build: Callable[[Path], object]) -> Path:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(folder.parent)
-        made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".making-"))
+        new = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".making-"))
     except OSError as error:
         raise UserError(
             f"{folder.parent}: {describe_os_error(error)}; set HEEDFUL_CACHE to a folder that can be written"
         ) from None
     try:
-        build(made)
-        seal(made)
-        made.chmod(0o777 & ~umask())
-        move_into_place(made, folder)
+        build(new)
+        seal(new)
+        new.chmod(0o777 & ~umask())
+        move_into_place(new, folder)
     except OSError as error:
-        if error.filename and not str(error.filename).startswith(str(made)):
+        if error.filename and not str(error.filename).startswith(str(new)):
             raise
         raise UserError(
             f"{folder.parent}: {describe_os_error(error)}; set HEEDFUL_CACHE to a folder with room"
         ) from None
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(new, ignore_errors=True)
     return folder
 
 
-def move_into_place(made: Path, folder: Path) -> None:
+def move_into_place(new: Path, folder: Path) -> None:
     """Rename a finished entry to its final name; one that another process finished first is kept."""
     for _ in range(100):
         try:
-            made.rename(folder)
+            new.rename(folder)
             return
         except OSError:
             if is_intact(folder):
@@ -163,9 +164,8 @@ def is_intact(folder: Path) -> bool:
     if sealed is None:
         return False
     try:
-        for name, (size, _) in sealed.items():
-            if (folder / name).stat().st_size != size:
-                return False
+        if any((folder / name).stat().st_size != size for name, (size, _) in sealed.items()):
+            return False
         mark = (str(folder), (folder / SEAL).stat().st_mtime_ns)
         if mark not in _intact:
             if any(hash_file(folder / name) != expected for name, (_, expected) in sealed.items()):
@@ -179,9 +179,6 @@ def is_intact(folder: Path) -> bool:
 def remove_abandoned(parent: Path) -> None:
     """Remove unfinished entries of processes that died at least a day ago."""
     for leftover in parent.glob(".making-*"):
-        try:
-            old = time.time() - leftover.stat().st_mtime > ABANDONED_SECONDS
-        except OSError:
-            continue
-        if old:
-            shutil.rmtree(leftover, ignore_errors=True)
+        with suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(leftover, ignore_errors=True)

@@ -138,24 +138,15 @@ def open_sheet(path: Path, names: Sequence[str] = ()) -> Sheet:
         columns = tuple(dict.fromkeys(name for row in objects for name in row))
         if not objects:
             raise UserError(f"{path} line 1: the file is empty; write one JSON object per line")
-        return Sheet(
-            path,
-            kind,
-            columns,
-            True,
-            "",
-            False,
-            tuple([row.get(name) for name in columns] for row in objects),
-        )
+        values = tuple([row.get(name) for name in columns] for row in objects)
+        return Sheet(path, kind, columns, True, "", False, values)
     quoted = kind == "csv" or (kind == "tsv" and readers.is_quoted_tsv(path))
     delimiter = readers.detect_delimiter(path) if kind == "csv" else "\t"
     rows = [cells for _, cells in islice(read_cells(path, delimiter, quoted), HEADER_ROWS)]
     if not rows:
         raise UserError(f"{path} line 1: the file is empty; write a text and a label per line")
     header = has_header(rows, names, guess=kind != "text" or len(rows[0]) > 1)
-    columns = (
-        tuple(cell.strip() for cell in rows[0]) if header else tuple(str(n + 1) for n in range(len(rows[0])))
-    )
+    columns = tuple(cell.strip() if header else str(n) for n, cell in enumerate(rows[0], start=1))
     refuse_duplicate_names(path, "line", columns)
     below = tuple(row for row in rows[header : readers.SAMPLE_ROWS] if len(row) == len(columns))
     return Sheet(path, kind, columns, header, delimiter, quoted, below)
@@ -253,18 +244,15 @@ def find_texts(sheet: Sheet, wanted: ColumnChoice, labelled: bool) -> tuple[str,
     named = [lower[name] for name in TEXTS if name in lower]
     if len(named) == 1 or (named and named[0].lower() in FIRST_TEXTS):
         return named[0], wanted.pair
+    options = "--text-column (and --pair-column for a second text)"
     if len(named) > 1:
-        raise ambiguous_column_error(
-            sheet, named, "text", "--text-column (and --pair-column for a second text)"
-        )
+        raise ambiguous_column_error(sheet, named, "text", options)
     rest = [name for name in sheet.names if name not in (wanted.pair, wanted.label) and is_candidate(name)]
     looks = [name for name in rest if is_prose(sheet, name)]
     if len(looks) == 1:
         return looks[0], wanted.pair
     if len(looks) > 1:
-        raise ambiguous_column_error(
-            sheet, looks, "text", "--text-column (and --pair-column for a second text)"
-        )
+        raise ambiguous_column_error(sheet, looks, "text", options)
     if len(rest) == 1:
         return rest[0], wanted.pair
     if len(rest) == 2 and labelled and not wanted.label:
@@ -288,9 +276,8 @@ def find_label(sheet: Sheet, taken: set[str | None]) -> str:
     if len(looks) == 1:
         return looks[0]
     if not named:
-        few = [
-            name for name in looks if not is_prose(sheet, name) and has_few_values(sample_values(sheet, name))
-        ]
+        short = [name for name in looks if not is_prose(sheet, name)]
+        few = [name for name in short if has_few_values(sample_values(sheet, name))]
         if len(few) == 1:
             return few[0]
     raise ambiguous_column_error(sheet, looks or rest, "label", "--label-column")

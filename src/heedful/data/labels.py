@@ -169,9 +169,8 @@ def refuse_stray_word(path: Path, unit: str, labels: LabelIndex) -> None:
 def refuse_unseen(path: Path, unit: str, labels: LabelIndex, train: Path, names: Mapping[str, int]) -> None:
     for name in labels.ids:
         if name not in names:
-            train_labels = ", ".join(shorten(label, 20) for label in list(names)[:10]) + (
-                ", ..." if len(names) > 10 else ""
-            )
+            train_labels = ", ".join(shorten(label, 20) for label in list(names)[:10])
+            train_labels += ", ..." if len(names) > 10 else ""
             raise UserError(
                 f'{path} {unit} {labels.line(name)}: label "{shorten(name, 30)}" is not in {train.name}, '
                 f"which has {train_labels}"

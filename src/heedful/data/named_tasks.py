@@ -155,9 +155,8 @@ def download_from_hub(name: str, source: HubSource) -> Path:
                 rows = type(rows)(table.set_column(table.column_names.index("label"), "label", [numbers]))
             rows.to_parquet(str(folder / f"{split}.parquet"))
 
-    return cache.build_once(
-        "hub", cache.digest("hub", 1, source.id, source.columns, source.first_label), build
-    )
+    key = cache.digest("hub", 1, source.id, source.columns, source.first_label)
+    return cache.build_once("hub", key, build)
 
 
 def load_hub_dataset(name: str, source: HubSource) -> Any:

@@ -198,11 +198,9 @@ def read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            detail = (
-                f" at column {error.colno}: {error.msg.lower()}"
-                if isinstance(error, json.JSONDecodeError)
-                else ""
-            )
+            detail = ""
+            if isinstance(error, json.JSONDecodeError):
+                detail = f" at column {error.colno}: {error.msg.lower()}"
             raise UserError(f"{path} line {number}: broken JSON{detail}; write one object per line") from None
         if not isinstance(row, dict):
             raise UserError(

@@ -78,9 +78,8 @@ class Split:
         self.fingerprint = cache.digest("split", rows.fingerprint, chosen)
 
     def optional(self, name: str) -> Column | None:
-        return (
-            Column(self.rows, self.index, name) if len(self) and self.rows.get(name, 0) is not None else None
-        )
+        is_present = len(self) and self.rows.get(name, 0) is not None
+        return Column(self.rows, self.index, name) if is_present else None
 
     def __len__(self) -> int:
         return len(self.texts)

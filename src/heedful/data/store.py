@@ -56,9 +56,8 @@ class ExampleStore:
 
         The file is read, not mapped, because mapped pages count as this process's memory.
         """
-        opened = pa.ipc.open_file(
-            pa.OSFile(str(self.source)) if isinstance(self.source, Path) else self.source
-        )
+        source = self.source
+        opened = pa.ipc.open_file(pa.OSFile(str(source)) if isinstance(source, Path) else source)
         for number in range(opened.num_record_batches):
             start, end = int(self.starts[number]), int(self.starts[number + 1])
             if index is None:
@@ -79,17 +78,9 @@ def load_examples(
     The examples of a file above 64 MB are kept in the cache, named by its content and by how it was read.
     """
     content = cache.hash_content(sheet.path)
-    rewriting = getattr(change, "__name__", "")
-    key = cache.digest(
-        FORMAT,
-        content,
-        sheet.format,
-        sheet.header,
-        *layout.columns(),
-        len(layout.columns()),
-        answers,
-        rewriting,
-    )
+    columns = layout.columns()
+    how = (sheet.format, sheet.header, *columns, len(columns), answers, getattr(change, "__name__", ""))
+    key = cache.digest(FORMAT, content, *how)
     if sheet.path.stat().st_size <= IN_MEMORY_BYTES:
         sink = pa.BufferOutputStream()
         ids, labels = write_examples(sheet, layout, answers, change, sink)
@@ -106,9 +97,8 @@ def load_examples(
 
     folder = cache.build_once("rows", key, build)
     stored = read_json_object(folder / "labels.json")
-    labels = LabelIndex(
-        {name: n for n, name in enumerate(stored["names"])}, stored["lines"], stored["counts"]
-    )
+    numbers = {name: n for n, name in enumerate(stored["names"])}
+    labels = LabelIndex(numbers, stored["lines"], stored["counts"])
     return ExampleStore(folder / "rows.arrow", np.load(folder / "labels.npy", mmap_mode="r"), labels, key)
 
 
@@ -122,11 +112,8 @@ def write_examples(
     targets: list[str | None] = []
     size = 0
     total = sheet.path.stat().st_size
-    display = (
-        progress(f"reading {sheet.path.name} (MB)", total // 10**6)
-        if total > IN_MEMORY_BYTES
-        else nullcontext()
-    )
+    title = f"reading {sheet.path.name} (MB)"
+    display = progress(title, total // 10**6) if total > IN_MEMORY_BYTES else nullcontext()
     with pa.ipc.new_file(sink, SCHEMA) as writer, display as bar:
 
         def flush() -> None:
@@ -188,11 +175,8 @@ def read_examples(
 
 def check_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
     if not isinstance(value, str):
-        what = (
-            "is missing"
-            if value is None
-            else f"is not a string but {shorten(json.dumps(value, default=str), 30)}"
-        )
+        shown = shorten(json.dumps(value, default=str), 30)
+        what = "is missing" if value is None else f"is not a string but {shown}"
         raise UserError(
             f'{sheet.path} {sheet.unit} {number}: "{shorten(str(column), 30)}" {what}; it must be a text'
         )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 
@@ -20,11 +20,8 @@ from heedful.data.splits import Index, Mode, Split
 from heedful.data.store import ExampleStore, load_examples
 from heedful.errors import UserError, shorten, unknown
 
-SPLIT_NAMES = {
-    "train": ("train", "training"),
-    "dev": ("dev", "valid", "validation", "val"),
-    "test": ("test",),
-}
+DEV_NAMES = ("dev", "valid", "validation", "val")
+SPLIT_NAMES = {"train": ("train", "training"), "dev": DEV_NAMES, "test": ("test",)}
 
 
 @dataclass(frozen=True)
@@ -73,11 +70,8 @@ def load_task(
     mode = parse_split_mode(split)
     path, rules = find_task(name_or_path, data_dir)
     rules = replace(rules, kind=kind or rules.kind)
-    wanted = ColumnChoice(
-        text_column or rules.columns.text,
-        pair_column or rules.columns.pair,
-        label_column or rules.columns.label,
-    )
+    usual = rules.columns
+    wanted = ColumnChoice(text_column or usual.text, pair_column or usual.pair, label_column or usual.label)
     files = {"train": path} if path.is_file() else split_files(path, rules.more_splits)
     if "train" not in files:
         names = ", ".join(shorten(file.name, 30) for file in data_files(path)[:8])
@@ -112,10 +106,9 @@ def load_task(
 
 
 def parse_split_mode(split: str) -> Mode:
-    for mode in get_args(Mode):
-        if split == mode:
-            return mode  # type: ignore[no-any-return]
-    raise unknown("way to split", split, get_args(Mode))
+    if split not in get_args(Mode):
+        raise unknown("way to split", split, get_args(Mode))
+    return cast(Mode, split)
 
 
 def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]:
@@ -151,12 +144,12 @@ def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
     for split, names in (SPLIT_NAMES | {name: (name,) for name in more}).items():
         exact = [path for path in files if path.stem.lower() in names]
         inside = [path for path in files if set(names) & set(re.split(r"[._ -]", path.stem.lower()))]
-        several = exact or inside
-        if len(several) > 1:
-            listed = ", ".join(path.name for path in several)
+        candidates = exact or inside
+        if len(candidates) > 1:
+            listed = ", ".join(path.name for path in candidates)
             raise UserError(f"{folder}: several files for {split} ({listed}); keep one")
-        if several:
-            split_file[split] = several[0]
+        if candidates:
+            split_file[split] = candidates[0]
     return split_file
 
 
@@ -169,10 +162,8 @@ def read_files(
     leader: Layout | None = None
     for name, path in files.items():
         sheet = open_sheet(path, wanted.names() if leader is None else leader.columns())
-        if leader is None:
-            layout = leader = find_layout(sheet, wanted)
-        else:
-            layout = follow_layout(sheet, leader, name)
+        layout = find_layout(sheet, wanted) if leader is None else follow_layout(sheet, leader, name)
+        leader = leader or layout
         rows[name] = load_examples(sheet, layout, rules.kind == "text2text", rules.change)
         sheets[name] = sheet, layout
     return rows, sheets
@@ -199,17 +190,18 @@ def partition(
         count = min(rules.train_of[0], round(len(train) * rules.train_of[0] / rules.train_of[1]))
         chosen, others = splits.choose_smallest(train, count, seed, mode)
         cut = {"train": chosen, "test": others}
-        told = dict.fromkeys(cut, f"of the {len(train):,} of {files['train'].name}, {how}")
+        portion = f"of the {len(train):,}"
     elif len(rows) == 1:
         cut = splits.split_train_dev_test(train, seed, mode)
-        told = dict.fromkeys(cut, f"80/10/10 of {files['train'].name}, {how}")
+        portion = "80/10/10"
     elif "dev" not in rows:
         cut = splits.split_off_dev(train, seed, mode)
-        told = dict.fromkeys(cut, f"90/10 of {files['train'].name}, {how}")
+        portion = "90/10"
     else:
         return whole
     splits.refuse_empty(str(files["train"]), cut, len(train))
-    parts = whole | {name: ("train", index, told[name]) for name, index in cut.items()}
+    description = f"{portion} of {files['train'].name}, {how}"
+    parts = whole | {name: ("train", index, description) for name, index in cut.items()}
     return {name: parts[name] for name in dict.fromkeys([*SPLIT_NAMES, *parts]) if name in parts}
 
 

@@ -49,9 +49,8 @@ class Worker:
             )
         except OSError as error:
             self.stderr.close()
-            raise UserError(
-                f"tokenizing: cannot start a worker process ({describe_os_error(error)})"
-            ) from None
+            reason = describe_os_error(error)
+            raise UserError(f"tokenizing: cannot start a worker process ({reason})") from None
 
     def encode(self, batch: TextBatch) -> EncodedTexts:
         stdin, stdout = self.child.stdin, self.child.stdout
@@ -65,9 +64,8 @@ class Worker:
             stdin.flush()
             answer: EncodedTexts | str = pickle.load(stdout)
         except (OSError, EOFError, pickle.UnpicklingError):
-            raise UserError(
-                f"tokenizing stopped: {self.describe_failure()}; nothing was kept, try again"
-            ) from None
+            failure = self.describe_failure()
+            raise UserError(f"tokenizing stopped: {failure}; nothing was kept, try again") from None
         if isinstance(answer, str):
             raise UserError(answer)
         return answer
@@ -77,8 +75,7 @@ class Worker:
         status = self.child.wait()
         self.stderr.seek(0)
         lines = self.stderr.read().decode(errors="replace").split("\n")
-        last = next((line for line in reversed(lines) if line.strip()), "")
-        if last:
+        if last := next((line for line in reversed(lines) if line.strip()), ""):
             return f"a worker process failed ({shorten(last.strip(), 200)})"
         memory = " (out of memory?)" if status == -SIGKILL else ""
         return f"a worker process was killed{memory}"

@@ -55,11 +55,8 @@ def build_runs_page(runs: Sequence[RunFacts]) -> Page:
 
 def build_study_page(study: StudyFacts) -> Page:
     summary = study.answer.summary
-    kind: Kind = "plain"
-    for note in study.answer.notes:
-        if note.text in summary:
-            kind = note.kind
-    page = Page(study.title, summary=summary, kind=kind)
+    kinds: list[Kind] = [note.kind for note in study.answer.notes if note.text in summary]
+    page = Page(study.title, summary=summary, kind=kinds[-1] if kinds else "plain")
     add_study(page, study, page.section)
     return page
 

@@ -55,9 +55,9 @@ def render_table(
     caption: str, names: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool]
 ) -> list[str]:
     lines = [escape_markdown(caption), ""] if caption else []
-    lines.append(f"| {' | '.join(map(escape_markdown, names))} |")
-    lines.append(f"| {' | '.join('---:' if side else '---' for side in right)} |")
-    return [*lines, *(f"| {' | '.join(map(escape_markdown, row))} |" for row in rows), ""]
+    cells = [list(map(escape_markdown, names)), ["---:" if side else "---" for side in right]]
+    cells += [list(map(escape_markdown, row)) for row in rows]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in cells), ""]
 
 
 def render_code(text: str) -> list[str]:

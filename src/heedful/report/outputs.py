@@ -51,11 +51,10 @@ def write_report(
     if not folders:
         raise UserError("heedful report needs at least one folder of a run or a study")
     html_file = check_target("--out", out, (".html", ".htm"))
-    pdf_file = check_target("--pdf", pdf, (".pdf",)) if pdf is not None else None
-    markdown_file = (
-        check_target("--markdown", markdown, (".md", ".markdown")) if markdown is not None else None
-    )
-    bundle_file = check_target("--bundle", bundle, (".zip",)) if bundle is not None else None
+    pdf_file = None if pdf is None else check_target("--pdf", pdf, (".pdf",))
+    endings = (".md", ".markdown")
+    markdown_file = None if markdown is None else check_target("--markdown", markdown, endings)
+    bundle_file = None if bundle is None else check_target("--bundle", bundle, (".zip",))
     if pdf_file is not None:
         find_browser()
     chosen_theme = find_theme(theme)

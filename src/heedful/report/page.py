@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -66,9 +67,8 @@ class Page:
     def section(self, title: str) -> None:
         """Start a section; the page lists its sections at the top."""
         self.sections.append(clean(title))
-        self._target.append(
-            {"type": "section", "title": self.sections[-1], "anchor": f"section-{len(self.sections)}"}
-        )
+        anchor = f"section-{len(self.sections)}"
+        self._target.append({"type": "section", "title": self.sections[-1], "anchor": anchor})
 
     def part(self, title: str) -> None:
         """Start a part of a section; the list at the top does not show it."""
@@ -103,10 +103,8 @@ class Page:
         if any(len(row) != width for row in table):
             raise ValueError(f"every row of a table with {width} columns needs {width} cells")
         prepared = [prepare_column(cells) for cells in zip(*table, strict=True)] or [(False, [])] * width
-        headings = [
-            {"name": clean(name), "right": numeric}
-            for name, (numeric, _) in zip(columns, prepared, strict=True)
-        ]
+        is_numeric = [numeric for numeric, _ in prepared]
+        headings = [{"name": clean(c), "right": right} for c, right in zip(columns, is_numeric, strict=True)]
         cells = list(zip(*(cells for _, cells in prepared), strict=True))
         self._target.append({"type": "table", "caption": clean(caption), "columns": headings, "rows": cells})
 
@@ -170,11 +168,8 @@ def make_file_name(text: str) -> str:
 
 def make_unique(name: str, taken: Container[str]) -> str:
     """Add a number to a name that is taken."""
-    count = 2
-    numbered = name
-    while numbered in taken:
-        numbered, count = f"{name}-{count}", count + 1
-    return numbered
+    candidates = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(candidate for candidate in candidates if candidate not in taken)
 
 
 def prepare_column(cells: Sequence[Any]) -> tuple[bool, list[dict[str, str]]]:
@@ -228,7 +223,6 @@ def load_vega() -> str:
     """Load Vega, Vega-Lite and Vega-Embed as one script, which is part of vl-convert."""
     import vl_convert
 
-    expose = "window.vegaEmbed = vegaEmbed;"
-    script: str = vl_convert.javascript_bundle(expose, VEGA_LITE)
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE)
     # Rewrite, inside strings, what an HTML parser could take for the end of the script or for a comment.
     return script.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "<\\!--")

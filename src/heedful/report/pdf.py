@@ -13,15 +13,9 @@ from heedful.errors import UserError, shorten
 from heedful.report.page import Page
 from heedful.runs.files import write_bytes
 
-BROWSERS = (
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-    "chrome",
-    "microsoft-edge",
-    "brave-browser",
-)
+CHROMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSERS = (*CHROMES, "microsoft-edge", "brave-browser")
+OPTIONS = ("--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 TIMEOUT_SECONDS = 300
 
 
@@ -41,27 +35,13 @@ def write_pdf(page: Page, pictures: Mapping[str, bytes], path: Path) -> Path:
     with tempfile.TemporaryDirectory(prefix="heedful-", ignore_cleanup_errors=True) as folder:
         source, printed = Path(folder) / "page.html", Path(folder) / "page.pdf"
         source.write_text(page.html(pictures), encoding="utf-8")
-        command = [
-            browser,
-            "--headless",
-            "--disable-gpu",
-            "--no-first-run",
-            "--disable-background-networking",
-            f"--user-data-dir={folder}/profile",
-            "--no-pdf-header-footer",
-            f"--print-to-pdf={printed}",
-            source.as_uri(),
-        ]
+        command = [browser, *OPTIONS, f"--user-data-dir={folder}/profile", "--no-pdf-header-footer"]
+        command += [f"--print-to-pdf={printed}", source.as_uri()]
         if os.geteuid() == 0:  # Chromium refuses to run as root otherwise; the page has no script
             command.insert(1, "--no-sandbox")
         try:
             process = subprocess.run(
-                command,
-                capture_output=True,
-                text=True,
-                timeout=TIMEOUT_SECONDS,
-                errors="replace",
-                check=False,
+                command, capture_output=True, timeout=TIMEOUT_SECONDS, errors="replace", check=False
             )
         except subprocess.TimeoutExpired:
             raise UserError(f"--pdf: {browser} did not finish within {TIMEOUT_SECONDS} s") from None

@@ -159,13 +159,10 @@ def make_answer_table(
 ) -> tuple[list[str], list[list[Any]], str]:
     """Make the table of the first answers; columns without content are left out."""
     headings = ["text", "second text", "true", "predicted", "confidence"]
-    rows = [
-        [
-            *(shorten_text(text) for text in (p.text, p.pair, p.label, p.predicted)),
-            run_figures.get_confidence(p),
-        ]
-        for p in answers[:most]
-    ]
+    rows: list[list[Any]] = []
+    for p in answers[:most]:
+        texts = [shorten_text(text) for text in (p.text, p.pair, p.label, p.predicted)]
+        rows.append([*texts, run_figures.get_confidence(p)])
     columns = [i for i in range(len(headings)) if any(row[i] is not None for row in rows)]
     if len(answers) > most:
         caption += f"; these are the {most} most confident"
@@ -186,11 +183,8 @@ def add_texts(page: Page, run: RunFacts, add_heading: Heading) -> None:
     if losses:
         hardest = sorted(losses, key=lambda pair: -pair[0])[:TEXTS_MOST]
         caption = f"The {len(hardest)} hardest of the {len(losses):,} texts of {run.detail_split}"
-        page.table(
-            ("text", "tokens", "loss per token"),
-            [[shorten_text(p.text), p.tokens, loss] for loss, p in hardest],
-            caption,
-        )
+        rows = [[shorten_text(p.text), p.tokens, loss] for loss, p in hardest]
+        page.table(("text", "tokens", "loss per token"), rows, caption)
 
 
 def shorten_text(text: str | None) -> str | None:
@@ -199,15 +193,11 @@ def shorten_text(text: str | None) -> str | None:
 
 def make_check_table(checks: Sequence[Check]) -> Columns:
     """Make the table of checks, the most serious first."""
-    ordered = sorted(checks, key=lambda check: STATUSES.index(check.status))
-    rows = [
-        [
-            c.name.replace("_", " "),
-            Cell(c.status, str(STATUSES.index(c.status)), STATUS_KIND.get(c.status, "plain")),
-            c.found,
-        ]
-        for c in ordered
-    ]
+    rows: list[list[Any]] = []
+    for check in sorted(checks, key=lambda check: STATUSES.index(check.status)):
+        kind = STATUS_KIND.get(check.status, "plain")
+        status = Cell(check.status, str(STATUSES.index(check.status)), kind)
+        rows.append([check.name.replace("_", " "), status, check.found])
     return ["check", "status", "finding"], rows
 
 

@@ -20,12 +20,8 @@ from heedful.report.sentences.runs import describe_run
 from heedful.runs.answers import ANSWER, Figure
 
 CHARTS: dict[str, Callable[..., Chart]] = {
-    "lines": charts.lines,
-    "bars": charts.bars,
-    "scatter": charts.scatter,
-    "heat_map": charts.heat_map,
-    "small_multiples": charts.small_multiples,
-    "histogram": charts.histogram,
+    kind: getattr(charts, kind)
+    for kind in ("lines", "bars", "scatter", "heat_map", "small_multiples", "histogram")
 }
 """The functions that draw the figures of an answer, by `Figure.kind`."""
 
@@ -33,8 +29,7 @@ CHARTS: dict[str, Callable[..., Chart]] = {
 def add_study(page: Page, study: StudyFacts, add_heading: Heading, prefix: str = "") -> None:
     """Add all sections of a study; the file names of its figures start with `prefix`."""
     add_answer(page, study, add_heading, prefix)
-    ended = [outcome for outcome in study.outcomes if outcome.state in ("failed", "pruned")]
-    if ended:
+    if ended := [outcome for outcome in study.outcomes if outcome.state in ("failed", "pruned")]:
         add_heading("Runs without a result")
         rows = [[o.name, o.state, o.ended.reason if o.ended else None] for o in ended]
         page.table(("run", "state", "reason"), rows)

@@ -51,17 +51,10 @@ def reliability(confidence: npt.ArrayLike, right: npt.ArrayLike, bins: int = BIN
     confidences, outcomes = sort_by_confidence(confidence, right)
     table = []
     for index in np.array_split(np.arange(len(confidences)), min(bins, len(confidences))):
-        n, share = len(index), float(outcomes[index].mean())
-        table.append(
-            ReliabilityBin(
-                float(confidences[index[0]]),
-                float(confidences[index[-1]]),
-                n,
-                float(confidences[index].mean()),
-                share,
-                wilson(round(share * n), n),
-            )
-        )
+        inside, n, share = confidences[index], len(index), float(outcomes[index].mean())
+        interval = wilson(round(share * n), n)
+        low, high, mean = float(inside[0]), float(inside[-1]), float(inside.mean())
+        table.append(ReliabilityBin(low, high, n, mean, share, interval))
     return table
 
 

@@ -73,9 +73,8 @@ def find_names(text: str) -> Iterator[tuple[int, int]]:
             gap = text[previous : word.start()]
             initial = len((bridge or run)[-1].group()) == 1
             joined = gap == " " or (initial and BETWEEN_NAMES.fullmatch(gap) is not None)
-        capital = (
-            word is not None and word.group()[0].isupper() and word.group().lower() not in FUNCTION_WORDS
-        )
+        letters = word.group() if word is not None else "."
+        capital = letters[0].isupper() and letters.lower() not in FUNCTION_WORDS
         if word is not None and joined and capital:
             run += [*bridge, word]
             bridge = []

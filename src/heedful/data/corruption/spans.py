@@ -113,9 +113,8 @@ def hide_t5_spans(
             "T5's span corruption needs at least two sentinels: one for a span and the final one"
         )
     hidden = np.clip(np.round(lengths * density), 1, lengths - 1).astype(np.int64)
-    spans = np.clip(np.round(hidden / mean_span), 1, np.minimum(hidden, lengths - hidden + 1)).astype(
-        np.int64
-    )
+    most_spans = np.minimum(hidden, lengths - hidden + 1)
+    spans = np.clip(np.round(hidden / mean_span), 1, most_spans).astype(np.int64)
     noise = random_noise(lengths, hidden, np.minimum(spans, most), rows.shape[1], generator)
     if salient is not None:
         for row, ranges in enumerate(salient):
@@ -163,9 +162,8 @@ def random_noise(
     row, gap = np.nonzero(choose_columns(lengths - hidden + 1, spans, generator))
     gap_of = np.zeros((b, int(spans.max(initial=0))), dtype=np.int64)
     gap_of[np.arange(gap_of.shape[1])[None] < spans[:, None]] = gap
-    at = np.arange(begins.shape[1])[None] + np.take_along_axis(
-        gap_of, np.minimum(number, spans[:, None] - 1), axis=1
-    )
+    gaps = np.take_along_axis(gap_of, np.minimum(number, spans[:, None] - 1), axis=1)
+    at = np.arange(begins.shape[1])[None] + gaps
     row, token = np.nonzero(np.arange(begins.shape[1])[None] < hidden[:, None])
     noise = np.zeros((b, width), dtype=bool)
     noise[row, at[row, token]] = True

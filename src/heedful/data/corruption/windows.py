@@ -77,9 +77,8 @@ class SalientSpans:
         counts: list[int] = []
         ranges: Ranges = []
         for many in batch_texts(texts):
-            for text, encoded in zip(
-                many, tokenizer.backend.encode_batch(many, add_special_tokens=False), strict=True
-            ):
+            encodings = tokenizer.backend.encode_batch(many, add_special_tokens=False)
+            for text, encoded in zip(many, encodings, strict=True):
                 end = find_title_end(text)
                 title_words = set(re.findall(r"\w+", text[:end]))
                 new = [
@@ -116,9 +115,8 @@ def find_salient(corpus: Corpus, tokenizer: Tokenizer, kinds: Kinds = "all") -> 
         (folder / "facts.json").write_text(json.dumps({"documents": len(spans.titles)}), "utf-8")
 
     folder = cache.build_once("salient", key, build)
-    titles, firsts, ranges = (
-        np.fromfile(folder / f"{name}.bin", np.int64) for name in ("titles", "firsts", "ranges")
-    )
+    files = (folder / f"{name}.bin" for name in ("titles", "firsts", "ranges"))
+    titles, firsts, ranges = (np.fromfile(file, np.int64) for file in files)
     return SalientSpans(titles, firsts, ranges.reshape(-1, 2))
 
 

@@ -46,16 +46,12 @@ def bars(
     rotated = any(len(line) > letters for label in wrapped.values() for line in label.split("\n"))
     for row in data:
         row["wrapped"] = wrapped[row["label"]]
+    label_layout: dict[str, Any] = {"labelExpr": "split(datum.label, '\\n')", "labelOverlap": False}
     x: dict[str, Any] = {
         "field": "wrapped",
         "type": "nominal",
         "sort": list(wrapped.values()),
-        "axis": vega.make_axis(
-            x_title,
-            labelAngle=-35 if rotated else 0,
-            labelExpr="split(datum.label, '\\n')",
-            labelOverlap=False,
-        ),
+        "axis": vega.make_axis(x_title, labelAngle=-35 if rotated else 0, **label_layout),
         "scale": {"paddingInner": 0.25, "range": [0, {"expr": f"width - {margin}"}]},
     }
     offset = {"field": "series", "type": "nominal", "sort": groups, "scale": {"domain": groups}}
@@ -75,18 +71,14 @@ def bars(
         ("note", "note"),
     )
     drawn, failed = [row for row in data if not row["failed"]], [row for row in data if row["failed"]]
+    color = vega.color_by_series(groups, group_title)
+    opacity = vega.fade_unselected(groups, 0.92, 0.15)
     layers: list[Chart] = [
         {
             "data": {"values": data},
             "params": vega.make_legend_toggle(groups),
             "mark": {"type": "bar", "clip": True},
-            "encoding": {
-                **position,
-                "y": y,
-                "color": vega.color_by_series(groups, group_title),
-                "opacity": vega.fade_unselected(groups, 0.92, 0.15),
-                "tooltip": tips,
-            },
+            "encoding": {**position, "y": y, "color": color, "opacity": opacity, "tooltip": tips},
         }
     ]
     if spans := [row for row in drawn if row["low"] is not None]:
@@ -102,15 +94,8 @@ def bars(
         texts = vega.draw_outlined_text(above, baseline="bottom", dy=-4)
         layers += [{"data": {"values": drawn}, **text} for text in texts]
     if failed:
-        reason = {
-            "type": "text",
-            "style": "reason",
-            "angle": 270,
-            "align": "left",
-            "baseline": "middle",
-            "dx": 5,
-            "lineBreak": "\n",
-        }
+        layout = {"angle": 270, "align": "left", "baseline": "middle", "dx": 5, "lineBreak": "\n"}
+        reason = {"type": "text", "style": "reason", **layout}
         shared, single = merge_failures(failed, len(groups))
         for failures, where in ((shared, {"x": x}), (single, position)):
             if failures:

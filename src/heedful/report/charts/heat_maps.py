@@ -61,13 +61,8 @@ def heat_map(
     grid = Grid(x_labels, y_labels, x_title, y_title, value_title, form, numbers, diverging)
     layers = make_layers(rows, grid, ends, step[1] * len(y_labels))
     subtitle = explain_stars(subtitle, rows) if numbers else subtitle
-    body = {
-        "width": {"step": step[0]},
-        "height": {"step": step[1]},
-        "data": {"values": rows},
-        "layer": layers,
-    }
-    return vega.make_chart(title, subtitle, body)
+    size = {"width": {"step": step[0]}, "height": {"step": step[1]}}
+    return vega.make_chart(title, subtitle, {**size, "data": {"values": rows}, "layer": layers})
 
 
 def small_multiples(
@@ -145,10 +140,7 @@ def explain_stars(subtitle: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def choose_color_domain(
-    values: Sequence[float | None],
-    domain: Sequence[float] | None,
-    diverging: bool,
-    least: float | None = None,
+    values: Sequence[float | None], domain: Sequence[float] | None, diverging: bool, least: float | None
 ) -> tuple[float, float]:
     if domain is not None:
         return float(domain[0]), float(domain[1])
@@ -200,20 +192,14 @@ def make_layers(
         for channel, field, axis in (("x", "j", x_axis), ("y", "i", y_axis))
     }
     form = grid.form or choose_number_format([row["value"] for row in rows])
+    colors = {"range": "diverging" if grid.diverging else "heatmap", "interpolate": "rgb"}
+    number_format = ",.3~r" if ends[1] >= 1000 else ".3~g"
+    legend = {"title": vega.clean_label(grid.value_title), "format": number_format}
     shade = {
         "field": "value",
         "type": "quantitative",
-        "scale": {
-            "domain": list(ends),
-            "clamp": True,
-            "range": "diverging" if grid.diverging else "heatmap",
-            "interpolate": "rgb",
-        },
-        "legend": {
-            "title": vega.clean_label(grid.value_title),
-            "format": ",.3~r" if ends[1] >= 1000 else ".3~g",
-            "gradientLength": min(140.0, height),
-        },
+        "scale": {"domain": list(ends), "clamp": True, **colors},
+        "legend": {**legend, "gradientLength": min(140.0, height)},
     }
     tips = vega.make_tooltip(
         *([("panel", "panel")] if any("panel" in row for row in rows) else []),
@@ -223,9 +209,8 @@ def make_layers(
         *([("detail", "that is")] if any("detail" in row for row in rows) else []),
         *([("note", "note")] if any("note" in row for row in rows) else []),
     )
-    layers: list[Chart] = [
-        {"mark": {"type": "rect"}, "encoding": {**position, "color": shade, "tooltip": tips}}
-    ]
+    cells = {**position, "color": shade, "tooltip": tips}
+    layers: list[Chart] = [{"mark": {"type": "rect"}, "encoding": cells}]
     if any(row["value"] is None for row in rows):
         empty = {"type": "rect", "style": "empty-cell"}
         missing = [{"filter": "!isValid(datum.value)"}]

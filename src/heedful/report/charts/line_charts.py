@@ -57,45 +57,28 @@ def lines(
         "scale": vega.make_scale(log=log_x, domain=x_domain, padding=10),
     }
     y_values = [v for row in rows for v in (row["y"], row["low"], row["high"]) if v is not None]
+    y_ends = y_domain or vega.choose_domain([*y_values, *(levels or {}).values()], y_least)
     y = {
         "field": "y",
         "type": "quantitative",
         "axis": vega.make_axis(y_title),
-        "scale": vega.make_scale(
-            log=log_y,
-            domain=y_domain or vega.choose_domain([*y_values, *(levels or {}).values()], y_least),
-            padding=10 if log_y else None,
-        )
-        | INSET,
+        "scale": vega.make_scale(log=log_y, domain=y_ends, padding=10 if log_y else None) | INSET,
     }
-    shared = {
-        "x": x,
-        "color": vega.color_by_series(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220),
-    }
+    color = vega.color_by_series(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220)
+    shared = {"x": x, "color": color}
     layers: list[Chart] = []
     if any(row["low"] is not None for row in rows):
-        band = {
-            "y": {**y, "field": "low"},
-            "y2": {"field": "high"},
-            "opacity": vega.fade_unselected(names, 0.18, 0.02),
-        }
+        opacity = vega.fade_unselected(names, 0.18, 0.02)
+        band = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "opacity": opacity}
         layers.append({"mark": {"type": "area", "clip": True}, "encoding": {**shared, **band}})
     hover = [("x", x_title), ("y", y_title), ("low", "low"), ("high", "high")]
     which = [("series", "curve")] if len(names) > 1 else []
     tips = vega.make_tooltip(*which, *(hover if layers else hover[:2]))
+    params = [*vega.make_legend_toggle(names), vega.ZOOM]
     line = {"type": "line", "strokeWidth": 2.25, "clip": True}
-    layers.append(
-        {
-            "params": [*vega.make_legend_toggle(names), vega.ZOOM],
-            "mark": line,
-            "encoding": {
-                **shared,
-                "y": y,
-                **vega.dash_by_series(names, shared["color"]["legend"]),
-                "opacity": vega.fade_unselected(names),
-            },
-        }
-    )
+    dashes = vega.dash_by_series(names, color["legend"])
+    curves = {**shared, "y": y, **dashes, "opacity": vega.fade_unselected(names)}
+    layers.append({"params": params, "mark": line, "encoding": curves})
     dots = {**shared, "y": y, "opacity": vega.fade_unselected(names), "tooltip": tips}
     # Too many points are not drawn, but each still answers a hover.
     circles = dots if most <= DOTS_MOST else {**dots, "opacity": {"value": 0}}
@@ -145,9 +128,8 @@ def thin(curve: list[dict[str, Any]]) -> list[dict[str, Any]]:
     indices = {0, len(curve) - 1} | {i for i, row in enumerate(curve) if row.get("best")}
     for start in range(0, len(curve), stride):
         stretch = range(start, min(start + stride, len(curve)))
-        by_value = sorted(
-            (i for i in stretch if curve[i]["y"] is not None), key=lambda i: cast(float, curve[i]["y"])
-        )
+        drawn = [i for i in stretch if curve[i]["y"] is not None]
+        by_value = sorted(drawn, key=lambda i: cast(float, curve[i]["y"]))
         gaps = [i for i in stretch if curve[i]["y"] is None]
         indices |= {*by_value[:1], *by_value[-1:], *gaps[:1]}
     return [curve[i] for i in sorted(indices)]

@@ -58,11 +58,8 @@ def scatter(
         "axis": vega.make_axis(y_title),
         "scale": vega.make_scale(log=log_y, domain=y_domain or vega.choose_domain(y_values)) | INSET,
     }
-    position = {
-        "x": {"field": "x", **x_axis},
-        "y": {"field": "y", **y_axis},
-        "color": vega.color_by_series(groups, group_title),
-    }
+    color = vega.color_by_series(groups, group_title)
+    position = {"x": {"field": "x", **x_axis}, "y": {"field": "y", **y_axis}, "color": color}
     has_labels = any(row["label"] for row in data)
     has_intervals = any(row["low"] is not None for row in data)
     tips = vega.make_tooltip(
@@ -81,35 +78,22 @@ def scatter(
             encoding = {**position, **ends, "opacity": vega.fade_unselected(groups, 0.6)}
             whisker = {"type": "rule", "strokeWidth": 1.5}
             layers.append({"data": {"values": spans}, "mark": whisker, "encoding": encoding})
-    shape = {
-        "field": "series",
-        "type": "nominal",
-        "sort": groups,
-        "legend": position["color"]["legend"],
-        "scale": {"domain": groups},
-    }
+    scale = {"domain": groups}
+    shape = {"field": "series", "type": "nominal", "sort": groups, "legend": color["legend"], "scale": scale}
+    opacity = vega.fade_unselected(groups, 0.95)
     layers.append(
         {
             "params": [*vega.make_legend_toggle(groups), vega.ZOOM],
             "mark": {"type": "point", "filled": True, "size": 90},
-            "encoding": {
-                **position,
-                "shape": shape,
-                "opacity": vega.fade_unselected(groups, 0.95),
-                "tooltip": tips,
-            },
+            "encoding": {**position, "shape": shape, "opacity": opacity, "tooltip": tips},
         }
     )
     if has_labels and len(data) <= LABELED_POINTS:
         xs = estimate_pixels([row["x"] for row in data], x_domain, log_x, (24, vega.WIDTH - 24))
         y_ends = y_domain or vega.choose_domain(y_values) or y_values
         ys = estimate_pixels([row["y"] for row in data], y_ends, log_y, (vega.HEIGHT - 8, 8))
-        encoding = {
-            "x": position["x"],
-            "y": position["y"],
-            "text": {"field": "label"},
-            "opacity": vega.fade_unselected(groups),
-        }
+        opacity = vega.fade_unselected(groups)
+        encoding = {"x": position["x"], "y": position["y"], "text": {"field": "label"}, "opacity": opacity}
         corners = place_labels([row["label"] for row in data], xs, ys)
         for (align, dx, baseline, dy), indices in corners.items():
             texts = vega.draw_outlined_text(encoding, align=align, baseline=baseline, dx=dx, dy=dy)
