@@ -1,4 +1,4 @@
-"""What every handout needs: a model or its named stand-in, data or the world, where things are."""
+"""Functions that all handouts share: find models (or a named stand-in), data and devices; show results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from heedful.errors import UserError
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """A person's mistake ends the command with one line and status 2."""
+    """Report a user's mistake in one line and exit with its status."""
     try:
         yield
     except UserError as error:
@@ -22,11 +22,11 @@ def one_line_errors() -> Iterator[None]:
 
 
 def find_models(names: Sequence[str]) -> tuple[list[str], str | None]:
-    """The models, and a note on those for which HEEDFUL_STAND_IN stands in, once; never another silently."""
+    """Return the models, with missing ones replaced once by HEEDFUL_STAND_IN, and a note that says so."""
     missing: dict[str, UserError] = {}
     for name in names:
         try:
-            look_for(name)
+            find_model_folder(name)
         except UserError as error:
             missing[name] = error
     stand_in = os.environ.get("HEEDFUL_STAND_IN")
@@ -34,21 +34,21 @@ def find_models(names: Sequence[str]) -> tuple[list[str], str | None]:
         return list(names), None
     if not stand_in:
         raise next(iter(missing.values()))
-    if look_for(stand_in) is None:
-        raise UserError(f"HEEDFUL_STAND_IN={stand_in}: has random weights, which stand in for nothing")
+    if find_model_folder(stand_in) is None:
+        raise UserError(f"HEEDFUL_STAND_IN={stand_in}: has random weights; name a pretrained model")
     note = f"{Path(stand_in).name} stands in for {', '.join(missing)}"
     print(f"STAND-IN: {note}, which cannot be reached", flush=True)
     return list(dict.fromkeys(stand_in if name in missing else name for name in names)), note
 
 
 def find_model(name: str) -> tuple[str, str | None]:
-    """One model, and the note on it if it is a stand-in."""
-    (found,), note = find_models([name])
-    return found, note
+    """Return one model, and the note if it is a stand-in."""
+    (model,), note = find_models([name])
+    return model, note
 
 
-def look_for(name: str) -> Path | None:
-    """The folder of a model that can be reached; None for one from nothing."""
+def find_model_folder(name: str) -> Path | None:
+    """Return the folder of a pretrained model; None for a preset with random weights."""
     from heedful.models import PRESETS
     from heedful.text.model_folders import TOKENIZER_FILES, find_folder
 
@@ -58,20 +58,20 @@ def look_for(name: str) -> Path | None:
 
 
 def find_data(folder: str | Path | None, name: str, needed: str = "train*") -> tuple[str, Path | None]:
-    """A named task and its folder; without data the world's of the same kind, and a line says so."""
+    """Return a task and its folder; without data, a generated task of the same kind, and print a notice."""
     home = os.environ.get("HEEDFUL_DATA")
-    place = Path(folder) if folder else Path(home) / name if home else None
-    if place is not None and place.is_dir() and any(place.glob(needed)):
-        return name, place
+    data_dir = Path(folder) if folder else Path(home) / name if home else None
+    if data_dir is not None and data_dir.is_dir() and any(data_dir.glob(needed)):
+        return name, data_dir
     if folder:
-        raise UserError(f"{folder}: has no {needed} file; without the option the generated world is used")
+        raise UserError(f"{folder}: has no {needed} file; omit the option to use generated data")
     world = {"yelp": "world/reviews", "sst2": "world/sentiment"}.get(name, f"world/{name}")
     print(f"no data for {name} (its folder, or $HEEDFUL_DATA/{name}): using {world}, which is generated")
     return world, None
 
 
-def beside(path: Path | None, folder: Path | None) -> Path | None:
-    """A file; a name alone that is not here may stand in the data's folder."""
+def find_file(path: Path | None, folder: Path | None) -> Path | None:
+    """Return a file; a name without a folder is also looked for in the data folder."""
     if path is None or path.is_file():
         return path
     if folder is not None and path.name == str(path) and (folder / path).is_file():
@@ -80,7 +80,7 @@ def beside(path: Path | None, folder: Path | None) -> Path | None:
 
 
 def find_device(name: str) -> str:
-    """The device, or the CPU with a notice where there is no such device."""
+    """Return the device; the CPU, with a notice, if CUDA is not available."""
     import torch
 
     if name.startswith("cuda") and not torch.cuda.is_available():
@@ -90,7 +90,7 @@ def find_device(name: str) -> str:
 
 
 def heedful(*words: str) -> None:
-    """A heedful command; what it does not like ends this one too."""
+    """Run a heedful command; exit with its status if it fails."""
     from heedful.cli import main
 
     status = main(words)
@@ -99,16 +99,16 @@ def heedful(*words: str) -> None:
 
 
 def show_counts(folder: Path) -> None:
-    """What each method of a study trains, as a number and as a formula."""
+    """Print the trained parameters of each method of a study, as a formula and a number."""
     from heedful.runs import Run
 
-    found = [Run.open(file.parent).results() for file in sorted(folder.glob("runs/*/results.json"))]
-    for line in dict.fromkeys(f"{Path(r.model).name} {r.method}: {r.formula}" for r in found):
+    results = [Run.open(file.parent).results() for file in sorted(folder.glob("runs/*/results.json"))]
+    for line in dict.fromkeys(f"{Path(r.model).name} {r.method}: {r.formula}" for r in results):
         print(f"trained parameters, {line}")
 
 
 def show(folder: Path) -> None:
-    """The last lines: the run or study, its figures and its report."""
+    """Write the report and figures of a run or study, and print where they are."""
     report, figures = folder / "report.html", folder / "figures"
     heedful("report", str(folder), "--out", str(report), "--figures", str(figures))
     print(f"run directory: {folder}\nfigures: {figures}\nreport: {report}")

@@ -1,7 +1,7 @@
 #!/bin/bash
-# sbatch launchpad.sh: runs the experiment on a cluster and leaves its figure.
-# GPU lines are settings of your site: write "#SBATCH" for "##SBATCH" where there are GPUs, or leave the file
-# as it is and say it once in your shell: export SBATCH_GRES=gpu:1 SBATCH_PARTITION=gpu
+# sbatch launchpad.sh: run the experiment on a cluster and draw its figure.
+# The GPU lines depend on your site. Change "##SBATCH" to "#SBATCH" if there are GPUs, or leave the file
+# as it is and set them in your shell: export SBATCH_GRES=gpu:1 SBATCH_PARTITION=gpu
 #SBATCH --job-name=boolq
 #SBATCH --output=boolq-%j.out
 #SBATCH --ntasks=1

@@ -1,6 +1,6 @@
-"""Yelp with TinyBERT, jointly with masked language modelling: loss = classification + mlm_alpha x MLM.
+"""Yelp with TinyBERT, jointly with masked language modeling: loss = classification + mlm_alpha x MLM.
 
-python classifier_mlm.py ... as classifier.py ... --logging_steps 50 --train_data_file unlabeled.txt
+python classifier_mlm.py (options of classifier.py) --logging_steps 50 --train_data_file unlabeled.txt
   --block_size 128 --mlm_alpha 0.3 --line_by_line
 """
 

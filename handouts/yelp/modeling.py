@@ -1,7 +1,7 @@
-"""The course's three classes on heedful's encoder: PyTorch only, the same forward signatures.
+"""The course's three classes on Heedful's encoder, with the same forward signatures.
 
-`encoder` is what `heedful.models.load(name)` gives, or a name or folder for it. The classifier is dropout and
-a linear layer on the state of [CLS], without BERT's pooler.
+`encoder` is a model returned by `heedful.models.load`, or a name or folder to load. The classifier is dropout
+and a linear layer on the state of [CLS], without BERT's pooler.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ import heedful
 from heedful.attention.dropout import Dropout
 
 
-def find_encoder(encoder: Any) -> nn.Module:
-    """A body without a head."""
-    found: nn.Module = heedful.models.load(encoder) if isinstance(encoder, str) else encoder
-    return found
+def load_encoder(encoder: Any) -> nn.Module:
+    """Return an encoder without a head; a name or folder is loaded."""
+    module: nn.Module = heedful.models.load(encoder) if isinstance(encoder, str) else encoder
+    return module
 
 
 class BertForSequenceClassification(nn.Module):
-    """A label for each text."""
+    """Predict a label for each text."""
 
     def __init__(self, encoder: Any = "minilm", num_labels: int = 5, dropout: float = 0.1) -> None:
         super().__init__()
-        self.bert = find_encoder(encoder)
+        self.bert = load_encoder(encoder)
         self.dropout = Dropout(dropout)
         self.classifier = nn.Linear(self.bert.config.d_model, num_labels)
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, labels: Tensor | None = None
     ) -> tuple[Tensor, ...]:
-        """(loss, logits [b, num_labels]) with labels, else (logits,)."""
+        """Return (loss, logits [b, num_labels]) if labels are given, else (logits,)."""
         mask = None if attention_mask is None else attention_mask.bool()
         states = self.bert(input_ids, mask)  # [b, t, d]
         logits = self.classifier(self.dropout(states[:, 0]))
@@ -42,11 +42,11 @@ class BertForSequenceClassification(nn.Module):
 
 
 class BertForMaskedLanguageModel(nn.Module):
-    """The hidden tokens; labels are -100 where nothing is predicted. The output layer is the embedding."""
+    """Predict hidden tokens, with the token embeddings as output layer; labels of -100 are ignored."""
 
     def __init__(self, encoder: Any = "minilm") -> None:
         super().__init__()
-        self.bert = find_encoder(encoder)
+        self.bert = load_encoder(encoder)
         d = self.bert.config.d_model
         self.transform = nn.Sequential(nn.Linear(d, d), nn.GELU(), nn.LayerNorm(d))
         self.bias = nn.Parameter(torch.zeros(self.bert.config.vocab_size))
@@ -54,7 +54,7 @@ class BertForMaskedLanguageModel(nn.Module):
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, labels: Tensor | None = None
     ) -> tuple[Tensor, ...]:
-        """(loss, logits [b, t, vocab_size]) with labels, else (logits,)."""
+        """Return (loss, logits [b, t, vocab_size]) if labels are given, else (logits,)."""
         mask = None if attention_mask is None else attention_mask.bool()
         states = self.transform(self.bert(input_ids, mask))
         logits = F.linear(states, self.bert.embed.tokens.weight, self.bias)
@@ -64,7 +64,7 @@ class BertForMaskedLanguageModel(nn.Module):
 
 
 class BertForCLSMLM(nn.Module):
-    """Both on one body: loss = classification + mlm_alpha x masked language modelling."""
+    """Train both on one encoder: loss = classification + mlm_alpha x masked language modeling."""
 
     def __init__(self, encoder: Any = "minilm", num_labels: int = 5, mlm_alpha: float = 0.3) -> None:
         super().__init__()
@@ -81,9 +81,9 @@ class BertForCLSMLM(nn.Module):
         mlm_attention_mask: Tensor | None = None,
         mlm_labels: Tensor | None = None,
     ) -> tuple[Tensor, ...]:
-        """(loss, logits) with labels, else (logits,); masked text takes part where it is given."""
-        found = self.cls(input_ids, attention_mask, labels)
+        """Return (loss, logits) if labels are given, else (logits,); masked text is optional."""
+        outputs = self.cls(input_ids, attention_mask, labels)
         if labels is None or mlm_input_ids is None:
-            return found
+            return outputs
         masked = self.mlm(mlm_input_ids, mlm_attention_mask, mlm_labels)
-        return found[0] + self.mlm_alpha * masked[0], found[1]
+        return outputs[0] + self.mlm_alpha * masked[0], outputs[1]

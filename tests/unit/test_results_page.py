@@ -103,8 +103,8 @@ def test_a_study_that_is_not_finished_is_not_taken(
     write_answer(tmp_path / "other", answered())
     assert results.main(["collect", str(tmp_path / "own"), str(tmp_path / "other")]) == 1
     assert "own: the study is not finished" in capsys.readouterr().err
-    assert not results.measured("own")
-    assert results.measured("other")
+    assert not results.is_measured("own")
+    assert results.is_measured("other")
     assert "Not measured yet: BoolQ." in results.page(index(study_row()))
 
 
@@ -153,8 +153,8 @@ def test_missing_gives_commands_that_leave_what_their_rows_are_read_from(results
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({"runs": ["a", "b"], "command": "heedful adapt m t --seed 0"}, "each is named -sSEED"),
-        ({"runs": ["a"], "command": "heedful adapt m t --out runs/other"}, "not called a"),
+        ({"runs": ["a", "b"], "command": "heedful adapt m t --seed 0"}, "name each -sSEED"),
+        ({"runs": ["a"], "command": "heedful adapt m t --out runs/other"}, "must be named a"),
     ],
 )
 def test_a_row_whose_command_would_leave_something_else_is_refused(

@@ -1,4 +1,4 @@
-"""Looks at what is trained on: `namedata` (questions and answers) or `charcorruption` (hidden spans).
+"""Show training examples: `namedata` (questions and answers) or `charcorruption` (hidden spans).
 
 python src/dataset.py namedata [--data birth_places_train.tsv] [--corpus wiki.txt]
 python src/dataset.py charcorruption [--corpus wiki.txt]
@@ -12,19 +12,19 @@ from itertools import islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from shared import beside, find_data, one_line_errors
+from shared import find_data, find_file, one_line_errors
 
 BLOCK = 128
 SHOWN = {"<mask>": "⁇", "<pad>": "□"}
 
 
 def main() -> None:
-    """Four rows of x and y, in characters."""
+    """Print x and y of four rows, in characters."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("dataset_type", choices=["namedata", "charcorruption"])
-    p.add_argument("--corpus", type=Path, help="wiki.txt; by default $HEEDFUL_DATA's, else the world's")
-    p.add_argument("--data", type=Path, help="the questions, a TSV file")
-    given = p.parse_args()
+    p.add_argument("--corpus", type=Path, help="default: wiki.txt of $HEEDFUL_DATA, else generated")
+    p.add_argument("--data", type=Path, help="a TSV file of questions and answers")
+    args = p.parse_args()
     with one_line_errors():
         import numpy as np
 
@@ -33,11 +33,11 @@ def main() -> None:
         from heedful.data.random import stream
         from heedful.text import train as train_tokenizer
 
-        corpus, data = beside(given.corpus, None), beside(given.data, None)
-        name, place = ("birthplaces", None) if corpus else find_data(None, "birthplaces", "wiki.txt")
-        texts = list(corpus_texts(corpus or name, data_dir=place))
+        corpus, data = find_file(args.corpus, None), find_file(args.data, None)
+        name, data_dir = ("birthplaces", None) if corpus else find_data(None, "birthplaces", "wiki.txt")
+        texts = list(corpus_texts(corpus or name, data_dir=data_dir))
         tokenizer = train_tokenizer(texts, kind="char")
-        if given.dataset_type == "charcorruption":
+        if args.dataset_type == "charcorruption":
             rows = [np.array(tokenizer.encode(text).ids) for text in islice(texts, 4)]
             x, y = hide_single_span(
                 rows,
@@ -52,7 +52,7 @@ def main() -> None:
             if data:
                 pairs = [line.split("\t") for line in data.read_text("utf-8").splitlines()[:4]]
             else:
-                train = load_task(name, data_dir=place).splits["train"]
+                train = load_task(name, data_dir=data_dir).splits["train"]
                 pairs = [[train[i].text, train[i].answer] for i in range(4)]
             questions, answers = zip(*pairs, strict=True)
             x, y = answer_rows(

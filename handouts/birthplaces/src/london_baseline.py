@@ -1,4 +1,4 @@
-"""Always answers "London" (or another place): what a model must beat.
+"""Score the answer "London" (or another place) to every question: the baseline that a model must beat.
 
 python src/london_baseline.py [birth_dev.tsv] [--answer London]
 """
@@ -17,13 +17,12 @@ from heedful.errors import UserError
 
 
 def main() -> None:
-    """Count."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("file", nargs="?", type=Path, default=Path("birth_dev.tsv"), help="questions and answers")
     p.add_argument("--answer", default="London")
-    given = p.parse_args()
+    args = p.parse_args()
     with one_line_errors():
-        file = given.file
+        file = args.file
         if not file.is_file() and file.name == str(file):
             file = find_named_folder(*find_data(None, "birthplaces", file.name)) / file
         if not file.is_file():
@@ -31,8 +30,8 @@ def main() -> None:
         lines = file.read_text("utf-8").splitlines()
         answers = [line.split("\t")[1] for line in lines if "\t" in line]
         if not answers:
-            raise UserError(f"{file}: has no answers (question, tab, place)")
-        right = sum(answer == given.answer for answer in answers)
+            raise UserError(f"{file}: has no answers; each line must be a question, a tab and a place")
+        right = sum(answer == args.answer for answer in answers)
         print(f"Correct: {right} out of {len(answers)}: {100 * right / len(answers)}%")
 
 
