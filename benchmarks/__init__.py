@@ -1,1 +1,1 @@
-"""Side by side with the tools people use today: a file a benchmark, `python -m benchmarks` runs all."""
+"""Benchmarks against other libraries, one per file; `python -m benchmarks` runs all of them."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: every benchmark, one after the other. Takes a while, wants a quiet machine."""
+"""Run every benchmark, one after the other (`python -m benchmarks`). This needs time and an idle machine."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 QUICK = {"tokenize_memory": ["--mb", "200"]}
-"""Arguments that keep a benchmark of hours to minutes; run it by name for the whole."""
+"""Arguments that shorten a benchmark from hours to minutes; run it by name to get all of it."""
 
 
 def main() -> int:
-    """Run each in a process of its own, so that none disturbs another."""
+    """Run each benchmark in its own process, so that none disturbs another."""
     here = Path(__file__).parent
     status = 0
     for path in sorted(here.glob("*.py")):

@@ -1,12 +1,13 @@
-"""Adapting MiniLM with heedful, with transformers' Trainer and with peft: the same rows, batches and dropout.
+"""Compare the speed of adapting MiniLM with Heedful, transformers' Trainer and peft.
 
-    python -m benchmarks.adapt                          every case, five turns
-    python -m benchmarks.adapt sst2 head --turns 3      some of them
+    python -m benchmarks.adapt                          all cases, five turns
+    python -m benchmarks.adapt sst2 head --turns 3      some cases
 
-Each run is a child process; sides take turns; the figures are medians. Time is that of training, with a
-checkpoint and dev's score each epoch, and of a frozen body's features; loading and tokenizing do not count.
-Texts come from $HEEDFUL_DATA (sst2, boolq), else from the generated world. The roof is what plain products of
-this model's own shapes reach in the same run.
+Rows, batch size and dropout are the same for all. Each run is a child process, the sides take turns, and the
+numbers are medians. The time includes training, the features of a frozen body, and a checkpoint and a score
+on dev after each epoch; it excludes loading and tokenizing. Texts are read from $HEEDFUL_DATA (sst2, boolq),
+else generated. The roof is the throughput of plain matrix products with the shapes of this model, in the same
+run.
 """
 
 from __future__ import annotations
@@ -21,13 +22,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import compared, cpu_seconds, interleaved, refuse_busy, write_rows
+from benchmarks.machine import compare_sides, cpu_seconds, measure_in_turns, refuse_busy, write_rows
 
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison."""
-
     task: str
     world: str
     method: str
@@ -36,7 +35,7 @@ class Case:
     epochs: int
     max_len: int
     goals: dict[str, float]
-    """How many times faster than each other side heedful is meant to be."""
+    """The intended speed of Heedful relative to each other side."""
 
 
 CASES = {
@@ -49,40 +48,41 @@ CASES = {
 }
 BATCH = 32
 FLOPS = 6.0 * 10_646_784
-"""Operations a token of a forward and a backward pass: 6 a weight of the layers, the products of weights."""
+"""Operations per token of a forward and a backward pass: 6 per weight of the layers' matrices."""
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("cases", nargs="*", help=f"some of {', '.join(CASES)}; all by default")
+    parser.add_argument("cases", nargs="*", help=f"cases to run (default: all): {', '.join(CASES)}")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--force", action="store_true", help="measure on a busy machine too")
-    parser.add_argument("--out", type=Path, help="also write the figures here, for docs/results.md")
+    parser.add_argument("--force", action="store_true", help="measure even if the machine is busy")
+    parser.add_argument("--out", type=Path, help="also write the numbers to this JSON file")
     parser.add_argument("--side", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    for name in given.cases:
+    args = parser.parse_args()
+    for name in args.cases:
         if name not in CASES:
             parser.error(f"there is no case {name}; there are {', '.join(CASES)}")
-    if given.side:
-        print(json.dumps(run_side(given.side, CASES[given.cases[0]])))
+    if args.side:
+        print(json.dumps(run_side(args.side, CASES[args.cases[0]])))
         return
-    refuse_busy(given.force)
-    for name in given.cases or CASES:
+    refuse_busy(args.force)
+    for name in args.cases or CASES:
         case = CASES[name]
         sides = {side: (name, "--side", side) for side in ("heedful", *case.goals)}
-        found = interleaved(sides, "benchmarks.adapt", given.turns)
-        ours = found["heedful"]
+        medians = measure_in_turns(sides, "benchmarks.adapt", args.turns)
+        ours = medians["heedful"]
         share = ours["tokens_per_second"] * ours["flops_per_token"] / roof()
-        rows = [compared(name, side, ours, found[side], goal, share) for side, goal in case.goals.items()]
-        if given.out:
-            write_rows(given.out, "python -m benchmarks.adapt", given.turns, rows)
+        rows = [
+            compare_sides(name, side, ours, medians[side], goal, share) for side, goal in case.goals.items()
+        ]
+        if args.out:
+            write_rows(args.out, "python -m benchmarks.adapt", args.turns, rows)
 
 
 def load_rows(case: Case) -> tuple[Any, list[int], list[int]]:
-    """The task, and which of its rows are used: the first ones, the same for every side."""
+    """Return the task and the numbers of the train and dev rows to use, which are the same for every side."""
     from heedful.data import load_task
 
     data = os.environ.get("HEEDFUL_DATA")
@@ -91,7 +91,7 @@ def load_rows(case: Case) -> tuple[Any, list[int], list[int]]:
 
 
 def run_side(side: str, case: Case) -> dict[str, float]:
-    """One run of one side, in this process."""
+    """Measure one run of one side, in this process."""
     import torch
 
     torch.set_num_threads(os.cpu_count() or 1)
@@ -99,7 +99,7 @@ def run_side(side: str, case: Case) -> dict[str, float]:
 
 
 def run_heedful(case: Case) -> dict[str, float]:
-    """`heedful adapt` on these rows, written as a task of their own."""
+    """Measure `heedful adapt` on these rows, which are written to files first."""
     from heedful.objectives import ClassifyFeatures
     from heedful.options.training import AdaptOptions
     from heedful.training.loop import Loop
@@ -136,19 +136,19 @@ def run_heedful(case: Case) -> dict[str, float]:
 
 
 class Clock:
-    """Adds up the time spent inside some functions."""
+    """Add up the time spent in the watched methods."""
 
     def __init__(self) -> None:
         self.seconds = self.cpu = 0.0
 
     def watch(self, owner: type, name: str) -> None:
-        """Time every call of a method from now on."""
+        """Time every later call of a method."""
         plain = getattr(owner, name)
 
-        def timed(*given: Any, **named: Any) -> Any:
+        def timed(*args: Any, **kwargs: Any) -> Any:
             start, before = time.perf_counter(), cpu_seconds()
             try:
-                return plain(*given, **named)
+                return plain(*args, **kwargs)
             finally:
                 self.seconds += time.perf_counter() - start
                 self.cpu += cpu_seconds() - before
@@ -157,7 +157,7 @@ class Clock:
 
 
 def run_transformers(case: Case, grouped: bool) -> dict[str, float]:
-    """Trainer, with peft where the method is peft's."""
+    """Measure the Trainer, with peft for the methods that peft has."""
     import torch
     from transformers import (
         AutoModelForSequenceClassification,
@@ -184,12 +184,12 @@ def run_transformers(case: Case, grouped: bool) -> dict[str, float]:
         examples = [task.splits[split][i] for i in rows]
         texts = [e.text for e in examples]
         pairs = None if examples[0].pair is None else [e.pair for e in examples]
-        found = tokenizer(
+        encoded = tokenizer(
             texts, pairs, truncation="only_second" if pairs else True, max_length=case.max_len, padding=False
         )
         return [
-            {key: found[key][i] for key in found}
-            | {"labels": examples[i].label, "length": len(found["input_ids"][i])}
+            {key: encoded[key][i] for key in encoded}
+            | {"labels": examples[i].label, "length": len(encoded["input_ids"][i])}
             for i in range(len(rows))
         ]
 
@@ -226,7 +226,7 @@ def run_transformers(case: Case, grouped: bool) -> dict[str, float]:
 
 
 def with_peft(model: Any, method: str) -> Any:
-    """The same method in peft."""
+    """Return the model with the same method from peft."""
     import peft
 
     common = {"task_type": peft.TaskType.SEQ_CLS}
@@ -239,7 +239,7 @@ def with_peft(model: Any, method: str) -> Any:
 
 
 def roof() -> float:
-    """Operations a second of plain products in MiniLM's shapes, a batch of 32 texts of 32 tokens."""
+    """Return operations per second of matrix products with MiniLM's shapes, for 32 texts of 32 tokens."""
     import torch
 
     torch.set_num_threads(os.cpu_count() or 1)

@@ -1,13 +1,13 @@
-"""Attention mechanisms against torch's own fused kernel, forward and backward.
+"""Compare attention mechanisms with torch's fused kernel, forward and backward.
 
-    python -m benchmarks.attention                      every part
-    python -m benchmarks.attention softmax additive     some of them
+    python -m benchmarks.attention                      all parts
+    python -m benchmarks.attention softmax additive     some parts
     python -m benchmarks.attention long --lengths 4096 16384 --turns 3
 
-Parts: `softmax` (dropout and a trainable bias against torch's own way, and what they cost over the plain
-kernel), `additive` (a training step of a small decoder against the same with softmax), `long` (every
-mechanism against the fused softmax at some lengths, causal and not). Sides take turns in one process; the
-figures are medians.
+`softmax` compares dropout and a trainable bias with torch's implementation and with the plain kernel.
+`additive` compares a training step of a small decoder with additive and with softmax attention. `long`
+compares the linear mechanisms with the fused softmax at several lengths, causal and not. The sides take turns
+in one process, and the numbers are medians.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ from heedful.lab.cost import OPTIONS
 
 LONG = ("linformer", "bigbird", "performer")
 GOALS = {False: 10.0, True: 3.5}
-"""How many times faster than the fused softmax at length 16,384; not causal, causal."""
+"""The intended speed relative to the fused softmax at length 16,384: not causal, causal."""
 
 
-def turns(sides: dict[str, Callable[[], None]], count: int) -> dict[str, float]:
-    """Median milliseconds of each side, taking turns after one warm-up."""
-    took: dict[str, list[float]] = {name: [] for name in sides}
+def time_in_turns(sides: dict[str, Callable[[], None]], count: int) -> dict[str, float]:
+    """Return the median milliseconds of each side; the sides take turns after one warm-up."""
+    milliseconds: dict[str, list[float]] = {name: [] for name in sides}
     for turn in range(count + 1):
         for name, side in sides.items():
             start = time.perf_counter()
             side()
             if turn:
-                took[name].append(1000 * (time.perf_counter() - start))
-    return {name: median(times) for name, times in took.items()}
+                milliseconds[name].append(1000 * (time.perf_counter() - start))
+    return {name: median(times) for name, times in milliseconds.items()}
 
 
-def passes(attend: Callable[..., Tensor], *tensors: Tensor) -> Callable[[], None]:
-    """Forward and backward of one call."""
+def make_passes(attend: Callable[..., Tensor], *tensors: Tensor) -> Callable[[], None]:
+    """Return a function that runs the forward and the backward pass of one call."""
     grad = torch.randn(tensors[0].shape)
 
     def run() -> None:
@@ -54,21 +54,20 @@ def passes(attend: Callable[..., Tensor], *tensors: Tensor) -> Callable[[], None
     return run
 
 
-def trained(*size: int) -> Tensor:
-    """A random tensor that wants its gradient."""
+def random_parameter(*size: int) -> Tensor:
     return torch.randn(size, requires_grad=True)
 
 
 def call(
     mechanism: Mechanism, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, causal: bool = True
 ) -> Tensor:
-    """One mechanism under a causal mask, or none."""
+    """Call a mechanism, with a causal mask or without a mask."""
     out: Tensor = mechanism(q, k, v, Mask(causal=causal), bias)
     return out
 
 
 def softmax(count: int) -> None:
-    """Dropout and a trainable bias: ours, torch's own way, and the plain kernel as the floor."""
+    """Compare dropout and a trainable bias with torch's, and with the plain kernel as a lower bound."""
     for b, h, t, d in (
         (32, 12, 128, 64),
         (32, 8, 128, 32),
@@ -76,8 +75,8 @@ def softmax(count: int) -> None:
         (4, 8, 512, 64),
         (1, 8, 2048, 64),
     ):
-        qkv = [trained(b, h, t, d) for _ in range(3)]
-        bias = trained(1, h, t, t)
+        qkv = [random_parameter(b, h, t, d) for _ in range(3)]
+        bias = random_parameter(1, h, t, t)
         block = torch.ones(t, t, dtype=torch.bool).tril()
         plain = make("softmax", n_heads=h, d_head=d, max_len=t)
         dropping = make("softmax", n_heads=h, d_head=d, max_len=t, dropout=0.1)
@@ -88,13 +87,13 @@ def softmax(count: int) -> None:
         def torch_dropout(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=0.1, is_causal=True)
 
-        ms = turns(
+        ms = time_in_turns(
             {
-                "plain": passes(partial(call, plain), *qkv),
-                "dropout": passes(partial(call, dropping), *qkv),
-                "torch dropout": passes(torch_dropout, *qkv),
-                "bias": passes(partial(call, plain), *qkv, bias),
-                "torch bias": passes(torch_bias, *qkv, bias),
+                "plain": make_passes(partial(call, plain), *qkv),
+                "dropout": make_passes(partial(call, dropping), *qkv),
+                "torch dropout": make_passes(torch_dropout, *qkv),
+                "bias": make_passes(partial(call, plain), *qkv, bias),
+                "torch bias": make_passes(torch_bias, *qkv, bias),
             },
             count,
         )
@@ -109,7 +108,7 @@ def softmax(count: int) -> None:
 
 
 def additive(count: int) -> None:
-    """Training gpt-nano at length 100, with the dropout of the preset and without: additive over softmax."""
+    """Compare training gpt-nano with additive and softmax attention, with and without dropout."""
     from heedful.checkpoints import load
 
     ids = torch.randint(256, (32, 101))
@@ -132,7 +131,7 @@ def additive(count: int) -> None:
         return run
 
     for dropout in (True, False):
-        ms = turns({name: step(name, dropout) for name in ("softmax", "additive")}, max(count, 15))
+        ms = time_in_turns({name: step(name, dropout) for name in ("softmax", "additive")}, max(count, 15))
         print(
             f"step {'with' if dropout else 'without'} dropout: softmax {ms['softmax']:.1f} ms, "
             f"additive {ms['additive']:.1f} ms: {ms['additive'] / ms['softmax']:.2f} times (goal 3)"
@@ -140,17 +139,17 @@ def additive(count: int) -> None:
 
 
 def long(count: int, lengths: list[int]) -> None:
-    """Each linear mechanism against the fused softmax: 1 x 8 heads of 64."""
+    """Compare each linear mechanism with the fused softmax, for one text and 8 heads of width 64."""
     for t in lengths:
         for causal in (False, True):
-            qkv = [trained(1, 8, t, 64) for _ in range(3)]
+            qkv = [random_parameter(1, 8, t, 64) for _ in range(3)]
             sides = {}
             for name in ("softmax", *LONG):
                 if causal and not MECHANISMS[name].causal:
                     continue
                 mechanism = make(name, n_heads=8, d_head=64, max_len=t, **OPTIONS.get(name, {}))
-                sides[name] = passes(partial(call, mechanism, causal=causal), *qkv)
-            ms = turns(sides, count)
+                sides[name] = make_passes(partial(call, mechanism, causal=causal), *qkv)
+            ms = time_in_turns(sides, count)
             goal = f" (goal {GOALS[causal]:g})" if t == 16384 else ""
             print(f"{t} {'causal' if causal else 'not causal'}: softmax {ms['softmax']:.0f} ms")
             for name in sides:
@@ -160,25 +159,24 @@ def long(count: int, lengths: list[int]) -> None:
 
 
 def main() -> None:
-    """Run the parts that are asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("parts", nargs="*", choices=["softmax", "additive", "long", []], default=[])
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--lengths", type=int, nargs="+", default=[4096, 8192, 16384])
-    parser.add_argument("--force", action="store_true", help="measure on a busy machine too")
-    given = parser.parse_args()
-    refuse_busy(given.force)
+    parser.add_argument("--force", action="store_true", help="measure even if the machine is busy")
+    args = parser.parse_args()
+    refuse_busy(args.force)
     torch.manual_seed(0)
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
-    parts = given.parts or ["softmax", "additive", "long"]
+    parts = args.parts or ["softmax", "additive", "long"]
     if "softmax" in parts:
-        softmax(given.turns)
+        softmax(args.turns)
     if "additive" in parts:
-        additive(given.turns)
+        additive(args.turns)
     if "long" in parts:
-        long(given.turns, given.lengths)
+        long(args.turns, args.lengths)
 
 
 if __name__ == "__main__":

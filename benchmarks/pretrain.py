@@ -1,16 +1,16 @@
-"""Pretraining `char-gpt` with heedful and with transformers' GPT-2 of the same shape: a step, side by side.
+"""Compare a pretraining step of `char-gpt` in Heedful with one of transformers' GPT-2 of the same shape.
 
     python -m benchmarks.pretrain                       all cases, five turns
-    python -m benchmarks.pretrain dropout --turns 3     one of them
+    python -m benchmarks.pretrain dropout --turns 3     one case
     python -m benchmarks.pretrain --out docs/results/pretrain.json
 
-A step is forward, backward, clipping and AdamW (fused on both sides) on 128 rows of 128 random tokens;
-heedful's is the one of `heedful pretrain`, its batch included. `dropout` and `plain` have the activation of
-`char-gpt` on both sides (gelu), `gpt2-dropout` and `gpt2-plain` that of GPT-2, which is transformers' default
-(gelu with tanh, which it makes of single operations). Each run is a child process; sides take turns; the
-figures are medians of the seconds a step. The roof is what plain products of this model's own shapes take in
-the same run: three for each weight matrix, the output's among them, for the tokens of a step. Without dropout
-70 % of it is the goal.
+A step is forward, backward, clipping and AdamW (fused on both sides) on 128 rows of 128 random tokens.
+Heedful's step is that of `heedful pretrain`, including making the batch. The cases `dropout` and `plain` use
+the activation of `char-gpt` on both sides (gelu); `gpt2-dropout` and `gpt2-plain` use that of GPT-2 (gelu
+with tanh, which transformers computes with separate operations). Each run is a child process, the sides take
+turns, and the numbers are medians of the seconds per step. The roof is the time of plain matrix products with
+the shapes of this model: three per weight matrix, including the output layer, for the tokens of a step. The
+goal without dropout is 70 %.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.machine import compared, cpu_seconds, interleaved, refuse_busy, write_rows
+from benchmarks.machine import compare_sides, cpu_seconds, measure_in_turns, refuse_busy, write_rows
 
 ROWS = LENGTH = 128
 D_MODEL, LAYERS, HEADS, VOCABULARY = 256, 4, 8, 256
@@ -35,41 +35,40 @@ CASES = {
     "gpt2-dropout": (0.1, "gelu_tanh", 2.8),
     "gpt2-plain": (0.0, "gelu_tanh", 1.6),
 }
-"""Dropout and activation on both sides, and how many times faster heedful is meant to be."""
+"""Dropout and activation of both sides, and the intended speed of Heedful relative to transformers."""
 WARM = 2
 STEPS = 8
 
 
 def main() -> None:
-    """Measure and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("cases", nargs="*", help=f"some of {', '.join(CASES)}; all by default")
+    parser.add_argument("cases", nargs="*", help=f"cases to run (default: all): {', '.join(CASES)}")
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
-    parser.add_argument("--force", action="store_true", help="measure on a busy machine too")
+    parser.add_argument("--out", type=Path, help="also write the numbers to this JSON file")
+    parser.add_argument("--force", action="store_true", help="measure even if the machine is busy")
     parser.add_argument("--side", help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    for name in given.cases:
+    args = parser.parse_args()
+    for name in args.cases:
         if name not in CASES:
             parser.error(f"there is no case {name}; there are {', '.join(CASES)}")
-    if given.side:
-        print(json.dumps(run_side(given.side, *CASES[given.cases[0]][:2])))
+    if args.side:
+        print(json.dumps(run_side(args.side, *CASES[args.cases[0]][:2])))
         return
-    refuse_busy(given.force)
-    for name in given.cases or CASES:
+    refuse_busy(args.force)
+    for name in args.cases or CASES:
         goal = CASES[name][-1]
         sides = {side: (name, "--side", side) for side in ("heedful", "transformers", "roof")}
-        ours, theirs, roof = interleaved(sides, "benchmarks.pretrain", given.turns).values()
-        row = compared(name, "transformers", ours, theirs, goal, roof["seconds"] / ours["seconds"])
-        print(f"{'':12} {ROWS * LENGTH / ours['seconds']:,.0f} tokens a second")
-        if given.out:
-            write_rows(given.out, "python -m benchmarks.pretrain", given.turns, [row])
+        ours, theirs, roof = measure_in_turns(sides, "benchmarks.pretrain", args.turns).values()
+        row = compare_sides(name, "transformers", ours, theirs, goal, roof["seconds"] / ours["seconds"])
+        print(f"{'':12} {ROWS * LENGTH / ours['seconds']:,.0f} tokens per second")
+        if args.out:
+            write_rows(args.out, "python -m benchmarks.pretrain", args.turns, [row])
 
 
 def run_side(side: str, dropout: float, activation: str) -> dict[str, float]:
-    """Seconds a step of one side, in this process."""
+    """Measure the seconds per step of one side, in this process."""
     import torch
 
     torch.set_num_threads(len(os.sched_getaffinity(0)))
@@ -88,11 +87,11 @@ def run_side(side: str, dropout: float, activation: str) -> dict[str, float]:
 
 
 def write_text(path: Path) -> Path:
-    """Random letters of the whole vocabulary, in documents that fill rows exactly."""
+    """Write random letters of the whole vocabulary, as documents that exactly fill a row."""
     import numpy as np
 
     rng = np.random.default_rng(0)
-    letters = np.array([chr(0x100 + i) for i in range(VOCABULARY - 3)])  # and three special tokens
+    letters = np.array([chr(0x100 + i) for i in range(VOCABULARY - 3)])  # three are special tokens
     with path.open("w", encoding="utf-8") as file:
         for _ in range(ROWS * (WARM + STEPS)):
             file.write("".join(rng.choice(letters, LENGTH + 1)) + "\n")
@@ -100,7 +99,7 @@ def write_text(path: Path) -> Path:
 
 
 def heedful_step(dropout: float, activation: str, folder: Path) -> Any:
-    """One step of `heedful pretrain char-gpt`."""
+    """Return a step of `heedful pretrain char-gpt`."""
     from heedful.options.training import PretrainOptions
     from heedful.runs.directory import Run
     from heedful.training.build import build_pretrain
@@ -124,7 +123,7 @@ def heedful_step(dropout: float, activation: str, folder: Path) -> Any:
 
 
 def transformers_step(dropout: float, activation: str, folder: Path) -> Any:
-    """The usual loop around GPT2LMHeadModel, with torch's fused AdamW and its clipping."""
+    """Return a step of the usual training loop for GPT2LMHeadModel, with fused AdamW and clipping."""
     import torch
     from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -146,20 +145,20 @@ def transformers_step(dropout: float, activation: str, folder: Path) -> Any:
         )
     )
     model.train()
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01, fused=True)
     data = torch.randint(VOCABULARY, (WARM + STEPS, ROWS, LENGTH))
 
     def step(number: int) -> None:
         model(input_ids=data[number], labels=data[number]).loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
 
     return step
 
 
 def roof_step(dropout: float, activation: str, folder: Path) -> Any:
-    """The products of a step alone: each weight with the input, and with the gradient both ways."""
+    """Return only the matrix products of a step: each weight matrix in the forward and backward pass."""
     import torch
 
     rows, d = 1024, D_MODEL

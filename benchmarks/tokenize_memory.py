@@ -1,15 +1,15 @@
-"""How fast is a large file tokenized on all cores, and how much memory does it take?
+"""Measure the speed and the memory of tokenizing a large file on all cores.
 
-    python -m benchmarks.tokenize_memory                2 GB of text and 2 GB of CSV; takes twice the disk
+    python -m benchmarks.tokenize_memory                2 GB of text and 2 GB of CSV; needs twice that on disk
     python -m benchmarks.tokenize_memory --mb 200       a quick run
-    python -m benchmarks.tokenize_memory --way text     one way of three
+    python -m benchmarks.tokenize_memory --way text     one of the three ways
     taskset -c 0 python -m benchmarks.tokenize_memory   on one core
 
-Each file is tokenized by a child process with an empty cache, and by the processes that it starts. `csv task`
-loads the file as a task (columns in the cache, then ids), `csv` and `text` stream it as a corpus. MB/s is by
-wall time; CPU time by wall time says how many cores were busy. The memory is the sum over the child and its
-processes of what each held at most, and so no less than what they held together; it must stay below 500 MB
-whatever the size of the file.
+A child process tokenizes each file with an empty cache, and starts further processes. `csv task` loads the
+file as a task (first its columns, then its ids); `csv` and `text` stream it as a corpus. MB/s is per second
+of wall time; CPU time divided by wall time is the number of busy cores. The memory is the sum of the peaks of
+all processes, which is an upper bound of their peak together. It must stay below 500 MB for files of any
+size.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ WAYS = {"text": "corpus.txt", "csv": "corpus.csv", "csv task": "corpus.csv"}
 
 
 def make_files(folder: Path, mb: int, seed: int = 0) -> None:
-    """Write a CSV and a text file of `mb` megabytes: rows of 5 to 100 words, with Zipf's frequencies.
+    """Write a CSV file and a text file of `mb` megabytes: rows of 5 to 100 words with Zipf's frequencies.
 
-    Most words are English, whole words of MiniLM's vocabulary; every tenth is made up and falls into pieces.
+    Most words are English words of MiniLM's vocabulary; every tenth is invented and is split into pieces.
     """
     from heedful.text.model_folders import minilm_folder
 
@@ -56,13 +56,13 @@ def make_files(folder: Path, mb: int, seed: int = 0) -> None:
             for start, end in zip([0, *ends], ends, strict=False):
                 if end > len(drawn):
                     break
-                line = " ".join([words[place] for place in drawn[start:end]])
+                line = " ".join([words[index] for index in drawn[start:end]])
                 text.write(line + "\n")
                 table.write(f'"{line}, ""said"" she",{"positive" if end % 3 else "negative"}\n')
 
 
 def tokenize_one(way: str, path: Path, tokenizer: str) -> dict[str, float]:
-    """Tokenize a file in this process, and measure it."""
+    """Tokenize a file in this process and return the time and the number of tokens."""
     from heedful.data import load_task, tokenize
     from heedful.text import load
 
@@ -77,43 +77,42 @@ def tokenize_one(way: str, path: Path, tokenizer: str) -> dict[str, float]:
     return {"seconds": time.perf_counter() - start, "cpu": sum(os.times()[:4]) - cpu, "tokens": tokens}
 
 
-def watched(command: list[str], cache: str) -> dict[str, float]:
-    """Run a child; gives what it printed and the most memory that it and its processes held."""
-    most = 0
+def run_watched(command: list[str], cache: str) -> dict[str, float]:
+    """Run a child; return what it printed and the peak memory of it and its processes."""
+    peak = 0
     environment = os.environ | {"HEEDFUL_CACHE": cache}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as child:
         while child.poll() is None:
-            most = max(most, sum(map(peak_kb, family(child.pid))))
+            peak = max(peak, sum(map(peak_kb, family(child.pid))))
             time.sleep(LOOK_SECONDS)
         assert child.stdout is not None
-        said = child.stdout.read()
+        output = child.stdout.read()
     if child.returncode:
         sys.exit(child.returncode)
-    found: dict[str, float] = json.loads(said)
-    return found | {"peak_mb": most * 1024 / 10**6}
+    measurement: dict[str, float] = json.loads(output)
+    return measurement | {"peak_mb": peak * 1024 / 10**6}
 
 
 def family(pid: int) -> list[int]:
-    """List a process and all that it started, directly or not.
+    """List a process and all its descendants.
 
-    One that has not yet become its own program is left out: its memory is still its parent's.
+    A forked child that has not yet started its program is left out: it shares its parent's memory.
     """
-    found = [pid]
-    for parent in found:
+    pids = [pid]
+    for parent in pids:
         for task in Path(f"/proc/{parent}/task").glob("*/children"):
             with suppress(OSError):
                 started = map(int, task.read_text().split())
-                found += [child for child in started if command_of(child) != command_of(parent)]
-    return found
+                pids += [child for child in started if command_line(child) != command_line(parent)]
+    return pids
 
 
-def command_of(pid: int) -> bytes:
-    """Give the command line of a process."""
+def command_line(pid: int) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
 def peak_kb(pid: int) -> int:
-    """Give the most memory that a process ever held, in units of 1,024 bytes; 0 when it is gone."""
+    """Return the peak memory of a process in units of 1,024 bytes; 0 if it has ended."""
     try:
         return int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0])
     except (OSError, IndexError):
@@ -122,9 +121,11 @@ def peak_kb(pid: int) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--mb", type=int, default=2000, help="size of each file (2000)")
-    parser.add_argument("--tokenizer", default="minilm", help="a tokenizer's name or folder (minilm)")
-    parser.add_argument("--way", choices=WAYS, action="append", help="only this way; can be repeated")
+    parser.add_argument("--mb", type=int, default=2000, help="size of each file in MB (default: 2000)")
+    parser.add_argument(
+        "--tokenizer", default="minilm", help="name or folder of a tokenizer (default: minilm)"
+    )
+    parser.add_argument("--way", choices=WAYS, action="append", help="run only this way; can be repeated")
     parser.add_argument("--child", nargs=2, metavar=("WAY", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -137,15 +138,16 @@ def main() -> int:
             path = Path(name) / WAYS[way]
             command = [sys.executable, "-m", "benchmarks.tokenize_memory", "--tokenizer", options.tokenizer]
             with tempfile.TemporaryDirectory(dir=name) as empty:
-                found = watched([*command, "--child", way, str(path)], empty)
-            size, seconds, cpu = path.stat().st_size / 10**6, found["seconds"], found["cpu"]
-            worst = max(worst, found["peak_mb"])
+                measurement = run_watched([*command, "--child", way, str(path)], empty)
+            size, seconds, cpu = path.stat().st_size / 10**6, measurement["seconds"], measurement["cpu"]
+            worst = max(worst, measurement["peak_mb"])
             print(
                 f"{way:8} {size:6.0f} MB {size / seconds:6.1f} MB/s  {seconds:6.1f} s wall {cpu:6.1f} s CPU "
-                f"({cpu / seconds:.1f} cores)  peak {found['peak_mb']:4.0f} MB  {found['tokens']:,} tokens",
+                f"({cpu / seconds:.1f} cores)  peak {measurement['peak_mb']:4.0f} MB  "
+                f"{measurement['tokens']:,} tokens",
                 flush=True,
             )
-    print(f"peak {worst:.0f} MB, limit {LIMIT_MB} MB: {'kept' if worst < LIMIT_MB else 'BROKEN'}")
+    print(f"peak {worst:.0f} MB, limit {LIMIT_MB} MB: {'met' if worst < LIMIT_MB else 'EXCEEDED'}")
     return int(worst >= LIMIT_MB)
 
 
