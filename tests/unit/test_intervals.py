@@ -52,6 +52,14 @@ def test_impossible_counts_are_refused() -> None:
             proportions.wilson(k, n)
 
 
+def test_the_interval_of_a_mean_equals_scipys() -> None:
+    values = [0.81, 0.83, 0.79, 0.9]
+    low, high = stats.t.interval(0.95, 3, np.mean(values), stats.sem(values))
+    assert intervals.mean_interval(values) == pytest.approx((low, high))
+    with pytest.raises(ValueError, match="two values"):
+        intervals.mean_interval([0.8])
+
+
 @pytest.mark.parametrize("bca", [True, False])
 def test_the_bootstrap_agrees_with_scipys(bca: bool) -> None:
     sample = np.random.default_rng(3).gamma(2.0, size=150)

@@ -1,4 +1,4 @@
-"""95 % intervals of macro F1 and perplexity, and the bootstrap they rest on.
+"""95 % intervals of means, macro F1 and perplexity, and the bootstrap they rest on.
 
 Which interval belongs to which score (`ci95` in results.json); each is checked by simulation in the tests:
 
@@ -7,6 +7,7 @@ Which interval belongs to which score (`ci95` in results.json); each is checked 
   and is wider.
 - macro F1: percentile bootstrap over the examples, through the confusion matrix.
 - perplexity: BCa bootstrap over texts, because the tokens of one text are not independent.
+- a mean over seeds: Student's t.
 """
 
 from __future__ import annotations
@@ -24,6 +25,16 @@ Floats = npt.NDArray[np.float64]
 RESAMPLES = 2000
 CHUNK = 2_000_000
 JACKKNIFE_GROUPS = 200
+
+
+def mean_interval(values: npt.ArrayLike, level: float = LEVEL) -> Interval:
+    """Return Student's t interval of a mean, for example over seeds; it needs at least two values."""
+    sample = np.asarray(values, dtype=np.float64)
+    n = len(sample)
+    if n < 2:
+        raise ValueError("an interval of a mean needs at least two values")
+    half = special.stdtrit(n - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(n)
+    return Interval(float(sample.mean() - half), float(sample.mean() + half))
 
 
 def macro_f1_interval(cells: npt.ArrayLike, level: float = LEVEL, seed: int = 0) -> Interval:
