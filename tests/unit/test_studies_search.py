@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from heedful.errors import UserError
+from heedful.evaluation.metrics import ACCURACY, METRICS
 from heedful.objectives import ClassifyFeatures
 from heedful.options.studies import SearchOptions, SearchRun
 from heedful.options.training import AdaptOptions
@@ -225,8 +226,16 @@ def test_hyperband_stops_the_run_that_falls_behind_and_no_other(tmp_path: Path) 
     others = [fake(tmp_path, f"good-{i}", [0.5 + e / 20 for e in range(9)], "finished") for i in range(8)]
     bad = fake(tmp_path, "bad", [0.1, 0.1, 0.1], "begun")
     good = fake(tmp_path, "better", [0.9, 0.9, 0.9], "begun")
-    assert rebuild_study(space, [*others, bad], 0, 0, "bad")[1]
-    assert not rebuild_study(space, [*others, good], 0, 0, "better")[1]
+    assert rebuild_study(ACCURACY, space, [*others, bad], 0, 0, "bad")[1]
+    assert not rebuild_study(ACCURACY, space, [*others, good], 0, 0, "better")[1]
+
+
+def test_a_metric_that_is_better_where_it_is_lower_is_minimized_before_any_run_has_ended() -> None:
+    from heedful.studies.search.sampling import rebuild_study
+
+    space = search_space.read_space({"lr": "1e-4:1e-2", "epochs": "9"}, ranges=True)
+    assert rebuild_study(METRICS["perplexity"], space, [], 0, 0)[0].direction.name == "MINIMIZE"
+    assert rebuild_study(ACCURACY, space, [], 0, 0)[0].direction.name == "MAXIMIZE"
 
 
 @pytest.mark.parametrize(("options", "line"), [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cyclopts import App
 from cyclopts.help import DefaultFormatter
 from rich.text import Text
 
@@ -12,7 +13,6 @@ from heedful.options.values import describe_bounds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cyclopts import App
     from cyclopts.help import HelpEntry, HelpPanel
     from rich.console import Console, ConsoleOptions
 
@@ -45,6 +45,18 @@ def format_default(value: Any) -> str | None:
     if value is None or value is False or value in ("", ()):
         return None
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+class GeneratedCommand(App):
+    """A command that keeps its whole help, where the parser would put the line of the list of commands."""
+
+    @property
+    def help(self) -> str:
+        return (self.default_command.__doc__ if self.default_command else None) or ""
+
+    @help.setter
+    def help(self, value: str) -> None:
+        pass
 
 
 class PanelFormatter(DefaultFormatter):

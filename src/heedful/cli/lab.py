@@ -1,4 +1,4 @@
-"""`heedful lab`: attention taken apart, a sub-command a topic.
+"""`heedful lab`: attention taken apart, one command per topic.
 
 A topic's command is made from the signature and the docstring of its function in `heedful.lab`, when it is
 called: `heedful lab` itself imports no topic, and never torch.
@@ -15,12 +15,13 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from cyclopts import App, Parameter
 
+from heedful.cli.help_format import GeneratedCommand
 from heedful.cli.output import Json, console, print_json, print_table
 from heedful.errors import UserError
 from heedful.lab.base import TOPICS, Finding, Vector, Vectors, describe_condition, find_topic, format_value
 
 STATUS_FAILED = 1
-OWN = """
+COMMON_PARAMETERS = """
 figure
     Draw it: a file that ends in .png, .svg, .pdf or .html.
 json
@@ -54,10 +55,7 @@ def topics(topic: Annotated[str | None, Parameter(show=False)] = None, /, *, jso
 
 @app.command(name="all")
 def everything(
-    *,
-    figures: Path | None = None,
-    form: Literal["svg", "png", "pdf", "html"] = "svg",
-    json: Json = False,
+    *, figures: Path | None = None, form: Literal["svg", "png", "pdf", "html"] = "svg", json: Json = False
 ) -> int:
     """Run every topic with its defaults; status 1 if one fails. Times never decide that.
 
@@ -79,7 +77,7 @@ def everything(
     json
         Print one JSON array.
     """
-    found: list[Finding[Any]] = []
+    findings: list[Finding[Any]] = []
     rows: list[tuple[str, ...]] = []
     not_run: list[dict[str, str]] = []
     for topic in TOPICS.values():
@@ -90,57 +88,43 @@ def everything(
             rows.append((topic.name, "not run", "", "", str(error)))
             not_run.append({"topic": topic.name, "not_run": str(error)})
             continue
-        found.append(finding)
+        findings.append(finding)
         if figures is not None:
             finding.draw(figures / f"lab-{topic.name}.{form}")
-        good = len(finding.conditions) - len(finding.failed)
-        rows.append(
-            (
-                topic.name,
-                "passed" if finding.passed else "FAILED",
-                f"{good} of {len(finding.conditions)}",
-                f"{time.monotonic() - start:.1f}",
-                "; ".join(f"{n.name}: {format_value(n.value)}, {n.condition}" for n in finding.failed),
-            )
-        )
+        verdict, seconds = finding.verdict(), f"{time.monotonic() - start:.1f}"
+        failed = "; ".join(f"{n.name}: {format_value(n.value)}, {n.condition}" for n in finding.failed)
+        rows.append((topic.name, *verdict, seconds, failed))
     if json:
-        print_json([*(finding.facts() for finding in found), *not_run])
+        print_json([*(finding.facts() for finding in findings), *not_run])
     else:
         numbers = ("conditions hold", "seconds")
         print_table("the attention lab", ("topic", "", *numbers, "what does not hold"), rows, right=numbers)
         if figures is not None:
             console().print(f"figures: {figures}", markup=False)
-    return 0 if all(finding.passed for finding in found) else STATUS_FAILED
+    return 0 if all(finding.passed for finding in findings) else STATUS_FAILED
 
 
-for known in TOPICS.values():
-    app.command(f"heedful.cli.lab:{known.name}", name=known.name, help=known.about)
+for listed in TOPICS.values():
+    app.command(f"{__name__}:{listed.name}", name=listed.name, help=listed.about)
 
 
 def __getattr__(name: str) -> App:
-    """Give the command of a topic, which the parser asks for by name."""
+    """Return the command of a topic, which the parser looks up by name."""
     if name in TOPICS:
-        return command(name)
+        function = find_topic(name).load()
+        command = GeneratedCommand(name=name, help_epilogue="")
+        command.default(make_runner(function, inspect.cleandoc(function.__doc__ or "")))
+        return command
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def command(topic: str) -> App:
-    """Make the command of a topic: its function's options, a figure and JSON."""
-    function = find_topic(topic).load()
-    text = inspect.cleandoc(function.__doc__ or "")
-    _, _, more = text.partition("\n\n")
-    made = App(name=topic, help_epilogue=more.partition("Parameters\n---")[0].strip())
-    made.default(runner(function, text))
-    return made
-
-
-def runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..., int]:
+def make_runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..., int]:
     """Wrap a topic's function: vectors are read from files or words, the finding is printed."""
     hints = get_type_hints(function, include_extras=True)
     vectors = {name for name, hint in hints.items() if {Vectors, Vector} & {hint, *get_args(hint)}}
-    own = inspect.signature(function)
+    signature = inspect.signature(function)
 
-    def run(*given: Any, figure: Path | None = None, json: bool = False, **options: Any) -> int:
+    def run(*arguments: Any, figure: Path | None = None, json: bool = False, **options: Any) -> int:
         from heedful.lab.vectors import parse_vectors
         from heedful.report.charts.images import check_extension
 
@@ -149,34 +133,38 @@ def runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..., in
         for name in vectors & options.keys():
             if options[name] is not None:
                 options[name] = parse_vectors(f"--{name.replace('_', '-')}", options[name])
-        finding = function(*given, **options)
+        finding = function(*arguments, **options)
         if figure is not None:
             finding.draw(figure)
         if json:
             print_json(finding.facts() | ({"figure": str(figure)} if figure else {}))
         else:
-            report(finding, figure)
+            print_finding(finding, figure)
         return 0 if finding.passed else STATUS_FAILED
 
     parameters = [
         p.replace(
             kind=p.kind if p.kind is p.POSITIONAL_ONLY else p.KEYWORD_ONLY,
-            annotation=on_the_line(hints[p.name], p.name in vectors),
+            annotation=command_line_type(hints[p.name], p.name in vectors),
         )
-        for p in own.parameters.values()
+        for p in signature.parameters.values()
     ]
-    for name, hint, default in (("figure", Path | None, None), ("json", Json, False)):
-        parameters.append(
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
-        )
-    run.__signature__ = own.replace(parameters=parameters, return_annotation=int)  # type: ignore[attr-defined]
+    parameters += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for name, hint, default in (("figure", Path | None, None), ("json", Json, False))
+    ]
+    run.__signature__ = signature.replace(parameters=parameters, return_annotation=int)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
-    run.__doc__ = text + OWN if "Parameters\n---" in text else f"{text}\n\nParameters\n----------{OWN}"
+    run.__doc__ = (
+        text + COMMON_PARAMETERS
+        if "Parameters\n---" in text
+        else f"{text}\n\nParameters\n----------{COMMON_PARAMETERS}"
+    )
     return run
 
 
-def on_the_line(hint: Any, vectors: bool) -> Any:
-    """How an option of a topic is written on the command line."""
+def command_line_type(hint: Any, vectors: bool) -> Any:
+    """Return the type of a topic's option on the command line."""
     if vectors:
         return Annotated[str | None, Parameter(allow_leading_hyphen=True)]
     if hint is bool:
@@ -186,8 +174,7 @@ def on_the_line(hint: Any, vectors: bool) -> Any:
     return hint
 
 
-def report(finding: Finding[Any], figure: Path | None) -> None:
-    """The claim, the construction, the numbers and how close they come."""
+def print_finding(finding: Finding[Any], figure: Path | None) -> None:
     out = console()
     out.print(f"{finding.topic}: {finding.claim}", style="bold", markup=False)
     for line in finding.construction:
@@ -200,8 +187,7 @@ def report(finding: Finding[Any], figure: Path | None) -> None:
         cells = [[format_value(cell) for cell in row] for row in table.rows]
         print_table(table.title, table.columns, cells)
     out.print()
-    good = len(finding.conditions) - len(finding.failed)
-    verdict = "passed" if finding.passed else "FAILED"
-    out.print(f"{verdict}: {good} of {len(finding.conditions)} conditions hold", markup=False)
+    verdict, count = finding.verdict()
+    out.print(f"{verdict}: {count} conditions hold", markup=False)
     if figure is not None:
         out.print(f"figure: {figure}", markup=False)

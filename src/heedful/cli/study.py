@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
+from heedful.cli.help_format import GeneratedCommand
 from heedful.cli.output import Json, console, print_json, print_table
 from heedful.studies import STUDIES, describe_study
 
@@ -60,13 +61,11 @@ def make_command(name: str) -> App:
     ]
     parameters.append(parameter("json", Json, default=False))
     text = inspect.cleandoc(kind.__doc__ or "")
-    first_line, _, more = text.partition("\n\n")
     lines = [f"{name}\n    {line}" for name, line in {**kind.arguments, "json": JSON_HELP}.items()]
     run.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
-    run.__doc__ = "\n".join([first_line, "", "Parameters", "----------", *lines])
-    # The parser shows the line of the list of studies in place of the first line.
-    command = App(name=name, help_epilogue=more if first_line == describe_study(name) else text)
+    run.__doc__ = "\n".join([text, "", "Parameters", "----------", *lines])
+    command = GeneratedCommand(name=name)
     command.default(run)
     return command
 

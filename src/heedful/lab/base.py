@@ -100,6 +100,11 @@ class Finding(Generic[R]):
         """Whether there are conditions and all of them hold."""
         return bool(self.conditions) and not self.failed
 
+    def verdict(self) -> tuple[str, str]:
+        """Return `passed` or `FAILED`, and how many of the conditions hold."""
+        n = len(self.conditions)
+        return "passed" if self.passed else "FAILED", f"{n - len(self.failed)} of {n}"
+
     def facts(self) -> dict[str, Any]:
         """Return everything but the figure and long samples (fields of `results` with repr=False)."""
         results: Any = self.results
@@ -110,12 +115,7 @@ class Finding(Generic[R]):
             "construction": list(self.construction),
             "passed": self.passed,
             "numbers": [
-                {
-                    "name": n.name,
-                    "value": plain(n.value),
-                    "condition": n.condition or None,
-                    "holds": n.holds,
-                }
+                {"name": n.name, "value": plain(n.value), "condition": n.condition or None, "holds": n.holds}
                 for n in self.numbers
             ],
             "tables": [
@@ -188,7 +188,7 @@ class Topic:
 
 
 IN_ALL: Mapping[str, Mapping[str, Any]] = {
-    "scaling": {"max_length": 2048, "mechanisms": ("softmax", "linformer", "bigbird", "performer")},
+    "scaling": {"max_length": 2048, "mechanisms": ("softmax", "linformer", "bigbird", "performer")}
 }
 TOPICS: Mapping[str, Topic] = {
     name: Topic(name, about, IN_ALL.get(name, {}))

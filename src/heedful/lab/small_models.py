@@ -27,11 +27,7 @@ def make_small_model(seed: int, head: str, n_classes: int = 2, **options: Any) -
 
 
 def fit(
-    model: nn.Module,
-    loss: Callable[[torch.Generator], Tensor],
-    steps: int,
-    seed: int,
-    label: str,
+    model: nn.Module, loss: Callable[[torch.Generator], Tensor], steps: int, seed: int, label: str
 ) -> list[float]:
     """Train with AdamW and no weight decay; `loss` draws a batch from the generator. Returns every loss."""
     optimizer = optimizers.make(

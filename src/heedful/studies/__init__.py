@@ -52,7 +52,6 @@ def describe_study(name: str) -> str:
 
 
 def open_study(folder: StudyFolder) -> Study:
-    """Return the study in a folder."""
     name = folder.read().kind
     if name not in STUDIES:
         raise UserError(f"{folder.path}: {unknown('study', name, STUDIES)}")

@@ -66,7 +66,6 @@ class AttentionStudy(Study):
 
     @classmethod
     def plan(cls, options: AttentionOptions, run: None = None) -> StudyPlan:
-        """Return one run per variant, all on the same batches."""
         settings = {
             name: absolute_value(name, value) if name in TEXTS else value
             for name in RUN_OPTIONS
@@ -92,7 +91,6 @@ class AttentionStudy(Study):
         open_corpus(self.record.options["run"]["corpus"])
 
     def pretrain_settings(self, configuration: Configuration, threads: int | None = None) -> PretrainOptions:
-        """Return a configuration as options of `heedful pretrain`."""
         table = {**self.record.options["run"], **configuration.settings}
         options = PretrainOptions(**check_table(PretrainOptions, table, str(self.folder.path)))
         folder = self.folder.run(configuration.name)
@@ -105,13 +103,11 @@ class AttentionStudy(Study):
         train(self.pretrain_settings(configuration, threads))
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
-        """Look for leaks, and let every model write."""
         for outcome in outcomes:
             if outcome.state == "finished" and not (outcome.folder / MEASUREMENTS).is_file():
                 self.measure(outcome)
 
     def measure(self, outcome: Outcome) -> None:
-        """Measure the leak on some texts of dev, and draw samples."""
         from heedful.evaluation.leaks import draw_samples, measure_leak
         from heedful.inference.loading import load_writer
 
@@ -130,7 +126,6 @@ class AttentionStudy(Study):
         write_json(outcome.folder / MEASUREMENTS, facts)
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """Return tables of scores, sentences and samples, and which variants leak."""
         variants = [Variant(o) for o in outcomes if o.state == "finished"]
         curves = {v.name: curve for v in variants if (curve := v.loss_curve())}
         figure = Figure(
@@ -193,8 +188,6 @@ def split_specs(text: str) -> list[str]:
 
 
 class Variant:
-    """One finished run and its measurements."""
-
     def __init__(self, outcome: Outcome) -> None:
         assert outcome.results is not None
         self.name, self.results, self.rows = outcome.name, outcome.results, outcome.metrics()
@@ -206,12 +199,10 @@ class Variant:
         return [[row.step, row.loss] for row in self.rows if row.split == "train"]
 
     def last(self, split: str, field: str) -> float | None:
-        """Return the last value in the metrics of a split."""
         values: list[float | None] = [getattr(row, field) for row in self.rows if row.split == split]
         return values[-1] if values else None
 
     def score(self, split: str, field: str = "value") -> float | None:
-        """Return a value of the final scores."""
         result = self.results.splits.get(split)
         value: float | None = None if result is None else getattr(result, field)
         return value
@@ -243,7 +234,6 @@ class Variant:
 
 
 def make_score_table(variants: Sequence[Variant]) -> Table:
-    """Return the scores of each variant, and whether it saw the future."""
     columns = ["variant", "hides the future", "leak", "seconds", "train loss", "train perplexity"]
     columns += ["dev perplexity", "test perplexity"]
     rows = [
@@ -268,7 +258,6 @@ def make_score_table(variants: Sequence[Variant]) -> Table:
 
 
 def make_leak_table(variants: Sequence[Variant]) -> Table:
-    """Return where the leak comes from, and what perplexities should be read with."""
     columns = ("variant", "parameters", "loss in one pass", "from the prefix alone", "largest difference")
     return Table(
         (*columns, "mean sentence perplexity", "unknown tokens"),
@@ -287,7 +276,6 @@ def make_leak_table(variants: Sequence[Variant]) -> Table:
 
 
 def make_sample_tables(variants: Sequence[Variant]) -> list[Table]:
-    """Return what the models write: what it is made of, and some of it."""
     contents, texts = [], []
     for v in variants:
         if samples := v.measurements.get("samples"):
@@ -306,7 +294,6 @@ def make_sample_tables(variants: Sequence[Variant]) -> list[Table]:
 
 
 def make_sentence_table(variants: Sequence[Variant]) -> Table:
-    """Return the loss and perplexity of the given sentences."""
     rows = [
         (v.name, s.text, s.loss, s.perplexity, s.unknown) for v in variants for s in v.results.sentences or ()
     ]
@@ -315,7 +302,6 @@ def make_sentence_table(variants: Sequence[Variant]) -> Table:
 
 
 def leak_notes(variants: Sequence[Variant]) -> list[Note]:
-    """Warn of each variant that saw the future."""
     return [
         Note(
             sentences.ATTENTION_LEAK_NOTE.format(
@@ -329,7 +315,6 @@ def leak_notes(variants: Sequence[Variant]) -> list[Note]:
 
 
 def describe_variants(variants: Sequence[Variant]) -> list[str]:
-    """Describe the best of the safe variants, what each costs, and which leak."""
     summary = []
     scored = {v.name: value for v in variants if v.is_safe and (value := v.score("dev")) is not None}
     if scored:

@@ -157,7 +157,6 @@ class Study(ABC):
             self.folder.fail(configuration.name, describe_failure(error))
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
-        """Make one run in its folder, or continue it."""
         from heedful.training.train import train
 
         train(self.settings(configuration, threads))
@@ -215,7 +214,6 @@ class PrunedError(Exception):
 
 
 def describe_failure(error: Exception) -> str:
-    """Return why a run failed, in one line."""
     lines = str(error).strip().splitlines() or [""]
     if isinstance(error, UserError):
         return lines[0]
@@ -225,7 +223,6 @@ def describe_failure(error: Exception) -> str:
 
 
 def failure_notes(outcomes: Sequence[Outcome]) -> list[Note]:
-    """Return a note for each run that failed."""
     return [
         Note(f"{o.name} failed: {o.ended.reason if o.ended else 'no reason is known'}", "bad")
         for o in outcomes
@@ -234,7 +231,6 @@ def failure_notes(outcomes: Sequence[Outcome]) -> list[Note]:
 
 
 def failure_reasons(outcomes: Sequence[Outcome]) -> dict[str, str]:
-    """Return the reason of each run that failed, by its name."""
     return {o.name: o.ended.reason for o in outcomes if o.state == "failed" and o.ended}
 
 

@@ -41,7 +41,6 @@ class Compare(ArmStudy):
 
     @classmethod
     def plan(cls, options: CompareOptions, run: CompareRun) -> StudyPlan:
-        """Return the candidates of each model with each method."""
         models = arms.read_list("--models", options.models)
         methods = arms.read_list("--methods", options.methods)
         for method in methods:
@@ -90,7 +89,6 @@ class Compare(ArmStudy):
         )
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """Return scores, costs, and which differences are real."""
         selected = self.select_runs(outcomes)
         split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
         fewer_rows = self.record.options["run"].get("train_rows") is not None
@@ -139,7 +137,6 @@ def shorten_names(models: Sequence[str]) -> dict[str, str]:
 
 
 def draw_cost(selected: arms.Runs, split: str, metric: str, field: str, title: str) -> Figure:
-    """Return a figure of the score against the cost."""
     points = []
     for arm, runs in selected.items():
         for outcome in runs[:1]:

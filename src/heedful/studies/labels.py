@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.errors import UserError, unknown
+from heedful.objectives.registry import OBJECTIVES
 from heedful.options.studies import LabelsOptions, LabelsRun
 from heedful.options.values import flag
 from heedful.problems.tasks import load_run_task
@@ -21,9 +22,8 @@ from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
 from heedful.studies.shared.search_space import read_number, usual_rates
 
-OBJECTIVES = ("classify", "joint")
+ARMS = ("classify", "joint")
 ALL = "all"
-JOINT_OPTIONS = ("unlabeled", "mlm_first", "mlm_rate")
 
 
 class Labels(ArmStudy):
@@ -44,20 +44,23 @@ class Labels(ArmStudy):
 
     @classmethod
     def plan(cls, options: LabelsOptions, run: LabelsRun) -> StudyPlan:
-        """Return the candidates of each objective with each number of labels."""
         objectives = arms.read_list("--arms", options.arms)
         for objective in objectives:
-            if objective not in OBJECTIVES:
-                raise unknown("arm", objective, OBJECTIVES)
+            if objective not in ARMS:
+                raise unknown("arm", objective, ARMS)
         rates = list(usual_rates(run.method))
         if options.rates:
             rates = arms.read_rates("--rates", options.rates)
         weights = arms.read_rates("--mlm-weights", options.mlm_weights)
         common = shared_options(run, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed"))
-        joint = {name: common.pop(name) for name in JOINT_OPTIONS if name in common}
-        if joint and "joint" not in objectives:
-            flags = join_names([flag(name) for name in joint])
-            raise UserError(f"{flags}: for the arm joint, which --arms {options.arms} does not have")
+        own_settings: dict[str, dict[str, Any]] = {
+            arm: {name: common.pop(name) for name in OBJECTIVES[arm].own_options if name in common}
+            for arm in ARMS
+        }
+        for arm, names in own_settings.items():
+            if names and arm not in objectives:
+                flags = join_names([flag(name) for name in names])
+                raise UserError(f"{flags}: for the arm {arm}, which --arms {options.arms} does not have")
         rows = count_rows(run)
         configurations = []
         for size in read_sizes(options.sizes, rows):
@@ -65,11 +68,13 @@ class Labels(ArmStudy):
             epochs = max(run.epochs, math.ceil(options.least_steps / math.ceil(n / run.batch_size)))
             data: dict[str, Any] = {"epochs": epochs} | ({} if size == ALL else {"train_rows": n})
             for objective in objectives:
-                variants = [{**joint, "mlm_weight": w} for w in weights] if objective == "joint" else [{}]
+                settings = {**data, "objective": objective}
+                weighted = "mlm_weight" in OBJECTIVES[objective].own_options
+                variants = [{"mlm_weight": weight} for weight in weights] if weighted else [{}]
                 configurations += [
                     cls.make_candidate(
                         f"{objective} with {size}",
-                        {**data, "objective": objective, "lr": rate, **variant},
+                        {**settings, "lr": rate, **own_settings[objective], **variant},
                         run.seed,
                     )
                     for rate in rates
@@ -85,7 +90,6 @@ class Labels(ArmStudy):
         )
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """Return the curves, what was chosen, and where the objectives truly differ."""
         selected = self.select_runs(outcomes)
         split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
         comparisons = compare_objectives(selected, split)
@@ -122,7 +126,6 @@ class Labels(ArmStudy):
         )
 
     def make_curves(self, selected: arms.Runs, split: str) -> dict[str, list[list[float]]]:
-        """Return a curve with its band for each objective."""
         curves: dict[str, list[list[float]]] = {}
         for arm, score in arms.mean_scores(selected, split).items():
             objective, size = split_arm(arm)
@@ -132,7 +135,6 @@ class Labels(ArmStudy):
 
 
 def count_rows(options: LabelsRun) -> int:
-    """Return how many labels there are."""
     train = load_run_task(options).splits["train"]
     if train.labels is None:
         raise UserError(f"{options.task}: its training data has no labels")
@@ -149,7 +151,6 @@ def read_sizes(text: str, rows: int) -> list[str]:
 
 
 def split_arm(arm: str) -> tuple[str, str]:
-    """Return the objective and the number of labels of an arm."""
     objective, _, size = arm.partition(" with ")
     return objective, size
 
@@ -169,7 +170,7 @@ def describe_objectives(
 ) -> list[str]:
     """Describe where the objectives differ, and what more labels bring."""
     summary = []
-    for objective in OBJECTIVES:
+    for objective in ARMS:
         better = [s for s, c in comparisons.items() if c.differs and split_arm(c.a)[0] == objective]
         once = [s for s in better if comparisons[s].seeds < 2]
         low = [s for s in better if s not in once and scores.describe_low(selected[comparisons[s].a])]
@@ -204,7 +205,6 @@ def describe_objectives(
 
 
 def make_table(outcomes: Sequence[Outcome], selected: arms.Runs, split: str) -> Table:
-    """Return a table of what was chosen for each number of labels and objective, with its scores."""
     rows: list[tuple[Any, ...]] = []
     for arm, runs in arms.group_by_arm(outcomes).items():
         objective, size = split_arm(arm)

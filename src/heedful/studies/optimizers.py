@@ -41,7 +41,6 @@ class Optimizers(ArmStudy):
 
     @classmethod
     def plan(cls, options: OptimizersOptions, run: OptimizersRun) -> StudyPlan:
-        """Return the learning rates to begin with for each optimizer."""
         names = arms.read_list("--optimizers", options.optimizers)
         for name in names:
             OPTIMIZERS.find(name)
@@ -84,7 +83,6 @@ class Optimizers(ArmStudy):
         return [self.make_candidate(arm, {"optimizer": arm, "lr": round_rate(beyond)}, self.record.seed)]
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """Return the optimizers at their best rates, and how much they differ."""
         selected = self.select_runs(outcomes)
         split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
         comparisons = arms.compare_arms(selected, split)
@@ -151,7 +149,6 @@ def find_low(selected: arms.Runs, how: str) -> list[str]:
 
 
 def describe_same_rate(outcomes: Sequence[Outcome], selected: arms.Runs) -> str:
-    """Describe what one rate for all can show."""
     lost = ""
     if collapsed := find_low(selected, sentences.COLLAPSED):
         lost = sentences.OPTIMIZERS_COLLAPSED.format(names=join_names(collapsed))

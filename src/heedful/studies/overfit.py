@@ -44,7 +44,6 @@ class Overfit(Study):
 
     @classmethod
     def plan(cls, options: OverfitOptions, run: OverfitRun) -> StudyPlan:
-        """Return one run on a few examples."""
         rows = {"train_rows": options.examples, "train_eval_rows": options.examples}
         return StudyPlan(
             question=f"Can {run.model} learn {options.examples} examples of {run.task} by heart?",
@@ -59,7 +58,6 @@ class Overfit(Study):
         return all(o.ended is not None and OVERFLOWED in o.ended.reason for o in outcomes)
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """Return the verdict, and for a FAIL its likely cause."""
         (outcome,) = outcomes
         curve = [row for row in outcome.metrics() if row.split == "train_eval" and row.value is not None]
         n = int(self.record.options["examples"])

@@ -46,12 +46,7 @@ class KqvResults:
 
 
 def kqv(
-    vectors: Vectors | None = None,
-    *,
-    beta: float = 4.0,
-    scale: float = 1.0,
-    width: int = 8,
-    seed: int = 0,
+    vectors: Vectors | None = None, *, beta: float = 4.0, scale: float = 1.0, width: int = 8, seed: int = 0
 ) -> Finding[KqvResults]:
     """What K, Q and V are good for: outputs that x alone can never give, from outer products.
 

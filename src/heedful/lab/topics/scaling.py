@@ -40,10 +40,7 @@ class ScalingResults:
 
 
 def scaling(
-    *,
-    max_length: int = 4096,
-    mechanisms: tuple[str, ...] | None = None,
-    seconds: float = 60.0,
+    *, max_length: int = 4096, mechanisms: tuple[str, ...] | None = None, seconds: float = 60.0
 ) -> Finding[ScalingResults]:
     """Time and memory of every mechanism against length, forward and backward, causal and not.
 

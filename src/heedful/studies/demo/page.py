@@ -45,7 +45,6 @@ def tasks(page: Page) -> list[Facts]:
 
 
 def tokenizer(page: Page, folder: Path) -> Facts:
-    """Train a tokenizer on the world's texts."""
     from heedful.data import corpus_texts
     from heedful.text import train
     from heedful.text.compare import measure, split_sample
@@ -136,13 +135,11 @@ def pretraining(page: Page, run: Run, results: Results) -> Facts:
 
 
 def describe_start(row: Facts) -> str:
-    """Return what a method started from."""
     model = str(row["model"])
     return STARTS.get(model, model)
 
 
 def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
-    """Add the methods from each start, with few and many labels."""
     sizes = list(dict.fromkeys(row["labels"] for row in rows))
     page.section("Adapting to the stars of reviews")
     drawn = [
@@ -201,7 +198,6 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
 
 
 def conclusions(facts: Facts) -> list[str]:
-    """Return a sentence for each number of labels and one for birth places."""
     rows = [row for row in facts.get("reviews", ()) if row["accuracy"] is not None]
     summary = []
     for size in dict.fromkeys(row["labels"] for row in rows):
@@ -243,7 +239,6 @@ def birthplaces(page: Page, folder: Path, answer: Answer) -> Facts:
 
 
 def further(page: Page, commands: Sequence[Sequence[str]]) -> None:
-    """Add the commands that show more."""
     page.section("Look further")
     page.text("Everything above was made by ordinary runs and studies in the demo's folder.")
     page.code("\n".join(shlex.join(("heedful", *words)) for words in commands))

@@ -60,7 +60,6 @@ class Scale:
     """How much is trained: chosen by measurement, for less than five minutes on two cores."""
 
     quick: bool = False
-    """Train nothing."""
     minilm: bool = False
     """Adapt the real pretrained encoder, instead of one made here."""
     notes: int = 10_000
@@ -107,7 +106,6 @@ class Demo:
         self.done, self.stages = 0, 3 if scale.quick else 5 if scale.minilm else 6
 
     def make(self) -> Facts:
-        """Run every stage, then write the page and the figures."""
         begin(self.out, self.scale)
         facts: Facts = {}
         self.stage("a world of texts, and what a model on its tasks must beat")
@@ -133,13 +131,11 @@ class Demo:
         return facts
 
     def stage(self, text: str) -> None:
-        """Print which stage begins."""
         self.done += 1
         spent = time.monotonic() - self.began
         print(f"==> {self.done} of {self.stages}, after {spent:.0f} s: {text}", file=sys.stderr, flush=True)
 
     def training(self) -> Facts:
-        """Train an encoder, its adaptations, and a model that learns biographies."""
         facts: Facts = {}
         if not self.scale.minilm:
             self.stage(
@@ -220,7 +216,6 @@ class Demo:
         ]
 
     def commands(self) -> list[tuple[str, ...]]:
-        """Return commands to try next."""
         asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").predictions("dev")[0].text or ""
         studies = [*self.studies(), self.out / BIRTHPLACES]
         made = [] if self.scale.minilm else [self.out / PRETRAINED]
@@ -231,7 +226,6 @@ class Demo:
         ]
 
     def knowledge(self) -> tuple[StudyFolder, Answer]:
-        """Run the study of birth places, with its own biographies and recipes."""
         reading: Facts = {
             "model": "modern-gpt",
             "model_options": ["n_layers=2", "d_model=128", "n_heads=4", "norm=layer", "qk_norm=false"],
@@ -324,7 +318,6 @@ def begin(out: Path, scale: Scale) -> None:
 
 
 def arm_facts(labels: int, arm: str, runs: Sequence[Outcome]) -> Facts:
-    """Return one arm's score on test with its interval, and its cost."""
     model, _, method = arm.rpartition(" ")
     found: Facts = {"labels": labels, "model": model or "minilm", "method": method, "accuracy": None}
     results = [outcome.results for outcome in runs if outcome.results is not None]

@@ -81,13 +81,11 @@ def percent_ends(interval: Interval) -> dict[str, str]:
 
 
 def describe_share(hits: Sequence[bool]) -> str:
-    """Return a share with its interval, for a sentence."""
     value, interval = share_with_interval(hits)
     return f"{percent(value)} ({percent(interval.low)} to {percent(interval.high)})"
 
 
 def describe_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> list[str]:
-    """Describe the arms against each other and against one answer for all."""
     if "pretrained" not in done:
         return []
     right = done["pretrained"].right("dev")
@@ -117,7 +115,6 @@ def describe_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -
 
 
 def describe_telling(t: ConfidenceQuality) -> str:
-    """Describe whether confidence tells right from wrong."""
     if t.auroc is None or t.auroc_ci95 is None:
         return sentences.KNOWLEDGE_ALL_ALIKE.format(n=t.n, which="right" if t.right else "wrong")
     return sentences.KNOWLEDGE_CONFIDENCE.format(
@@ -132,7 +129,6 @@ def describe_telling(t: ConfidenceQuality) -> str:
 
 
 def describe_threshold(s: SelectiveAnswers) -> str:
-    """Describe what answering only when sure would cost."""
     if s.threshold is None or s.wrong_share is None:
         return sentences.KNOWLEDGE_NO_THRESHOLD.format(risk=percent(s.risk))
     assert s.wrong_ci95 is not None
@@ -146,7 +142,6 @@ def describe_threshold(s: SelectiveAnswers) -> str:
 
 
 def describe_inventions(arm: Arm, train: Counter[str]) -> str:
-    """Describe the answers about people who do not exist."""
     r = arm.replies("strangers", train)
     return sentences.KNOWLEDGE_INVENTED.format(
         n=r.n,
@@ -164,7 +159,6 @@ def rank_memories(memories: Sequence[float], inventions: Sequence[float]) -> tup
 
 
 def describe_surnames(name: str, agreement: Agreement) -> str:
-    """Describe whether an invention follows the surname."""
     return sentences.KNOWLEDGE_SURNAMES.format(
         who=sentences.KNOWLEDGE_WHO[name.endswith("signal")],
         same=percent(agreement.same),
@@ -182,7 +176,6 @@ def arm_facts(arm: Arm, train: Counter[str]) -> dict[str, Any]:
 
 
 def telling_facts(t: ConfidenceQuality) -> dict[str, Any]:
-    """Return the numbers without the curves."""
     names = ("n", "right", "confidence", "calibration_error", "brier", "auroc", "auroc_ci95")
     areas = {"risk_coverage_area": t.curve.area, "best_area": t.curve.best_area}
     return {name: getattr(t, name) for name in names} | areas

@@ -41,8 +41,6 @@ TOWNS = 10
 
 @dataclass(frozen=True)
 class Arm:
-    """One run's answers, by group of people."""
-
     outcome: Outcome
     groups: Mapping[str, list[Prediction]]
 
@@ -51,15 +49,12 @@ class Arm:
         return self.outcome.name
 
     def right(self, group: str) -> list[bool]:
-        """Return which answers about a group are right."""
         return [row.predicted == " ".join((row.label or "").split()) for row in self.groups[group]]
 
     def confidence(self, group: str) -> list[float]:
-        """Return the probability of each answer."""
         return [row.probabilities.get(row.predicted, 0.0) for row in self.groups[group]]
 
     def replies(self, group: str, train: Counter[str]) -> ReplySummary:
-        """Return a summary of the answers about a group."""
         rows = self.groups[group]
         right = self.right(group) if rows[0].label is not None else None
         return summarize_replies([row.predicted for row in rows], self.confidence(group), right, train)
@@ -73,7 +68,6 @@ class Arm:
 
 
 def most_frequent(train: Counter[str]) -> str:
-    """Return train's most frequent answer."""
     return min(train, key=lambda answer: (-train[answer], answer))
 
 
@@ -84,31 +78,22 @@ def constant_right(arm: Arm, train: Counter[str]) -> list[bool]:
 
 
 def share_with_interval(hits: Sequence[bool]) -> tuple[float, Interval]:
-    """Return a share with its interval."""
     return float(np.mean(hits)), wilson(int(np.sum(hits)), len(hits))
 
 
 def make_arms_table(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> Table:
-    """Return exact match of each arm with its interval, and the baseline."""
     rows = []
     for name, arm in done.items():
         value, interval = share_with_interval(arm.right("dev"))
         fixed = float(np.mean(constant_right(arm, counts[name])))
         rows.append(
-            (
-                ARM_TITLES.get(name, name),
-                len(arm.groups["dev"]),
-                value,
-                format_interval(*interval),
-                fixed,
-            )
+            (ARM_TITLES.get(name, name), len(arm.groups["dev"]), value, format_interval(*interval), fixed)
         )
     columns = ("arm", "dev questions", "exact match", "95 % interval", "constant answer")
     return Table(columns, tuple(rows), "Where was ... born? People who are only in the biographies")
 
 
 def draw_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> Figure:
-    """Return the arms as bars, the constant answer as a line."""
     rows = []
     for name, arm in done.items():
         value, interval = share_with_interval(arm.right("dev"))
@@ -121,7 +106,6 @@ def draw_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> Fi
 
 
 def make_telling_table(t: ConfidenceQuality, s: SelectiveAnswers) -> Table:
-    """Return calibration and selection of the pretrained model, on dev."""
     area = "" if t.auroc_ci95 is None else format_interval(*t.auroc_ci95)
     wrong = "" if s.wrong_ci95 is None else format_interval(*s.wrong_ci95)
     rows = (
@@ -139,7 +123,6 @@ def make_telling_table(t: ConfidenceQuality, s: SelectiveAnswers) -> Table:
 
 
 def make_groups_table(everybody: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> Table:
-    """Return each arm's answers about each group of people."""
     rows = []
     for name, arm in everybody.items():
         for group, words in GROUP_TITLES.items():
@@ -185,7 +168,6 @@ def make_examples_table(arm: Arm) -> Table:
 
 
 def draw_telling(arm: Arm, t: ConfidenceQuality) -> list[Figure]:
-    """Return reliability, risk against coverage, and confidence by group."""
     bins = [[b.confidence, b.accuracy, b.interval.low, b.interval.high] for b in t.bins]
     curve = [[float(x), float(y)] for x, y in zip(t.curve.coverage, t.curve.risk, strict=True)]
     best = np.cumsum(np.sort(~np.array(arm.right("dev")))) / np.arange(1, t.n + 1)
@@ -200,12 +182,7 @@ def draw_telling(arm: Arm, t: ConfidenceQuality) -> list[Figure]:
             "reliability",
             "lines",
             {"the model": bins, "perfectly calibrated": [[0, 0], [1, 1]]},
-            {
-                "title": "Reliability",
-                "x_title": "confidence",
-                "y_title": "share right",
-                "y_domain": [0, 1],
-            },
+            {"title": "Reliability", "x_title": "confidence", "y_title": "share right", "y_domain": [0, 1]},
             f"Equally many answers per point, on dev; calibration error {t.calibration_error:.3f}.",
         ),
         Figure(

@@ -93,7 +93,6 @@ class Knowledge(Study):
 
     @classmethod
     def plan(cls, options: KnowledgeOptions, run: None = None) -> StudyPlan:
-        """Return pretraining, fine-tuning after it, and fine-tuning alone, in one world or two."""
         o = options
         pretrained = open_finished_run(o.pretrain)
         generated = o.data == WORLD
@@ -141,7 +140,6 @@ class Knowledge(Study):
         return Path(run) if run and settings["arm"] == "pretrained" and not settings["name_signal"] else None
 
     def data(self, configuration: Configuration) -> Path:
-        """Return the folder with the biographies and the questions."""
         o = self.record.options
         if o["data"] == WORLD:
             signal = float(configuration.settings["name_signal"])
@@ -207,7 +205,6 @@ class Knowledge(Study):
         train(self.settings(configuration, threads))
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
-        """Ask every model about everybody."""
         for outcome in outcomes:
             if outcome.state == "finished" and outcome.configuration.settings["arm"] != "pretrain":
                 self.ask(outcome)
@@ -248,7 +245,6 @@ class Knowledge(Study):
             run.write_answers(name, (a.label for a in answers))
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
-        """Return the answer, from the run directories and the questions alone."""
         train: dict[str, Counter[str]] = {}
         for o in outcomes:
             signal = str(o.configuration.settings["name_signal"])
@@ -266,7 +262,6 @@ class Knowledge(Study):
         return replace(answer, notes=(Note(text), *answer.notes))
 
     def read_replies(self, outcome: Outcome) -> Arm:
-        """Return a run's answers so far."""
         run = Run(outcome.folder)
         return Arm(
             outcome,

@@ -15,7 +15,6 @@ from heedful.studies.shared.search_space import Range
 
 
 def write_answer(record: StudyRecord, outcomes: Sequence[Outcome]) -> Answer:
-    """Return the answer of a search, from its run directories."""
     names = find_searched(record, outcomes)
     best = find_best(outcomes)
     notes = [*edge_notes(record, outcomes, best), *scores.collapse_notes(outcomes), *failure_notes(outcomes)]
@@ -56,7 +55,6 @@ def find_searched(record: StudyRecord, outcomes: Sequence[Outcome]) -> list[str]
 
 
 def describe_best(outcomes: Sequence[Outcome], best: Outcome | None, names: Sequence[str]) -> list[str]:
-    """Describe the best run, which others cannot be told apart from it, and its score on test."""
     if best is None or best.results is None:
         return [sentences.SEARCH_WAITING]
     metric = scores.metric_title([best])
@@ -89,7 +87,6 @@ def describe_best(outcomes: Sequence[Outcome], best: Outcome | None, names: Sequ
 
 
 def make_table(outcomes: Sequence[Outcome], names: Sequence[str]) -> Table:
-    """Return a table with one row per run."""
     rows = []
     for o in outcomes:
         values = [o.configuration.settings[name] for name in names]
@@ -181,7 +178,6 @@ def find_longest(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
 
 
 def draw_heat_map(outcomes: Sequence[Outcome], names: Sequence[str]) -> Figure:
-    """Return a map of two axes of a grid, with the others as panels."""
     order = [name for name in ("epochs", "lr", "batch_size", "method") if name in names]
     x, y, rest = order[0], order[1], order[2:]
     columns = sorted({o.configuration.settings[x] for o in outcomes})

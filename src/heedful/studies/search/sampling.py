@@ -11,20 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import optuna
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
 from heedful.data.random import key
+from heedful.evaluation.metrics import Metric
 from heedful.runs.schemas import Metrics
 from heedful.runs.studies import Ended, Outcome, StudyFolder
 from heedful.studies.base import PrunedError
 from heedful.studies.shared import search_space
-from heedful.studies.shared.scores import lower_is_better
 from heedful.studies.shared.search_space import KINDS, Axis, Value, round_rate
 
 ATTEMPTS = 10
@@ -36,7 +31,6 @@ REDUCTION = 3
 
 
 def make_distributions(space: Mapping[str, Axis]) -> dict[str, BaseDistribution]:
-    """Return the space as Optuna's distributions."""
     distributions: dict[str, BaseDistribution] = {}
     for name, axis in space.items():
         if isinstance(axis, tuple):
@@ -54,13 +48,18 @@ def most_epochs(space: Mapping[str, Axis]) -> int:
 
 
 def rebuild_study(
-    space: Mapping[str, Axis], outcomes: Sequence[Outcome], seed: int, trial: int, asked: str | None = None
+    metric: Metric,
+    space: Mapping[str, Axis],
+    outcomes: Sequence[Outcome],
+    seed: int,
+    trial: int,
+    asked: str | None = None,
 ) -> tuple[optuna.Study, bool]:
     """Return Optuna's study of the runs so far, and whether the run `asked` should be stopped."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(
         study_name="search",
-        direction="minimize" if lower_is_better(outcomes) else "maximize",
+        direction="maximize" if metric.higher_is_better else "minimize",
         sampler=optuna.samplers.TPESampler(
             seed=key(seed, "trial", trial) % 2**32, n_startup_trials=STARTUP, constant_liar=True
         ),
@@ -95,13 +94,15 @@ def report_scores(trial: optuna.Trial, rows: Sequence[Metrics]) -> bool:
     return prune
 
 
-def suggest(space: Mapping[str, Axis], outcomes: Sequence[Outcome], seed: int) -> dict[str, Value]:
+def suggest(
+    metric: Metric, space: Mapping[str, Axis], outcomes: Sequence[Outcome], seed: int
+) -> dict[str, Value]:
     """Return the next settings, given the scores of the others; from lists, settings that are new."""
     seen = [outcome.configuration.settings for outcome in outcomes]
     lr = space["lr"]
     for attempt in range(ATTEMPTS):
         draw_seed = key(seed, "again", attempt) if attempt else seed
-        study, _ = rebuild_study(space, outcomes, draw_seed, len(outcomes))
+        study, _ = rebuild_study(metric, space, outcomes, draw_seed, len(outcomes))
         settings: dict[str, Any] = study.ask(make_distributions(space)).params
         if not isinstance(lr, tuple):
             settings["lr"] = min(max(round_rate(settings["lr"]), lr.low), lr.high)
@@ -113,14 +114,16 @@ def suggest(space: Mapping[str, Axis], outcomes: Sequence[Outcome], seed: int) -
 class Pruner:
     """Stops a run when it falls behind the others."""
 
-    def __init__(self, folder: StudyFolder, name: str, space: Mapping[str, Axis], epochs: int) -> None:
-        self.folder, self.name, self.space, self.epochs = folder, name, space, epochs
+    def __init__(
+        self, folder: StudyFolder, name: str, metric: Metric, space: Mapping[str, Axis], epochs: int
+    ) -> None:
+        self.folder, self.name, self.metric, self.space, self.epochs = folder, name, metric, space, epochs
 
     def stop_if_worse(self, metrics: Metrics) -> None:
         """Ask Optuna after each score on dev but the last, which ends the run anyway."""
         if metrics.split != "dev" or metrics.epoch >= self.epochs:
             return
-        _, prune = rebuild_study(self.space, self.folder.outcomes(), 0, 0, self.name)
+        _, prune = rebuild_study(self.metric, self.space, self.folder.outcomes(), 0, 0, self.name)
         if prune:
             reason = f"stopped after epoch {metrics.epoch:.3g} of {self.epochs}: others are better"
             raise PrunedError(Ended(reason, metrics.epoch, metrics.value))

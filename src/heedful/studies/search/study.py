@@ -8,8 +8,12 @@ from itertools import islice
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.evaluation.metrics import METRICS, Metric
 from heedful.objectives.registry import OBJECTIVES
+from heedful.options.configuration import check_table
 from heedful.options.studies import SearchOptions, SearchRun, StudyOptions
+from heedful.options.training import AdaptOptions
+from heedful.problems import find_metric_name
 from heedful.runs.answers import Answer
 from heedful.runs.studies import Configuration, Outcome, StudyRecord
 from heedful.studies.base import Study, StudyPlan, find_best
@@ -73,17 +77,24 @@ class Search(Study):
         )
 
     def read_axes(self) -> dict[str, Axis]:
-        """Return the space to draw from."""
         return search_space.fill_rates(search_space.read_space(self.record.options, ranges=True))
 
+    def find_metric(self) -> Metric:
+        """Return the metric of the runs, which is known before the first of them has a score."""
+        from heedful.training.build.objective import resolve_objective
+
+        table = check_table(AdaptOptions, self.record.options["run"], str(self.folder.path))
+        options = resolve_objective(AdaptOptions(**table))
+        return METRICS.find(find_metric_name(options, OBJECTIVES[options.objective]))
+
     def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
-        """Return the next guided draw."""
         trials = self.record.options.get("tpe")
         if trials is None or len(outcomes) >= trials:
             return ()
         from heedful.studies.search.sampling import suggest
 
-        return [make_trial(len(outcomes), suggest(self.read_axes(), outcomes, self.record.seed))]
+        settings = suggest(self.find_metric(), self.read_axes(), outcomes, self.record.seed)
+        return [make_trial(len(outcomes), settings)]
 
     @classmethod
     def grows(cls, record: StudyRecord) -> bool:
@@ -98,11 +109,10 @@ class Search(Study):
         from heedful.training.train import train
 
         epochs = int(configuration.settings["epochs"])
-        pruner = Pruner(self.folder, configuration.name, self.read_axes(), epochs)
+        pruner = Pruner(self.folder, configuration.name, self.find_metric(), self.read_axes(), epochs)
         train(self.settings(configuration, threads), on_row=pruner.stop_if_worse)
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
-        """Score the selected run on test, once."""
         best = find_best(outcomes)
         if best is not None:
             self.score_test(best)

@@ -64,7 +64,6 @@ class ArmStudy(Study):
         return Configuration(",".join(words), {**settings, "seed": seed}, job, arm)
 
     def find_candidates(self, runs: Sequence[Outcome]) -> list[Outcome]:
-        """Return the runs of an arm that it is chosen from."""
         return [o for o in runs if o.configuration.settings["seed"] == self.record.seed]
 
     def grow(self, outcomes: Sequence[Outcome]) -> Sequence[Configuration]:
@@ -106,7 +105,6 @@ class ArmStudy(Study):
         return selected
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
-        """Score each selected run on test, once."""
         for runs in self.select_runs(outcomes).values():
             for outcome in runs:
                 self.score_test(outcome)
@@ -186,7 +184,6 @@ def describe_arms(selected: Runs, comparisons: Sequence[Comparison], split: str,
 
 
 def describe_missing(runs: Sequence[Outcome]) -> str:
-    """Return why an arm has no finished run."""
     reasons = [o.ended.reason for o in runs if o.ended is not None]
     return shorten(reasons[0], 80) if reasons else "not finished yet"
 
@@ -209,7 +206,6 @@ def draw_bars(outcomes: Sequence[Outcome], selected: Runs, split: str, title: st
 
 
 def make_arm_table(study: ArmStudy, outcomes: Sequence[Outcome], selected: Runs, split: str) -> Table:
-    """Return a table with one row per arm: settings, scores, cost."""
     metric = scores.metric_title(outcomes)
     rows: list[tuple[Any, ...]] = []
     for arm, runs in group_by_arm(outcomes).items():

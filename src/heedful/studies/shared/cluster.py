@@ -72,6 +72,5 @@ def watch(folder: StudyFolder, prepared: PreparedJob, submitted: Submission) -> 
 
 
 def describe_end(folder: StudyFolder, job: SlurmJob) -> UserError:
-    """Return the error that says why the workers ended before the study did."""
     why = next((task.reason for task in job.tasks if task.state != "done" and task.reason), job.state)
     return UserError(f"{folder.path}: the workers of job {job.job} have ended: {why}")

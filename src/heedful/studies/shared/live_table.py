@@ -20,8 +20,6 @@ SHOWN = 20
 
 @dataclass(frozen=True)
 class ProgressRow:
-    """One run in the table."""
-
     name: str
     state: str
     epoch: float | None
@@ -44,7 +42,6 @@ COLUMNS = ("run", "state", "epoch", "dev", "time", "")
 
 
 def list_rows(folder: StudyFolder, outcomes: Sequence[Outcome]) -> list[ProgressRow]:
-    """Return a row for each run."""
     held: dict[str, bool] = {}
     rows = []
     for o in outcomes:
@@ -59,7 +56,6 @@ def list_rows(folder: StudyFolder, outcomes: Sequence[Outcome]) -> list[Progress
 
 
 def make_row(o: Outcome, state: str) -> ProgressRow:
-    """Return one run's row, from its folder."""
     if o.results is not None:
         epoch = max((row.epoch for row in o.metrics()), default=None)
         return ProgressRow(o.name, state, epoch, o.dev, o.results.seconds, "")
@@ -71,7 +67,6 @@ def make_row(o: Outcome, state: str) -> ProgressRow:
 
 
 def describe_progress(outcomes: Sequence[Outcome], seconds_left: float | None) -> str:
-    """Describe how many runs are over, the best so far, and the time left."""
     over = sum(o.over for o in outcomes)
     parts = [f"{over} of {len(outcomes)} runs done"]
     failed = sum(o.state == "failed" for o in outcomes)
@@ -140,7 +135,6 @@ def share_done(o: Outcome, before: float) -> float:
 
 
 def render_table(title: str, rows: Sequence[ProgressRow]) -> Any:
-    """Return the table for a terminal."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

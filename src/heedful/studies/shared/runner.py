@@ -1,6 +1,6 @@
 """Run a study from its beginning to its answer: workers in child processes, watched until the last run.
 
-The watching process never imports torch, so that a run that kills its worker leaves the study alive.
+The watching process makes no run itself, so that a run that kills its worker leaves the study alive.
 """
 
 from __future__ import annotations
@@ -87,7 +87,6 @@ def run_study(
 
 
 def describe_stop(folder: StudyFolder, error: StoppedError) -> StoppedError:
-    """Return the error with how many runs of the study are done."""
     outcomes = folder.outcomes()
     over = sum(outcome.over for outcome in outcomes)
     cause = str(error).partition(" after ")[0].partition(";")[0]
@@ -180,6 +179,5 @@ class Workers:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a worker's output."""
     lines: Sequence[str] = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
     return lines[-1].removeprefix("heedful: ")

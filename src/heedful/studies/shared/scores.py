@@ -32,7 +32,6 @@ def find_metric(outcomes: Iterable[Outcome]) -> Metric | None:
 
 
 def metric_title(outcomes: Iterable[Outcome]) -> str:
-    """Return the metric's name in sentences and tables."""
     metric = find_metric(outcomes)
     return "score" if metric is None else metric.title
 
@@ -42,7 +41,6 @@ def dev_result(outcome: Outcome) -> SplitResult | None:
 
 
 def dev_interval(outcome: Outcome) -> dict[str, float | None]:
-    """Return the ends of the interval on dev, for a figure."""
     dev = dev_result(outcome)
     low, high = (dev.ci95 if dev is not None else None) or (None, None)
     return {"low": low, "high": high}
@@ -95,7 +93,6 @@ def has_collapsed(outcome: Outcome) -> bool:
 
 
 def collapse_notes(outcomes: Sequence[Outcome]) -> list[Note]:
-    """Warn when most runs learned nothing."""
     finished = [o for o in outcomes if o.results is not None]
     lost = sum(has_collapsed(o) for o in finished)
     if 2 * lost <= len(finished):
@@ -142,15 +139,9 @@ def find_tied(best: Outcome, outcomes: Sequence[Outcome], split: str = "dev") ->
     return [b for (a, b), p in zip(pairs, corrected, strict=True) if a is best and p >= ALPHA]
 
 
-def lower_is_better(outcomes: Iterable[Outcome]) -> bool:
-    """Whether the metric of these runs is better where it is lower."""
-    metric = find_metric(outcomes)
-    return metric is not None and not metric.higher_is_better
-
-
 def draw_curves(outcomes: Mapping[str, Outcome], title: str, split: str = "dev") -> Figure:
-    """Return a figure of all runs' curves on a split."""
     rows = {name: [row for row in o.metrics() if row.split == split] for name, o in outcomes.items()}
+    metric = find_metric(outcomes.values())
     return Figure(
         f"{split}-curves",
         "lines",
@@ -159,7 +150,7 @@ def draw_curves(outcomes: Mapping[str, Outcome], title: str, split: str = "dev")
             "title": title,
             "x_title": "epoch",
             "y_title": f"{metric_title(outcomes.values())} on {split.removesuffix('_eval')}",
-            "mark_best": "min" if lower_is_better(outcomes.values()) else "max",
+            "mark_best": "max" if metric is None or metric.higher_is_better else "min",
             **least_height(row for curve in rows.values() for row in curve),
         },
     )

@@ -54,7 +54,6 @@ def read_axis(name: str, text: str) -> Axis:
 
 
 def read_number(option: str, kind: type[Any], text: str) -> int | float:
-    """Parse one number above zero."""
     try:
         value: int | float = kind(text)
     except ValueError:
@@ -76,7 +75,6 @@ def read_space(texts: Mapping[str, str], *, ranges: bool) -> dict[str, Axis]:
 
 
 def usual_rates(method: Any) -> tuple[float, ...]:
-    """Return learning rates around the usual one of a method."""
     return tuple(
         float(f"{factor * METHODS.find(str(method)).learning_rate:.{DIGITS}g}") for factor in FACTORS
     )
@@ -151,7 +149,6 @@ def count_combinations(space: Mapping[str, Axis]) -> float:
 
 
 def searched_names(space: Mapping[str, Axis]) -> list[str]:
-    """Return the names of the axes with more than one value."""
     return [name for name in KINDS if name in space and count_combinations({name: space[name]}) > 1]
 
 
@@ -165,6 +162,5 @@ def varied_names(settings: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def name_cell(settings: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return the folder name of a cell of a grid."""
     parts = [f"{name}={settings[name]:g}" if name == "lr" else f"{name}={settings[name]}" for name in names]
     return ",".join(parts) or "run"

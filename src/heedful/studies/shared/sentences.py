@@ -35,10 +35,7 @@ SEARCH_HEADS = "{heads} heads were trained on features computed once."
 SEARCH_EDGE = "The best is on the edge of the grid: {setting} {end} may be better."
 SEARCH_ENDS = {
     "lr": ("is the lowest that was tried; a lower one", "is the highest that was tried; a higher one"),
-    "epochs": (
-        "is the lowest number that was tried; fewer",
-        "is the highest number that was tried; more",
-    ),
+    "epochs": ("is the lowest number that was tried; fewer", "is the highest number that was tried; more"),
 }
 """Settings whose lowest or highest value, when it is best, says that the grid is too small."""
 
@@ -176,7 +173,6 @@ OPTION_TITLES = {"lr": "learning rate", "epochs": "epochs", "batch_size": "batch
 
 
 def option_title(option: str) -> str:
-    """Return an option's name in tables and figures."""
     return OPTION_TITLES.get(option, option.replace("_", " "))
 
 
@@ -190,7 +186,6 @@ def describe_setting(option: str, value: Any) -> str:
 
 
 def describe_settings(settings: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return several settings in words."""
     return join_names([describe_setting(name, settings[name]) for name in names]) or "these settings"
 
 
@@ -205,5 +200,4 @@ def split_interval(split: SplitResult | None) -> str:
 
 
 def describe_score(split: SplitResult) -> str:
-    """Return a score with its interval, for a sentence."""
     return f"{split.value:.3f} (95 % interval {split_interval(split)})"
