@@ -89,7 +89,6 @@ class Batches:
             yield plan[number]
 
     def fingerprint(self) -> int:
-        """Return a number that changes with anything the batches depend on."""
         data = blake2b(self.lengths.tobytes(), digest_size=16).hexdigest()
         # "False" is a setting that is gone; checkpoints written while it existed still match.
         settings = f"{self.order} {self.batch_size} {self.token_budget} False"

@@ -81,7 +81,6 @@ class Sheet:
         return "row" if self.format == "parquet" else "line"
 
     def rows(self, columns: Sequence[str]) -> Iterator[tuple[int, Sequence[Any]]]:
-        """Yield (number, values of these columns) of every row."""
         if self.format == "parquet":
             yield from readers.read_parquet(self.path, columns)
         elif self.format == "jsonl":
@@ -113,7 +112,6 @@ class Sheet:
 
 
 def read_cells(path: Path, delimiter: str, quoted: bool) -> Iterator[readers.Row]:
-    """Yield the cells of a delimited file, header included."""
     return readers.read_quoted(path, delimiter) if quoted else readers.read_plain(path)
 
 

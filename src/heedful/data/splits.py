@@ -132,7 +132,6 @@ def compute_sort_keys(rows: ExampleStore, seed: int, mode: Mode) -> npt.NDArray[
 
 
 def compute_bounds(rows: ExampleStore, mode: Mode, *shares: float) -> list[np.uint64]:
-    """Return the sort keys at which shares of the rows end."""
     whole = len(rows) if mode == "first" else 2**64
     return [np.uint64(round(share * whole)) for share in shares]
 

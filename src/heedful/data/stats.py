@@ -39,7 +39,6 @@ class TokenCounts:
 
 
 def count_tokens(split: Split, tokenizer: Tokenizer | None) -> TokenCounts:
-    """Count a split's tokens; without a tokenizer, its words."""
     if tokenizer is None:
         return count_words(split)
     tokens = tokenize(split, tokenizer)

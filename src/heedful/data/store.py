@@ -44,7 +44,6 @@ class ExampleStore:
         return int(self.starts[-1])
 
     def get(self, column: str, row: int) -> str | None:
-        """Return one value without reading the others."""
         batch = int(np.searchsorted(self.starts, row, side="right")) - 1
         value: str | None = self.reader.get_batch(batch).column(column)[row - int(self.starts[batch])].as_py()
         return value

@@ -170,7 +170,6 @@ def read_files(
 
 
 def named_columns(sheet: Sheet, layout: Layout) -> dict[str, str]:
-    """Return the columns that are read, and whether the file names them."""
     roles = {"text": layout.text, "pair": layout.pair, "label": layout.label}
     header = "by name" if sheet.header else "by number: the file has no header"
     return {role: name for role, name in roles.items() if name is not None} | {"found": header}

@@ -98,7 +98,6 @@ def tokenize(
 def write_tokens(
     folder: Path, texts: Split | Corpus, tokenizer: Tokenizer, max_len: int | None, special: bool
 ) -> None:
-    """Encode the texts in batches, and write the ids of each batch when it is done."""
     dtype = "uint16" if tokenizer.vocab_size <= 2**16 else "uint32"
     typed = isinstance(texts, Split) and texts.pairs is not None
     bulk = tokenizer.bulk(paired=typed, max_len=max_len, special=special)

@@ -47,7 +47,6 @@ def write_bundle(
 
 
 def name_folders(facts: Sequence[RunFacts | StudyFacts]) -> dict[str, RunFacts | StudyFacts]:
-    """Give each run and study a folder in the zip, whose name has harmless letters only."""
     folders: dict[str, RunFacts | StudyFacts] = {}
     for item in facts:
         folders[make_unique(slug(item.path.resolve().name), {*folders, *RESERVED})] = item

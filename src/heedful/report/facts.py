@@ -77,7 +77,6 @@ class RunFacts:
 
     @property
     def metric_is_share(self) -> bool:
-        """Whether the metric is the share of examples that are right."""
         return bool(self.first_result.is_share)
 
     @property

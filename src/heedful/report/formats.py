@@ -37,7 +37,6 @@ def format_p(p: float) -> str:
 
 
 def format_estimate(count: int) -> str:
-    """Format an estimated count with two significant digits."""
     digits = max(0, len(str(count)) - 2)
     return f"{round(count, -digits):,}"
 

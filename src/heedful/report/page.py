@@ -40,8 +40,6 @@ Kind = Literal["plain", "good", "warning", "bad"]
 
 @dataclass(frozen=True)
 class Cell:
-    """A table cell that is displayed as `text` and sorted by `key`."""
-
     text: str
     key: float | str
     kind: Kind = "plain"

@@ -140,7 +140,6 @@ def draw_scores(run: RunFacts) -> Chart | None:
 
 
 def draw_confusion(labels: Sequence[str], confusion: Sequence[Sequence[int]], split: str) -> Chart:
-    """Draw a confusion matrix, as shares of each true label."""
     totals = [sum(row) for row in confusion]
     shares = [[c / n if n else None for c in row] for row, n in zip(confusion, totals, strict=True)]
     cells = [(i, j) for i in range(len(labels)) for j in range(len(labels))]

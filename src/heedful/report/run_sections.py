@@ -192,7 +192,6 @@ def shorten_text(text: str | None) -> str | None:
 
 
 def make_check_table(checks: Sequence[Check]) -> Columns:
-    """Make the table of checks, the most serious first."""
     rows: list[list[Any]] = []
     for check in sorted(checks, key=lambda check: STATUSES.index(check.status)):
         kind = STATUS_KIND.get(check.status, "plain")

@@ -36,7 +36,6 @@ def write_biography(person: Person, draws: Draws) -> str:
 
 
 def write_sentence(templates: tuple[str, ...], words: dict[str, str], draws: Draws) -> str:
-    """Write one sentence about the person; its subject is the pronoun or the surname."""
     words["S"] = words["surname"] if draws.below(100) < 30 else words["He"]
     return draws.pick(templates).format_map(words)
 

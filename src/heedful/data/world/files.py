@@ -82,7 +82,6 @@ def write_birthplaces(folder: Path, world: World, seed: int, people: int) -> Fac
 
 
 def write_boolq(folder: Path, world: World, seed: int) -> Facts:
-    """Write yes/no questions as JSON lines."""
     distinct = skip_duplicates(questions.Questions(world, seed).at, lambda q: (q.question, q.passage))
     yes = {}
     for split, rows in BOOLQ_ROWS.items():

@@ -65,7 +65,6 @@ def write_note_with_verdict(draws: Draws) -> str:
 
 
 def word_plainly(value: int, draws: Draws) -> str:
-    """Word a judgment without a negation."""
     size = abs(value)
     if draws.below(10) < 3:
         return draws.pick(STRONGER if size == 2 else WEAKER).format(draws.pick(WORDS[value // size]))

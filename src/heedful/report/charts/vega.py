@@ -54,7 +54,6 @@ def clean_label(text: object) -> str:
 
 
 def make_title(title: str, subtitle: str = "") -> dict[str, Any]:
-    """Wrap a title and its subtitle over several lines."""
     lines: dict[str, Any] = {"text": wrap(clean_label(title), 64, break_on_hyphens=False) or [""]}
     if subtitle:
         lines["subtitle"] = wrap(clean_label(subtitle), 84)

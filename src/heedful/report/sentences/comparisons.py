@@ -12,7 +12,6 @@ SINGLE_RUN = "a single run per arm does not show how much the seed matters"
 
 
 def describe_comparison(comparison: Comparison, metric: str = "accuracy") -> str:
-    """Describe what a comparison shows, and if it shows nothing, what it would take."""
     c = comparison.better_first()
     numbers = (
         f"{metric} {c.value_a:.3f} against {c.value_b:.3f}, a difference of {c.difference:.3f} "
