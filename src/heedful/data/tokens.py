@@ -139,31 +139,19 @@ def encode_batches(
 
 def group_texts(texts: Split | Corpus) -> Iterator[TextBatch]:
     """Yield batches of about half a million characters, because a tokenizer's output takes much memory."""
-    if isinstance(texts, Split):
-        for many, pairs in texts.scan():
-            sizes = [len(text) + (len(pairs[i]) if pairs else 0) for i, text in enumerate(many)]
-            for start, end in cut_by_size(sizes):
-                yield many[start:end], pairs[start:end] if pairs else None
-        return
+    paired = isinstance(texts, Split) and texts.pairs is not None
+    scan = texts.scan() if isinstance(texts, Split) else (([text], None) for text in texts)
     batch: list[str] = []
+    seconds: list[str] = []
     size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size >= BATCH_CHARS or len(batch) >= BATCH_TEXTS:
-            yield batch, None
-            batch, size = [], 0
+    for many, pairs in scan:
+        for i, text in enumerate(many):
+            batch.append(text)
+            if pairs is not None:
+                seconds.append(pairs[i])
+            size += len(text) + (len(pairs[i]) if pairs is not None else 0)
+            if size >= BATCH_CHARS or len(batch) >= BATCH_TEXTS:
+                yield batch, seconds if paired else None
+                batch, seconds, size = [], [], 0
     if batch:
-        yield batch, None
-
-
-def cut_by_size(sizes: list[int]) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of runs of limited total size."""
-    start = total = 0
-    for i, size in enumerate(sizes):
-        total += size
-        if total >= BATCH_CHARS or i - start + 1 >= BATCH_TEXTS:
-            yield start, i + 1
-            start, total = i + 1, 0
-    if start < len(sizes):
-        yield start, len(sizes)
+        yield batch, seconds if paired else None
