@@ -68,7 +68,6 @@ class Registry(Mapping[str, T], Generic[T]):
         return self[name]
 
     def load(self, name: str) -> T:
-        """Import the object called `name`."""
         if name in self.paths:
             module, _, attribute = self.paths[name].partition(":")
             built_in: T = getattr(import_module(module), attribute)
@@ -101,14 +100,16 @@ def package_of(point: EntryPoint) -> str:
 
 
 def lazy_attributes(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return a `__getattr__` that imports `modules[name]` when the attribute `name` is first used.
+    """Return a `__getattr__` that imports a module when one of its names is first used.
 
-    With it a package can offer classes that need torch and a registry that does not.
+    `modules` maps each module to its names, separated by spaces. With it a package can offer classes that
+    need torch and a registry that does not.
     """
+    origins = {name: module for module, names in modules.items() for name in names.split()}
 
     def get(name: str) -> Any:
-        if name not in modules:
+        if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(modules[name]), name)
+        return getattr(import_module(origins[name]), name)
 
     return get

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from heedful.attention.mechanism import Mechanism
 else:
     __getattr__ = lazy_attributes(
-        __name__, {"Mask": "heedful.attention.mask", "Mechanism": "heedful.attention.mechanism"}
+        __name__, {"heedful.attention.mask": "Mask", "heedful.attention.mechanism": "Mechanism"}
     )
 
 __all__ = ["MECHANISMS", "Mask", "Mechanism", "find_capable", "make", "options", "parse"]

@@ -49,14 +49,13 @@ class Additive(Mechanism):
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         q, k = project(q, self.w1_q), project(k, self.w1_k)
         rows = max(1, CHUNK // (k.numel() or 1))
-        scores = torch.cat(
-            [checkpoint(self.scores, part, k, use_reentrant=False) for part in torch.split(q, rows, dim=2)],
-            dim=2,
-        )
+        parts = [
+            checkpoint(self.scores, part, k, use_reentrant=False) for part in torch.split(q, rows, dim=2)
+        ]
+        scores = torch.cat(parts, dim=2)
         return mask.softmax(scores if bias is None else scores + bias)
 
     def scores(self, q: Tensor, k: Tensor) -> Tensor:
-        """Return the scores [b, h, c, s] of some projected queries."""
         hidden = torch.tanh(q[:, :, :, None] + k[:, :, None])  # [b, h, c, s, e]
         return self.scale * (hidden @ self.w2[:, None, :, None])[..., 0]
 

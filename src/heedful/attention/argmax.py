@@ -56,9 +56,8 @@ def choose(scores: Dot, bias: Tensor | None, mask: Mask) -> Tensor:
     """Return the best key [b, h, t] of every query, the first one at a tie; -1 where nothing may be seen."""
     best = torch.empty(scores.q.shape[:-1], dtype=torch.long, device=scores.q.device)
     for chunk in chunks(scores, scores.q, scores.k, bias, mask):
-        made = chunk.add_mask(scores.forward(chunk))
         piece = best[chunk.queries]
-        torch.argmax(made, -1, out=piece)
+        torch.argmax(chunk.add_mask(scores.forward(chunk)), -1, out=piece)
         if chunk.alive is not None:
             piece.masked_fill_(chunk.alive[..., 0] == 0, -1)
     return best

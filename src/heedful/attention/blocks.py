@@ -27,44 +27,39 @@ class Pattern:
     n_random: int
     seed: int
 
+    @lru_cache(maxsize=256)  # noqa: B019, patterns are equal by value and few
     def table(self, blocks: int, length: int, causal: bool) -> Tensor:
-        """The blocks below `length` that each of `blocks` blocks sees [blocks, slots]; -1 is an empty slot.
+        """Return the blocks below `length` that each of `blocks` blocks sees [blocks, slots].
 
-        The window comes first (causal: the own block is its last slot), then global, then random blocks.
+        The window comes first (causal: the row's block is its last slot), then global, then random blocks; -1
+        is an empty slot.
         """
-        return _table(self, blocks, length, causal)
+        row = np.arange(blocks)[:, None]
+        first = row - (self.window - 1 if causal else self.window // 2)
+        last = first + self.window - 1
+        near = first + np.arange(self.window)  # [blocks, window]
+        near = np.where((near >= 0) & (near < length), near, -1)
+        far = np.arange(min(self.n_global, length))[None]
+        far = np.where((far < first) | ((far > last) & (not causal)), far, -1)  # [blocks, global]
+        parts = [near, np.broadcast_to(far, (blocks, far.shape[1]))]
+        other = np.arange(self.n_global, length)[None]
+        if self.n_random and other.size:
+            luck = hash_pairs(self.seed, row, other)
+            luck = np.where((other < first) | ((other > last) & (not causal)), luck, np.inf)
+            pick = np.argsort(luck, axis=1, kind="stable")[:, : self.n_random]
+            parts.append(np.where(np.isfinite(np.take_along_axis(luck, pick, 1)), pick + self.n_global, -1))
+        table = np.concatenate(parts, axis=1)
+        used = (table >= 0).any(0) | (np.arange(table.shape[1]) < self.window)
+        return torch.from_numpy(table[:, used].astype(np.int64))
 
     def matrix(self, blocks: int, causal: bool) -> Tensor:
-        """Which block sees which, as a boolean [blocks, blocks]; not causal, global blocks see all."""
+        """Return which block sees which [blocks, blocks]; if not causal, global blocks see all."""
         table = self.table(blocks, blocks, causal)
-        seen = torch.zeros(blocks, blocks + 1, dtype=torch.bool).scatter_(1, table % (blocks + 1), True)[
-            :, :-1
-        ]
+        seen = torch.zeros(blocks, blocks + 1, dtype=torch.bool)
+        seen = seen.scatter_(1, table % (blocks + 1), True)[:, :-1]  # empty slots are in the last column
         if not causal:
             seen[: self.n_global] = True
         return seen
-
-
-@lru_cache(maxsize=256)
-def _table(pattern: Pattern, blocks: int, length: int, causal: bool) -> Tensor:
-    own = np.arange(blocks)[:, None]
-    first = own - (pattern.window - 1 if causal else pattern.window // 2)
-    last = first + pattern.window - 1
-    near = first + np.arange(pattern.window)  # [blocks, window]
-    near = np.where((near >= 0) & (near < length), near, -1)
-    far = np.arange(min(pattern.n_global, length))[None]
-    far = np.where((far < first) | ((far > last) & (not causal)), far, -1)  # [blocks, global]
-    parts = [near, np.broadcast_to(far, (blocks, far.shape[1]))]
-    other = np.arange(pattern.n_global, length)[None]
-    if pattern.n_random and other.size:
-        luck = hash_pairs(pattern.seed, own, other)
-        luck = np.where((other < first) | ((other > last) & (not causal)), luck, np.inf)
-        pick = np.argsort(luck, axis=1, kind="stable")[:, : pattern.n_random]
-        drawn = np.where(np.isfinite(np.take_along_axis(luck, pick, 1)), pick + pattern.n_global, -1)
-        parts.append(drawn)
-    table = np.concatenate(parts, axis=1)
-    used = (table >= 0).any(0) | (np.arange(table.shape[1]) < pattern.window)
-    return torch.from_numpy(table[:, used].astype(np.int64))
 
 
 def hash_pairs(seed: int, i: np.ndarray[Any, Any], j: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -91,30 +86,26 @@ class BlockChunk:
     masked: bool
 
     def queries(self, x: Tensor) -> Tensor:
-        """Return the query blocks [rows, heads, blocks, block, d]."""
         return x[self.rows, self.heads, self.blocks]
 
     def gather(self, x: Tensor, always: Tensor) -> Tensor:
         """Return the keys or values of every query block [rows, heads, blocks, slots block + prefix, d]."""
-        own = x[self.rows, self.heads]
         count = self.blocks.stop - self.blocks.start
-        got = own.index_select(2, self.index)  # [rows, heads, blocks slots, block, d]
-        got = got.view(*own.shape[:2], count, -1, own.shape[-1])
+        got = x[self.rows, self.heads].index_select(2, self.index)  # [rows, heads, blocks slots, block, d]
+        got = got.view(*got.shape[:2], count, -1, got.shape[-1])
         if always.shape[2] == 0:
             return got
-        always = always[self.rows, self.heads, None].expand(-1, -1, count, -1, -1)
-        return torch.cat([got, always], 3)
+        return torch.cat([got, always[self.rows, self.heads, None].expand(-1, -1, count, -1, -1)], 3)
 
     def scatter(self, grad: Tensor, x: Tensor, always: Tensor) -> None:
         """Add the gradient of gathered keys or values to where they came from."""
-        prefix, own = always.shape[2], x[self.rows, self.heads]
+        prefix, part = always.shape[2], x[self.rows, self.heads]
         if prefix:
             always[self.rows, self.heads].add_(grad[:, :, :, grad.shape[3] - prefix :].sum(2))
             grad = grad[:, :, :, : grad.shape[3] - prefix]
-        own.index_add_(2, self.index, grad.reshape(*own.shape[:2], -1, *own.shape[3:]))
+        part.index_add_(2, self.index, grad.reshape(*part.shape[:2], -1, *part.shape[3:]))
 
     def weights(self, q: Tensor, k: Tensor, triangle: Tensor | None, slot: int | None) -> Tensor:
-        """Softmax over the gathered keys; zeros where nothing may be seen."""
         scores = torch.matmul(q, k.mT)  # [rows, heads, blocks, block, slots block + prefix]
         scores += self.additive
         if triangle is not None and slot is not None:
@@ -126,7 +117,7 @@ class BlockChunk:
         return torch.softmax(scores, -1, out=scores).mul_(alive)
 
 
-def chunks(q: Tensor, real: Tensor | None, tables: Tensor, prefix: int, causal: bool) -> Iterator[BlockChunk]:
+def chunks(q: Tensor, real: Tensor | None, tables: Tensor, prefix: int) -> Iterator[BlockChunk]:
     """Iterate over all chunks, in an order that forward and backward share: the random numbers follow it."""
     b, h, count, block, _ = q.shape
     slots = tables.shape[-1]
@@ -144,8 +135,8 @@ def chunks(q: Tensor, real: Tensor | None, tables: Tensor, prefix: int, causal: 
             seen = (index >= 0)[None, :, :, None].expand(-1, -1, -1, block)  # [1, blocks, slots, block]
             index = index.clamp_min(0).flatten()
             if real is not None:
-                own = real if real.shape[0] == 1 else real[y : y + rows]
-                seen = seen & own.index_select(1, index).view(own.shape[0], stop - i, slots, block)
+                rows_real = real if real.shape[0] == 1 else real[y : y + rows]
+                seen = seen & rows_real.index_select(1, index).view(len(rows_real), stop - i, slots, block)
             additive = torch.zeros(seen.shape, dtype=q.dtype, device=q.device).masked_fill_(~seen, low)
             additive = additive.view(seen.shape[0], 1, stop - i, 1, slots * block)
             if prefix:
@@ -186,7 +177,7 @@ class BlockAttention(torch.autograd.Function):
         ctx.slot, ctx.scale, ctx.p, ctx.seed = slot, scale, p, seed
         out = torch.empty((*q.shape[:-1], v.shape[-1]), dtype=q.dtype, device=q.device)
         keep, triangle = Keep(p, seed), causal_triangle(q, slot)
-        for chunk in chunks(q, real, tables, k_prefix.shape[2], slot is not None):
+        for chunk in chunks(q, real, tables, k_prefix.shape[2]):
             weights = chunk.weights(chunk.queries(q) * scale, chunk.gather(k, k_prefix), triangle, slot)
             if p:
                 weights.mul_(keep.draw(weights)).mul_(keep.scale)
@@ -201,9 +192,9 @@ class BlockAttention(torch.autograd.Function):
         dq, dk, dv = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
         dk_prefix, dv_prefix = torch.zeros_like(k_prefix), torch.zeros_like(v_prefix)
         keep, triangle = Keep(ctx.p, ctx.seed), causal_triangle(q, ctx.slot)
-        for chunk in chunks(q, real, tables, k_prefix.shape[2], ctx.slot is not None):
-            own, keys = chunk.queries(q) * ctx.scale, chunk.gather(k, k_prefix)
-            weights = chunk.weights(own, keys, triangle, ctx.slot)
+        for chunk in chunks(q, real, tables, k_prefix.shape[2]):
+            queries, keys = chunk.queries(q) * ctx.scale, chunk.gather(k, k_prefix)
+            weights = chunk.weights(queries, keys, triangle, ctx.slot)
             g = chunk.queries(grad)
             dweights = torch.matmul(g, chunk.gather(v, v_prefix).mT)
             if ctx.p:
@@ -214,7 +205,7 @@ class BlockAttention(torch.autograd.Function):
                 chunk.scatter(torch.matmul(weights.mT, g), dv, dv_prefix)
             dscores = dweights.sub_((dweights * weights).sum(-1, keepdim=True)).mul_(weights)
             chunk.queries(dq).copy_(torch.matmul(dscores, keys)).mul_(ctx.scale)
-            chunk.scatter(torch.matmul(dscores.mT, own), dk, dk_prefix)
+            chunk.scatter(torch.matmul(dscores.mT, queries), dk, dk_prefix)
         whole = [x.flatten(2, 3) for x in (dq, dk, dv)]
         return *whole, dk_prefix, dv_prefix, None, None, None, None, None, None, None
 

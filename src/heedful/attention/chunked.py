@@ -112,13 +112,11 @@ class Chunk:
         self.alive = None if alive is None else slice_heads(alive, b, h)
 
     def add_mask(self, scores: Tensor) -> Tensor:
-        """Add bias and mask to the scores, in place."""
         for added in self.added:
             scores += added
         return scores
 
     def weights(self, scores: Tensor) -> Tensor:
-        """Softmax of scores, bias and mask, in place."""
         scores = self.add_mask(scores)
         return torch.softmax(scores, -1, out=scores)
 
@@ -141,7 +139,6 @@ class Chunk:
         return part if self.alive is None else part * self.alive
 
     def add_bias_gradient(self, dbias: Tensor | None, dscores: Tensor) -> None:
-        """Add this chunk's part of the gradient of the bias."""
         if dbias is not None:
             (b, h, rows), keys = self.queries, self.keys[2]
             part = slice_heads(dbias, b, h)[..., rows, keys]
@@ -276,12 +273,7 @@ def backward_from_weights(
 
 
 def backward_recomputing(
-    scores: Scores,
-    again: Iterable[Chunk],
-    grad: Tensor,
-    v: Tensor,
-    dbias: Tensor | None,
-    keep: Keep | None,
+    scores: Scores, again: Iterable[Chunk], grad: Tensor, v: Tensor, dbias: Tensor | None, keep: Keep | None
 ) -> Tensor:
     """Return the gradient of v; the weights are computed and their dropout is drawn a second time."""
     dv = torch.zeros_like(v)

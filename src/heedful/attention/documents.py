@@ -25,20 +25,19 @@ def attend_each_document(
     """
     (b, h, t, _), n, width = q.shape, k.shape[-2] - mask.prefix, v.shape[-1]
     real = torch.ones(b, n, dtype=torch.bool, device=q.device) if mask.keys is None else mask.keys.bool()
+    # [b, h, n, d] as lists of positions [b n, h, d]
     queries, keys, values = (
-        flatten_positions(q),
-        flatten_positions(k[:, :, mask.prefix :]),
-        flatten_positions(v[:, :, mask.prefix :]),
+        x.transpose(1, 2).flatten(0, 1) for x in (q, k[:, :, mask.prefix :], v[:, :, mask.prefix :])
     )
 
     def kind(document: tuple[int, int, int]) -> tuple[int, int]:
         _, first, end = document
         return (end - first - 1).bit_length(), max(0, mask.offset - first)
 
-    asked = [d for d in mask.documents(b, n) if d[1] < mask.offset + t and d[2] > mask.offset]
+    documents = [d for d in mask.documents(b, n) if d[1] < mask.offset + t and d[2] > mask.offset]
     outs: list[Tensor] = []
-    places: list[Tensor] = []
-    for (_, offset), some in groupby(sorted(asked, key=kind), key=kind):
+    positions: list[Tensor] = []
+    for (_, offset), some in groupby(sorted(documents, key=kind), key=kind):
         row, first, end = (torch.tensor(x, device=q.device) for x in zip(*some, strict=True))
         k_at, k_real = document_positions(row * n + first, end - first)
         q_first = first.clamp_min(mask.offset)
@@ -52,16 +51,11 @@ def attend_each_document(
             v_some = torch.cat([v[row, :, : mask.prefix], v_some], 2)
         out = attend(take_positions(queries, q_at), k_some, v_some, inner)  # [documents, h, length, d]
         outs.append(out.transpose(1, 2)[q_real])
-        places.append(q_at[q_real])
+        positions.append(q_at[q_real])
     whole = q.new_zeros(b * t, h, width)
     if outs:
-        whole = whole.index_add(0, torch.cat(places), torch.cat(outs))
+        whole = whole.index_add(0, torch.cat(positions), torch.cat(outs))
     return whole.view(b, t, h, width).transpose(1, 2)
-
-
-def flatten_positions(x: Tensor) -> Tensor:
-    """Return [b, h, n, d] as a list of positions [b n, h, d]."""
-    return x.transpose(1, 2).flatten(0, 1)
 
 
 def take_positions(x: Tensor, at: Tensor) -> Tensor:

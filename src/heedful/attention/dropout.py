@@ -42,8 +42,6 @@ def draw_seed() -> int:
 
 
 class CheapDropout(torch.autograd.Function):
-    """Multiply by a keep mask that is drawn again in backward."""
-
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: float, seed: int) -> Tensor:
         ctx.p, ctx.seed = p, seed

@@ -20,9 +20,9 @@ from torch.nn import functional as F
 from heedful.attention.features import FeatureMap
 
 CHUNK = 1 << 18
-"""Features a chunk: 1 MiB of float32, a share of the level-2 cache."""
+"""Features per chunk: 1 MiB of float32, a share of the level-2 cache."""
 LENGTH = 96
-"""Positions a causal chunk: more square the extra work, fewer make small products and many sums to keep."""
+"""Positions per causal chunk: more square the extra work, fewer make small products and many sums to keep."""
 NEVER = -1e30
 """A logarithm of zero that can be subtracted from itself."""
 
@@ -54,28 +54,8 @@ class Sizes:
 
     @classmethod
     def of(cls, x: int, m: int) -> Sizes:
-        """Choose chunks of about CHUNK features."""
         group = max(1, min(x, CHUNK // (LENGTH * m)))
         return cls(group, LENGTH, max(LENGTH, CHUNK // (group * m)))
-
-
-def key_features(
-    features: FeatureMap, k: Tensor, v: Tensor, real: Tensor | None, before: Tensor, running: bool
-) -> Keys:
-    """Features of some keys, zero for padding, scaled by the maximum up to each key or of all of them.
-
-    `before` [x] is the maximum of all earlier keys.
-    """
-    u = features.project(k)
-    top = features.top(u, k)
-    if real is not None:
-        top = top.masked_fill(~real, NEVER)
-    c = top.cummax(-1).values if running else top.amax(-1, keepdim=True).expand_as(top)
-    c = torch.maximum(c, before[:, None])
-    phi = features.lift(u, k, c)
-    if real is not None:
-        phi.masked_fill_(~real[..., None], 0.0)
-    return Keys(phi, c, F.pad(v, (0, 1), value=1.0))
 
 
 def query_features(features: FeatureMap, q: Tensor) -> Tensor:
@@ -90,12 +70,7 @@ def decay(c: Tensor) -> Tensor:
 
 
 def split_positions(n: int, length: int) -> list[slice]:
-    """Split positions 0 to n into slices of at most `length`."""
     return [slice(i, min(i + length, n)) for i in range(0, n, length)]
-
-
-def slice_mask(real: Tensor | None, at: slice) -> Tensor | None:
-    return None if real is None else real[:, at]
 
 
 class Heads:
@@ -117,16 +92,26 @@ class Heads:
         self.leading = split_positions(lead, sizes.free)
 
     def keys(self, at: slice, before: Tensor, running: bool) -> Keys:
-        return key_features(
-            self.features, self.k[:, at], self.v[:, at], slice_mask(self.real, at), before, running
-        )
+        """Return some keys, zero for padding, scaled by the maximum up to each key or of all of them.
+
+        `before` [x] is the maximum of all earlier keys.
+        """
+        k, real = self.k[:, at], None if self.real is None else self.real[:, at]
+        u = self.features.project(k)
+        top = self.features.top(u, k)
+        if real is not None:
+            top = top.masked_fill(~real, NEVER)
+        c = top.cummax(-1).values if running else top.amax(-1, keepdim=True).expand_as(top)
+        c = torch.maximum(c, before[:, None])
+        phi = self.features.lift(u, k, c)
+        if real is not None:
+            phi.masked_fill_(~real[..., None], 0.0)
+        return Keys(phi, c, F.pad(self.v[:, at], (0, 1), value=1.0))
 
     def after_lead(self, at: slice) -> slice:
-        """Return the causal keys at the positions of the queries `at`."""
         return slice(self.lead + at.start, self.lead + at.stop)
 
     def start(self) -> State:
-        """Return the sums over the leading keys."""
         x, m, width = self.q.shape[0], self.features.m, self.v.shape[-1] + 1
         state = State(self.q.new_zeros(x, m, width), self.q.new_full((x,), NEVER))
         for at in self.leading:

@@ -18,9 +18,9 @@ Kind = Literal["positive", "hyperbolic", "trigonometric"]
 class FeatureMap:
     """phi(x) for draws w [r, d]. The constant 1/sqrt(features) is left out: it cancels in attention.
 
-    - positive: exp(w.x - |x|^2/2), one feature a draw (lemma 1);
-    - hyperbolic: exp(+-w.x - |x|^2/2), two features a draw, less variance;
-    - trigonometric: exp(|x|^2/2) (cos w.x, sin w.x), two features a draw, of either sign.
+    - positive: exp(w.x - |x|^2/2), one feature per draw (lemma 1);
+    - hyperbolic: exp(+-w.x - |x|^2/2), two features per draw, less variance;
+    - trigonometric: exp(|x|^2/2) (cos w.x, sin w.x), two features per draw, of either sign.
     """
 
     def __init__(self, w: Tensor, kind: Kind) -> None:

@@ -23,7 +23,7 @@ class Linformer(Mechanism):
     Every slot mixes the whole sequence, so a causal model would see its future: refused.
 
     `share`: `heads` (default) one pair for all heads; `all` one matrix for keys and values of all heads;
-    `nothing` a pair a head.
+    `nothing` a pair per head.
     """
 
     name = "linformer"

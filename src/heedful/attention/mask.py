@@ -52,7 +52,6 @@ class Mask:
         return torch.cat([always, seen], dim=-1)
 
     def after(self, start: int) -> Mask:
-        """Return the mask of the queries from `start` on, over the same keys."""
         return replace(self, offset=self.offset + start)
 
     def reach(self, stop: int, s: int) -> int:
@@ -65,7 +64,6 @@ class Mask:
         return masked_softmax(scores, allowed)
 
     def padded_left(self) -> bool:
-        """Whether some row begins with padding."""
         if self.keys is None:
             return False
         keys = self.keys.bool()

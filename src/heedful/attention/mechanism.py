@@ -77,7 +77,6 @@ class Mechanism(nn.Module):
                 raise UserError(f"{self.name} attention: {option} is at least {least}, not {value}")
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """Check that the mask asks for nothing this mechanism lacks, then attend."""
         self.check(q, k, mask, bias)
         if v.shape[:-1] != k.shape[:-1]:
             raise ValueError(f"k is {tuple(k.shape)} but v is {tuple(v.shape)}; they go together")
@@ -88,7 +87,6 @@ class Mechanism(nn.Module):
             return self.attend_all(q.float(), k.float(), v.float(), mask, bias).to(v.dtype)
 
     def attend_all(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None) -> Tensor:
-        """Attend in all rows and documents, together or one by one."""
         if self.splits_documents(mask):
             return attend_each_document(self.attend, q, k, v, mask)
         return self.attend(q, k, v, mask, bias)
@@ -105,21 +103,22 @@ class Mechanism(nn.Module):
             return self.attend_rows(q, k, v, mask, bias)
         parts: list[Tensor] = []
         for i in range(0, t, rows):
-            part = None if bias is None else bias[..., i : i + rows, :]
-            parts.append(
-                checkpoint(
-                    self.attend_rows, q[:, :, i : i + rows], k, v, mask.after(i), part, use_reentrant=False
-                )
+            part = (
+                q[:, :, i : i + rows],
+                k,
+                v,
+                mask.after(i),
+                None if bias is None else bias[..., i : i + rows, :],
             )
+            parts.append(checkpoint(self.attend_rows, *part, use_reentrant=False))
         return torch.cat(parts, dim=2)
 
     def attend_rows(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None) -> Tensor:
-        """Return the output of some rows through their weights."""
         weights = dropout(self.weights(q, k, mask, bias), self.dropout, self.training)  # [b, h, t, s]
         return weights @ v
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """Return the attention weights [b, h, t, s], where they exist."""
+        """Return the attention weights [b, h, t, s]."""
         raise ValueError(f"{self.name} never makes its attention weights")
 
     def splits_documents(self, mask: Mask) -> bool:

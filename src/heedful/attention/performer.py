@@ -49,13 +49,11 @@ class Performer(Mechanism):
         if kind != "positive" and features % 2:
             raise UserError(f"performer attention: {kind} features come in pairs, so not {features} of them")
         self.features, self.kind, self.orthogonal = features, kind, orthogonal
-        self.register_buffer(
-            "directions", torch.empty(features if kind == "positive" else features // 2, self.d_head)
-        )
+        draws = features if kind == "positive" else features // 2
+        self.register_buffer("directions", torch.empty(draws, self.d_head))
         self.redraw(seed)
 
     def redraw(self, seed: int | None = None) -> None:
-        """Draw other directions: from the seed, or from torch's generator."""
         generator = None if seed is None else torch.Generator().manual_seed(seed)
         n, d = self.directions.shape
         self.directions.copy_(draw_directions(n, d, self.orthogonal, generator))
@@ -69,7 +67,6 @@ class Performer(Mechanism):
         return mask.segments is not None
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """phi(q) (phi(k)^T v) over phi(q) phi(k)^T 1."""
         (b, h, t, _), s = q.shape, mask.reach(q.shape[-2], k.shape[-2])
         if self.training and self.dropout:
             v = v * drop(v.new_ones(*v.shape[:-1], 1), self.dropout)
@@ -108,10 +105,7 @@ class Performer(Mechanism):
             if allowed is not None:
                 level = level.masked_fill(~allowed, float("-inf"))
             level = level - level.amax(-1, keepdim=True).clamp_min(torch.finfo(q.dtype).min)
-        phi_q, phi_k = (
-            features.lift(features.project(q), q, q_top),
-            features.lift(features.project(k), k, k_top),
-        )
+        phi_q, phi_k = (features.lift(features.project(x), x, top) for x, top in ((q, q_top), (k, k_top)))
         kernel = (phi_q @ phi_k.mT) * level.exp()  # [b, h, t, s]
         norm = kernel.sum(-1, keepdim=True)
         return kernel / norm.masked_fill(norm.abs() <= self.least(q.dtype), float("inf"))

@@ -12,7 +12,7 @@ from heedful.attention.mask import Mask
 from heedful.attention.mechanism import Mechanism
 
 SHORT = 1 << 15
-"""Weights a head up to which torch's own way is quicker with a trainable bias: it keeps them all."""
+"""Weights per head up to which torch's own way is quicker with a trainable bias: it keeps them all."""
 
 
 class Softmax(Mechanism):
@@ -36,7 +36,6 @@ class Softmax(Mechanism):
 
 
 def dot_scores(q: Tensor, k: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:
-    """Return scale q k^T + bias [b, h, t, s]."""
     scores = scale * (q @ k.mT)
     return scores if bias is None else scores + bias
 

@@ -29,18 +29,13 @@ class ZeroAfter(Mechanism):
     unsafe = True
 
     def __init__(
-        self,
-        *,
-        renormalise: bool = False,
-        unsafe: bool = False,
-        **common: Unpack[CommonOptions],
+        self, *, renormalise: bool = False, unsafe: bool = False, **common: Unpack[CommonOptions]
     ) -> None:
         refuse_unsafe(self.name, unsafe)
         super().__init__(**common)
         self.renormalise = renormalise
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        """softmax(scale q k^T + bias) over past and future, then the past alone."""
         weights = replace(mask, causal=False).softmax(dot_scores(q, k, self.scale, bias))  # [b, h, t, s]
         past = causal_part(mask, q.shape[-2], k.shape[-2], q.device)
         if past is None:
@@ -53,7 +48,6 @@ class ZeroAfter(Mechanism):
 
 
 def causal_part(mask: Mask, t: int, s: int, device: torch.device) -> Tensor | None:
-    """Return only the causal part of a mask [1, 1, t, s]."""
     return replace(mask, keys=None, segments=None).allowed(t, s, device)
 
 

@@ -12,8 +12,8 @@ else:
     __getattr__ = lazy_attributes(
         __name__,
         {
-            **dict.fromkeys(("export", "save", "why_not"), "heedful.checkpoints.writer"),
-            **dict.fromkeys(("LoadReport", "kind_of", "load"), "heedful.checkpoints.reader"),
+            "heedful.checkpoints.writer": "export save why_not",
+            "heedful.checkpoints.reader": "LoadReport kind_of load",
         },
     )
 

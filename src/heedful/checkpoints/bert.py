@@ -26,7 +26,6 @@ LAYER = [
 
 
 def rows(config: TransformerConfig) -> list[Row]:
-    """Return the rows of the body: embeddings, layers, and the pooler if the model has one."""
     return [
         *weight("embeddings.word_embeddings", "embed.tokens"),
         *weight("embeddings.position_embeddings", "embed.positions"),

@@ -34,7 +34,6 @@ def rows(config: TransformerConfig) -> list[Row]:
 
 
 def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
-    """Embeddings and feed-forward share one dropout."""
     ours["embed_dropout"] = ours["dropout"]
 
 

@@ -20,17 +20,13 @@ from heedful.runs.json_files import read_json_object
 from heedful.text.model_folders import TOKENIZER_FILES
 
 WEIGHTS = (
-    "model.safetensors",
-    "model.safetensors.index.json",
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-)
+    "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json",
+)  # fmt: skip
 PATTERNS = ("config.json", "*.safetensors", "*.safetensors.index.json", *TOKENIZER_FILES)
 LEGACY_PATTERNS = (*PATTERNS, "pytorch_model*.bin", "pytorch_model.bin.index.json")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file of a model's folder."""
     if not path.is_file():
         raise UserError(f"{path}: there is no such file; a model's folder has config.json and its weights")
     return read_json_object(path)
@@ -42,12 +38,8 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
         path = folder / name
         if not path.is_file():
             continue
-        if name.endswith(".index.json"):
-            tensors: dict[str, Tensor] = {}
-            for shard in shard_files(path):
-                tensors.update(read_file(shard))
-            return tensors
-        return read_file(path)
+        shards = shard_files(path) if name.endswith(".index.json") else [path]
+        return {name: tensor for shard in shards for name, tensor in read_file(shard).items()}
     raise UserError(f"{folder}: has no weights; looked for {', '.join(WEIGHTS)}")
 
 
@@ -110,11 +102,8 @@ def write_folder(
     with new_folder(folder) as new:
         for name, text in files.items():
             (new / name).write_text(text, encoding="utf-8")
-        save_file(
-            {name: tensor.detach().contiguous() for name, tensor in tensors.items()},
-            new / "model.safetensors",
-            {"format": "pt"},
-        )
+        weights = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
+        save_file(weights, new / "model.safetensors", {"format": "pt"})
         for name in TOKENIZER_FILES:
             if tokenizer is not None and name not in files and (tokenizer / name).is_file():
                 shutil.copyfile(tokenizer / name, new / name)

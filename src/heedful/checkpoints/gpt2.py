@@ -39,7 +39,6 @@ def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
 
 
 def frame(token: SpecialToken) -> processors.PostProcessor:
-    """Leave the texts as they are."""
     return processors.TemplateProcessing(single=["$A:0"], pair=["$A:0", "$B:1"], special_tokens=[])
 
 

@@ -63,7 +63,6 @@ class HubBody(Body):
         )
 
     def roles(self) -> dict[str, list[str]]:
-        """Return the linear layers by role, recognized by their names."""
         layers_of: dict[str, list[str]] = {role: [] for role in ROLES}
         for name, part in self.named_modules():
             role = role_of(name) if isinstance(part, nn.Linear) else None
@@ -106,7 +105,6 @@ class HubBody(Body):
     def pooled(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """Return `pool` of `forward`, [b, d_model], or of the prompt's first vector if the prompt says so."""
         states = self.run(input_ids, attention_mask, token_type_ids)
         whole = self.prompt is not None and self.prompt.pool == "first"
         return self.pool(states if whole else states[:, self.ahead :], input_ids, attention_mask)
@@ -114,10 +112,9 @@ class HubBody(Body):
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return a state per text: a decoder's last real token's, else the first's (through their pooler)."""
         if self.config.kind == "decoder":
-            t = input_ids.shape[1]
             if attention_mask is None:
                 return states[:, -1]
-            last = (torch.arange(t, device=states.device) * attention_mask).argmax(1)
+            last = (torch.arange(input_ids.shape[1], device=states.device) * attention_mask).argmax(1)
             return PooledPosition(last).take(states)[:, 0]
         pooler = getattr(self.module, "pooler", None)
         if pooler is None or not self.pools_states:
@@ -168,7 +165,6 @@ class HubModel(Classifier):
 
 
 def role_of(name: str) -> str | None:
-    """Return the role of a linear layer inside one of the layers, by its name."""
     parts = name.split(".")
     if not any(part.isdigit() for part in parts):
         return None

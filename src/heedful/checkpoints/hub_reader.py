@@ -57,7 +57,6 @@ def is_transformers_installed() -> bool:
 
 
 def has_classifier(model_type: object) -> bool:
-    """Whether transformers is installed and has a text classifier of this type."""
     if not isinstance(model_type, str) or not is_transformers_installed():
         return False
     from transformers.models.auto.modeling_auto import MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
@@ -85,17 +84,14 @@ def read(
         inside = head is None or name.startswith(prefix)
         if inside and "pooler" not in name:
             raise UserError(f'{folder}: the weights lack "{name}", which config.json calls for')
-        ours = f"{body}module.{name.removeprefix(prefix)}" if inside else f"head.theirs.{name}"
-        new.append(ours)
+        new.append(f"{body}module.{name.removeprefix(prefix)}" if inside else f"head.theirs.{name}")
     for name in sorted(unexpected):
         if table.layer.match(name.removeprefix(prefix)):
             raise UserError(f'{folder}: "{name}" is unknown in this {table.name}; is config.json another\'s?')
-    here = dict(model.named_parameters())
+    parameters = dict(model.named_parameters())
     if form == "linear" and head is not None:
-        new = [name for name in new if not name.startswith("head.")] + [
-            n for n in here if n.startswith("head.")
-        ]
-    return model, sorted(set(tensors) - unexpected), [n for n in new if n in here], sorted(unexpected)
+        new = [n for n in new if not n.startswith("head.")] + [n for n in parameters if n.startswith("head.")]
+    return model, sorted(set(tensors) - unexpected), [n for n in new if n in parameters], sorted(unexpected)
 
 
 def build(
@@ -126,8 +122,8 @@ def build(
             raise UserError(f"{where}: is no {family} ({shorten(str(error), 120)})") from None
         if config.is_encoder_decoder:
             raise UserError(f"{where}: {family} is an encoder-decoder; of those heedful adapts t5 alone")
-        decoder = family not in auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-        decoder = decoder and family in auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        causal, masked = auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        decoder = family in causal and family not in masked
         if decoder:
             config.use_cache = False
             if config.pad_token_id is None:  # their classifiers refuse batches without one
@@ -152,7 +148,6 @@ def build(
 def build_module(
     cls: Any, config: Any, tensors: Mapping[str, Tensor] | None, where: str
 ) -> tuple[Any, Any, Any]:
-    """Build their model, with our tensors if there are some."""
     if tensors is None:
         return cls(config).eval(), set(), set()
     theirs, info = cls.from_pretrained(
@@ -160,10 +155,10 @@ def build_module(
     )
     missing, prefix = set(info["missing_keys"]), f"{theirs.base_model_prefix}."
     bare = theirs is theirs.base_model
-    for name, found, wanted in info["mismatched_keys"]:
+    for name, shape, wanted in info["mismatched_keys"]:
         if bare or name.startswith(prefix):
             raise UserError(
-                f'{where}: "{name}" has shape {tuple(found)}; config.json calls for {tuple(wanted)}'
+                f'{where}: "{name}" has shape {tuple(shape)}; config.json calls for {tuple(wanted)}'
             )
         missing.add(name)  # a head for another number of classes
     return theirs.float().eval(), missing, set(info["unexpected_keys"])
@@ -203,15 +198,19 @@ def describe(config: Any, module: Any, family: str, decoder: bool, where: str) -
         tokens = None
     if not isinstance(tokens, nn.Embedding):
         raise UserError(f"{where}: {family} has no table of token embeddings, so heedful cannot adapt it")
-    places = [m for n, m in module.named_modules() if TABLE_OF_POSITIONS.search(n) and hasattr(m, "weight")]
+    tables = [m for n, m in module.named_modules() if TABLE_OF_POSITIONS.search(n) and hasattr(m, "weight")]
     rotary = any("rotary" in n for n, _ in module.named_modules())
     relative = getattr(config, "relative_attention", False)  # without a table there is no end to run into
     longest = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None) or 512
     # RoBERTa's kin begin after the padding's row.
-    before = [m.padding_idx + 1 for m in places if getattr(m, "padding_idx", None) is not None]
+    before = [m.padding_idx + 1 for m in tables if getattr(m, "padding_idx", None) is not None]
     d_model, n_heads = int(config.hidden_size), int(getattr(config, "num_attention_heads", 1))
     activation = str(getattr(config, "hidden_act", ""))
     forward = inspect.signature(module.forward).parameters
+    tokens_by_role = (config.pad_token_id, config.bos_token_id, config.eos_token_id)
+    pad_id, bos_id, eos_id = (
+        i if isinstance(i, int) else None for i in tokens_by_role
+    )  # a list has no one id
     return TransformerConfig(
         kind="decoder" if decoder else "encoder",
         family=family,
@@ -222,7 +221,7 @@ def describe(config: Any, module: Any, family: str, decoder: bool, where: str) -
         d_head=max(1, d_model // n_heads),
         d_ff=int(getattr(config, "intermediate_size", None) or 4 * d_model),
         max_len=int(longest) - max(before, default=0),
-        position="rotary" if rotary else "learned" if places or not relative else "relative",
+        position="rotary" if rotary else "learned" if tables or not relative else "relative",
         n_types=int(getattr(config, "type_vocab_size", 0) or 0) if "token_type_ids" in forward else 0,
         pooler=getattr(module, "pooler", None) is not None,
         norm_place="pre" if decoder else "post",
@@ -230,15 +229,10 @@ def describe(config: Any, module: Any, family: str, decoder: bool, where: str) -
         head_dropout=float(
             getattr(config, "classifier_dropout", None) or getattr(config, "hidden_dropout_prob", None) or 0.1
         ),
-        pad_id=single_id(config.pad_token_id),
-        bos_id=single_id(config.bos_token_id),
-        eos_id=single_id(config.eos_token_id),
+        pad_id=pad_id,
+        bos_id=bos_id,
+        eos_id=eos_id,
     )
-
-
-def single_id(value: object) -> int | None:
-    """Return an id, or None if the configuration has none or lists several."""
-    return value if isinstance(value, int) else None
 
 
 def tensor_table(

@@ -22,18 +22,7 @@ from heedful.models.heads import HeadForm
 from heedful.text.model_folders import find_folder
 
 OWN = "heedful"
-CHANGEABLE = {
-    "attention",
-    "attention_options",
-    "dropout",
-    "attention_output_dropout",
-    "attention_dropout",
-    "embed_dropout",
-    "ff_dropout",
-    "final_dropout",
-    "head_dropout",
-    "pool",
-}
+CHANGEABLE = {"attention", "attention_options", *DROPOUTS, "head_dropout", "pool"}
 """What may differ from a checkpoint's configuration: the rest is in its weights."""
 
 
@@ -73,12 +62,8 @@ def load(
         changes["attention"], changes["attention_options"] = parse(attention)
     if name in PRESETS and not Path(name).is_dir():
         config = with_changes(PRESETS[name].config, changes)
-        model = build(
-            config.replace(pooler=config.pooler and head in (None, "classify")),
-            head,
-            n_classes or 2,
-            head_form,
-        )
+        config = config.replace(pooler=config.pooler and head in (None, "classify"))
+        model = build(config, head, n_classes or 2, head_form)
         return attach_report(model, LoadReport(name, new=[n for n, _ in model.named_parameters()]))
     folder = find_folder(name, LEGACY_PATTERNS, PRESETS)
     theirs = read_json(folder / "config.json")
@@ -104,7 +89,6 @@ def kind_of(name: str | Path) -> str:
 
 
 def read_config(name: str | Path) -> TransformerConfig:
-    """Return the configuration of a model, without its weights where that is possible."""
     name = str(name)
     if name in PRESETS and not Path(name).is_dir():
         return PRESETS[name].config
@@ -118,30 +102,27 @@ def read_config(name: str | Path) -> TransformerConfig:
 
 
 def find_family(theirs: Mapping[str, Any], folder: Path) -> Family:
-    """Return the family that a config.json names."""
     model_type = theirs.get("model_type")
     if model_type is None:
-        known = ", ".join(FAMILIES)
-        raise UserError(f'{folder / "config.json"}: has no "model_type"; known families: {known}')
+        names = ", ".join(FAMILIES)
+        raise UserError(f'{folder / "config.json"}: has no "model_type"; known families: {names}')
     if model_type not in FAMILIES:
         raise unknown_family(model_type, folder)
     return FAMILIES[model_type]
 
 
 def unknown_family(model_type: object, folder: Path) -> UserError:
-    more = (
-        "" if hub.is_transformers_installed() else "; pip install 'heedful[hub]' brings those of transformers"
-    )
+    remedy = "; pip install 'heedful[hub]' brings those of transformers"
     return UserError(
         f'{folder / "config.json"}: family "{model_type}" is not known; '
-        f"known families: {', '.join(FAMILIES)}{more}"
+        f"known families: {', '.join(FAMILIES)}{'' if hub.is_transformers_installed() else remedy}"
     )
 
 
 def family_of(model: Model) -> Family | None:
     """Return the table that a model is read and written with; one from the Hub brings its own."""
-    own: Family | None = getattr(model, "table", None)
-    return own or FAMILIES.get(model.config.family)
+    table: Family | None = getattr(model, "table", None)
+    return table or FAMILIES.get(model.config.family)
 
 
 def apply_changes(config: TransformerConfig, changes: Mapping[str, Any], name: str) -> TransformerConfig:
@@ -161,8 +142,7 @@ def spread_dropout(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_changes(config: TransformerConfig, changes: Mapping[str, Any]) -> TransformerConfig:
     """Return a configuration with other values; `dropout` means every dropout of the body."""
-    plain = {name: value for name, value in changes.items() if name != "dropout"}
-    config = config.replace(**plain)
+    config = config.replace(**{name: value for name, value in changes.items() if name != "dropout"})
     return config.with_dropout(changes["dropout"]) if "dropout" in changes else config
 
 
@@ -182,63 +162,62 @@ def load_family(
     for canonical, fallback in family.fallbacks.items():
         if canonical not in names and fallback in names:
             names[canonical] = names[fallback]
-    found = {canonical: tensors[n] for canonical, n in names.items()}
+    stored = {canonical: tensors[n] for canonical, n in names.items()}
+    has_pooler = "pooler.dense.weight" in stored or (head is not None and head_form == "family")
     config = config.replace(
-        pooler=head in family.pooled
-        and ("pooler.dense.weight" in found or (head is not None and head_form == "family")),
-        tie_output=family.ties_output(config, found),
+        pooler=head in family.pooled and has_pooler, tie_output=family.ties_output(config, stored)
     )
     head_rows = family.heads.get(head or "", []) if head != "classify" or head_form == "family" else []
     if head == "classify":
-        stored = next((len(found[r.theirs]) for r in head_rows if r.theirs in found and r.is_output), None)
-        n_classes = n_classes or stored or 2
-        head_rows = head_rows if stored == n_classes else []
-    words = family.rows(config)[0]
-    if words.theirs in found and tuple(found[words.theirs].shape) != (config.vocab_size, config.d_model):
-        # Told before anything is built: a wrong size could ask for more memory than there is.
-        raise shape_error(words, found[words.theirs], (config.vocab_size, config.d_model), where)
+        outputs = [
+            row.theirs for row in head_rows if row.ours == ("head.out.weight",) and row.theirs in stored
+        ]
+        n_stored = len(stored[outputs[0]]) if outputs else None
+        n_classes = n_classes or n_stored or 2
+        head_rows = head_rows if n_stored == n_classes else []
+    words, shape = family.rows(config)[0], (config.vocab_size, config.d_model)
+    if words.theirs in stored and tuple(stored[words.theirs].shape) != shape:
+        # Refused before anything is built: a wrong size could ask for more memory than there is.
+        raise shape_error(words, stored[words.theirs], shape, where)
     model = build(config, head, n_classes or 2, head_form)
     parameters = dict(model.named_parameters())
     state: dict[str, Tensor] = {}
     used: set[str] = set()
     for row in family.rows(config):
-        if row.theirs in found:
+        if row.theirs in stored:
             used.add(row.theirs)
-            state.update(
-                convert_tensor(
-                    row.with_prefix("" if head is None else "body."), found[row.theirs], parameters, where
-                )
-            )
+            ours = row if head is None else row.with_prefix("body.")
+            state |= convert_tensor(ours, stored[row.theirs], parameters, where)
         elif not row.theirs.startswith("pooler."):
             raise UserError(f'{where}: the weights lack "{row.theirs}", which config.json calls for')
     # A tied output is the embedding, read already; its copy in the file is passed over.
-    head_rows = [row for row in head_rows if row.ours[0] in parameters or row.theirs in found]
+    head_rows = [row for row in head_rows if row.ours[0] in parameters or row.theirs in stored]
     for row in head_rows:
-        if row.theirs in found:
+        if row.theirs in stored:
             used.add(row.theirs)
             if row.ours[0] in parameters:
-                state.update(convert_tensor(row, found[row.theirs], parameters, where))
-    lacking = [row.theirs for row in head_rows if row.theirs not in found]
+                state |= convert_tensor(row, stored[row.theirs], parameters, where)
+    lacking = [row.theirs for row in head_rows if row.theirs not in stored]
     if lacking and any(row.ours[0] in state for row in head_rows):
         raise UserError(f'{where}: the {head} head lacks "{lacking[0]}"; half a head is not loaded')
-    ignored = find_ignored(family, config, set(found) - used, names, where)
+    rest = set(stored) - used
+    refuse_unknown_tensors(family, config, rest, names, where)
     set_weights(parameters, state)
     new = [n for n in parameters if n not in state]
-    return attach_report(
-        model, LoadReport(name, folder, sorted({names[n] for n in used}), new, sorted(set(ignored)))
-    )
+    loaded, ignored = (sorted({names[n] for n in group}) for group in (used, rest))
+    return attach_report(model, LoadReport(name, folder, loaded, new, ignored))
 
 
 def own_tensors(model: Model) -> dict[str, Tensor]:
-    """Everything a model is made of, under our names: parameters, and buffers such as Performer's features.
+    """Return parameters, and buffers such as Performer's features, under our names.
 
     A tied output is the embedding and has no name of its own.
     """
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     state = model.state_dict(keep_vars=True)
     for name, tensor in state.items():
-        found.setdefault(id(tensor), name)
-    return {name: state[name] for name in found.values()}
+        names.setdefault(id(tensor), name)
+    return {name: state[name] for name in names.values()}
 
 
 def set_weights(parameters: Mapping[str, Tensor], state: Mapping[str, Tensor]) -> None:
@@ -250,7 +229,6 @@ def set_weights(parameters: Mapping[str, Tensor], state: Mapping[str, Tensor]) -
 def convert_tensor(
     row: Row, tensor: Tensor, parameters: Mapping[str, Tensor], where: str
 ) -> dict[str, Tensor]:
-    """Return one of their tensors as ours, with the shapes checked."""
     wanted = list(parameters[row.ours[0]].shape)
     wanted[0] = sum(parameters[name].shape[0] for name in row.ours)
     if row.transpose and len(wanted) == 2:
@@ -266,17 +244,16 @@ def shape_error(row: Row, tensor: Tensor, wanted: tuple[int, ...], where: str) -
     )
 
 
-def find_ignored(
+def refuse_unknown_tensors(
     family: Family, config: TransformerConfig, rest: set[str], names: Mapping[str, str], where: str
-) -> list[str]:
-    """Return the tensors nobody asked for; an unknown one inside a layer means that this is another model."""
+) -> None:
+    """Refuse an unknown tensor inside a layer: it means that this is another model."""
     for name in sorted(rest):
         if family.layer.match(name) and not family.ignored.match(name):
             raise UserError(
                 f'{where}: "{names[name]}" is unknown in a {family.name} with {config.n_layers} layers; '
                 f"is config.json of another model?"
             )
-    return [names[name] for name in rest]
 
 
 def load_own(
@@ -313,7 +290,7 @@ def load_own(
             continue
         if source in tensors:
             used.add(source)
-            state.update(convert_tensor(Row(source, (ours,)), tensors[source], parameters, str(folder)))
+            state |= convert_tensor(Row(source, (ours,)), tensors[source], parameters, str(folder))
         elif ".mechanism." not in source:
             raise UserError(f'{folder}: the weights lack "{source}", which config.json calls for')
     set_weights(parameters, state)

@@ -15,14 +15,8 @@ from heedful.text.tokenizer import NO_TYPES
 from heedful.text.tokenizer_forms import SpecialToken, TokenizerForm, byte_level
 
 ROLES = {
-    "pad": "<pad>",
-    "unk": "<unk>",
-    "bos": "<s>",
-    "eos": "</s>",
-    "cls": "<s>",
-    "sep": "</s>",
-    "mask": "<mask>",
-}
+    "pad": "<pad>", "unk": "<unk>", "bos": "<s>", "eos": "</s>", "cls": "<s>", "sep": "</s>", "mask": "<mask>"
+}  # fmt: skip
 
 
 def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
@@ -33,7 +27,6 @@ def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
 
 
 def finish_write(theirs: dict[str, Any], config: TransformerConfig) -> None:
-    """Count the rows before the first position again."""
     theirs["max_position_embeddings"] = config.max_len + config.position_offset
 
 

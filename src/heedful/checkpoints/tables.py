@@ -30,22 +30,14 @@ class Row:
     ours: tuple[str, ...]
     transpose: bool = False
 
-    @property
-    def is_output(self) -> bool:
-        """Whether this is a head's last layer, whose rows count the classes."""
-        return self.ours == ("head.out.weight",)
-
     def with_prefix(self, prefix: str) -> Row:
-        """Return the same row with our names inside a larger model."""
         return replace(self, ours=tuple(prefix + name for name in self.ours))
 
     def read(self, tensor: Tensor) -> dict[str, Tensor]:
-        """Theirs to ours."""
         tensor = tensor.T if self.transpose and tensor.dim() == 2 else tensor
         return dict(zip(self.ours, tensor.chunk(len(self.ours)), strict=True))
 
     def write(self, ours: Mapping[str, Tensor]) -> Tensor:
-        """Ours to theirs."""
         import torch
 
         tensor = torch.cat([ours[name] for name in self.ours])
@@ -58,7 +50,6 @@ def weight(theirs: str, *ours: str) -> list[Row]:
 
 
 def pair(theirs: str, *ours: str, transpose: bool = False) -> list[Row]:
-    """Return the rows of weight and bias of a linear layer or a norm."""
     return [
         Row(f"{theirs}.{part}", tuple(f"{name}.{part}" for name in ours), transpose)
         for part in ("weight", "bias")
@@ -132,16 +123,14 @@ class Family:
                 return name[len(prefix) :]
         return name
 
-    def ties_output(self, config: TransformerConfig, found: Mapping[str, Tensor]) -> bool:
-        """Whether the output layer is the token embedding."""
+    def ties_output(self, config: TransformerConfig, tensors: Mapping[str, Tensor]) -> bool:
         import torch
 
-        if self.output not in found:
+        if self.output not in tensors:
             return config.tie_output
-        return torch.equal(found[self.output], found[self.rows(config)[0].theirs])
+        return torch.equal(tensors[self.output], tensors[self.rows(config)[0].theirs])
 
     def read_config(self, theirs: Mapping[str, Any], where: str) -> TransformerConfig:
-        """Return their config.json as our configuration."""
         for name, wanted in self.refused.items():
             if name in theirs and theirs[name] != wanted:
                 raise UserError(

@@ -17,20 +17,16 @@ from heedful.models import Classifier, Model
 
 def why_not(model: Model) -> str | None:
     """Return why transformers has no class that computes this model; None if it has one."""
-    config, head = model.config, head_of(model)
-    family = family_of(model)
+    config, head, family = model.config, head_of(model), family_of(model)
     if family is None:
         return "it is of a form that transformers has no class for"
     if head not in family.classes:
         return f"transformers' {family.name} has no {head} head"
-    if (
-        isinstance(model, Classifier)
-        and model.form == "linear"
-        and family.fixed.get("classifier") != "linear"
-    ):
+    classifies = isinstance(model, Classifier)
+    if classifies and model.form == "linear" and family.fixed.get("classifier") != "linear":
         return f"transformers' {family.classes[head]} has another head than one linear layer"
     unlike = family.why_not(config)
-    if unlike is None and isinstance(model, Classifier) and head in family.pooled and not config.pooler:
+    if unlike is None and classifies and head in family.pooled and not config.pooler:
         return f"transformers' {family.classes[head]} has a pooler, and would draw one at random"
     return unlike
 
@@ -69,9 +65,7 @@ def write(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
 
 
 def to_transformers(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return configuration and tensors as the family's transformers class names them."""
-    config, head = model.config, head_of(model)
-    family = family_of(model)
+    config, head, family = model.config, head_of(model), family_of(model)
     assert family is not None
     prefix, body_prefix = family.prefixes[head], "" if head is None else "body."
     ours = own_tensors(model)
@@ -89,7 +83,6 @@ def to_transformers(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def to_own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return configuration and tensors under our own names."""
     config: dict[str, Any] = {
         "model_type": OWN,
         "heedful_version": __version__,
@@ -105,9 +98,8 @@ def to_own_form(model: Model) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def write_card(model: Model, reason: str | None, source: str) -> str:
-    config, head = model.config, head_of(model)
+    config, head, family = model.config, head_of(model), family_of(model)
     count = sum(p.numel() for p in model.parameters())
-    family = family_of(model)
     if reason is None and family is not None:
         name = family.classes[head]
         use = f"from transformers import {name}\nmodel = {name}.from_pretrained(FOLDER)"

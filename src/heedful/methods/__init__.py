@@ -13,23 +13,13 @@ else:
     __getattr__ = lazy_attributes(
         __name__,
         {
-            "Method": "heedful.methods.base",
-            "head_names": "heedful.methods.base",
-            "read_adapter": "heedful.methods.adapters",
-            "room": "heedful.methods.base",
-            "why_not_peft": "heedful.methods.peft",
-            "write_adapter": "heedful.methods.adapters",
+            "heedful.methods.adapters": "read_adapter write_adapter",
+            "heedful.methods.base": "Method head_names room",
+            "heedful.methods.peft": "why_not_peft",
         },
     )
 
 __all__ = [
-    "METHODS",
-    "Method",
-    "head_names",
-    "make",
-    "options",
-    "read_adapter",
-    "room",
-    "why_not_peft",
+    "METHODS", "Method", "head_names", "make", "options", "read_adapter", "room", "why_not_peft",
     "write_adapter",
-]
+]  # fmt: skip

@@ -138,7 +138,6 @@ class Method:
         """Take what was added out of the computation, or put it back."""
 
     def count(self, model: Trainee) -> int:
-        """Return how many numbers are trained."""
         return sum(p.numel() for p in self.trainable(model).values())
 
     def formula(self, model: Trainee) -> str:
@@ -155,7 +154,6 @@ class Method:
         return asdict(self)
 
     def check_attached(self, model: Trainee) -> None:
-        """Refuse a model that this method is not attached to."""
         if model.method is not self:
             raise UserError(f"this {self.name} is not attached to this model")
 
@@ -182,6 +180,5 @@ def room(model: Trainee) -> int:
 
 
 def options_of(kind: type[Method]) -> dict[str, Any]:
-    """Return the options of a method and their types, which are the fields of its class."""
     hints = type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}

@@ -156,7 +156,6 @@ def head_rows(model: Trainee, family: Family) -> dict[str, Row]:
 
 
 def saved_module(theirs: str, family: Family, kind: str) -> str:
-    """Return the module that peft saves whole for a tensor of the head."""
     return theirs.removeprefix(family.prefixes[kind]).split(".")[0]
 
 
@@ -234,7 +233,6 @@ def lora_from_peft(
 
 
 def layer_value(facts: Mapping[str, Any], field: str, name: str, default: float) -> float:
-    """Return the value for one layer, where the configuration has exceptions."""
     exceptions = facts.get(field) or {}
     return float(
         next((v for key, v in exceptions.items() if name == key or name.endswith(f".{key}")), default)

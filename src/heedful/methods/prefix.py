@@ -41,7 +41,6 @@ class ReparametrizedPrefix(nn.Module):
         self.outer = nn.Linear(hidden, layers * 2 * heads * width)
 
     def forward(self) -> Tensor:
-        """Return keys and values [n_layers, 2, h, p, d_head]."""
         layers, _, heads, length, width = self.shape
         values: Tensor = self.outer(torch.tanh(self.inner(self.vectors)))  # [p, n_layers 2 h d]
         return values.view(length, layers, 2, heads, width).permute(1, 2, 3, 0, 4)
@@ -97,7 +96,6 @@ class Prefix(Method):
         return self.names()
 
     def names(self) -> set[str]:
-        """Return the names of the parameters that were added."""
         return {
             f"body.{stack}.prefix.{name}"
             for stack, module in self.modules.items()

@@ -24,7 +24,6 @@ METHODS: Registry[type[Method]] = Registry(
 
 
 def options(name: str) -> dict[str, Any]:
-    """Return the options of a method and their types, which are its fields."""
     from heedful.methods.base import options_of
 
     return options_of(METHODS.find(name))

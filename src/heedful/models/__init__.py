@@ -18,26 +18,14 @@ else:
     __getattr__ = lazy_attributes(
         __name__,
         {
-            "Cache": "heedful.models.blocks",
-            **dict.fromkeys(("Decoder", "Encoder", "EncoderDecoder"), "heedful.models.bodies"),
-            **dict.fromkeys(
-                ("HEADS", "Classifier", "LanguageModel", "Model", "build"), "heedful.models.heads"
-            ),
-            "load": "heedful.checkpoints",
+            "heedful.models.blocks": "Cache",
+            "heedful.models.bodies": "Decoder Encoder EncoderDecoder",
+            "heedful.models.heads": "HEADS Classifier LanguageModel Model build",
+            "heedful.checkpoints": "load",
         },
     )
 
 __all__ = [
-    "HEADS",
-    "PRESETS",
-    "Cache",
-    "Classifier",
-    "Decoder",
-    "Encoder",
-    "EncoderDecoder",
-    "LanguageModel",
-    "Model",
-    "TransformerConfig",
-    "build",
-    "load",
-]
+    "HEADS", "PRESETS", "Cache", "Classifier", "Decoder", "Encoder", "EncoderDecoder", "LanguageModel",
+    "Model", "TransformerConfig", "build", "load",
+]  # fmt: skip

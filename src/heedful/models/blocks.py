@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from heedful.attention import MECHANISMS, Mask, find_capable, make
 from heedful.attention.dropout import Dropout
-from heedful.errors import UserError, unknown
+from heedful.errors import UserError
 from heedful.models.config import TransformerConfig
 from heedful.models.pooled_position import PooledPosition, can_compute_one_row
 from heedful.models.positions import RelativeBias, Rotary, rotate
@@ -29,13 +29,9 @@ def make_norm(config: TransformerConfig) -> nn.Module:
 
 def activate(name: str, x: Tensor) -> Tensor:
     """Apply the non-linearity called `name`; squared ReLU is from So et al. 2021."""
-    if name == "gelu":
-        return F.gelu(x)
-    if name in ("gelu_tanh", "gated_gelu"):
-        return F.gelu(x, approximate="tanh")
-    if name == "relu":
-        return F.relu(x)
-    return F.relu(x).square()
+    if name in ("gelu", "gelu_tanh", "gated_gelu"):
+        return F.gelu(x, approximate="none" if name == "gelu" else "tanh")
+    return F.relu(x) if name == "relu" else F.relu(x).square()
 
 
 class FeedForward(nn.Module):
@@ -136,8 +132,7 @@ class Attention(nn.Module):
             k = rotate(k, turn)
             q = rotate(q, turn if row is None else (row.take(turn[0], 2), row.take(turn[1], 2)))
         if self.qk_norm:
-            q = F.rms_norm(q, (self.d_head,))
-            k = F.rms_norm(k, (self.d_head,))
+            q, k = F.rms_norm(q, (self.d_head,)), F.rms_norm(k, (self.d_head,))
         if cache is not None and not self.cross:
             if cache.own is not None:
                 k = torch.cat([cache.own[0], k], dim=2)
@@ -145,8 +140,8 @@ class Attention(nn.Module):
             cache.own = (k, v)
         if prefix is not None:
             k, v = (
-                torch.cat([p.expand(len(k), -1, -1, -1), own], dim=2)
-                for p, own in zip(prefix, (k, v), strict=True)
+                torch.cat([p.expand(len(x), -1, -1, -1), x], dim=2)
+                for p, x in ((prefix[0], k), (prefix[1], v))
             )
             mask = replace(mask, prefix=prefix[0].shape[1])
             bias = None if bias is None else F.pad(bias, (mask.prefix, 0))
@@ -158,7 +153,6 @@ class Attention(nn.Module):
 
     @property
     def shared(self) -> bool:
-        """Whether keys come from the query projection."""
         return self.projections != "separate"
 
     def keys_values(self, x: Tensor, q: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -175,21 +169,13 @@ class Attention(nn.Module):
 
 def refuse_unable(config: TransformerConfig, *, causal: bool, cross: bool) -> None:
     """Refuse a mechanism that lacks what this part of the model needs, naming those that have it."""
-    if config.attention not in MECHANISMS:
-        raise unknown("attention", config.attention, MECHANISMS)
-    asked = [
-        capability
-        for capability, wanted in (
-            ("causal", causal),
-            ("cross", cross),
-            ("bias", config.position == "relative" and not cross),
-        )
-        if wanted
-    ]
-    missing = [c for c in asked if not getattr(MECHANISMS[config.attention], c)]
+    needs = {"causal": causal, "cross": cross, "bias": config.position == "relative" and not cross}
+    needed = [capability for capability, wanted in needs.items() if wanted]
+    mechanism = MECHANISMS.find(config.attention)
+    missing = [capability for capability in needed if not getattr(mechanism, capability)]
     if missing:
         uses = {"causal": "a causal model", "cross": "an encoder-decoder", "bias": "relative positions"}
-        whole = {*asked, *(("cross", "causal") if config.kind == "encoder_decoder" else ())}
+        whole = {*needed, *(("cross", "causal") if config.kind == "encoder_decoder" else ())}
         raise UserError(
             f"{config.attention} attention does not work in {uses[missing[0]]}; "
             f"these do: {', '.join(find_capable(*whole))}"

@@ -29,7 +29,7 @@ ROLES = {
 class EmbeddedBatch:
     x: Tensor
     keys: Tensor | None
-    places: Tensor
+    positions: Tensor
     front: int
     """How many of the positions belong to the prompt."""
 
@@ -62,7 +62,6 @@ class Body(nn.Module):
         return self.config.max_len - (0 if self.config.position == "relative" else self.ahead)
 
     def roles(self) -> dict[str, list[str]]:
-        """Return the linear layers of the body by role: `q`, `k`, `v`, `o` and `ff`."""
         layers_of: dict[str, list[str]] = {role: [] for role in ROLES}
         for name, part in self.named_modules():
             for role, layers in ROLES.items():
@@ -88,15 +87,15 @@ class Body(nn.Module):
             check_mask(attention_mask, len(input_ids), before + input_ids.shape[1])
         keys = self.real_keys(attention_mask)
         if self.prompt is None or offset:
-            places = self.embed.find_positions(input_ids, segments, offset, self.skip)
-            return EmbeddedBatch(self.embed(input_ids, places, token_type_ids), keys, places, 0)
+            positions = self.embed.find_positions(input_ids, segments, offset, self.skip)
+            return EmbeddedBatch(self.embed(input_ids, positions, token_type_ids), keys, positions, 0)
         if segments is not None:
             raise UserError("a prompt cannot precede packed documents; train without packing")
         p = len(self.prompt)
-        places = self.embed.find_positions(input_ids, None, 0, self.ahead)
-        x = self.embed(input_ids, places, token_type_ids, self.prompt.vectors)
-        front = self.embed.first_positions(p, x.device).expand(len(places), -1)
-        return EmbeddedBatch(x, keys, torch.cat([front, places], dim=1), p)
+        positions = self.embed.find_positions(input_ids, None, 0, self.ahead)
+        x = self.embed(input_ids, positions, token_type_ids, self.prompt.vectors)
+        front = self.embed.first_positions(p, x.device).expand(len(positions), -1)
+        return EmbeddedBatch(x, keys, torch.cat([front, positions], dim=1), p)
 
     def real_keys(self, attention_mask: Tensor | None) -> Tensor | None:
         """Return which keys are real, the prompt's included; None when all are, for the quickest kernel."""
@@ -107,17 +106,13 @@ class Body(nn.Module):
             return None
         return keys if self.prompt is None else F.pad(keys, (len(self.prompt), 0), value=True)
 
-    def initialize(self) -> None:
-        """Draw new weights from torch's generator: normal(0, init_std), biases zero.
-
-        What adds to the residual stream of a pre-norm model starts smaller, by sqrt(2 n_layers) (GPT-2);
-        where scores are not scaled, the query projection carries the scale (T5).
-        """
-        initialize(self, self.config)
-
 
 def initialize(module: nn.Module, config: TransformerConfig) -> None:
-    """Draw new weights for everything in `module` except mechanisms, which draw their own."""
+    """Draw new weights from torch's generator: normal(0, init_std), biases zero.
+
+    What adds to the residual stream of a pre-norm model starts smaller, by sqrt(2 n_layers) (GPT-2); where
+    scores are not scaled, the query projection carries the scale (T5). Mechanisms draw their own.
+    """
     std, residual = config.init_std, (2 * config.n_layers) ** -0.5
     for name, part in module.named_modules():
         if ".mechanism." in name:
@@ -137,8 +132,7 @@ def initialize(module: nn.Module, config: TransformerConfig) -> None:
 
 def check_mask(attention_mask: Tensor, b: int, t: int) -> None:
     """Refuse a mask of another form: one that is misread silently is worse than none."""
-    if tuple(attention_mask.shape) != (b, t):
-        shape = tuple(attention_mask.shape)
+    if (shape := tuple(attention_mask.shape)) != (b, t):
         raise UserError(f"attention_mask is {shape}, but the ids call for {(b, t)}")
     if attention_mask.is_floating_point() and bool((attention_mask < 0).any()):
         raise UserError("attention_mask has negative numbers; it is 1 at real tokens and 0 at padding")
@@ -153,7 +147,7 @@ class Encoder(Body):
         super().__init__(config)
         self.stack = Stack(config, config.n_layers, causal=False)
         self.pooler = nn.Linear(config.d_model, config.d_model) if config.pooler else None
-        self.initialize()
+        initialize(self, config)
 
     def forward(
         self,
@@ -165,21 +159,18 @@ class Encoder(Body):
     ) -> Tensor:
         """Return the last hidden states [b, t, d_model]. `attention_mask` is 1 at real tokens."""
         read = self.embed_batch(input_ids, attention_mask, token_type_ids, segments)
-        states: Tensor = self.stack(read.x, keys=read.keys, segments=segments, positions=read.places)
+        states: Tensor = self.stack(read.x, keys=read.keys, segments=segments, positions=read.positions)
         return states[:, read.front :]
 
     def pooled(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
         """Return `pool` of `forward`, [b, d_model], without computing what it does not need."""
         if self.config.pool == "mean":
             return self.pool(self(input_ids, attention_mask, token_type_ids), input_ids, attention_mask)
         read = self.embed_batch(input_ids, attention_mask, token_type_ids)
         first = 0 if self.prompt is not None and self.prompt.pool == "first" else read.front
-        state = self.stack(read.x, keys=read.keys, positions=read.places, pooled_at=PooledPosition(first))
+        state = self.stack(read.x, keys=read.keys, positions=read.positions, pooled_at=PooledPosition(first))
         return self.pool(state, input_ids, attention_mask)
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
@@ -199,7 +190,7 @@ class Decoder(Body):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
         self.stack = Stack(config, config.n_layers, causal=True)
-        self.initialize()
+        initialize(self, config)
 
     def forward(
         self,
@@ -216,29 +207,24 @@ class Decoder(Body):
         """
         read = self.embed_batch(input_ids, attention_mask, token_type_ids, segments, cache)
         states: Tensor = self.stack(
-            read.x, keys=read.keys, segments=segments, positions=read.places, cache=cache
+            read.x, keys=read.keys, segments=segments, positions=read.positions, cache=cache
         )
         return states[:, read.front :]
 
     def pooled(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
         read = self.embed_batch(input_ids, attention_mask, token_type_ids)
         last = self.last(input_ids, attention_mask)
         state: Tensor = self.stack(
-            read.x, keys=read.keys, positions=read.places, pooled_at=PooledPosition(read.front + last)
+            read.x, keys=read.keys, positions=read.positions, pooled_at=PooledPosition(read.front + last)
         )
         return state[:, 0]
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Return the state of the last real token [b, d_model]."""
         return PooledPosition(self.last(input_ids, attention_mask)).take(states)[:, 0]
 
     def last(self, input_ids: Tensor, attention_mask: Tensor | None) -> int | Tensor:
-        """Return the position of the last real token of each text."""
         t = input_ids.shape[1]
         if attention_mask is None:
             if self.config.pad_id is None:
@@ -258,7 +244,7 @@ class EncoderDecoder(Body):
         super().__init__(config)
         self.encoder = Stack(config, config.n_layers, causal=False)
         self.decoder = Stack(config, config.n_decoder_layers, causal=True, cross=True)
-        self.initialize()
+        initialize(self, config)
 
     def forward(
         self,
@@ -276,7 +262,7 @@ class EncoderDecoder(Body):
     def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """Return the encoder's last hidden states [b, s, d_model], those of the prompt first."""
         read = self.embed_batch(input_ids, attention_mask)
-        states: Tensor = self.encoder(read.x, keys=read.keys, positions=read.places)
+        states: Tensor = self.encoder(read.x, keys=read.keys, positions=read.positions)
         return states
 
     def decode(
@@ -287,12 +273,11 @@ class EncoderDecoder(Body):
         cache: Cache | None = None,
         pooled_at: PooledPosition | None = None,
     ) -> Tensor:
-        """Return the decoder's last hidden states [b, t, d_model], given the encoder's."""
         offset = cache.length if cache is not None else 0
-        places = self.embed.find_positions(decoder_input_ids, None, offset, self.skip)
+        positions = self.embed.find_positions(decoder_input_ids, None, offset, self.skip)
         states: Tensor = self.decoder(
-            self.embed(decoder_input_ids, places),
-            positions=places,
+            self.embed(decoder_input_ids, positions),
+            positions=positions,
             context=context,
             context_keys=self.real_keys(attention_mask),
             cache=cache,
@@ -309,10 +294,7 @@ class EncoderDecoder(Body):
         return shifted.masked_fill(shifted == -100, self.config.pad_id or 0)
 
     def pooled(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
         end = PooledPosition(self.end(input_ids))
         context = self.encode(input_ids, attention_mask)
@@ -323,7 +305,6 @@ class EncoderDecoder(Body):
         return PooledPosition(self.end(input_ids)).take(states)[:, 0]
 
     def end(self, input_ids: Tensor) -> Tensor:
-        """Return the position of the last end-of-text token of each text."""
         ends = input_ids.eq(-1 if self.config.eos_id is None else self.config.eos_id)
         if not bool(ends.any(1).all()):
             raise UserError("every text needs an end-of-text token for T5's classification head")

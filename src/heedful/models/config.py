@@ -12,13 +12,8 @@ Kind = Literal["encoder", "decoder", "encoder_decoder"]
 Position = Literal["learned", "sinusoidal", "rotary", "relative"]
 Activation = Literal["gelu", "gelu_tanh", "relu", "squared_relu", "gated_gelu"]
 DROPOUTS = (
-    "dropout",
-    "attention_dropout",
-    "embed_dropout",
-    "ff_dropout",
-    "final_dropout",
-    "attention_output_dropout",
-)
+    "dropout", "attention_dropout", "embed_dropout", "ff_dropout", "final_dropout", "attention_output_dropout"
+)  # fmt: skip
 """The dropouts of the body; the classification head has its own."""
 Projections = Literal["separate", "shared_qk", "shared_qkv"]
 
@@ -93,8 +88,7 @@ class TransformerConfig:
     init_std: float = 0.02
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for name, hint in hints.items():
+        for name, hint in get_type_hints(type(self)).items():
             if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
                 raise unknown(name, str(getattr(self, name)), get_args(hint))
         if self.d_head == 0:
@@ -117,8 +111,9 @@ class TransformerConfig:
             if p is not None and not (isinstance(p, int | float) and 0 <= p < 1):
                 raise UserError(f"{name} is at least 0 and below 1, not {p!r}")
         for name in ("norm_eps", "init_std"):
-            if not (isinstance(getattr(self, name), int | float) and getattr(self, name) > 0):
-                raise UserError(f"{name} is a number above 0, not {getattr(self, name)!r}")
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and value > 0):
+                raise UserError(f"{name} is a number above 0, not {value!r}")
         object.__setattr__(self, "attention_options", dict(self.attention_options))
 
     def replace(self, **changes: Any) -> TransformerConfig:

@@ -48,10 +48,8 @@ class Embeddings(nn.Module):
         return dropped
 
     def add_positions(self, x: Tensor, positions: Tensor, token_type_ids: Tensor | None) -> Tensor:
-        """Add types and positions to vectors [b, t, d_model], and normalize them."""
         if self.config.n_types:
-            types = self.types.weight[0] if token_type_ids is None else self.types(token_type_ids)
-            x = x + types
+            x = x + (self.types.weight[0] if token_type_ids is None else self.types(token_type_ids))
         if self.config.position == "learned":
             x = x + self.positions(positions)
         elif self.config.position == "sinusoidal":
@@ -64,7 +62,7 @@ class Embeddings(nn.Module):
     def find_positions(
         self, input_ids: Tensor, segments: Tensor | None, offset: int, before: int = 0
     ) -> Tensor:
-        """The position of each token: [b or 1, t]. Packed documents begin anew; RoBERTa skips padding.
+        """Return the position of each token: [b or 1, t]. Packed documents begin anew; RoBERTa skips padding.
 
         `offset` counts the tokens of earlier decoding steps, `before` the positions taken by no token.
         """
@@ -77,12 +75,11 @@ class Embeddings(nn.Module):
         if config.position_offset and config.pad_id is not None and segments is None and not offset:
             real = input_ids.ne(config.pad_id)
             return torch.where(real, real.cumsum(1) - 1 + config.position_offset + before, config.pad_id)
-        own = (
-            torch.arange(t, device=input_ids.device)[None]
-            if segments is None
-            else positions_per_document(segments)
-        )
-        return own + offset + before + config.position_offset
+        if segments is None:
+            positions = torch.arange(t, device=input_ids.device)[None]
+        else:
+            positions = positions_per_document(segments)
+        return positions + offset + before + config.position_offset
 
 
 class PromptVectors(nn.Module):

@@ -74,7 +74,6 @@ class MaskedHead(nn.Module):
         return logits
 
     def features(self, states: Tensor) -> Tensor:
-        """Return what the output layer reads [..., d_model]."""
         read: Tensor = self.norm(activate(self.activation, self.dense(states)))
         return read
 
@@ -131,12 +130,8 @@ class Classifier(Headed):
         initialize(self.head, config.replace(norm_place="post"))
 
     def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """Return logits [b, n_classes]."""
         logits: Tensor = self.head(self.body.pooled(input_ids, attention_mask, token_type_ids))
         return logits
 
@@ -160,16 +155,11 @@ class LanguageModel(Headed):
         token_type_ids: Tensor | None = None,
         **more: Any,
     ) -> Tensor:
-        """Return logits [b, t, vocab_size]."""
         logits: Tensor = self.head(self.body(input_ids, attention_mask, token_type_ids, **more))
         return logits
 
     def step(
-        self,
-        ids: Tensor,
-        cache: Cache,
-        attention_mask: Tensor | None = None,
-        context: Tensor | None = None,
+        self, ids: Tensor, cache: Cache, attention_mask: Tensor | None = None, context: Tensor | None = None
     ) -> Tensor:
         """Logits [b, t, vocab_size] of the next tokens `ids`, remembering them in `cache`.
 

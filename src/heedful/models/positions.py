@@ -19,7 +19,6 @@ def sinusoids(length: int, width: int) -> Tensor:
 
 
 def positions_per_document(segments: Tensor) -> Tensor:
-    """Return positions [b, t] that begin at 0 in each packed document."""
     t = segments.shape[1]
     index = torch.arange(t, device=segments.device).expand_as(segments)
     begins = torch.ones_like(segments, dtype=torch.bool)

@@ -14,7 +14,6 @@ class Preset:
 
 
 def bert(n_layers: int, d_model: int, n_heads: int, d_ff: int) -> TransformerConfig:
-    """BERT's form (Devlin et al. 2019) in another size."""
     return TransformerConfig(
         kind="encoder", family="bert", vocab_size=30522, d_model=d_model, n_layers=n_layers, n_heads=n_heads,
         d_ff=d_ff, max_len=512, n_types=2, embed_norm=True, pooler=True, norm_place="post", norm_eps=1e-12,

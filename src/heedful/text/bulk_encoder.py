@@ -116,7 +116,6 @@ class BulkEncoder:
         return EncodedTexts(self.join_rows(rows), joined_types, lengths, truncated)
 
     def join_rows(self, rows: list[bytes]) -> bytes:
-        """Put the frame around each row, and join all of them."""
         before, after = self.pack_ids(self.frame.before), self.pack_ids(self.frame.after)
         return before + (after + before).join(rows) + after
 
@@ -124,7 +123,6 @@ class BulkEncoder:
         return array(self.code, ids).tobytes()
 
     def encode_whole(self, texts: Sequence[str]) -> list[bytes]:
-        """Encode whole texts with the library, without special tokens."""
         try:
             encodings = self.backend.encode_batch_fast(list(texts), add_special_tokens=False)
         except TypeError:
@@ -133,7 +131,6 @@ class BulkEncoder:
 
 
 def rebuild(description: str, options: dict[str, Any]) -> BulkEncoder:
-    """Make a `BulkEncoder` from a tokenizer's JSON, in another process."""
     backend = tokenizers.Tokenizer.from_str(description)
     if isinstance(backend.model, models.Unigram):
         # The library does not read a score back to the last bit; Python does.

@@ -98,7 +98,6 @@ def split_sample(texts: Iterable[str]) -> Sample:
 
 
 def measure(name: str, tokenizer: Tokenizer, lines: list[str]) -> TokenizerMeasurement:
-    """Measure a tokenizer on lines it was not trained on."""
     seconds = min(time_encoding(tokenizer, lines) for _ in range(2))
     line_tokens, words, whole, unknown = [], 0, 0, 0
     used: set[int] = set()
@@ -135,7 +134,6 @@ def measure(name: str, tokenizer: Tokenizer, lines: list[str]) -> TokenizerMeasu
 
 
 def time_encoding(tokenizer: Tokenizer, lines: list[str]) -> float:
-    """Return the seconds it takes to encode all lines once."""
     start = time.perf_counter()
     tokenizer.encode_batch(lines, special=False)
     return time.perf_counter() - start

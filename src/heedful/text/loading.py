@@ -133,7 +133,6 @@ def add_frame(
 
 
 def read_roles(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the special tokens that a model's files name."""
     roles = {role: token_text(settings.get(f"{role}_token"), "") for role in ROLES}
     return {role: token for role, token in roles.items() if token}
 

@@ -81,7 +81,6 @@ def spell(pieces: list[str], prefix: str, suffix: str) -> list[str]:
 
 
 def replay(symbols: list[str], rules: dict[tuple[str, str], int], prefix: str) -> list[Step]:
-    """Apply the rules until none fits."""
     pieces, steps = list(symbols), list[Step]()
     while True:
         fits = [(rules[pair], at) for at, pair in enumerate(pairwise(pieces)) if pair in rules]

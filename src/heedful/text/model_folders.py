@@ -52,7 +52,6 @@ def find_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -
 
 
 def best_of_run(folder: Path) -> Path:
-    """Return the folder of a run's best model."""
     if not (folder / BEST).is_dir() and (folder / RESULTS).is_file():
         raise UserError(f"{folder}: its weights were not kept; heedful run {folder} makes them again")
     if not (folder / BEST).is_dir():

@@ -27,8 +27,6 @@ class MessageError(Exception):
 
 @dataclass(frozen=True)
 class SentencePiece:
-    """What a sentencepiece model says about turning text into ids."""
-
     pieces: list[tuple[str, float, int]]
     algorithm: int
     byte_fallback: bool

@@ -33,8 +33,6 @@ KEPT_SETTINGS = ("model_max_length", "model_input_names", "padding_side", "trunc
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A text, or a pair, as the model reads it."""
-
     ids: list[int]
     types: list[int]
     truncated: int
@@ -261,7 +259,6 @@ def divide_room(first: int, second: int, room: int) -> tuple[int, int]:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
     part = path.with_name(path.name + ".part")
     part.write_text(text + "\n", encoding="utf-8")
     part.replace(path)

@@ -155,7 +155,6 @@ def guess_form(files: list[Path], build: Callable[..., Backend]) -> TokenizerFor
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
-    """Read vocab.json: each piece with its id."""
     vocabulary = read_json_object(path)
     if not vocabulary or not all(type(i) is int and i >= 0 for i in vocabulary.values()):
         raise UserError(f"{path}: is not a vocabulary; it must map each piece to its id")
@@ -184,7 +183,6 @@ def token_text(value: Any, default: str) -> str:
 
 
 def make_added_token(token: str, value: Any, special: bool = True) -> AddedToken:
-    """Turn an entry of tokenizer_config.json into an added token with its flags."""
     flags = value if isinstance(value, dict) else {}
     options = {
         name: bool(flags.get(name, False)) for name in ("lstrip", "rstrip", "single_word", "normalized")

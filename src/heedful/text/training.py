@@ -129,7 +129,6 @@ def size_error(order: Order, kind: str, least: int) -> UserError:
 
 
 def require_texts(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the texts; raise an error if there are none."""
     stream = iter(texts)
     for text in stream:
         if text.strip():
@@ -203,7 +202,6 @@ def wordpiece(texts: Iterator[str], order: Order) -> Backend:
 
 
 def repeat_words(counted: Iterable[tuple[str, int]]) -> Iterator[str]:
-    """Yield each word as often as it was counted, in strings of limited length."""
     for word, n in counted:
         for start in range(0, n, CHUNK_WORDS):
             yield " ".join([word] * min(CHUNK_WORDS, n - start))
@@ -221,10 +219,7 @@ def unigram(texts: Iterator[str], order: Order) -> Backend:
     learner.normalizer = normalizers.Sequence([*steps, normalizers.Strip()])
     learner.pre_tokenizer = pre_tokenizers.Metaspace()
     trainer = trainers.UnigramTrainer(
-        vocab_size=order.size,
-        special_tokens=order.specials,
-        unk_token="<unk>",
-        show_progress=False,
+        vocab_size=order.size, special_tokens=order.specials, unk_token="<unk>", show_progress=False
     )
     try:
         learner.train_from_iterator(texts, trainer)

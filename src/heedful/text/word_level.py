@@ -103,8 +103,6 @@ def sentencepiece_rule(split: Step, changes: Sequence[Step], added: Sequence[Any
 
 
 def steps(part: Any, name: str) -> Iterator[Step]:
-    """Yield the steps of a normalizer or pre-tokenizer, as tokenizer.json describes them."""
-
     def flat(state: Step) -> Iterator[Step]:
         if state["type"] == "Sequence":
             for inner in state[name]:
@@ -167,7 +165,6 @@ class WordCache:
         self.size = 0
 
     def ids(self, texts: Sequence[str]) -> list[bytes]:
-        """Return the ids of each text, without special tokens around it."""
         keys = [text.split(" ") for text in texts]
         if self.rule.keeps_space:
             for words in keys:

@@ -12,12 +12,7 @@ if TYPE_CHECKING:
     from heedful.training.optimizers.base import Groups, OptimizerChoice, group_parameters
 else:
     __getattr__ = lazy_attributes(
-        __name__,
-        {
-            "Groups": "heedful.training.optimizers.base",
-            "OptimizerChoice": "heedful.training.optimizers.base",
-            "group_parameters": "heedful.training.optimizers.base",
-        },
+        __name__, {"heedful.training.optimizers.base": "Groups OptimizerChoice group_parameters"}
     )
 
 __all__ = ["OPTIMIZERS", "Groups", "OptimizerChoice", "group_parameters", "make"]
@@ -34,5 +29,4 @@ OPTIMIZERS: Registry[type[OptimizerChoice]] = Registry(
 
 
 def make(name: str, groups: Groups, lr: float) -> optim.Optimizer:
-    """Build the optimizer called `name`; an unknown name lists the nearest ones."""
     return OPTIMIZERS.find(name).build(groups, lr)

@@ -38,17 +38,16 @@ def group_parameters(model: nn.Module, parameters: Mapping[str, nn.Parameter], w
     optimizers treat the last two alike; Muon does not. Vectors are the rows of an embedding and the
     parameters of a module with the attribute `holds_vectors`, such as the vectors of a prompt.
     """
-    wanted = {id(p) for p in parameters.values()}
-    seen: set[int] = set()
+    remaining = {id(p) for p in parameters.values()}
     plain: list[nn.Parameter] = []
     heads: list[nn.Parameter] = []
     matrices: list[nn.Parameter] = []
     for path, module in model.named_modules():
         vectors = isinstance(module, nn.Embedding) or getattr(module, "holds_vectors", False)
         for parameter in module.parameters(recurse=False):
-            if id(parameter) not in wanted or id(parameter) in seen:
+            if id(parameter) not in remaining:
                 continue
-            seen.add(id(parameter))
+            remaining.remove(id(parameter))
             if parameter.dim() < 2 or vectors:
                 plain.append(parameter)
             elif path.split(".")[0] in HEADS or not isinstance(module, nn.Linear):
