@@ -41,19 +41,19 @@ def options(name: str) -> dict[str, Any]:
     return accepted
 
 
-def make(name: str, *, n_heads: int, d_head: int, max_len: int, **given: Any) -> Mechanism:
+def make(name: str, *, n_heads: int, d_head: int, max_len: int, **values: Any) -> Mechanism:
     """Build a mechanism. An unknown option is an error that lists the mechanism's options."""
     for size, number in (("n_heads", n_heads), ("d_head", d_head), ("max_len", max_len)):
         if not isinstance(number, int) or number < 1:
             raise UserError(f"{name} attention: {size} is a whole number from 1 on, not {number!r}")
     accepted = options(name)
-    for option, value in given.items():
+    for option, value in values.items():
         if option not in accepted:
             raise UserError(
                 f'{name} attention has no option "{option}"; it has {", ".join(sorted(accepted))}'
             )
         convert_value(accepted[option], value, f"{name} attention: {option}")
-    return MECHANISMS[name](n_heads=n_heads, d_head=d_head, max_len=max_len, **given)
+    return MECHANISMS[name](n_heads=n_heads, d_head=d_head, max_len=max_len, **values)
 
 
 def parse(spec: str) -> tuple[str, dict[str, Any]]:

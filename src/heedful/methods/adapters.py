@@ -46,19 +46,15 @@ def write_adapter(model: Trainee, method: Method, folder: str | Path, base_name:
         "labels": getattr(model, "labels", None),
         "why_not_peft": reason,
     }
-    if reason is None:
-        theirs, tensors = to_peft(model, method, base_name)
-    else:
-        theirs, tensors = {}, method.state(model) | random_buffers(model)
     with new_folder(target) as new:
         write_json(new / FACTS, facts)
         if reason is None:
+            theirs, tensors = to_peft(model, method, base_name)
             write_json(new / PEFT_FACTS, theirs)
-        save_file(
-            {name: tensor.cpu().contiguous() for name, tensor in tensors.items()},
-            new / (PEFT_WEIGHTS if reason is None else OWN_WEIGHTS),
-            {"format": "pt"},
-        )
+        else:
+            tensors = method.state(model) | random_buffers(model)
+        weights = {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}
+        save_file(weights, new / (PEFT_WEIGHTS if reason is None else OWN_WEIGHTS), {"format": "pt"})
         (new / "README.md").write_text(write_card(facts, method.formula(model)), encoding="utf-8")
     return reason
 
@@ -69,10 +65,10 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
     The folder is one that `write_adapter` or peft wrote, for the same base.
     """
     source = Path(folder)
-    own, peft = source / FACTS, source / PEFT_FACTS
-    if not own.is_file() and not peft.is_file():
+    ours, peft = source / FACTS, source / PEFT_FACTS
+    if not ours.is_file() and not peft.is_file():
         raise UserError(f"{source}: holds no adapter; it has neither {FACTS} nor {PEFT_FACTS}")
-    facts: dict[str, Any] = read_json(own) if own.is_file() else {}
+    facts: dict[str, Any] = read_json(ours) if ours.is_file() else {}
     if peft.is_file():
         method_of_peft, state = from_peft(model, read_json(peft), read_file(source / PEFT_WEIGHTS), source)
     else:
@@ -115,7 +111,6 @@ def fingerprint(model: Trainee, method: Method) -> str:
 
 def write_card(facts: dict[str, Any], formula: str) -> str:
     peft = facts["why_not_peft"] is None
-    library = ["library_name: peft"] if peft else []
     form = "In peft's format." if peft else f"In heedful's own form: {facts['why_not_peft']}."
     how = "`heedful.load(FOLDER)` in Python and `heedful predict FOLDER TEXT` load it"
     how += ", and so does peft's `PeftModel.from_pretrained(base, FOLDER)`." if peft else "."
@@ -123,7 +118,7 @@ def write_card(facts: dict[str, Any], formula: str) -> str:
         [
             "---",
             f"base_model: {json.dumps(facts['base'])}",
-            *library,
+            *(["library_name: peft"] if peft else []),
             "---",
             f"# {facts['method']} adapter",
             "",

@@ -159,18 +159,14 @@ class Method:
 
 
 def head_names(model: Trainee) -> list[str]:
-    """The head: every parameter that the model has and the pretrained body lacks.
+    """Return the head's parameters: all that the model has and the pretrained body lacks.
 
     A model from nothing has no pretrained body; there the head is what is on top of the body.
     """
     report = model.report
     new = set(report.new) if report is not None and report.folder is not None else set()
-    classifies = model.kind == "classify"
-    return [
-        name
-        for name, _ in model.named_parameters()
-        if name in new or (classifies and name.startswith("head."))
-    ]
+    names = [name for name, _ in model.named_parameters()]
+    return [name for name in names if name in new or (model.kind == "classify" and name.startswith("head."))]
 
 
 def room(model: Trainee) -> int:

@@ -58,22 +58,17 @@ def why_not_peft(model: Trainee, method: Method) -> str | None:
 def to_peft(model: Trainee, method: Method, base: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Return the adapter as adapter_config.json and adapter_model.safetensors hold it."""
     family, config = checkpoints.FAMILIES[model.config.family], model.config
-    task = TASKS[model.kind]
-    state = method.state(model)
-    lora = isinstance(method, Lora)
-    head = head_rows(model, family)
-    tensors = {
-        ("base_model.model." if lora else "base_model.") + theirs: row.write(state)
-        for theirs, row in head.items()
-    }
+    task, state = TASKS[model.kind], method.state(model)
+    names = set(head_names(model))
+    head = {theirs: row for theirs, row in all_rows(model, family).items() if names.issuperset(row.ours)}
+    prefix = "base_model.model." if isinstance(method, Lora) else "base_model."
+    tensors = {prefix + theirs: row.write(state) for theirs, row in head.items()}
+    modules = {theirs.removeprefix(family.prefixes[model.kind]).split(".")[0] for theirs in head}
     facts: dict[str, Any] = {
         "task_type": task,
         "base_model_name_or_path": base,
         "inference_mode": True,
-        "modules_to_save": sorted(
-            {saved_module(theirs, family, model.kind) for theirs in head} | {*ALWAYS.get(task, [])}
-        )
-        or None,
+        "modules_to_save": sorted(modules.union(ALWAYS.get(task, []))) or None,
     }
     if isinstance(method, Lora):
         more, adapters = lora_to_peft(method, state, target_rows(model, family))
@@ -87,11 +82,8 @@ def to_peft(model: Trainee, method: Method, base: str) -> tuple[dict[str, Any], 
         "num_transformer_submodules": 1,
     }
     if isinstance(method, Prefix):
-        facts |= {
-            "peft_type": "PREFIX_TUNING",
-            "prefix_projection": False,
-            "encoder_hidden_size": config.d_model,
-        }
+        facts |= {"peft_type": "PREFIX_TUNING", "prefix_projection": False}
+        facts["encoder_hidden_size"] = config.d_model
         values = state["body.stack.prefix.values"]  # [n_layers, 2, h, p, d]
         tensors["prompt_embeddings"] = values.permute(3, 0, 1, 2, 4).flatten(1).contiguous()
     else:
@@ -136,27 +128,20 @@ def lora_to_peft(
 
 def target_rows(model: Trainee, family: Family) -> dict[str, Row]:
     """Return the layers of transformers' model that have an adapter, with the row of their weight."""
+    names = [name for name, _ in model.named_parameters() if "lora_a" in name]
+    adapted = {name.removesuffix("lora_a") + "weight" for name in names}
+    rows = body_rows(model, family).items()
+    return {theirs.removesuffix(".weight"): row for theirs, row in rows if adapted.intersection(row.ours)}
+
+
+def body_rows(model: Trainee, family: Family) -> dict[str, Row]:
+    """Return the rows of the body's tensors by the names that they have in transformers' class."""
     prefix = family.prefixes[model.kind]
-    adapted = {
-        name.removesuffix("lora_a") + "weight" for name, _ in model.named_parameters() if "lora_a" in name
-    }
-    rows = [row.with_prefix("body.") for row in family.rows(model.config)]
-    return {
-        prefix + row.theirs.removesuffix(".weight"): row for row in rows if adapted.intersection(row.ours)
-    }
+    return {prefix + row.theirs: row.with_prefix("body.") for row in family.rows(model.config)}
 
 
-def head_rows(model: Trainee, family: Family) -> dict[str, Row]:
-    """Return the rows of the head's tensors, a new pooler's included, by transformers' names."""
-    names = set(head_names(model))
-    prefix = family.prefixes[model.kind]
-    rows = {prefix + row.theirs: row.with_prefix("body.") for row in family.rows(model.config)}
-    rows |= {row.theirs: row for row in family.heads.get(model.kind, [])}
-    return {theirs: row for theirs, row in rows.items() if names.issuperset(row.ours)}
-
-
-def saved_module(theirs: str, family: Family, kind: str) -> str:
-    return theirs.removeprefix(family.prefixes[kind]).split(".")[0]
+def all_rows(model: Trainee, family: Family) -> dict[str, Row]:
+    return body_rows(model, family) | {row.theirs: row for row in family.heads.get(model.kind, [])}
 
 
 def from_peft(
@@ -171,9 +156,7 @@ def from_peft(
     kind = facts.get("peft_type")
     rest = {name.removeprefix("base_model.").removeprefix("model."): t for name, t in tensors.items()}
     state: dict[str, Tensor] = {}
-    rows = {row.theirs: row for row in family.heads.get(model.kind, [])}
-    prefix = family.prefixes[model.kind]
-    rows |= {prefix + row.theirs: row.with_prefix("body.") for row in family.rows(model.config)}
+    rows = all_rows(model, family)
     for theirs in [name for name in rest if name in rows]:
         state |= rows[theirs].read(rest.pop(theirs))
     if kind == "LORA":
@@ -196,12 +179,8 @@ def lora_from_peft(
     model: Trainee, family: Family, facts: Mapping[str, Any], rest: dict[str, Tensor], where: Path
 ) -> tuple[Lora, dict[str, Tensor]]:
     """Convert LoRA; one adapter of peft may be several here."""
-    prefix = family.prefixes[model.kind]
-    rows = {
-        prefix + row.theirs.removesuffix(".weight"): row.with_prefix("body.")
-        for row in family.rows(model.config)
-    }
-    base_rank = facts.get("r")
+    rows = {theirs.removesuffix(".weight"): row for theirs, row in body_rows(model, family).items()}
+    base_rank, alphas = facts.get("r"), facts.get("alpha_pattern") or {}
     state: dict[str, Tensor] = {}
     adapted: set[str] = set()
     scales: list[float] = []
@@ -209,8 +188,9 @@ def lora_from_peft(
         a, b = rest.pop(f"{name}.lora_A.weight"), rest.pop(f"{name}.lora_B.weight", None)
         if name not in rows or b is None or not isinstance(base_rank, int) or base_rank < 1:
             raise UserError(f'{where}: "{shorten(name)}" is no linear layer of this model')
-        alpha = layer_value(facts, "alpha_pattern", name, facts.get("lora_alpha", base_rank))
-        scales.append(alpha / (math.sqrt(len(a)) if facts.get("use_rslora") else len(a)))
+        exceptions = [alpha for key, alpha in alphas.items() if name == key or name.endswith(f".{key}")]
+        alpha = exceptions[0] if exceptions else facts.get("lora_alpha", base_rank)
+        scales.append(float(alpha) / (math.sqrt(len(a)) if facts.get("use_rslora") else len(a)))
         ours = [layer.removesuffix(".weight") for layer in rows[name].ours]
         for layer, (low, high) in split_blocks(ours, a, b, base_rank).items():
             state |= {f"{layer}.lora_a": low, f"{layer}.lora_b": high}
@@ -230,13 +210,6 @@ def lora_from_peft(
         rank_stabilised=stabilized,
     )
     return method, state
-
-
-def layer_value(facts: Mapping[str, Any], field: str, name: str, default: float) -> float:
-    exceptions = facts.get(field) or {}
-    return float(
-        next((v for key, v in exceptions.items() if name == key or name.endswith(f".{key}")), default)
-    )
 
 
 def split_blocks(ours: list[str], a: Tensor, b: Tensor, rank: int) -> dict[str, tuple[Tensor, Tensor]]:

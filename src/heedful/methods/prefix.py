@@ -86,12 +86,11 @@ class Prefix(Method):
         self.modules: dict[str, nn.Module] = {}
         for name, stack in stacks.items():
             shape = (len(stack.layers), 2, config.n_heads, self.length, config.d_head)
-            weight = body.embed.tokens.weight
-            self.modules[name] = (
-                ReparametrizedPrefix(config.d_model, shape, self.hidden).to(weight)
-                if self.reparametrise
-                else KeysValues(started[name])
-            )
+            if self.reparametrise:
+                network = ReparametrizedPrefix(config.d_model, shape, self.hidden)
+                self.modules[name] = network.to(body.embed.tokens.weight)
+            else:
+                self.modules[name] = KeysValues(started[name])
         self.switch(model, True)
         return self.names()
 
@@ -134,7 +133,7 @@ class Prefix(Method):
 
 
 def initial_keys_values(model: Trainee, length: int) -> dict[str, Tensor]:
-    """The keys and values that random tokens have in each layer, by stack: [n_layers, 2, h, p, d_head].
+    """Return the keys and values of random tokens in each layer, by stack: [n_layers, 2, h, p, d_head].
 
     Li and Liang 2021, section 7.4: prefixes that start as real activations learn better.
     """

@@ -29,11 +29,11 @@ def options(name: str) -> dict[str, Any]:
     return options_of(METHODS.find(name))
 
 
-def make(name: str, **given: Any) -> Method:
+def make(name: str, **values: Any) -> Method:
     """Build a method. An unknown option is an error that lists the method's options."""
     accepted = options(name)
-    for option in given:
+    for option in values:
         if option not in accepted:
             has = f"it has {', '.join(sorted(accepted))}" if accepted else "it has none"
             raise UserError(f'method {name} has no option "{option}"; {has}')
-    return METHODS[name](**given)
+    return METHODS[name](**values)

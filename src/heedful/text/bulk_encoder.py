@@ -93,11 +93,12 @@ class BulkEncoder:
             truncated = sum(len(row) > most for row in rows)
             rows = [row[:most] for row in rows]
         lengths = array("q", [len(row) // self.width + self.framing for row in rows])
-        return EncodedTexts(self.join_rows(rows), None, lengths, truncated)
+        return EncodedTexts(self.join_ids(rows), None, lengths, truncated)
 
     def encode_pairs(self, firsts: list[bytes], seconds: list[bytes]) -> EncodedTexts:
         """Join pairs; they are cut as `Tokenizer.encode` says."""
         width, between, kinds = self.width, self.pack_ids(self.frame.between), self.types
+        first_type, types_between, second_type = map(bytes, ([kinds.first], kinds.between, [kinds.second]))
         rows, types, truncated = [], [], 0
         for first, second in zip(firsts, seconds, strict=True):
             n_first, n_second = len(first) // width, len(second) // width
@@ -105,19 +106,14 @@ class BulkEncoder:
                 n_first, n_second = divide_room(n_first, n_second, self.room)
                 truncated += 1
             rows.append(first[: n_first * width] + between + second[: n_second * width])
-            types.append(
-                bytes([kinds.first]) * n_first + bytes(kinds.between) + bytes([kinds.second]) * n_second
-            )
+            types.append(first_type * n_first + types_between + second_type * n_second)
         ends = len(self.frame.before) + len(self.frame.after)
         lengths = array("q", [len(row) // width + ends for row in rows])
-        joined_types = (
-            bytes(kinds.before) + bytes(kinds.after + kinds.before).join(types) + bytes(kinds.after)
-        )
-        return EncodedTexts(self.join_rows(rows), joined_types, lengths, truncated)
+        joined_types = join_rows(types, bytes(kinds.before), bytes(kinds.after))
+        return EncodedTexts(self.join_ids(rows), joined_types, lengths, truncated)
 
-    def join_rows(self, rows: list[bytes]) -> bytes:
-        before, after = self.pack_ids(self.frame.before), self.pack_ids(self.frame.after)
-        return before + (after + before).join(rows) + after
+    def join_ids(self, rows: list[bytes]) -> bytes:
+        return join_rows(rows, self.pack_ids(self.frame.before), self.pack_ids(self.frame.after))
 
     def pack_ids(self, ids: Iterable[int]) -> bytes:
         return array(self.code, ids).tobytes()
@@ -128,6 +124,10 @@ class BulkEncoder:
         except TypeError:
             raise text_error(texts) from None
         return [self.pack_ids(one.ids) for one in encodings]
+
+
+def join_rows(rows: list[bytes], before: bytes, after: bytes) -> bytes:
+    return before + (after + before).join(rows) + after
 
 
 def rebuild(description: str, options: dict[str, Any]) -> BulkEncoder:

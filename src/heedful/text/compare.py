@@ -101,9 +101,8 @@ def measure(name: str, tokenizer: Tokenizer, lines: list[str]) -> TokenizerMeasu
     seconds = min(time_encoding(tokenizer, lines) for _ in range(2))
     line_tokens, words, whole, unknown = [], 0, 0, 0
     used: set[int] = set()
-    for line, encoded in zip(
-        lines, tokenizer.backend.encode_batch(lines, add_special_tokens=False), strict=True
-    ):
+    encodings = tokenizer.backend.encode_batch(lines, add_special_tokens=False)
+    for line, encoded in zip(lines, encodings, strict=True):
         ids = np.array(encoded.ids, dtype=np.int64)
         starts = np.array([match.start() for match in re.finditer(r"\S+", line)], dtype=np.int64)
         last = np.array([end - 1 for _, end in encoded.offsets], dtype=np.int64)
@@ -159,12 +158,8 @@ def compare(
     lowercases if that does. `bare` names the tokenizers that no model comes with (see `has_model`).
     """
     measurements = [measure(name, tokenizer, sample.held_out) for name, tokenizer in tokenizers.items()]
-    knowing = [one for one in measurements if one.unknown <= TOO_MANY_UNKNOWN]
-    best = (
-        min(knowing, key=lambda one: one.tokens_a_word)
-        if knowing
-        else min(measurements, key=lambda one: one.unknown)
-    )
+    able = [one for one in measurements if one.unknown <= TOO_MANY_UNKNOWN]
+    best = min(able or measurements, key=lambda one: one.tokens_a_word if able else one.unknown)
     size = max(best.vocab_size, 2 * len(ALL_BYTES)) if vocab_size is None else vocab_size
     own = train(sample.train, kind="bpe", vocab_size=size, lowercase=best.lowercases, sentinels=0)
     trained = measure(OWN, own, sample.held_out)

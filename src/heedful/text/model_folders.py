@@ -17,16 +17,9 @@ from heedful.runs.directory import BEST, CONFIG, RESULTS
 
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "spiece.model",
-    "config.json",
-)
+    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+    "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "config.json",
+)  # fmt: skip
 
 
 def find_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -> Path:
@@ -74,7 +67,6 @@ def hub_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) ->
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
-    places = f"put its folder at $HEEDFUL_MODELS/{name}"
     near = difflib.get_close_matches(name, ["minilm", *known], n=1, cutoff=0.7)
     if near:
         raise UserError(f'unknown model "{name}"; did you mean "{near[0]}"?')
@@ -85,5 +77,6 @@ def hub_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) ->
         raise UserError(f'the Hub has no model "{name}" (or it is private){others}') from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError):
         raise UserError(
-            f'model "{name}" is not here and the Hub cannot be reached; go online once, or {places}{others}'
+            f'model "{name}" is not here and the Hub cannot be reached; go online once, '
+            f"or put its folder at $HEEDFUL_MODELS/{name}{others}"
         ) from None

@@ -140,19 +140,13 @@ def build(model: SentencePiece, sentinels: int) -> Backend:
     extra = [f"<extra_id_{i}>" for i in reversed(range(sentinels)) if f"<extra_id_{i}>" not in existing]
     scored = [(piece, score) for piece, score, _ in model.pieces] + [(token, 0.0) for token in extra]
     vocabulary = {piece: i for i, (piece, _) in enumerate(scored)}
-    unk = model.ids["unk"]
+    unk, fallback = model.ids["unk"], model.byte_fallback
     if model.algorithm == UNIGRAM:
-        backend = Backend(models.Unigram(scored, unk_id=unk, byte_fallback=model.byte_fallback))
+        backend = Backend(models.Unigram(scored, unk_id=unk, byte_fallback=fallback))
     else:
-        backend = Backend(
-            models.BPE(
-                vocabulary,
-                merges(model.pieces, vocabulary),
-                unk_token=scored[unk][0],
-                fuse_unk=True,
-                byte_fallback=model.byte_fallback,
-            )
-        )
+        rules, token = merges(model.pieces, vocabulary), scored[unk][0]
+        bpe = models.BPE(vocabulary, rules, unk_token=token, fuse_unk=True, byte_fallback=fallback)
+        backend = Backend(bpe)
     steps: list[normalizers.Normalizer] = []
     if model.charsmap:
         steps.append(normalizers.Precompiled(model.charsmap))

@@ -134,9 +134,8 @@ class Tokenizer:
         `max_len` counts the special tokens. Of a pair only the second is cut; when the first alone leaves
         no room, both are, longest first.
         """
-        return self.encode_batch([text], None if pair is None else [pair], max_len=max_len, special=special)[
-            0
-        ]
+        pairs = None if pair is None else [pair]
+        return self.encode_batch([text], pairs, max_len=max_len, special=special)[0]
 
     def encode_batch(
         self,
@@ -191,12 +190,8 @@ class Tokenizer:
         extra = [token for token in extra if token not in self.roles.values()]
         if extra:
             named["additional_special_tokens"] = extra  # type: ignore[assignment]
-        config = {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "clean_up_tokenization_spaces": False,
-            **self.settings,
-            **named,
-        }
+        config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+        config |= {**self.settings, **named}
         files = {
             "tokenizer.json": self.backend.to_str(pretty=True),
             "tokenizer_config.json": json.dumps(config, indent=2, ensure_ascii=False),

@@ -89,8 +89,7 @@ def byte_level(files: list[Path], settings: Mapping[str, Any]) -> Backend:
     """Build a byte-level BPE tokenizer (Radford et al. 2019), from vocab.json and merges.txt."""
     vocabulary = read_vocabulary(files[0])
     backend = Backend(models.BPE(vocabulary, read_merges(files[1], vocabulary)))
-    spaced = bool(settings.get("add_prefix_space", False))
-    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=spaced)
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=bool(settings.get("add_prefix_space")))
     backend.decoder = decoders.ByteLevel()
     return backend
 
@@ -184,7 +183,5 @@ def token_text(value: Any, default: str) -> str:
 
 def make_added_token(token: str, value: Any, special: bool = True) -> AddedToken:
     flags = value if isinstance(value, dict) else {}
-    options = {
-        name: bool(flags.get(name, False)) for name in ("lstrip", "rstrip", "single_word", "normalized")
-    }
-    return AddedToken(token, special=special, **options)
+    names = ("lstrip", "rstrip", "single_word", "normalized")
+    return AddedToken(token, special=special, **{name: bool(flags.get(name, False)) for name in names})

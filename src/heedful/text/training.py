@@ -117,14 +117,13 @@ def train(
 
 
 def size_error(order: Order, kind: str, least: int) -> UserError:
-    parts = "the special tokens" if kind in ("word", "char") else "the special tokens and every character"
-    if kind == "bpe":
-        parts = "the special tokens and the 256 bytes"
+    more = {"word": "", "char": "", "bpe": " and the 256 bytes"}.get(kind, " and every character")
     n_sentinels = sum(token.startswith("<extra_id_") for token in order.specials)
     fewer = f"; --sentinels 0 saves {n_sentinels}" if n_sentinels else ""
     other = "; --kind bpe needs no characters" if kind in ("wordpiece", "unigram") and least > 361 else ""
     return UserError(
-        f"vocabulary size {order.size:,} is too small for {kind}: {parts} need {least:,}{fewer}{other}"
+        f"vocabulary size {order.size:,} is too small for {kind}: "
+        f"the special tokens{more} need {least:,}{fewer}{other}"
     )
 
 
@@ -156,15 +155,18 @@ def bpe(texts: Iterator[str], order: Order) -> Backend:
         backend.normalizer = normalizers.Lowercase()
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
+    backend.train_from_iterator(texts, bpe_trainer(order, ALL_BYTES))
+    return backend
+
+
+def bpe_trainer(order: Order, alphabet: list[str]) -> trainers.BpeTrainer:
+    return trainers.BpeTrainer(
         vocab_size=order.size,
         min_frequency=order.min_count,
         special_tokens=order.specials,
-        initial_alphabet=ALL_BYTES,
+        initial_alphabet=alphabet,
         show_progress=False,
     )
-    backend.train_from_iterator(texts, trainer)
-    return backend
 
 
 def wordpiece(texts: Iterator[str], order: Order) -> Backend:
@@ -180,16 +182,10 @@ def wordpiece(texts: Iterator[str], order: Order) -> Backend:
     alphabet = sorted({character for word, _ in words for character in word if ord(character) < PRIVATE})
     inner = {ord(c): chr(PRIVATE + i) for i, c in enumerate(alphabet[: PRIVATE_END - PRIVATE])}
     outer = {ord(private): chr(c) for c, private in inner.items()}
-    trainer = trainers.BpeTrainer(
-        vocab_size=order.size,
-        min_frequency=order.min_count,
-        special_tokens=order.specials,
-        initial_alphabet=alphabet,
-        show_progress=False,
-    )
     learner = Backend(models.BPE())
     learner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    learner.train_from_iterator(repeat_words(((w[0] + w[1:].translate(inner)), n) for w, n in words), trainer)
+    marked = ((w[0] + w[1:].translate(inner), n) for w, n in words)
+    learner.train_from_iterator(repeat_words(marked), bpe_trainer(order, alphabet))
     vocabulary = {}
     for piece, i in sorted(learner.get_vocab().items(), key=lambda item: item[1]):
         plain = piece.translate(outer)
@@ -298,34 +294,20 @@ PLANS = {
     "unigram": subword("<pad>", "<unk>", "<s>", "</s>", "<mask>", unigram, None),
     "word": Plan(
         specials=("<START>", "<STOP>", "<UNK>", "<PAD>"),
-        roles={
-            "pad": "<PAD>",
-            "unk": "<UNK>",
-            "bos": "<START>",
-            "eos": "<STOP>",
-            "cls": "<START>",
-            "sep": "<STOP>",
-        },
-        size=UNLIMITED,
-        min_count=2,
-        sentinels=0,
-        template=True,
-        build=word,
+        roles={"pad": "<PAD>", "unk": "<UNK>", "bos": "<START>", "eos": "<STOP>",
+               "cls": "<START>", "sep": "<STOP>"},
+        size=UNLIMITED, min_count=2, sentinels=0, template=True, build=word,
     ),
     "char": Plan(
         specials=("<pad>", "<mask>", "<unk>"),
         roles={"pad": "<pad>", "unk": "<unk>", "mask": "<mask>"},
-        size=UNLIMITED,
-        min_count=1,
-        sentinels=0,
-        template=False,
-        build=char,
+        size=UNLIMITED, min_count=1, sentinels=0, template=False, build=char,
     ),
-}
+}  # fmt: skip
 KINDS = tuple(PLANS)
 MASK_KINDS = tuple(kind for kind, plan in PLANS.items() if "mask" in plan.roles)
 
 
 def missing_mask_error(what: str) -> UserError:
-    able = ", ".join(MASK_KINDS)
-    return UserError(f"this tokenizer has no mask token; {what} needs one (kinds that have it: {able})")
+    kinds = ", ".join(MASK_KINDS)
+    return UserError(f"this tokenizer has no mask token; {what} needs one (kinds that have it: {kinds})")
