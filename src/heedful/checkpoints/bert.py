@@ -102,15 +102,8 @@ BERT = Family(
     fallbacks={"cls.predictions.bias": "cls.predictions.decoder.bias"},
     pooled=frozenset({None, "classify"}),
     tokenizer=TokenizerForm(
-        name="BERT",
-        kind="wordpiece",
-        roles=ROLES,
-        inputs=WITH_TYPES,
-        build=wordpiece,
-        frame=frame,
-        framing_roles=("cls", "sep"),
-        shared_by=("electra", "mobilebert", "convbert"),
-        default="always",
+        name="BERT", kind="wordpiece", roles=ROLES, inputs=WITH_TYPES, build=wordpiece, frame=frame,
+        framing_roles=("cls", "sep"), shared_by=("electra", "mobilebert", "convbert"), default="always",
     ),
     finish_read=finish_read,
 )  # fmt: skip

@@ -49,20 +49,13 @@ DISTILBERT = Family(
         ],
     },
     classes={
-        None: "DistilBertModel",
-        "classify": "DistilBertForSequenceClassification",
+        None: "DistilBertModel", "classify": "DistilBertForSequenceClassification",
         "masked": "DistilBertForMaskedLM",
     },
     prefixes={None: "", "classify": "distilbert.", "masked": "distilbert."},
     fields=(
-        *required(
-            "vocab_size",
-            "dim=d_model",
-            "n_layers",
-            "n_heads",
-            "hidden_dim=d_ff",
-            "max_position_embeddings=max_len",
-        ),
+        *required("vocab_size", "dim=d_model", "n_layers", "n_heads", "hidden_dim=d_ff"),
+        *required("max_position_embeddings=max_len"),
         Field("activation", "activation", "gelu", ACTIVATIONS),
         Field("dropout", "dropout", 0.1),
         Field("attention_dropout", "attention_dropout", 0.1),
@@ -74,26 +67,17 @@ DISTILBERT = Family(
         Field("eos_token_id", "eos_id", None),
     ),
     fixed={
-        "kind": "encoder",
-        "norm_place": "post",
-        "embed_norm": True,
-        "norm_eps": 1e-12,
-        "attention_output_dropout": 0.0,
-        "classifier": "relu",
+        "kind": "encoder", "norm_place": "post", "embed_norm": True, "norm_eps": 1e-12,
+        "attention_output_dropout": 0.0, "classifier": "relu",
     },
     layer=re.compile(r"transformer\.layer\.\d+\."),
     ignored=re.compile(r"embeddings\.position_ids|vocab_|pre_classifier\.|classifier\.|qa_outputs\."),
     tokenizer=TokenizerForm(
-        name="DistilBERT",
-        kind="wordpiece",
-        roles=bert.ROLES,
-        inputs=NO_TYPES,
-        build=wordpiece,
-        frame=bert.frame,
-        framing_roles=("cls", "sep"),
+        name="DistilBERT", kind="wordpiece", roles=bert.ROLES, inputs=NO_TYPES, build=wordpiece,
+        frame=bert.frame, framing_roles=("cls", "sep"),
     ),
     peft_refusals={
         "prefix": "transformers' distilbert model takes no keys from outside, so peft has no prefix there"
     },
     finish_read=finish_read,
-)
+)  # fmt: skip

@@ -68,22 +68,14 @@ GPT2 = Family(
     ),
     fixed={"kind": "decoder", "head_dropout": 0.0, "classifier": "unbiased"},
     refused={
-        "scale_attn_by_inverse_layer_idx": False,
-        "scale_attn_weights": True,
-        "add_cross_attention": False,
+        "scale_attn_by_inverse_layer_idx": False, "scale_attn_weights": True, "add_cross_attention": False,
     },
     layer=re.compile(r"h\.\d+\."),
     ignored=re.compile(r"h\.\d+\.attn\.(bias|masked_bias)$|lm_head\.|score\.|multiple_choice_head\."),
     tokenizer=TokenizerForm(
-        name="GPT-2",
-        kind="bpe",
-        roles={"unk": "<|endoftext|>", "bos": "<|endoftext|>", "eos": "<|endoftext|>"},
-        inputs=NO_TYPES,
-        build=byte_level,
-        frame=frame,
-        shared_by=("gptneo", "gptj"),
-        default="always",
+        name="GPT-2", kind="bpe", roles=dict.fromkeys(("unk", "bos", "eos"), "<|endoftext|>"),
+        inputs=NO_TYPES, build=byte_level, frame=frame, shared_by=("gptneo", "gptj"), default="always",
     ),
     peft_refusals={"prompt": "peft's GPT-2 pools the last position after a prompt, even if it is padding"},
     finish_read=finish_read,
-)
+)  # fmt: skip

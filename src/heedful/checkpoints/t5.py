@@ -96,9 +96,7 @@ T5 = Family(
         "text2text": weight("lm_head", "head.out"),
     },
     classes={
-        None: "T5Model",
-        "classify": "T5ForSequenceClassification",
-        "text2text": "T5ForConditionalGeneration",
+        None: "T5Model", "classify": "T5ForSequenceClassification", "text2text": "T5ForConditionalGeneration",
     },
     prefixes={None: "", "classify": "transformer.", "text2text": ""},
     fields=(
@@ -118,11 +116,7 @@ T5 = Family(
         Field("decoder_start_token_id", "start_id", 0),
     ),
     fixed={
-        "kind": "encoder_decoder",
-        "position": "relative",
-        "norm": "rms",
-        "bias": False,
-        "scale": 1.0,
+        "kind": "encoder_decoder", "position": "relative", "norm": "rms", "bias": False, "scale": 1.0,
         "classifier": "tanh",
     },
     layer=re.compile(r"(en|de)coder\.block\.\d+\."),
@@ -133,15 +127,9 @@ T5 = Family(
     fallbacks={"shared.weight": "encoder.embed_tokens.weight"},
     output="lm_head.weight",
     tokenizer=TokenizerForm(
-        name="T5",
-        kind="unigram",
-        roles={"pad": "<pad>", "unk": "<unk>", "eos": "</s>"},
-        inputs=NO_TYPES,
-        build=sentencepiece_vocabulary,
-        frame=frame,
-        framing_roles=("eos",),
-        shared_by=("mt5", "umt5", "longt5"),
-        default="always",
+        name="T5", kind="unigram", roles={"pad": "<pad>", "unk": "<unk>", "eos": "</s>"}, inputs=NO_TYPES,
+        build=sentencepiece_vocabulary, frame=frame, framing_roles=("eos",),
+        shared_by=("mt5", "umt5", "longt5"), default="always",
     ),
     peft_refusals={
         "prefix": "transformers' t5 encoder takes no keys from outside, so peft has no prefix there",
@@ -149,4 +137,4 @@ T5 = Family(
     },
     finish_read=finish_read,
     finish_write=finish_write,
-)
+)  # fmt: skip

@@ -263,7 +263,7 @@ def char(texts: Iterator[str], order: Order) -> Backend:
 def frequent_units(
     texts: Iterator[str], order: Order, splitter: pre_tokenizers.PreTokenizer, unk: str
 ) -> Backend:
-    """Return the units that occur often enough, most frequent first."""
+    """Build a vocabulary of the units that occur often enough, most frequent first."""
     normalizer = normalizers.Lowercase() if order.lowercase else None
     counted = count_words(texts, normalizer, splitter)
     units = [unit for unit, n in counted if n >= order.min_count and unit not in order.specials]
