@@ -53,15 +53,13 @@ def parse_arguments() -> argparse.Namespace:
     return args
 
 
-class GraderOutput:
+def print_row(row: Metrics) -> None:
     """Print the lines that the course's grader looks for, at each evaluation."""
-
-    def row(self, row: Metrics) -> None:
-        if row.split == "train_eval":
-            print(f" ===> Epoch {row.epoch:g}")
-            print(f" - Average training metrics: accuracy={{'accuracy': {row.value}}}", flush=True)
-        elif row.split == "dev":
-            print(f" - Average validation metrics: accuracy={{'accuracy': {row.value}}}", flush=True)
+    if row.split == "train_eval":
+        print(f" ===> Epoch {row.epoch:g}")
+        print(f" - Average training metrics: accuracy={{'accuracy': {row.value}}}", flush=True)
+    elif row.split == "dev":
+        print(f" - Average validation metrics: accuracy={{'accuracy': {row.value}}}", flush=True)
 
 
 def run_single(args: argparse.Namespace, **settings: Any) -> None:
@@ -71,7 +69,7 @@ def run_single(args: argparse.Namespace, **settings: Any) -> None:
     settings |= {"lr": args.lr, "epochs": args.num_epochs, "method": METHODS[args.type]}
     if args.type == "prefix":
         settings["method_options"] = (f"length={args.prefix_length}",)
-    results = train(AdaptOptions(**settings, overwrite=True), [GraderOutput()]).results
+    results = train(AdaptOptions(**settings, overwrite=True), on_row=print_row).results
     print(f"trained parameters: {results.formula}")
     for split, score in results.splits.items():
         print(f" - Average {split.upper()} metrics: accuracy={{'accuracy': {score.value}}}")
