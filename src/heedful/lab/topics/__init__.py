@@ -1,1 +1,1 @@
-"""One module a topic, with one function of the same name."""
+"""One module per topic, with one function of the same name."""

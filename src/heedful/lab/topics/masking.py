@@ -16,12 +16,12 @@ from heedful.report.charts import small_multiples
 
 BEFORE = "minus infinity before"
 AFTER = "zero after"
-RENORMALISED = "zero after, renormalised"
+RENORMALIZED = "zero after, renormalized"
 SCORES = "zero scores before"
 MASKS: dict[str, tuple[str, dict[str, Any]]] = {
     BEFORE: ("softmax", {}),
     AFTER: ("zero_after", {"unsafe": True}),
-    RENORMALISED: ("zero_after", {"unsafe": True, "renormalise": True}),
+    RENORMALIZED: ("zero_after", {"unsafe": True, "renormalise": True}),
     SCORES: ("zero_scores", {"unsafe": True}),
 }
 
@@ -107,11 +107,11 @@ def masking(
         else {}
     )
     size_of_output = float(np.abs(outputs[BEFORE]).max())
-    apart = float(np.abs(outputs[BEFORE] - outputs[RENORMALISED]).max())
+    apart = float(np.abs(outputs[BEFORE] - outputs[RENORMALIZED]).max())
     numbers = [
         exactly(f"{BEFORE}: the future changes the past by at most", leak[BEFORE], 0),
-        at_most(f"{RENORMALISED}: the future changes the past by at most", leak[RENORMALISED], 1e-12),
-        at_most(f"{RENORMALISED}: distance from {BEFORE}", apart, 1e-12 * max(1.0, size_of_output)),
+        at_most(f"{RENORMALIZED}: the future changes the past by at most", leak[RENORMALIZED], 1e-12),
+        at_most(f"{RENORMALIZED}: distance from {BEFORE}", apart, 1e-12 * max(1.0, size_of_output)),
         *(
             fact(f"{name}: the future changes the past by up to", leak[name])
             if own
@@ -128,7 +128,7 @@ def masking(
             f"scores = scale q k^T, scale = {scale:g}; position t may see s <= t",
             "minus infinity before: softmax over the past alone",
             "zero after: softmax over all, then zeros; the future stays in the denominator",
-            "zero after, renormalised: each row divided by its sum, which equals the first",
+            "zero after, renormalized: each row divided by its sum, which equals the first",
             "zero scores before: e^0 = 1 is a weight like any other; the future's values flow into the past",
             f"trained on random tokens of {TOKENS} kinds, {LENGTH} a text, no honest model has a loss below "
             f"ln {TOKENS} = {HONEST:.4f}",
@@ -182,8 +182,8 @@ def verify(guesses: dict[str, Guesses]) -> list[Number]:
     return [
         at_least(f"{BEFORE}: loss of the trained model, ln {TOKENS} = {HONEST:.4f}", guesses[BEFORE].whole,
                  HONEST - 0.02),
-        at_most(f"{RENORMALISED}: its loss less that of {BEFORE}, distance",
-                abs(guesses[RENORMALISED].whole - guesses[BEFORE].whole), 0.01),
+        at_most(f"{RENORMALIZED}: its loss less that of {BEFORE}, distance",
+                abs(guesses[RENORMALIZED].whole - guesses[BEFORE].whole), 0.01),
         *(at_most(f"{name}: loss of the trained model, from the future", guesses[name].whole, 0.5 * HONEST)
           for name in (AFTER, SCORES)),
         *(at_least(f"{name}: its loss in use", guesses[name].in_use, HONEST) for name in (AFTER, SCORES)),

@@ -1,1 +1,1 @@
-"""The demo: the main job from start to end, on data made here."""
+"""The demo: the main job from start to end, on generated data."""
