@@ -161,26 +161,26 @@ def compare(
     able = [one for one in measurements if one.unknown <= TOO_MANY_UNKNOWN]
     best = min(able or measurements, key=lambda one: one.tokens_a_word if able else one.unknown)
     size = max(best.vocab_size, 2 * len(ALL_BYTES)) if vocab_size is None else vocab_size
-    own = train(sample.train, kind="bpe", vocab_size=size, lowercase=best.lowercases, sentinels=0)
-    trained = measure(OWN, own, sample.held_out)
+    tokenizer = train(sample.train, kind="bpe", vocab_size=size, lowercase=best.lowercases, sentinels=0)
+    trained = measure(OWN, tokenizer, sample.held_out)
     return [*measurements, trained], advise(best, trained, sample, bare=best.name in bare)
 
 
 def advise(
-    best: TokenizerMeasurement, own: TokenizerMeasurement, sample: Sample, *, bare: bool = False
+    best: TokenizerMeasurement, trained: TokenizerMeasurement, sample: Sample, *, bare: bool = False
 ) -> TokenizerAdvice:
     """Answer by how many tokens a tokenizer of one's own would save, with a 95 % interval over lines.
 
     `bare` says that the best is no model's tokenizer.
     """
-    theirs, ours = np.array(best.line_tokens, float), np.array(own.line_tokens, float)
+    theirs, ours = np.array(best.line_tokens, float), np.array(trained.line_tokens, float)
     ratio = ours.sum() / theirs.sum()
     error = sqrt(((ours - ratio * theirs) ** 2).sum()) / theirs.sum()
     saving = 1 - ratio
     low, high = saving - 1.96 * error, saving + 1.96 * error
     numbers = (
         f"on held-out lines {best.name} needs {best.tokens_a_word:.2f} tokens per word, "
-        f"one {own.name} {own.tokens_a_word:.2f} ({100 * saving:.1f} % saved, "
+        f"one {trained.name} {trained.tokens_a_word:.2f} ({100 * saving:.1f} % saved, "
         f"95 % interval {100 * low:.1f} to {100 * high:.1f})"
     )
     if best.unknown > TOO_MANY_UNKNOWN:
@@ -189,7 +189,7 @@ def advise(
             f"{100 * best.unknown:.1f} % of the tokens are unknown even to {best.name}, the best of these; "
             "train your own (byte-level BPE knows everything) or take a model with a byte-level tokenizer"
         )
-    elif best.line_tokens == own.line_tokens:
+    elif best.line_tokens == trained.line_tokens:
         verdict = "no"
         reason = f"{numbers}: {best.name} is a tokenizer of its own for such text already"
     elif low < WORTH_IT and bare:

@@ -73,10 +73,9 @@ def spell(pieces: list[str], prefix: str, suffix: str) -> list[str]:
         first, last = at == 0, at == len(pieces) - 1
         bare = piece if first or not prefix else piece.removeprefix(prefix)
         bare = bare.removesuffix(suffix) if last and suffix else bare
-        for place, character in enumerate(bare):
-            begins, ends = first and place == 0, last and place == len(bare) - 1
-            symbol = ("" if begins else prefix) + character + (suffix if ends else "")
-            symbols.append(symbol)
+        for i, character in enumerate(bare):
+            begins, ends = first and i == 0, last and i == len(bare) - 1
+            symbols.append(("" if begins else prefix) + character + (suffix if ends else ""))
     return symbols
 
 
