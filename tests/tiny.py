@@ -51,14 +51,16 @@ def make_task(folder: Path, rows: int = 60, *, dev: bool = True, seed: int = 0) 
     return folder
 
 
-def make_model(folder: Path, *, d_model: int = 16, dropout: float = 0.1, words: int = 0) -> Path:
+def make_model(
+    folder: Path, *, d_model: int = 16, dropout: float = 0.1, words: int = 0, max_len: int = 64
+) -> Path:
     """A BERT of two layers with its tokenizer; `words` more that occur in no text."""
     rng = random.Random(1)
     texts = [sentence(rng, bool(i % 2)) for i in range(200)] + [f"unseen{i} " * 3 for i in range(words)]
     tokenizer = train(texts, kind="wordpiece", vocab_size=200 + 8 * words)
     torch.manual_seed(0)
     config = models.PRESETS["bert-tiny"].config.replace(
-        vocab_size=tokenizer.vocab_size, d_model=d_model, n_layers=2, n_heads=2, d_ff=2 * d_model, max_len=64,
+        vocab_size=tokenizer.vocab_size, d_model=d_model, n_layers=2, n_heads=2, d_ff=2 * d_model, max_len=max_len,
         d_head=d_model // 2, dropout=dropout, attention_dropout=dropout, embed_dropout=dropout,
         pad_id=tokenizer.pad_id,
     )  # fmt: skip

@@ -10,16 +10,18 @@ from pathlib import Path
 
 import pytest
 
+from tiny import make_model
+
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.needs("slurm", "minilm")
+@pytest.mark.needs("slurm")
 @pytest.mark.usefixtures("cluster")
 def test_a_submitted_handout_leaves_its_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "handouts", tmp_path / "handouts", ignore=shutil.ignore_patterns("runs", "*.out"))
     for name, value in {
         "HEEDFUL_PYTHON": sys.executable,
-        "HEEDFUL_STAND_IN": "minilm",
+        "HEEDFUL_STAND_IN": str(make_model(tmp_path / "minilm")),
         "NUM_EPOCHS": "1",
         "MORE": "--max_len 16",
     }.items():
