@@ -62,6 +62,13 @@ def boolq(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def own_defaults(folder: Path, text: str) -> dict[str, str]:
+    """A person's own defaults, which make a command of a handout shorter; what the handout says comes first."""
+    (folder / "heedful").mkdir()
+    (folder / "heedful" / "heedful.toml").write_text(text)
+    return {"XDG_CONFIG_HOME": str(folder)}
+
+
 def ends_well(text: str, out: Path) -> None:
     assert f"run directory: {out}\nfigures: {out / 'figures'}\nreport: {out / 'report.html'}\n" in text
     assert (out / "report.html").is_file()
@@ -280,7 +287,7 @@ def test_birth_places_from_pretraining_to_predictions(born: Path, tmp_path: Path
     assert text == "No gold birth places provided; returning (0,0)\n"
 
 
-@pytest.mark.parametrize("variant", ["rope", "synthesizer"])
+@pytest.mark.parametrize("variant", ["rope", pytest.param("synthesizer", marks=pytest.mark.nightly)])
 def test_birth_places_has_variants_from_nothing_too(variant: str, born: Path, tmp_path: Path) -> None:
     given = {"writing_params_path": tmp_path / "q", "finetune_corpus_path": "birth_places_train.tsv"}
     birth("finetune", variant, born / "wiki.txt", epochs=1, **given)
@@ -297,7 +304,9 @@ def test_birth_places_has_variants_from_nothing_too(variant: str, born: Path, tm
 
 
 def test_birth_places_without_files_are_the_worlds(born: Path, tmp_path: Path) -> None:
-    text = birth("pretrain", "vanilla", "wiki.txt", writing_params_path=tmp_path / "p", epochs=1)
+    to = ("--writing_params_path", tmp_path / "p")
+    short = ("pretrain", "vanilla", "wiki.txt", *to, "--epochs", 1)
+    text = run("birthplaces", "src/run.py", *short, **own_defaults(tmp_path, "[pretrain]\nsteps = 2\n"))
     assert "using world/birthplaces, which is generated" in text
     ends_well(text, tmp_path / "p")
     to = ("--writing_params_path", tmp_path / "n")
@@ -331,7 +340,8 @@ def test_mini_gpt_compares_every_variant(born: Path, tmp_path: Path) -> None:
     (tmp_path / "dev.tokens").write_text("\n".join(lines[50:]) + "\n")
     words = ("--data", tmp_path / "train.tokens", "--dev", tmp_path / "dev.tokens", "--steps", 2)
     own = ("--sentences", "A sentence of mine.", "And another one.")
-    text = run("minigpt", "attention_experiments.py", *words, *own, "--out", tmp_path / "o")
+    one = own_defaults(tmp_path, "[study.attention]\nsamples = 1\n")
+    text = run("minigpt", "attention_experiments.py", *words, *own, "--out", tmp_path / "o", **one)
     assert re.search(r"total tokens: [\d,]+, unique tokens: [\d,]+", text)
     for variant in ("softmax", "additive", "shared_qk", "shared_qkv", "zero_after", "zero_scores"):
         assert variant in text
@@ -349,7 +359,9 @@ def test_mini_gpt_compares_every_variant(born: Path, tmp_path: Path) -> None:
 
 def test_mini_gpt_without_its_file_reads_the_world(tmp_path: Path) -> None:
     words = ("--data", "1b_benchmark.train.tokens", "--dev", "1b_benchmark.dev.tokens", "--steps", 1)
-    text = run("minigpt", "attention_experiments.py", *words, "--batch_size", 2, "--out", tmp_path / "o")
+    few = '[study.attention]\nsamples = 1\nattentions = "softmax"\nprojections = "separate"\nmasking = "before"\n'
+    words += ("--batch_size", 2, "--out", tmp_path / "o")
+    text = run("minigpt", "attention_experiments.py", *words, **own_defaults(tmp_path, few))
     assert "using world/birthplaces, generated" in text
 
 
