@@ -10,7 +10,7 @@ import pytest
 
 from heedful.data import Task, load_task
 from heedful.evaluation.checks import labels_everywhere, shared_parts, shared_texts
-from heedful.evaluation.checks.splits import normal
+from heedful.evaluation.checks.splits import normalize_text
 
 Row = tuple[str, int] | tuple[str, str, int]
 Make = Callable[..., Task]
@@ -91,9 +91,9 @@ def test_a_question_that_every_row_has_is_no_shared_passage(make: Make) -> None:
 
 
 def test_marks_alone_are_not_all_the_same_text() -> None:
-    assert normal("?!") != normal("...")
-    assert normal("Ｆｕｌｌ width,  STRASSE") == normal("full width strasse")
-    assert normal("straße") == normal("STRASSE")
+    assert normalize_text("?!") != normalize_text("...")
+    assert normalize_text("Ｆｕｌｌ width,  STRASSE") == normalize_text("full width strasse")
+    assert normalize_text("straße") == normalize_text("STRASSE")
 
 
 def test_data_is_quoted_safely(make: Make) -> None:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_tokens
+from heedful.evaluation.checks.language import row_truncation, shared_lines, unknown_tokens
 from heedful.evaluation.metrics import PERPLEXITY, functions
 from heedful.evaluation.perplexity import Sizes, compute_figures, measure_texts
 from heedful.text import train
@@ -87,11 +87,11 @@ def test_many_unknown_tokens_are_a_warning() -> None:
 
 def test_packed_documents_are_divided_and_single_ones_cut() -> None:
     lengths = np.array([5, 5, 50, 50])
-    assert rows_cut(lengths, 10, 100, packed=False).status == "warning"
-    packed = rows_cut(lengths, 10, 100, packed=True)
+    assert row_truncation(lengths, 10, 100, packed=False).status == "warning"
+    packed = row_truncation(lengths, 10, 100, packed=True)
     assert packed.status == "passed"
     assert "50 % of texts" in packed.found
-    assert rows_cut(lengths, 60, 100, packed=True).found == "No text is longer than 60 tokens."
+    assert row_truncation(lengths, 60, 100, packed=True).found == "No text is longer than 60 tokens."
 
 
 def test_scored_texts_that_were_trained_on_are_found() -> None:

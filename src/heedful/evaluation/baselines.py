@@ -39,48 +39,45 @@ class BagOfWords:
 
     def __init__(self, l2: float = L2) -> None:
         self.l2 = l2
-        self.places: dict[str, int] = {}
+        self.columns: dict[str, int] = {}
         self.idf: Floats = np.empty(0)
         self.weights: Floats = np.empty((0, 0))
 
     def fit(
         self, texts: Iterable[str], pairs: Iterable[str] | None, labels: Ints, n_classes: int
     ) -> BagOfWords:
-        """Fit the classifier to labeled texts."""
         rows = [count_words(*row) for row in pair_texts(texts, pairs)]
         seen = Counter(word for row in rows for word in row)
-        self.places = {word: place for place, word in enumerate(sorted(seen))}
-        documents = np.fromiter((seen[word] for word in self.places), np.float64, len(self.places))
+        self.columns = {word: column for column, word in enumerate(sorted(seen))}
+        documents = np.fromiter((seen[word] for word in self.columns), np.float64, len(self.columns))
         self.idf = np.log((1 + len(rows)) / (1 + documents)) + 1
-        x = self.features(rows)
-        self.weights = fit_softmax(x, np.asarray(labels), n_classes, self.l2)
+        self.weights = fit_softmax(self.features(rows), np.asarray(labels), n_classes, self.l2)
         return self
 
     def features(self, rows: Sequence[Counter[str]]) -> csr_matrix:
         """Turn word counts into rows of length 1; words never seen are dropped."""
         ends, columns, values = [0], [], []
         for row in rows:
-            known = [(self.places[word], n) for word, n in row.items() if word in self.places]
-            columns += [place for place, _ in known]
-            values += [n for _, n in known]
+            seen = [word for word in row if word in self.columns]
+            columns += [self.columns[word] for word in seen]
+            values += [row[word] for word in seen]
             ends.append(len(columns))
         at = np.array(columns, np.int64)
         weights = np.log1p(np.array(values, np.float64)) * self.idf[at]
         lengths = np.sqrt(np.add.reduceat(np.append(weights**2, 0), ends[:-1]) * (np.diff(ends) > 0))
         weights /= np.repeat(np.maximum(lengths, 1e-12), np.diff(ends))
-        return csr_matrix((weights, at, ends), shape=(len(rows), len(self.places)))
+        return csr_matrix((weights, at, ends), shape=(len(rows), len(self.columns)))
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Ints:
-        """Return the most probable class of each text."""
         best: Ints = np.argmax(self.scores(texts, pairs), axis=1).astype(np.int32)
         return best
 
     def probabilities(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Floats:
-        """Return the probability of each class of each text, `[n, classes]`."""
+        """Return the probabilities `[n, classes]`."""
         return np.asarray(softmax(self.scores(texts, pairs), axis=1))
 
     def scores(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Floats:
-        """Return the score of each class of each text, `[n, classes]`."""
+        """Return the logits `[n, classes]`."""
         rows = iter(pair_texts(texts, pairs))
         parts = [np.empty((0, self.weights.shape[1]))]
         while part := [count_words(*row) for row in islice(rows, PREDICT_ROWS)]:
@@ -102,12 +99,12 @@ def count_words(text: str, pair: str) -> Counter[str]:
 
 def compute_scores(x: csr_matrix, weights: Floats) -> Floats:
     """Return each class's score; the last row of the weights is the bias."""
-    found: Floats = x @ weights[:-1] + weights[-1]
-    return found
+    scores: Floats = x @ weights[:-1] + weights[-1]
+    return scores
 
 
 def fit_softmax(x: csr_matrix, labels: npt.NDArray[np.integer], n_classes: int, l2: float) -> Floats:
-    """Minimise the summed cross-entropy plus l2/2 times the squared weights, the bias apart, with L-BFGS."""
+    """Minimize the summed cross-entropy plus l2/2 times the squared weights, the bias apart, with L-BFGS."""
     n, d = x.shape
     right = np.zeros((n, n_classes))
     right[np.arange(n), labels] = 1
@@ -122,11 +119,9 @@ def fit_softmax(x: csr_matrix, labels: npt.NDArray[np.integer], n_classes: int, 
         gradient = np.vstack([transposed @ error + l2 * weights[:-1], error.sum(axis=0)])
         return float(-(logs * right).sum() + l2 / 2 * (weights[:-1] ** 2).sum()), gradient.ravel()
 
-    found = minimize(
-        loss, np.zeros((d + 1) * n_classes), jac=True, method="L-BFGS-B", options={"maxiter": MAX_STEPS}
-    )
-    best: Floats = found.x.reshape(d + 1, n_classes)
-    return best
+    start, options = np.zeros((d + 1) * n_classes), {"maxiter": MAX_STEPS}
+    best: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+    return best.reshape(d + 1, n_classes)
 
 
 def chance_accuracy(n_classes: int) -> float:
@@ -165,19 +160,20 @@ def select_splits(task: Task, names: Sequence[str] | None) -> list[Split]:
 def score_answer_baselines(
     task: Task, splits: Sequence[str] | None, bag: BagOfWords | None, metric: Metric | None
 ) -> dict[str, dict[str, float]]:
-    """Score always giving train's most frequent answer."""
     metric, answer = metric or EXACT_MATCH, find_most_frequent_answer(task.splits["train"])
-    return {
-        split.name: {"majority": float(metric.compute(*constant_arrays(split.answers, answer)))}
-        for split in select_splits(task, splits)
-        if split.answers is not None
-    }
+    scores = {}
+    for split in select_splits(task, splits):
+        if split.answers is not None:
+            truth = np.array(list(split.answers), object)
+            scores[split.name] = {
+                "majority": float(metric.compute(truth, np.full(len(truth), answer, object)))
+            }
+    return scores
 
 
 def score_label_baselines(
     task: Task, splits: Sequence[str] | None, bag: BagOfWords | None, metric: Metric | None
 ) -> dict[str, dict[str, float]]:
-    """Score a guess, the most frequent label and a bag of words."""
     model = bag or fit_bag_of_words(task)
     return {
         split.name: label_baselines(task, split, model, metric or ACCURACY)
@@ -208,33 +204,15 @@ def label_baselines(task: Task, split: Split, bag: BagOfWords, metric: Metric) -
     return scores | ({"chance": chance_accuracy(n_classes)} if metric.is_share else {})
 
 
-def constant_arrays(answers: Iterable[str], answer: str) -> tuple[npt.NDArray[np.object_], ...]:
-    """Return the true answers, and one answer as often."""
-    truth = np.array(list(answers), object)
-    return truth, np.full(len(truth), answer, object)
-
-
 def fit_bag_of_words(task: Task, rows: npt.NDArray[np.int64] | None = None) -> BagOfWords:
     """Fit the classifier to a task's train split, or to some of its rows."""
     train = task.splits["train"]
     assert train.labels is not None
-    texts, pairs, labels = select_rows(train, train.labels, rows)
-    return BagOfWords().fit(texts, pairs, labels, len(task.label_names))
-
-
-def select_rows(
-    split: Split, labels: Ints, rows: npt.NDArray[np.int64] | None = None
-) -> tuple[list[str], list[str] | None, Ints]:
-    """Return the rows to fit the classifier to: all that are given, or an evenly spaced part of many."""
-    chosen = np.arange(len(split)) if rows is None else np.sort(rows)
-    keep = np.zeros(len(split), bool)
+    chosen = np.arange(len(train)) if rows is None else np.sort(rows)
+    keep = np.zeros(len(train), bool)  # an evenly spaced part of very many rows
     keep[chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), TRAIN_ROWS)).astype(np.int64)]] = True
-    pairs = split.pairs
-    return (
-        list(compress(split.texts, keep)),
-        None if pairs is None else list(compress(pairs, keep)),
-        labels[keep],
-    )
+    pairs = None if train.pairs is None else compress(train.pairs, keep)
+    return BagOfWords().fit(compress(train.texts, keep), pairs, train.labels[keep], len(task.label_names))
 
 
 def find_most_frequent_answer(train: Split) -> str:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ from heedful.statistics.proportions import Interval, wilson
 Floats = npt.NDArray[np.float64]
 BINS = 10
 GIVEN_EACH = 4
-"""Strangers a surname, so that people of one surname can be compared."""
+"""Strangers per surname, so that people of one surname can be compared."""
 PERMUTATIONS = 2000
 LISTED = 8
 LONGEST_NAME = 5
@@ -92,7 +93,6 @@ class SelectiveAnswers:
 
     @property
     def coverage(self) -> float:
-        """The share of questions that are answered."""
         return self.answered / self.n if self.n else 0.0
 
     @property
@@ -102,7 +102,6 @@ class SelectiveAnswers:
 
     @property
     def wrong_ci95(self) -> Interval | None:
-        """Of that share."""
         return wilson(self.wrong, self.answered) if self.answered else None
 
 
@@ -113,13 +112,12 @@ def answer_when_sure(
     sure, hit = np.asarray(confidence, np.float64), np.asarray(right, bool)
     order = stream(seed, "halves").permutation(len(hit))
     first, second = order[: len(hit) // 2], order[len(hit) // 2 :]
-    found = threshold_for_risk(sure[first], hit[first], risk) if len(first) else None
-    if found is None:
+    choice = threshold_for_risk(sure[first], hit[first], risk) if len(first) else None
+    if choice is None:
         return SelectiveAnswers(risk, None, 0, len(second), 0)
-    given = sure[second] >= found.threshold
-    return SelectiveAnswers(
-        risk, found.threshold, int(given.sum()), len(second), int((given & ~hit[second]).sum())
-    )
+    answered = sure[second] >= choice.threshold
+    wrong = answered & ~hit[second]
+    return SelectiveAnswers(risk, choice.threshold, int(answered.sum()), len(second), int(wrong.sum()))
 
 
 @dataclass(frozen=True)
@@ -144,12 +142,9 @@ class ReplySummary:
 
 
 def summarize_replies(
-    answers: Sequence[str],
-    confidence: npt.ArrayLike,
-    right: npt.ArrayLike | None,
-    train: Counter[str],
+    answers: Sequence[str], confidence: npt.ArrayLike, right: npt.ArrayLike | None, train: Counter[str]
 ) -> ReplySummary:
-    """Summarise a group's answers; `train` counts the answers of the training questions."""
+    """Summarize a group's answers; `train` counts the answers of the training questions."""
     sure, n = np.asarray(confidence, np.float64), len(answers)
     if not n:
         raise ValueError("a group needs at least one question")
@@ -187,20 +182,18 @@ def measure_agreement(answers: Sequence[str], keys: Sequence[str], seed: int = 0
     _, key = np.unique(np.asarray(keys, object).astype(str), return_inverse=True)
     sizes = np.bincount(key)
     pairs = float((sizes * (sizes - 1)).sum())
-    n = len(answer)
     if pairs == 0:
         raise ValueError("no two people share a key")
 
-    def within(given: npt.NDArray[np.int64]) -> float:
-        counts = np.bincount(key * (given.max() + 1) + given)
+    def agree(answer: npt.NDArray[np.int64]) -> float:
+        counts = np.bincount(key * (answer.max() + 1) + answer)
         return float((counts * (counts - 1)).sum()) / pairs
 
-    found = within(answer)
-    totals = np.bincount(answer)
+    same, totals, n = agree(answer), np.bincount(answer), len(answer)
     anybody = float((totals * (totals - 1)).sum()) / (n * (n - 1))
     draws = stream(seed, "permutations")
-    as_much = sum(within(draws.permutation(answer)) >= found for _ in range(PERMUTATIONS))
-    return Agreement(found, anybody, (as_much + 1) / (PERMUTATIONS + 1))
+    as_much = sum(agree(draws.permutation(answer)) >= same for _ in range(PERMUTATIONS))
+    return Agreement(same, anybody, (as_much + 1) / (PERMUTATIONS + 1))
 
 
 @dataclass(frozen=True)
@@ -220,11 +213,9 @@ class QuestionFrame:
     after: str
 
     def name(self, question: str) -> str:
-        """The name in a question."""
         return question[len(self.before) : len(question) - len(self.after)]
 
     def ask(self, name: str) -> str:
-        """The question about a name."""
         return f"{self.before}{name}{self.after}"
 
 
@@ -239,13 +230,9 @@ def find_frame(questions: Sequence[str]) -> QuestionFrame:
 
 
 def find_shared_words(rows: Sequence[Sequence[str]]) -> list[str]:
-    """The words that all rows begin with."""
-    shared = []
-    for column in zip(*rows, strict=False):
-        if len(set(column)) > 1:
-            break
-        shared.append(column[0])
-    return shared
+    """Return the words that all rows begin with."""
+    columns = takewhile(lambda column: len(set(column)) == 1, zip(*rows, strict=False))
+    return [column[0] for column in columns]
 
 
 def invent_strangers(
@@ -253,7 +240,7 @@ def invent_strangers(
 ) -> list[Stranger]:
     """Put given names and surnames of `questions` together anew, so that nobody in them or `corpus` is meant.
 
-    Four given names a surname. Names of one word have no surname and are left out.
+    There are four given names per surname. Names of one word have no surname and are left out.
     """
     frame = find_frame(questions)
     names = [frame.name(question).split() for question in questions]
@@ -265,25 +252,25 @@ def invent_strangers(
     draws = stream(seed, "strangers")
     chosen = [surnames[i] for i in draws.permutation(len(surnames))]
     # Twice as many as are wanted: some will turn out to exist.
-    made: dict[str, Stranger] = {}
+    strangers: dict[str, Stranger] = {}
     for surname in chosen[: max(1, -(-2 * count // GIVEN_EACH))]:
         for i in draws.permutation(len(given))[: 2 * GIVEN_EACH]:
             name = f"{given[i]} {surname}"
             if name not in taken:
-                made[name] = Stranger(frame.ask(name), given[i], surname)
-    for known in find_mentioned(made.keys(), corpus):
-        made.pop(known, None)
-    found: list[Stranger] = []
-    each: Counter[str] = Counter()
-    for stranger in made.values():
-        if len(found) < count and each[stranger.surname] < GIVEN_EACH:
-            each[stranger.surname] += 1
-            found.append(stranger)
-    return found
+                strangers[name] = Stranger(frame.ask(name), given[i], surname)
+    for name in find_mentioned(strangers.keys(), corpus):
+        strangers.pop(name, None)
+    chosen_strangers: list[Stranger] = []
+    per_surname: Counter[str] = Counter()
+    for stranger in strangers.values():
+        if len(chosen_strangers) < count and per_surname[stranger.surname] < GIVEN_EACH:
+            per_surname[stranger.surname] += 1
+            chosen_strangers.append(stranger)
+    return chosen_strangers
 
 
 def find_mentioned(names: Iterable[str], corpus: Iterable[str]) -> Iterator[str]:
-    """The names that occur in a corpus."""
+    """Yield the names that occur in a corpus, each as often as it occurs."""
     wanted = set(names)
     for text in corpus:
         words = [EDGE.sub("", word) for word in text.split()]

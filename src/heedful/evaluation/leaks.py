@@ -20,9 +20,9 @@ class Leak:
     """The loss of the same tokens in two ways; what the second has more, the first saw of the future."""
 
     one_pass: float
-    """A token, when the whole text is read at once, as in training."""
+    """Per token, when the whole text is read at once, as in training."""
     prefix_alone: float
-    """A token, when nothing but the tokens before it is given."""
+    """Per token, when nothing but the tokens before it is given."""
     tokens: int
     largest: float
     """The largest difference at one token: a leak can help here and mislead there."""
@@ -41,14 +41,13 @@ def measure_leak(model: LanguageModel, texts: Sequence[Sequence[int]]) -> Leak:
         raise ValueError("no text has a token to predict")
     with torch.inference_mode():
         whole = [token_losses(exact, row)[0] for row in rows]
-        alone = [torch.empty_like(own) for own in whole]
+        alone = [torch.empty_like(losses) for losses in whole]
         for t in range(1, max(row.shape[1] for row in rows)):
             longer = [i for i, row in enumerate(rows) if row.shape[1] > t]
             together = torch.cat([rows[i][:, : t + 1] for i in longer])
             logits = exact.head(exact.body(together[:, :-1])[:, -1])  # [b, v]
-            for i, loss in zip(
-                longer, F.cross_entropy(logits, together[:, -1], reduction="none"), strict=True
-            ):
+            losses = F.cross_entropy(logits, together[:, -1], reduction="none")
+            for i, loss in zip(longer, losses, strict=True):
                 alone[i][t - 1] = loss
     in_one, from_prefix = torch.cat(whole), torch.cat(alone)
     largest = float((from_prefix - in_one).abs().max())
@@ -56,7 +55,7 @@ def measure_leak(model: LanguageModel, texts: Sequence[Sequence[int]]) -> Leak:
 
 
 def token_losses(model: LanguageModel, rows: Tensor) -> Tensor:
-    """The loss of each token but the first [b, t - 1], all read at once."""
+    """Return the loss of each token but the first [b, t - 1], all read at once."""
     logits = model.head(model.body(rows[:, :-1]))
     return F.cross_entropy(logits.mT, rows[:, 1:], reduction="none")
 
@@ -67,7 +66,7 @@ class FreeRunningSamples:
 
     texts: tuple[str, ...]
     mean_length: float
-    """Tokens a text."""
+    """Tokens per text."""
     unknown: float
     """Share of the tokens that stand for words the vocabulary lacks."""
     punctuation: float
@@ -86,15 +85,15 @@ def draw_samples(
 ) -> FreeRunningSamples:
     """Let a model continue each prompt at temperature 1, and describe what it wrote."""
     stops = [i for i in (tokenizer.eos_id, tokenizer.pad_id) if i is not None]
-    found = generate(model, prompts, max_tokens=max_tokens, stop_ids=stops, sampling=Sampling(seed=seed))
-    every = [i for one in found for i in one.ids]
+    texts = generate(model, prompts, max_tokens=max_tokens, stop_ids=stops, sampling=Sampling(seed=seed))
+    every = [i for text in texts for i in text.ids]
     special = set(tokenizer.special_ids)
     bare = [p for i, p in zip(every, tokenizer.pieces(every), strict=True) if i not in special]
     marks = sum(not any(c.isalnum() for c in piece) for piece in bare)
     n = max(1, len(every))
     return FreeRunningSamples(
-        tuple(tokenizer.decode(one.ids, skip_special=False) for one in found),
-        len(every) / max(1, len(found)),
+        tuple(tokenizer.decode(text.ids, skip_special=False) for text in texts),
+        len(every) / max(1, len(texts)),
         sum(i == tokenizer.unk_id for i in every) / n,
         marks / n,
         len(set(every)) / n,

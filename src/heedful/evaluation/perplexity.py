@@ -1,7 +1,7 @@
 """How well a language model predicts texts, in figures that say what they can be compared with.
 
 Perplexity depends on the vocabulary: fewer, longer tokens are harder to predict each, and every unknown word
-is easy. So the unknown rate and bits a character and a byte of the text stand beside it.
+is easy. So the unknown rate and bits per character and per byte of the text are given beside it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Figures:
     perplexity: float
     """exp(total loss / predicted tokens) over the corpus: long texts count more than short ones."""
     loss: float
-    """A predicted token, in nats."""
+    """Per predicted token, in nats."""
     tokens: int
     texts: int
     mean_sentence_perplexity: float
@@ -45,20 +45,19 @@ class Figures:
 
 
 def compute_figures(losses: npt.ArrayLike, tokens: npt.ArrayLike, sizes: Sizes | None = None) -> Figures:
-    """Figures from each text's summed loss and predicted tokens; texts without any are left out."""
+    """Compute figures from each text's summed loss and predicted tokens; texts without any are left out."""
     sums, counts = np.asarray(losses, np.float64), np.asarray(tokens, np.int64)
     used = counts > 0
     if not used.any():
         raise ValueError("perplexity of no tokens")
-    own, n = sums[used], counts[used]
-    total, many = float(own.sum()), int(n.sum())
+    total, n = float(sums[used].sum()), int(counts[used].sum())
     with np.errstate(over="ignore"):
-        each = np.exp(own / n)
+        each = np.exp(sums[used] / counts[used])
     return Figures(
-        perplexity(total, many),
-        total / many,
-        many,
-        len(n),
+        perplexity(total, n),
+        total / n,
+        n,
+        len(each),
         float(each.mean()),
         None if sizes is None else bits_per_unit(sums, sizes.characters, used & sizes.whole),
         None if sizes is None else bits_per_unit(sums, sizes.bytes, used & sizes.whole),
@@ -66,7 +65,7 @@ def compute_figures(losses: npt.ArrayLike, tokens: npt.ArrayLike, sizes: Sizes |
 
 
 def bits_per_unit(losses: Floats, units: Ints, wanted: npt.NDArray[np.bool_]) -> float | None:
-    """Bits a unit of text, over the texts that are read whole."""
+    """Return the bits per unit of text, over the texts that are read whole."""
     n = int(units[wanted].sum())
     return float(losses[wanted].sum() / (n * math.log(2))) if n else None
 
@@ -76,15 +75,15 @@ def measure_texts(texts: Any, first_ids: Ints, whole: npt.NDArray[np.bool_], tok
 
     `first_ids` is the id of each text's first token: where it is no special token, it stands for text that
     the model was given and not asked for. An end of text is predicted and stands for no character, so that
-    bits a character tell the cost of the text and of knowing where it ends.
+    bits per character tell the cost of the text and of knowing where it ends.
     """
-    given: dict[int, tuple[int, int]] = {}
+    first_sizes: dict[int, tuple[int, int]] = {}
     characters, sizes = np.zeros(len(first_ids), np.int64), np.zeros(len(first_ids), np.int64)
-    for place, text in enumerate(texts):
-        first = int(first_ids[place])
-        if first not in given:
+    for i, text in enumerate(texts):
+        first = int(first_ids[i])
+        if first not in first_sizes:
             piece = "" if first < 0 or first in tokenizer.special_ids else tokenizer.decode([first])
-            given[first] = len(piece), len(piece.encode())
-        characters[place] = max(0, len(text) - given[first][0])
-        sizes[place] = max(0, len(text.encode()) - given[first][1])
+            first_sizes[first] = len(piece), len(piece.encode())
+        characters[i] = max(0, len(text) - first_sizes[first][0])
+        sizes[i] = max(0, len(text.encode()) - first_sizes[first][1])
     return Sizes(characters, sizes, whole)

@@ -21,7 +21,7 @@ from heedful.evaluation.baselines import (
 from heedful.evaluation.metrics import METRICS, confusion, macro_f1
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
-from heedful.objectives.base import Floats
+from heedful.objectives.base import Floats, Ints
 from heedful.objectives.questions import encode_questions, normalize_spaces, question_room
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
@@ -56,8 +56,6 @@ class Scorer(Protocol):
 
 
 class LabelScorer:
-    """Scores labels."""
-
     def __init__(self, task: Task, classify: Classify) -> None:
         self.task, self.classify = task, classify
 
@@ -67,7 +65,6 @@ class LabelScorer:
         return fit_bag_of_words(self.task, self.classify.rows)
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
-        """Return the metric's value, with what each label came to."""
         names = self.task.label_names
         results = {}
         for split, e in evaluations.items():
@@ -84,10 +81,7 @@ class LabelScorer:
                 loss=e.loss,
                 macro_f1=macro_f1(cells),
                 confusion=tuple(tuple(int(c) for c in row) for row in cells),
-                predicted_counts={
-                    name: int(n)
-                    for name, n in zip(names, np.bincount(e.predicted, minlength=len(names)), strict=True)
-                },
+                predicted_counts=count_labels(e.predicted, names),
                 baselines=simple.get(split),
                 of=self.task.splits[split].of,
             )
@@ -121,22 +115,21 @@ class LabelScorer:
     def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
         """Check for collapse, against a bag of words, and whether dev is large enough."""
         assert dev.labels is not None
-        names = self.task.label_names
         predicted = results.splits["dev"].predicted_counts or {}
-        counts = dict(zip(names, np.bincount(dev.labels, minlength=len(names)).tolist(), strict=True))
+        counts = count_labels(dev.labels, self.task.label_names)
         split = self.task.splits["dev"]
         right_of_bag = self.bag.predict(split.texts, split.pairs) == dev.labels
         simple = results.splits["dev"].baselines or {}
         # The bag of words has a check of its own, on the same examples, which tells smaller differences.
         best = max((value for name, value in simple.items() if name != "bag_of_words"), default=0.0)
         right = dev.predicted == dev.labels
-        found = [
+        findings = [
             checks.collapse(predicted, counts, float(np.mean(right))),
             checks.beats_bag_of_words(right, right_of_bag),
         ]
         if METRICS[dev.metric].is_share:
-            found.append(checks.evaluation_size(dev.n, dev.value, best, "always giving one label"))
-        return found
+            findings.append(checks.evaluation_size(dev.n, dev.value, best, "always giving one label"))
+        return findings
 
     def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
         return {"labels": tuple(self.task.label_names)}
@@ -155,14 +148,12 @@ class LabelScorer:
 
 
 class AnswerScorer:
-    """Scores free answers."""
-
     def __init__(self, task: Task, objective: AnswerObjective) -> None:
         self.task, self.objective = task, objective
         self.constant = normalize_spaces(find_most_frequent_answer(task.splits["train"]))
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
-        """Exact match, beside that of always giving train's most frequent answer."""
+        """Return exact match, beside that of always giving train's most frequent answer."""
         results = {}
         for split, e in evaluations.items():
             metric = METRICS[e.metric]
@@ -189,22 +180,18 @@ class AnswerScorer:
             self.write_answers(run, split, e.answers, e.confidence)
 
     def write_answers(self, run: Run, split: str, answers: Sequence[str], confidence: Floats) -> None:
-        """Both files of a split."""
         truth: Sequence[str | None] = self.objective.texts.get(split) or [None] * len(answers)
         examples = self.task.splits[split]
-        run.write_predictions(
-            split,
-            (
-                Prediction(f"{split}-{i}", right, answer, {answer: float(sure)}, example.text, example.pair)
-                for i, (right, answer, sure, example) in enumerate(
-                    zip(truth, answers, confidence, examples, strict=True)
-                )
-            ),
+        rows = enumerate(zip(truth, answers, confidence, examples, strict=True))
+        predictions = (
+            Prediction(f"{split}-{i}", right, answer, {answer: float(sure)}, example.text, example.pair)
+            for i, (right, answer, sure, example) in rows
         )
+        run.write_predictions(split, predictions)
         run.write_answers(split, answers)
 
     def write_unscored(self, run: Run, model: Any) -> None:
-        """Answers to test's questions, where only others know what is right."""
+        """Write the answers to test's questions where only others know what is right."""
         if "test" in self.objective.questions and "test" not in self.objective.splits:
             self.write_answers(run, "test", *self.objective.ask(model, "test"))
 
@@ -247,6 +234,9 @@ class AnswerScorer:
         return -losses
 
 
+def count_labels(labels: Ints, names: Sequence[str]) -> dict[str, int]:
+    return dict(zip(names, np.bincount(labels, minlength=len(names)).tolist(), strict=True))
+
+
 def split_checks(task: Task) -> list[Check]:
-    """Check the splits of a task against each other."""
     return [checks.shared_texts(task), checks.shared_parts(task), checks.labels_everywhere(task)]

@@ -23,16 +23,15 @@ MASKED_ROWS = 64
 """Copies of a sentence, each with one token hidden, that are read together."""
 
 
-def read_sentences(given: Sequence[str]) -> list[str]:
-    """The sentences that were given: each by itself, or the lines of a file."""
-    found: list[str] = []
-    for text in given:
+def read_sentences(texts: Sequence[str]) -> list[str]:
+    """Return the sentences; a text that names a file stands for the file's lines."""
+    sentences: list[str] = []
+    for text in texts:
         is_file = len(text) < 4096 and "\n" not in text and Path(text).expanduser().is_file()
-        found += corpus_texts(Path(text).expanduser()) if is_file else [text]
-    for text in found:
-        if not text.strip():
-            raise UserError("--sentences: a sentence is empty")
-    return found
+        sentences += corpus_texts(Path(text).expanduser()) if is_file else [text]
+    if not all(text.strip() for text in sentences):
+        raise UserError("--sentences: a sentence is empty")
+    return sentences
 
 
 def refuse_sentences(model: LanguageModel) -> None:
@@ -44,15 +43,15 @@ def refuse_sentences(model: LanguageModel) -> None:
 def score_sentences(
     model: LanguageModel, tokenizer: Tokenizer, sentences: Sequence[str], block: int
 ) -> tuple[SentenceResult, ...]:
-    """The loss and perplexity of each sentence: of a decoder token after token, of an encoder by hiding each.
+    """Return the loss and perplexity of each sentence; of an encoder, each token is hidden in turn.
 
-    Of an encoder it is the pseudo-perplexity of Salazar et al. 2020. What is longer than the model has room
+    For an encoder it is the pseudo-perplexity of Salazar et al. 2020. What is longer than the model has room
     for is read in parts.
     """
     if not sentences:
         return ()
     refuse_sentences(model)
-    encoded = [one.ids for one in tokenizer.encode_batch(list(sentences))]
+    encoded = [encoding.ids for encoding in tokenizer.encode_batch(list(sentences))]
     score = causal_losses if model.kind == "causal" else hidden_losses
     sums, counts = score(model, tokenizer, encoded, block)
     results = []
@@ -69,25 +68,24 @@ def score_sentences(
 def causal_losses(
     model: LanguageModel, tokenizer: Tokenizer, encoded: Sequence[Sequence[int]], block: int
 ) -> tuple[Floats, Ints]:
-    """Each sentence's summed loss and predicted tokens."""
+    """Return each sentence's summed loss and number of predicted tokens."""
     if not any(len(ids) > 1 for ids in encoded):
         return np.zeros(len(encoded)), np.zeros(len(encoded), np.int64)
-    how = MECHANISMS[model.config.attention]
+    mechanism = MECHANISMS[model.config.attention]
     # Where documents cannot be kept apart each has a row, which has room for the longest.
-    width = block if how.segments else min(max(map(len, encoded)), model.body.room)
-    objective = Causal(
-        {"given": TokenLists.of(encoded)}, tokenizer, block=width, together=how.segments, unsafe=how.unsafe
-    )
-    found = objective.evaluate(model, "given")
-    assert found.text_losses is not None
-    assert found.text_tokens is not None
-    return found.text_losses, found.text_tokens
+    width = block if mechanism.segments else min(max(map(len, encoded)), model.body.room)
+    texts, together = {"given": TokenLists.of(encoded)}, mechanism.segments
+    objective = Causal(texts, tokenizer, block=width, together=together, unsafe=mechanism.unsafe)
+    evaluation = objective.evaluate(model, "given")
+    assert evaluation.text_losses is not None
+    assert evaluation.text_tokens is not None
+    return evaluation.text_losses, evaluation.text_tokens
 
 
 def hidden_losses(
     model: LanguageModel, tokenizer: Tokenizer, encoded: Sequence[Sequence[int]], block: int
 ) -> tuple[Floats, Ints]:
-    """Each sentence's summed loss of its tokens, each hidden alone."""
+    """Return the same with each token hidden alone."""
     assert tokenizer.mask_id is not None
     device = next(model.parameters()).device
     sums, counts = np.zeros(len(encoded)), np.zeros(len(encoded), np.int64)
@@ -96,10 +94,10 @@ def hidden_losses(
         for i, whole in enumerate(encoded):
             for start in range(0, len(whole), block):
                 ids = torch.tensor(whole[start : start + block], device=device)
-                places = [p for p, own in enumerate(ids.tolist()) if own not in tokenizer.special_ids]
-                counts[i] += len(places)
-                for first in range(0, len(places), MASKED_ROWS):
-                    at = torch.tensor(places[first : first + MASKED_ROWS], device=device)
+                positions = [p for p, id_ in enumerate(ids.tolist()) if id_ not in tokenizer.special_ids]
+                counts[i] += len(positions)
+                for first in range(0, len(positions), MASKED_ROWS):
+                    at = torch.tensor(positions[first : first + MASKED_ROWS], device=device)
                     rows = ids.expand(len(at), -1).clone()
                     rows[torch.arange(len(at)), at] = tokenizer.mask_id
                     states = model.body(rows)[torch.arange(len(at)), at]  # [n, d]

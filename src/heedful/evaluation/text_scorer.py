@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.evaluation.checks.language import rows_cut, shared_lines, unknown_tokens
+from heedful.evaluation.checks.language import row_truncation, shared_lines, unknown_tokens
 from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.perplexity import compute_figures, measure_texts
 from heedful.evaluation.sentences import score_sentences
@@ -76,7 +76,7 @@ class TextScorer:
         return [
             unknown_tokens(rates),
             shared_lines(self.splits.splits),
-            rows_cut(tokens["train"].lengths, max_len, room, self.packed),
+            row_truncation(tokens["train"].lengths, max_len, room, self.packed),
         ]
 
     def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:

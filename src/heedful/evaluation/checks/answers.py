@@ -29,12 +29,12 @@ def beats_constant_answer(right: npt.ArrayLike, right_of_constant: npt.ArrayLike
     )
     if c.differs and c.difference > 0:
         return Check(name, "passed", f"Better than {always}: {numbers}.", c.difference, 0.0)
-    told = "Worse than" if c.differs else "No better than"
-    found = (
-        f"{told} {always}: {numbers}; nothing shows that the model knows any answer; pretrain it on text "
+    verdict = "Worse than" if c.differs else "No better than"
+    sentence = (
+        f"{verdict} {always}: {numbers}; nothing shows that the model knows any answer; pretrain it on text "
         f"that holds the answers, or longer."
     )
-    return Check(name, "failed" if c.differs else "warning", found, c.difference, 0.0)
+    return Check(name, "failed" if c.differs else "warning", sentence, c.difference, 0.0)
 
 
 def unknown_tokens(counts: Mapping[str, tuple[int, int]]) -> Check:
@@ -43,14 +43,13 @@ def unknown_tokens(counts: Mapping[str, tuple[int, int]]) -> Check:
     lacking = {where: (n, total) for where, (n, total) in counts.items() if n}
     worst = max((n / total for n, total in lacking.values()), default=0.0)
     if not lacking:
-        return Check(
-            name, "passed", "The vocabulary has everything that is asked and answered.", 0.0, UNKNOWN_LIMIT
-        )
+        sentence = "The vocabulary has everything that is asked and answered."
+        return Check(name, "passed", sentence, 0.0, UNKNOWN_LIMIT)
     listed = ", ".join(f"{n:,} of {total:,} in {where}" for where, (n, total) in lacking.items())
     if worst <= UNKNOWN_LIMIT:
         return Check(name, "passed", f"Few texts have unknown characters: {listed}.", worst, UNKNOWN_LIMIT)
-    found = (
+    sentence = (
         f"Texts have characters or words that the vocabulary lacks ({percent(worst)} at worst): {listed}; "
         f"names that differ only there look the same to the model; train the tokenizer on them too."
     )
-    return Check(name, "warning", found, worst, UNKNOWN_LIMIT)
+    return Check(name, "warning", sentence, worst, UNKNOWN_LIMIT)

@@ -21,19 +21,19 @@ def warmup(warmup_steps: int, total_steps: int) -> Check:
     share = warmup_steps / total_steps
     steps = f"{warmup_steps:,} of {total_steps:,} steps"
     if warmup_steps >= total_steps:
-        found = (
+        sentence = (
             f"Warm-up is as long as the run or longer ({steps}); the learning rate you asked for is never "
             f"used; shorten the warm-up or train longer."
         )
-        return Check(name, "failed", found, share, WARMUP_LIMIT)
+        return Check(name, "failed", sentence, share, WARMUP_LIMIT)
     if share > WARMUP_LIMIT:
-        found = (
+        sentence = (
             f"Warm-up takes {percent(share)} of the run ({steps}); most of it trains below the learning rate "
             f"you asked for; shorten the warm-up or train longer."
         )
-        return Check(name, "warning", found, share, WARMUP_LIMIT)
-    found = f"Warm-up takes {percent(share)} of the run." if warmup_steps else "There is no warm-up."
-    return Check(name, "passed", found, share, WARMUP_LIMIT)
+        return Check(name, "warning", sentence, share, WARMUP_LIMIT)
+    sentence = f"Warm-up takes {percent(share)} of the run." if warmup_steps else "There is no warm-up."
+    return Check(name, "passed", sentence, share, WARMUP_LIMIT)
 
 
 def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: Metric = ACCURACY) -> Check:
@@ -42,11 +42,9 @@ def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: Metric = ACCURA
     Dev's last value is compared with its best; a fall within one standard error is chance.
     """
     name = "dev_falls_while_train_rises"
-    known = [row for row in rows if row.value is not None and math.isfinite(row.value)]
-    dev = [row for row in known if row.split == "dev"]
-    train = [row for row in known if row.split == "train_eval"] or [
-        row for row in known if row.split == "train"
-    ]
+    finite = [row for row in rows if row.value is not None and math.isfinite(row.value)]
+    dev, scored, train = ([r for r in finite if r.split == s] for s in ("dev", "train_eval", "train"))
+    train = scored or train
     if len(dev) < 2 or len(train) < 2:
         return Check(name, "skipped", f"Train and dev have too few values of {metric.title} to compare.")
     best, last = max(dev, key=lambda row: metric.sort_key(value(row))), dev[-1]
@@ -55,15 +53,15 @@ def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: Metric = ACCURA
     rise = metric.improvement(at_best, value(train[-1]))
     limit = metric.noise(value(best), best.n)
     if fall <= limit or rise <= 0:
-        found = f"Dev's last {metric.title} is {value(last):.3f}, its best {value(best):.3f}."
-        return Check(name, "passed", found, max(fall, 0.0), limit)
-    found = (
+        sentence = f"Dev's last {metric.title} is {value(last):.3f}, its best {value(best):.3f}."
+        return Check(name, "passed", sentence, max(fall, 0.0), limit)
+    sentence = (
         f"Dev got worse while train got better: from epoch {best.epoch:.3g} to {last.epoch:.3g} "
         f"{metric.title} went from {value(best):.3f} to {value(last):.3f} on dev and from {at_best:.3f} to "
         f"{value(train[-1]):.3f} on train; the model learns its training texts by heart; keep the best "
         f"checkpoint, train for fewer epochs, or give more data or dropout."
     )
-    return Check(name, "warning", found, fall, limit)
+    return Check(name, "warning", sentence, fall, limit)
 
 
 def value(row: Metrics) -> float:

@@ -40,7 +40,6 @@ def percent(share: float) -> str:
 
 
 def quote(text: str, width: int = 40) -> str:
-    """Quote a label or a text from data."""
     return f'"{shorten(" ".join(text.split()), width)}"'
 
 
@@ -56,12 +55,11 @@ def summarize(checks: Iterable[Check]) -> str:
         return f"{passed} check{'s' * (passed != 1)} passed" if passed else "nothing was checked"
     worst, *others = findings
     first = FIRST_PART.match(worst.found)
-    told = first[0].rstrip(".") if first else worst.name
-    told = told if told[1:2].isupper() else told[:1].lower() + told[1:]
+    summary = first[0].rstrip(".") if first else worst.name
+    summary = summary if summary[1:2].isupper() else summary[:1].lower() + summary[1:]
     more = ", ".join(in_short(check.name) for check in others)
-    return f"{told} (also: {more})" if more else told
+    return f"{summary} (also: {more})" if more else summary
 
 
 def severity_rank(check: Check) -> int:
-    """Return a check's position in the order of severity."""
     return SEVERITY.index(check.name) if check.name in SEVERITY else len(SEVERITY)

@@ -48,34 +48,34 @@ def causality(model: Model, *, length: int = LENGTH, seed: int = 0) -> Check:
     modes = [(module, module.training) for module in body.modules()]
     body.eval()
     try:
-        leaks = [leak(run, body.embed.tokens, ids, changed, past) for run in runs(body, ids)]
+        leaks = [
+            measure_reach(forward, body.embed.tokens, ids, changed, past)
+            for forward in list_passes(body, ids)
+        ]
     finally:
         for module, mode in modes:
             module.training = mode
     by_change, by_gradient = (max(ways) for ways in zip(*leaks, strict=True))
     if not math.isfinite(sum(map(sum, leaks))):
-        found = (
+        sentence = (
             "The model's outputs are not finite numbers or do not depend on its input; whether the future "
             "reaches the past cannot be told; look at the loss, and lower the learning rate."
         )
-        return Check(name, "failed", found, None, LEAK_LIMIT)
+        return Check(name, "failed", sentence, None, LEAK_LIMIT)
     worst = max(by_change, by_gradient)
     if worst > LEAK_LIMIT:
-        found = (
+        sentence = (
             f"The future leaks into the past of {config.attention} attention: later tokens move earlier "
             f"outputs by {percent(by_change)} of what they move later ones (by gradient "
             f"{percent(by_gradient)}); a model that sees what it should predict has a loss that means "
             f"nothing; use a mechanism with a causal mask."
         )
-        return Check(name, "failed", found, worst, LEAK_LIMIT)
-    found = f"No later token changes an earlier output of {config.attention} attention."
-    return Check(name, "passed", found, worst, LEAK_LIMIT)
+        return Check(name, "failed", sentence, worst, LEAK_LIMIT)
+    sentence = f"No later token changes an earlier output of {config.attention} attention."
+    return Check(name, "passed", sentence, worst, LEAK_LIMIT)
 
 
-Run = Callable[[Tensor], Tensor]
-
-
-def runs(body: nn.Module, ids: Tensor) -> list[Run]:
+def list_passes(body: nn.Module, ids: Tensor) -> list[Callable[[Tensor], Tensor]]:
     """Return the functions by which a body turns ids [r, t] into states [r, t, d]."""
     if isinstance(body, EncoderDecoder):
         with torch.no_grad():
@@ -86,30 +86,32 @@ def runs(body: nn.Module, ids: Tensor) -> list[Run]:
     return [body, lambda x: body(x, mask)]
 
 
-def leak(run: Run, embedding: nn.Module, ids: Tensor, changed: Tensor, past: Tensor) -> tuple[float, float]:
+def measure_reach(
+    forward: Callable[[Tensor], Tensor], embedding: nn.Module, ids: Tensor, changed: Tensor, past: Tensor
+) -> tuple[float, float]:
     """Measure how far what comes after `past` reaches into it, by change and by gradient.
 
     Both are shares of what reaches where it may.
     """
     embedded: list[Tensor] = []
 
-    def keep(module: nn.Module, given: object, out: Tensor) -> Tensor:
+    def keep(module: nn.Module, inputs: object, out: Tensor) -> Tensor:
         embedded.append(out.detach().requires_grad_())
         return embedded[-1]
 
     hook = embedding.register_forward_hook(keep)
     try:
         # Both with gradients: without them another kernel might be chosen, which rounds in its own way.
-        states, others = run(ids), run(changed)  # [r, t, d]
+        states, others = forward(ids), forward(changed)  # [r, t, d]
     finally:
         hook.remove()
-    # Not a plain sum: that of a normalised state is constant, and has no gradient.
+    # Not a plain sum: that of a normalized state is constant, and has no gradient.
     weights = torch.randn(states.shape, generator=torch.Generator().manual_seed(0)).to(states)
     (gradient,) = torch.autograd.grad((states * weights)[past].sum(), embedded[:1])
-    return share(states - others, past), share(gradient, ~past)
+    return forbidden_share(states - others, past), forbidden_share(gradient, ~past)
 
 
-def share(reached: Tensor, forbidden: Tensor) -> float:
+def forbidden_share(reached: Tensor, forbidden: Tensor) -> float:
     """Compare the largest entry where nothing may reach with the largest elsewhere."""
     size = reached.detach().abs().amax(-1)  # [r, t]
     return float(size[forbidden].max() / size[~forbidden].max())
@@ -121,21 +123,20 @@ def reload(before: Tensor, after: Tensor) -> Check:
     loss = "what was saved is not the model that was scored; do not use it before this is understood"
     if before.shape != after.shape:
         shapes = f"{tuple(after.shape)}, not {tuple(before.shape)}"
-        found = f"Saved and loaded, the model gives logits of shape {shapes}; {loss}."
-        return Check(name, "failed", found)
+        sentence = f"Saved and loaded, the model gives logits of shape {shapes}; {loss}."
+        return Check(name, "failed", sentence)
     if not before.numel():
         return Check(name, "skipped", "There are no logits to compare.")
     old, new = before.detach().cpu().double(), after.detach().cpu().double()
     if not bool(old.isfinite().all() and new.isfinite().all()):
-        found = "The logits are not finite numbers; the model has diverged; lower the learning rate."
-        return Check(name, "failed", found)
+        sentence = "The logits are not finite numbers; the model has diverged; lower the learning rate."
+        return Check(name, "failed", sentence)
     if torch.equal(old, new):
-        return Check(
-            name, "passed", "Saved and loaded, the model gives the same logits to the bit.", 0.0, 0.0
-        )
+        sentence = "Saved and loaded, the model gives the same logits to the bit."
+        return Check(name, "passed", sentence, 0.0, 0.0)
     difference, limit = float((old - new).abs().max()), RELOAD_LIMIT * max(1.0, float(old.abs().max()))
     if difference <= limit:
-        found = f"Saved and loaded, the model gives the same logits up to rounding ({difference:.1e})."
-        return Check(name, "passed", found, difference, limit)
-    found = f"Saved and loaded, the model gives other logits, by up to {difference:.3g}; {loss}."
-    return Check(name, "failed", found, difference, limit)
+        sentence = f"Saved and loaded, the model gives the same logits up to rounding ({difference:.1e})."
+        return Check(name, "passed", sentence, difference, limit)
+    sentence = f"Saved and loaded, the model gives other logits, by up to {difference:.3g}; {loss}."
+    return Check(name, "failed", sentence, difference, limit)

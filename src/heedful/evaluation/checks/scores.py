@@ -41,18 +41,18 @@ def collapse(predicted: Mapping[str, int], labels: Mapping[str, int], accuracy: 
     )
     if others == 0 or (share >= NEARLY_ALL and others < LEFT * true_others):
         every = "every prediction is" if others == 0 else f"{percent(share)} of predictions are"
-        found = f"Collapsed: {every} {quote(top)}; of the labels {percent(true_share)} are, so {advice}."
+        sentence = f"Collapsed: {every} {quote(top)}; of the labels {percent(true_share)} are, so {advice}."
         rare = true_share >= NEARLY_ALL
-        return Check(name, "warning" if rare else "failed", found, share, NEARLY_ALL)
+        return Check(name, "warning" if rare else "failed", sentence, share, NEARLY_ALL)
     majority = max(labels.values())
     if accuracy is not None and share >= MOSTLY and accuracy <= wilson(majority, n).high:
-        found = (
+        sentence = (
             f"Nearly collapsed: {percent(share)} of predictions are {quote(top)} and accuracy "
             f"{accuracy:.3f} is no better than that of the most frequent label, {majority / n:.3f}; {advice}."
         )
-        return Check(name, "warning", found, share, MOSTLY)
-    found = f"The most frequent prediction, {quote(top)}, is {percent(share)} of all."
-    return Check(name, "passed", found, share, NEARLY_ALL)
+        return Check(name, "warning", sentence, share, MOSTLY)
+    sentence = f"The most frequent prediction, {quote(top)}, is {percent(share)} of all."
+    return Check(name, "passed", sentence, share, NEARLY_ALL)
 
 
 def beats_bag_of_words(right: npt.ArrayLike, right_of_bag: npt.ArrayLike) -> Check:
@@ -69,16 +69,16 @@ def beats_bag_of_words(right: npt.ArrayLike, right_of_bag: npt.ArrayLike) -> Che
     if c.differs and c.difference > 0:
         return Check(name, "passed", f"Better than a bag of words: {numbers}.", c.difference, 0.0)
     if c.differs:
-        found = (
+        sentence = (
             f"Worse than a bag of words: {numbers}; a logistic regression that trains in seconds does "
             f"better; look at the learning rate and at what was cut, or use the simpler model."
         )
-        return Check(name, "failed", found, c.difference, 0.0)
-    found = (
+        return Check(name, "failed", sentence, c.difference, 0.0)
+    sentence = (
         f"No better than a bag of words: {numbers}; nothing shows that reading words in order has helped; "
         f"train longer, use a larger model, or score more examples."
     )
-    return Check(name, "warning", found, c.difference, 0.0)
+    return Check(name, "warning", sentence, c.difference, 0.0)
 
 
 def evaluation_size(n: int, value: float, reference: float, against: str = "the best baseline") -> Check:
@@ -92,18 +92,18 @@ def evaluation_size(n: int, value: float, reference: float, against: str = "the 
     if n < 1:
         return Check(name, "skipped", "There are no examples.")
     if difference < 0.5 / n:
-        found = f"The score equals that of {against}: there is no difference to tell."
-        return Check(name, "skipped", found, 0.0)
+        sentence = f"The score equals that of {against}: there is no difference to tell."
+        return Check(name, "skipped", sentence, 0.0)
     variance = value * (1 - reference) + reference * (1 - value) - difference**2
-    told = standard_errors_needed() * math.sqrt(variance / n)
+    detectable = standard_errors_needed() * math.sqrt(variance / n)
     numbers = f"{value:.3f} and {reference:.3f} of {against} differ by {difference:.3f}"
-    if difference >= told:
-        found = f"{n:,} examples are enough: {numbers}, and {told:.3f} or more would be found."
-        return Check(name, "passed", found, difference, told)
+    if difference >= detectable:
+        sentence = f"{n:,} examples are enough: {numbers}, and {detectable:.3f} or more would be found."
+        return Check(name, "passed", sentence, difference, detectable)
     needed = math.ceil(variance * (standard_errors_needed() / difference) ** 2)
-    found = (
-        f"{n:,} examples are too few to tell the difference: {numbers}, but only {told:.3f} or more would be "
-        f"found four times in five; do not call it better or worse; about {format_estimate(needed)} examples "
-        f"would tell."
+    sentence = (
+        f"{n:,} examples are too few to tell the difference: {numbers}, but only {detectable:.3f} or more "
+        f"would be found four times in five; do not call it better or worse; about {format_estimate(needed)} "
+        f"examples would tell."
     )
-    return Check(name, "warning", found, difference, told)
+    return Check(name, "warning", sentence, difference, detectable)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from itertools import combinations
+from itertools import combinations, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -19,13 +19,13 @@ from heedful.runs.schemas import Check
 SHARED_WARNS = 0.005
 """Half a point of accuracy at most: less is far below what evaluation sets of usual size can tell."""
 SHARED_FAILS = 0.1
-"""So many known rows can move a score by more than most methods differ: it is a score of memory."""
+"""This many known rows can move a score by more than most methods differ: it is a score of memory."""
 PARTS_WARN = 0.1
 """Part of a row gives no answer away, so it takes as many of these as of whole rows to make a score void."""
 REPEATS = 0.1
-"""A column with fewer different texts than this a row is a form (a fixed question), shared by intent."""
+"""A column with fewer different texts than this per row is a form (a fixed question), shared by intent."""
 IMBALANCE = 0.9
-"""With so much of one label, accuracy hardly says whether the others are ever found."""
+"""With this much of one label, accuracy hardly says whether the others are ever found."""
 LISTED = 3
 WORDS = re.compile(r"\w+")
 
@@ -41,28 +41,27 @@ class Overlap(NamedTuple):
     both: npt.NDArray[np.bool_]
 
 
-def normal(text: str) -> str:
-    """Forget case, white space and punctuation; a text of nothing else keeps its marks."""
+def normalize_text(text: str) -> str:
+    """Remove case, white space and punctuation; a text of nothing else keeps its marks."""
     text = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(WORDS.findall(text) or text.split())
 
 
-def hashed(texts: Iterable[str], pairs: Iterable[str] | None, count: int) -> Keys:
-    """Hash each row as `normal` leaves it."""
-    if pairs is None:
-        return np.fromiter((content_key(0, normal(text), None) for text in texts), np.uint64, count)
-    both = zip(texts, pairs, strict=True)
-    return np.fromiter((content_key(0, normal(text), normal(pair)) for text, pair in both), np.uint64, count)
+def hash_rows(texts: Iterable[str], pairs: Iterable[str] | None = None, count: int = -1) -> Keys:
+    """Hash each row, its texts normalized."""
+    texts = map(normalize_text, texts)
+    rows = zip(texts, repeat(None)) if pairs is None else zip(texts, map(normalize_text, pairs), strict=True)
+    return np.fromiter((content_key(0, text, pair) for text, pair in rows), np.uint64, count)
 
 
-def overlaps(keys: Mapping[str, Keys]) -> list[Overlap]:
+def find_overlaps(keys: Mapping[str, Keys]) -> list[Overlap]:
     """Find the rows of each split that an earlier one has too, the largest share first."""
-    found = []
+    overlaps = []
     for earlier, later in combinations(keys, 2):
         both = np.isin(keys[later], keys[earlier])
         if both.any():
-            found.append(Overlap(float(both.mean()), earlier, later, both))
-    return sorted(found, key=lambda overlap: -overlap.share)
+            overlaps.append(Overlap(float(both.mean()), earlier, later, both))
+    return sorted(overlaps, key=lambda overlap: -overlap.share)
 
 
 def shared_texts(task: Task) -> Check:
@@ -70,19 +69,21 @@ def shared_texts(task: Task) -> Check:
     name = "shared_texts"
     if len(task.splits) < 2:
         return Check(name, "skipped", "There is only one split.")
-    found = overlaps({s: hashed(part.texts, part.pairs, len(part)) for s, part in task.splits.items()})
-    if not found:
+    overlaps = find_overlaps(
+        {split: hash_rows(part.texts, part.pairs, len(part)) for split, part in task.splits.items()}
+    )
+    if not overlaps:
         return Check(name, "passed", "No text is in two splits.", 0.0, SHARED_WARNS)
-    told = []
-    for share, earlier, later, both in found:
+    shares = []
+    for share, earlier, later, both in overlaps:
         exact = np.isin(task.splits[later].hashes(), task.splits[earlier].hashes()).sum()
-        told.append(
+        shares.append(
             f"{both.sum():,} of {later}'s {len(both):,} rows also in {earlier} ({percent(share)}, {exact:,} "
             f"of them letter for letter)"
         )
-    share, earlier, later, both = found[0]
+    share, earlier, later, both = overlaps[0]
     example = task.splits[later].texts[int(both.argmax())]
-    listed = f"{', '.join(told)}, such as {quote(example, 60)}"
+    listed = f"{', '.join(shares)}, such as {quote(example, 60)}"
     if share < SHARED_WARNS:
         return Check(name, "passed", f"Few texts are in two splits: {listed}.", share, SHARED_WARNS)
     sentence = (
@@ -97,20 +98,22 @@ def shared_parts(task: Task) -> Check:
     name = "shared_parts"
     if len(task.splits) < 2 or any(part.pairs is None for part in task.splits.values()):
         return Check(name, "skipped", "The task has no pairs of texts in two splits.")
-    found: list[tuple[float, str]] = []
+    overlaps: list[tuple[float, str]] = []
     for which in ("first", "second"):
         columns = {s: part.texts if which == "first" else part.pairs for s, part in task.splits.items()}
-        keys = {s: hashed(column, None, len(column)) for s, column in columns.items() if column is not None}
+        keys = {
+            s: hash_rows(column, count=len(column)) for s, column in columns.items() if column is not None
+        }
         if min(len(np.unique(k)) / len(k) for k in keys.values()) < REPEATS:
             continue
-        for share, earlier, later, both in overlaps(keys):
+        for share, earlier, later, both in find_overlaps(keys):
             texts = len(np.unique(keys[later][both]))
             rows = f"in {both.sum():,} of {len(both):,} rows, {percent(share)}"
-            found.append((share, f"of {later}'s {which} texts {texts:,} also in {earlier} ({rows})"))
-    if not found:
+            overlaps.append((share, f"of {later}'s {which} texts {texts:,} also in {earlier} ({rows})"))
+    if not overlaps:
         return Check(name, "passed", "No text of a pair is in two splits.", 0.0, PARTS_WARN)
-    found.sort(reverse=True)
-    share, listed = found[0][0], ", ".join(words for _, words in found[:LISTED])
+    overlaps.sort(reverse=True)
+    share, listed = overlaps[0][0], ", ".join(words for _, words in overlaps[:LISTED])
     if share < PARTS_WARN:
         return Check(name, "passed", f"Few texts of pairs are in two splits: {listed}.", share, PARTS_WARN)
     sentence = (
@@ -136,32 +139,32 @@ def labels_everywhere(task: Task) -> Check:
         if not each.all()
     }
     missing = float(sum(map(len, lacking.values())))
-    told = ", ".join(f"{split} lacks {some(labels)}" for split, labels in lacking.items())
+    listed = ", ".join(f"{split} lacks {list_some(labels)}" for split, labels in lacking.items())
     if "train" in lacking:
-        found = (
-            f"Labels are missing: {told}; what train never shows cannot be learned; give it rows of every "
+        sentence = (
+            f"Labels are missing: {listed}; what train never shows cannot be learned; give it rows of every "
             f"label, or choose another split."
         )
-        return Check(name, "failed", found, missing, 0.0)
+        return Check(name, "failed", sentence, missing, 0.0)
     if lacking:
-        found = (
-            f"Labels are missing: {told}; a score says nothing about a label that does not occur; give rows "
-            f"of every label."
+        sentence = (
+            f"Labels are missing: {listed}; a score says nothing about a label that does not occur; give "
+            f"rows of every label."
         )
-        return Check(name, "warning", found, missing, 0.0)
+        return Check(name, "warning", sentence, missing, 0.0)
     share = float(counts["train"].max() / counts["train"].sum())
     if share >= IMBALANCE:
         top = quote(task.label_names[int(counts["train"].argmax())])
-        found = (
+        sentence = (
             f"Labels are uneven: {percent(share)} of train is {top}; always answering so scores as much; "
             f"look at macro F1, and think of class weights."
         )
-        return Check(name, "warning", found, share, IMBALANCE)
-    found = f"Every split has every label, and the most frequent is {percent(share)} of train."
-    return Check(name, "passed", found, share, IMBALANCE)
+        return Check(name, "warning", sentence, share, IMBALANCE)
+    sentence = f"Every split has every label, and the most frequent is {percent(share)} of train."
+    return Check(name, "passed", sentence, share, IMBALANCE)
 
 
-def some(labels: list[str]) -> str:
+def list_some(labels: list[str]) -> str:
     """List a few labels, and how many more there are."""
     more = f" and {len(labels) - LISTED:,} more" if len(labels) > LISTED else ""
     return ", ".join(labels[:LISTED]) + more

@@ -35,30 +35,29 @@ def tokenizer_fits(
     name = "tokenizer_fits"
     size, rows = tokenizer.vocab_size, config.vocab_size
     if size > rows:
-        found = (
+        sentence = (
             f"The tokenizer has {size:,} ids, the model only {rows:,} embeddings; a text with id {rows:,} or "
             f"above cannot be read; use the tokenizer that was published with the model."
         )
-        return Check(name, "failed", found, float(size), float(rows))
+        return Check(name, "failed", sentence, float(size), float(rows))
     wrong = special_problems(tokenizer, config, pretrained)
     if pretrained:
-        wrong += (
-            shipped_problems(tokenizer, shipped) if shipped else family_problems(tokenizer, config.family)
-        )
+        family = config.family
+        wrong += shipped_problems(tokenizer, shipped) if shipped else family_problems(tokenizer, family)
     if wrong:
-        found = (
+        sentence = (
             f"Tokenizer and model do not belong together: {', '.join(wrong)}; the model would read other "
             f"words than you wrote, without any error; use the tokenizer that was published with the model."
         )
-        return Check(name, "failed", found, float(size), float(rows))
+        return Check(name, "failed", sentence, float(size), float(rows))
     if pretrained and shipped is None and rows - size > SPARE_ROWS * rows:
-        found = (
+        sentence = (
             f"The tokenizer has {size:,} ids for {rows:,} embeddings; a pretrained model's own has nearly as "
             f"many; make sure that it is the one published with the model."
         )
-        return Check(name, "warning", found, float(size), float(rows))
-    found = f"Each of the tokenizer's {size:,} ids has its embedding."
-    return Check(name, "passed", found, float(size), float(rows))
+        return Check(name, "warning", sentence, float(size), float(rows))
+    sentence = f"Each of the tokenizer's {size:,} ids has its embedding."
+    return Check(name, "passed", sentence, float(size), float(rows))
 
 
 def special_problems(tokenizer: Tokenizer, config: TransformerConfig, pretrained: bool) -> list[str]:
@@ -69,12 +68,12 @@ def special_problems(tokenizer: Tokenizer, config: TransformerConfig, pretrained
         "bos": (config.bos_id, tokenizer.bos_id),
         "eos": (config.eos_id, tokenizer.eos_id),
     }
-    for role, (stated, own) in pairs.items():
+    for role, (stated, actual) in pairs.items():
         # An id that the model itself has no row for is in many configurations, unused.
-        if stated is None or stated >= config.vocab_size or stated == own:
+        if stated is None or stated >= config.vocab_size or stated == actual:
             continue
-        if own is not None:
-            wrong.append(f"{role} is id {own:,} in the tokenizer and {stated:,} in the model")
+        if actual is not None:
+            wrong.append(f"{role} is id {actual:,} in the tokenizer and {stated:,} in the model")
         elif pretrained and stated not in tokenizer.special_ids:
             piece = tokenizer.pieces([stated])[0]
             meant = f"means {quote(piece)}" if piece else "does not exist"
@@ -91,10 +90,7 @@ def shipped_problems(tokenizer: Tokenizer, shipped: Tokenizer) -> list[str]:
     if other:
         return [f"{other:,} of the {len(theirs):,} pieces beside the weights have another id in it or none"]
     # Two files may write the same tokenizer in different ways.
-    if all(
-        tokenizer.encode(PROBE[0], pair).ids == shipped.encode(PROBE[0], pair).ids
-        for pair in (None, PROBE[1])
-    ):
+    if all(tokenizer.encode(*texts).ids == shipped.encode(*texts).ids for texts in (PROBE[:1], PROBE)):
         return []
     return ["it has the pieces of the tokenizer beside the weights, but cuts or frames text in another way"]
 
@@ -138,5 +134,5 @@ def truncation(lengths: npt.ArrayLike, max_len: int, positions: int | None = Non
             if whole > 1 - share
             else f"{advice}, but the model reads {positions:,} at most: shorten or divide the texts"
         )
-    found = f"{cut}; what decides the label may be in the part that is never read; {advice}."
-    return Check(name, "warning", found, share, CUT_LIMIT)
+    sentence = f"{cut}; what decides the label may be in the part that is never read; {advice}."
+    return Check(name, "warning", sentence, share, CUT_LIMIT)
