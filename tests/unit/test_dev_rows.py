@@ -14,9 +14,9 @@ from heedful.data import load_task
 from heedful.data.splits import Split, sample
 from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
-from heedful.problems.tasks import load_run_task
 from heedful.runs.directory import Run
 from heedful.training.rescore import evaluate
+from heedful.training.run_task import load_run_task
 from heedful.training.train import train
 from tiny import make_model, make_task
 

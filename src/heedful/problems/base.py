@@ -23,6 +23,8 @@ class Problem:
     """The objective that is minimized unless another one is asked for."""
     metric: ClassVar[str]
     """The metric that models are selected by unless another one is asked for."""
+    command: ClassVar[str] = "adapt"
+    """The command that trains models for it."""
     task_kind: ClassVar[Kind | None] = None
     """The `kind` of the tasks (`heedful.data.Task`) that ask for it; None if no task does by itself."""
     load_as: ClassVar[Kind | None] = None
@@ -39,7 +41,6 @@ class Problem:
         return None
 
     def make_scorer(self, *arguments: Any, **options: Any) -> Any:
-        """Build the scorer."""
         return import_object(self.scorer)(*arguments, **options)
 
     def score_baselines(

@@ -12,5 +12,6 @@ class NextToken(Problem):
     title = "language modeling"
     objective = "causal"
     metric = "perplexity"
+    command = "pretrain"
     generates_text = True
     scorer = "heedful.evaluation.text_scorer:TextScorer"

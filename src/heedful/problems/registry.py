@@ -9,6 +9,7 @@ A kind is one class in one file. Another package adds one through an entry point
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from heedful.errors import UserError
@@ -36,6 +37,14 @@ def find_problem_of_task(kind: str) -> Problem:
         if PROBLEMS[name].task_kind == kind:
             return find_problem(name)
     raise UserError(f'a task of the kind "{kind}" asks for no known problem; --kind names one')
+
+
+def find_problem_of_options(command: str, options: Mapping[str, Any]) -> Problem:
+    """Return the problem that a run's options ask for, as far as they tell without its task or objective."""
+    if options.get("kind") in PROBLEMS:
+        return find_problem(options["kind"])
+    problems = [PROBLEMS[name]() for name in PROBLEMS.paths if PROBLEMS[name].command == command]
+    return next((p for p in problems if p.objective == options.get("objective")), problems[0])
 
 
 def find_metric_name(options: Any, objective: Any) -> str:

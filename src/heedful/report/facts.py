@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from heedful.errors import UserError
+from heedful.options.training import AdaptOptions
+from heedful.problems import find_problem_of_options
 from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
 from heedful.runs.schemas import Check, Environment, Metrics, Prediction, Results, SplitResult
@@ -56,19 +58,15 @@ class RunFacts:
         """The adaptation method, with the objective if it is not the usual one."""
         method = str(self.results.method if self.results else self.options.get("method", ""))
         objective = (self.results.objective if self.results else None) or self.options.get("objective")
-        return method if objective in (None, "auto", "classify") else f"{method}, {objective}"
+        usual = (None, AdaptOptions.objective, find_problem_of_options("adapt", {}).objective)
+        return method if objective in usual else f"{method}, {objective}"
 
     @property
     def first_result(self) -> SplitResult:
         """A result that describes the run's metric; without a value if the run has not finished."""
         if self.results and self.results.splits:
             return next(iter(self.results.splits.values()))
-        metric = self.options.get("metric")
-        if metric is None and self.command == "pretrain":
-            metric = "perplexity"
-        elif metric is None:
-            free_text = self.options.get("objective") == "answer"  # text2text writes labels: accuracy
-            metric = "exact_match" if free_text else "accuracy"
+        metric = self.options.get("metric") or find_problem_of_options(self.command, self.options).metric
         return SplitResult(str(metric), None, 0)
 
     @property

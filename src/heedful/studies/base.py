@@ -26,7 +26,6 @@ from heedful.errors import UserError, one_line
 from heedful.options.configuration import check_table
 from heedful.options.studies import Keep, StudyOptions
 from heedful.options.training import AdaptOptions
-from heedful.problems.tasks import load_run_task
 from heedful.runs.answers import Answer, Note
 from heedful.runs.directory import BEST, CHECKPOINTS
 from heedful.runs.environment import forget_peak_memory
@@ -35,6 +34,7 @@ from heedful.runs.leases import holder_of
 from heedful.runs.studies import Configuration, Ended, Outcome, StudyFolder, StudyRecord
 from heedful.studies.shared.epochs import continue_run, find_shorter
 from heedful.training.resume import LEASE
+from heedful.training.run_task import load_run_task
 from heedful.training.signals import StoppedError
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")

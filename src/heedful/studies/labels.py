@@ -10,7 +10,6 @@ from heedful.errors import UserError, unknown
 from heedful.objectives.registry import OBJECTIVES
 from heedful.options.studies import LabelsOptions, LabelsRun
 from heedful.options.values import flag
-from heedful.problems.tasks import load_run_task
 from heedful.report.formats import join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
@@ -21,6 +20,7 @@ from heedful.studies.shared import arms, scores, sentences
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
 from heedful.studies.shared.search_space import read_number, usual_rates
+from heedful.training.run_task import load_run_task
 
 ARMS = ("classify", "joint")
 ALL = "all"

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from heedful.errors import shorten
 from heedful.methods.registry import METHODS
 from heedful.options.studies import OverfitOptions, OverfitRun
-from heedful.problems.tasks import load_run_task
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Metrics
@@ -16,6 +15,7 @@ from heedful.runs.studies import Configuration, Outcome
 from heedful.studies.base import Study, StudyPlan, failure_notes
 from heedful.studies.shared import sentences
 from heedful.studies.shared.commands import shared_options
+from heedful.training.run_task import load_run_task
 
 ENOUGH = 3
 """Examples of each label that a PASS needs: no rule that leaves a label out may be right on all."""

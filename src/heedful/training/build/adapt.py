@@ -14,12 +14,12 @@ from heedful.objectives.setup import TaskSetup
 from heedful.options.training import AdaptOptions
 from heedful.options.values import parse_assignments
 from heedful.problems import find_problem
-from heedful.problems.tasks import load_run_task
 from heedful.training.build.job import Job
 from heedful.training.build.model import adaptation_changes, build_task_model, starts_from_scratch
 from heedful.training.build.objective import resolve_objective, scored_part, use_cached_features
 from heedful.training.build.tokenizer import task_tokenizer
 from heedful.training.machine import resolve_machine
+from heedful.training.run_task import load_run_task
 
 
 def build_adapt(options: AdaptOptions) -> Job:

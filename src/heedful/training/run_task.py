@@ -38,6 +38,6 @@ def find_task_kind(options: AdaptOptions) -> Kind | None:
         return find_problem(options.kind).load_as
     if options.objective == "auto":
         return None
-    from heedful.objectives.registry import OBJECTIVES
+    from heedful.objectives.registry import OBJECTIVES  # needs torch
 
     return find_problem(OBJECTIVES.find(options.objective).problem).load_as
