@@ -155,11 +155,7 @@ def make_runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..
     ]
     run.__signature__ = signature.replace(parameters=parameters, return_annotation=int)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
-    run.__doc__ = (
-        text + COMMON_PARAMETERS
-        if "Parameters\n---" in text
-        else f"{text}\n\nParameters\n----------{COMMON_PARAMETERS}"
-    )
+    run.__doc__ = text + COMMON_PARAMETERS
     return run
 
 

@@ -2,8 +2,8 @@
 
     from heedful import lab
 
-    found = lab.argmax(keys=[[0, 1, 2], [1, 1, 2]], query=[-2, 1, 1])
-    found.passed, found.numbers, found.results
+    finding = lab.argmax(keys=[[0, 1, 2], [1, 1, 2]], query=[-2, 1, 1])
+    finding.passed, finding.numbers, finding.results
 
 Each topic is a function that returns a `Finding`; `heedful lab TOPIC` is the same on the command line.
 """

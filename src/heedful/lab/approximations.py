@@ -27,19 +27,19 @@ LENGTHS = (256, 1024, 2048)
 
 
 def exponent(x: Array, y: Array) -> float:
-    """The b of the best y = a x^b, by least squares of the logarithms."""
+    """Return the exponent b of y = a x^b, fitted by least squares of the logarithms."""
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def relative(made: Array, exact: Array) -> float:
-    """The distance from the exact output, in units of its length."""
-    return float(np.linalg.norm(made - exact) / np.linalg.norm(exact))
+def relative(output: Array, exact: Array) -> float:
+    """Return the distance from the exact output relative to its length."""
+    return float(np.linalg.norm(output - exact) / np.linalg.norm(exact))
 
 
 def feature_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: int) -> dict[str, Array]:
-    """Root mean square over draws of Performer's error, by kind, for each of FEATURES."""
+    """Return Performer's root mean square error over draws, by kind, for each of FEATURES."""
     exact = attend(q, k, v, scale=scale)
-    found = {}
+    errors = {}
     for name, options in KINDS.items():
         squares = [
             [
@@ -51,8 +51,8 @@ def feature_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed:
             ]
             for m in FEATURES
         ]
-        found[name] = np.sqrt(np.mean(squares, axis=1))
-    return found
+        errors[name] = np.sqrt(np.mean(squares, axis=1))
+    return errors
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,7 @@ class Signs:
     error: float
     small: float
     """Error of the smallest tenth of the weights, root mean square over the weight itself."""
-    negative_weights: float
-    """Share."""
+    negative_weights: float  # a share
     negative_normalizers: float
     """Share of the rows whose features sum to less than zero."""
 
@@ -74,23 +73,23 @@ def signs(
     q: Array, k: Array, v: Array, scale: float, length: float, kind: Literal["positive", "trigonometric"],
     draws: int, seed: int, features: int = 256,
 ) -> Signs:  # fmt: skip
-    """Performer's weights beside softmax's, over several draws."""
+    """Compare Performer's weights with softmax's, over several draws."""
     true, exact = weights(q, k, scale=scale), attend(q, k, v, scale=scale)
     least = true <= np.quantile(true, 0.1)
     errors, small, below, norms = [], [], [], []
     for draw in range(draws):
         options: dict[str, Any] = {"features": features, "kind": kind, "seed": seed + draw}
-        made = weights(q, k, "performer", scale=scale, **options)
-        errors.append(relative(made @ v, exact) ** 2)
-        small.append(np.mean((made[least] / true[least] - 1) ** 2))
-        below.append(np.mean(made < 0))
+        approximate = weights(q, k, "performer", scale=scale, **options)
+        errors.append(relative(approximate @ v, exact) ** 2)
+        small.append(np.mean((approximate[least] / true[least] - 1) ** 2))
+        below.append(np.mean(approximate < 0))
         norms.append(np.mean(normalizers(q, k, scale, options) < 0))
     root = math.sqrt(np.mean(errors)), math.sqrt(np.mean(small))
     return Signs(kind, length, *root, float(np.mean(below)), float(np.mean(norms)))
 
 
 def normalizers(q: Array, k: Array, scale: float, options: dict[str, Any]) -> Array:
-    """phi(q) . sum of phi(k) [t]."""
+    """Return phi(q) . sum of phi(k) [t]."""
     features = mechanism("performer", q.shape[1], len(k), scale, **options).feature_map()  # type: ignore[operator]
     lifted = []
     for x in (tensor(q) * scale**0.5, tensor(k) * scale**0.5):
@@ -108,22 +107,22 @@ class Orders:
     quadratic: float
     """Multiplications and additions of (Q'K'^T)V."""
     linear: float
-    """Of Q'(K'^T V)."""
+    """Multiplications and additions of Q'(K'^T V)."""
     quadratic_ms: float
     linear_ms: float
     apart: float
 
 
 def orders(n: int, features: int, width: int, seed: int) -> Orders:
-    """Performer's weights times v, and the same without making them."""
+    """Measure Performer's weights times v, and the same without making them."""
     rng = stream(seed, f"lab orders {n}")
     q, k, v = (tensor(rng.standard_normal((n, width)) / width**0.5) for _ in range(3))
-    made = mechanism("performer", width, n, features=features, seed=seed)
+    performer = mechanism("performer", width, n, features=features, seed=seed)
     with torch.inference_mode():
         start = time.perf_counter()
-        first = made.weights(q, k, Mask()) @ v
+        first = performer.weights(q, k, Mask()) @ v
         middle = time.perf_counter()
-        second = made(q, k, v, Mask())
+        second = performer(q, k, v, Mask())
         end = time.perf_counter()
     return Orders(
         n,
@@ -136,7 +135,7 @@ def orders(n: int, features: int, width: int, seed: int) -> Orders:
 
 
 def rank_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: int) -> dict[str, Array]:
-    """Errors at ranks 1, 2, 4, ... up to the number of keys, of three ways to have that rank.
+    """Return the errors at ranks 1, 2, 4, ... up to the number of keys, of three ways to have that rank.
 
     pooled: Linformer whose slots are the means of neighbors; random: softmax's weights through Gaussian
     projections of that rank (the paper's theorem); best: the weights' best approximation of that rank.
@@ -157,12 +156,12 @@ def rank_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: in
 
 
 def ranks(n: int) -> list[int]:
-    """1, 2, 4, ... and n."""
+    """Return 1, 2, 4, ... and n."""
     return [*(2**i for i in range(int(math.log2(n)) + 1) if 2**i < n), n]
 
 
 def pooling(n: int, rank: int) -> Array:
-    """Means of neighbors [n, rank]; the identity when there are as many slots as positions."""
+    """Return the means of neighbors [n, rank]; the identity when there are as many slots as positions."""
     slot = np.arange(n) * rank // n
     belongs = np.eye(rank)[slot]
     mix: Array = belongs / belongs.sum(0)
@@ -170,26 +169,25 @@ def pooling(n: int, rank: int) -> Array:
 
 
 def linformer(q: Array, k: Array, v: Array, scale: float, mix: Array) -> Array:
-    """The output of Linformer with these mixtures."""
-    made = mechanism("linformer", q.shape[1], len(k), scale, rank=mix.shape[1], share="all")
-    assert isinstance(made, Linformer)
+    attention = mechanism("linformer", q.shape[1], len(k), scale, rank=mix.shape[1], share="all")
+    assert isinstance(attention, Linformer)
     with torch.inference_mode():
-        made.k_mix.copy_(torch.from_numpy(mix)[None])
-        return array(made(tensor(q), tensor(k), tensor(v), Mask()))
+        attention.k_mix.copy_(torch.from_numpy(mix)[None])
+        return array(attention(tensor(q), tensor(k), tensor(v), Mask()))
 
 
 def layers_to_reach(
     blocks: int, causal: bool, *, window: int, n_global: int, n_random: int, seed: int
 ) -> int:
-    """How many layers of BigBird until every token has seen every token that it may; 0 if never."""
+    """Return how many layers of BigBird it takes until every token has seen all it may; 0 if never."""
     block = 4
     n = blocks * block
-    made = mechanism(
+    bigbird = mechanism(
         "bigbird", 1, n, block=block, window=window, n_global=n_global, n_random=n_random, seed=seed
     )
-    assert isinstance(made, Bigbird)
+    assert isinstance(bigbird, Bigbird)
     mask = Mask(causal=causal)
-    step = made.dense(mask, 1, n, n)[0, 0]
+    step = bigbird.dense(mask, 1, n, n)[0, 0]
     allowed = mask.allowed(n, n, torch.device("cpu"))
     may = torch.ones(n, n, dtype=torch.bool) if allowed is None else allowed.expand(1, 1, n, n)[0, 0]
     step &= may

@@ -25,9 +25,9 @@ def tensor(rows: npt.ArrayLike) -> Tensor:
     return array[None, None] if array.dim() == 2 else array[:, None]
 
 
-def array(made: Tensor) -> Array:
+def array(states: Tensor) -> Array:
     """Return the inverse of `tensor`; a batch of one loses its batch dimension."""
-    plain: Array = made.detach()[:, 0].numpy()
+    plain: Array = states.detach()[:, 0].numpy()
     return plain[0] if len(plain) == 1 else plain
 
 
@@ -42,9 +42,9 @@ def weights(
 ) -> Array:
     """Return the attention weights [t, n] of queries [t, d] on keys [n, d]."""
     q, k = tensor(queries), tensor(keys)
-    made = mechanism(name, q.shape[-1], k.shape[-2], scale, **options)
+    attention = mechanism(name, q.shape[-1], k.shape[-2], scale, **options)
     with torch.inference_mode():
-        return array(made.weights(q, k, mask or Mask()))
+        return array(attention.weights(q, k, mask or Mask()))
 
 
 def attend(
@@ -59,6 +59,6 @@ def attend(
 ) -> Array:
     """Return the output [t, v] of queries [t, d] over keys [n, d] and values [n, v]."""
     q, k, v = tensor(queries), tensor(keys), tensor(values)
-    made = mechanism(name, q.shape[-1], k.shape[-2], scale, **options)
+    attention = mechanism(name, q.shape[-1], k.shape[-2], scale, **options)
     with torch.inference_mode():
-        return array(made(q, k, v, mask or Mask()))
+        return array(attention(q, k, v, mask or Mask()))

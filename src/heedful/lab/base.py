@@ -1,11 +1,13 @@
 """What a topic of the lab returns, and the list of topics. Importing this module does not import torch.
 
 A topic is one function in `heedful.lab.topics.NAME`, also called NAME. Its signature and its docstring are
-the only list of its options: the command line is made from them.
+the only list of its options: the command line is made from them. Options that mean the same in many topics
+are described once, in `COMMON_OPTIONS`, and `add_common_options` adds them to the docstring.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -22,11 +24,30 @@ from heedful.runs.answers import Table as Table
 from heedful.runs.files import plain
 
 R = TypeVar("R")
+T = TypeVar("T", bound=Callable[..., Any])
 Value = float | np.floating[Any]
 Vectors = Annotated[npt.ArrayLike, "vectors, one per row"]
 """An option that takes several vectors; on the command line a .npy file, or numbers like 1,0;0,1."""
 Vector = Annotated[npt.ArrayLike, "one vector"]
-"""An option that takes one vector."""
+COMMON_OPTIONS = {
+    "values": "As many vectors as keys; generated if not given.",
+    "scale": "Factor on the scores.",
+    "eps": "The weight that may stay with the other keys.",
+    "size": "Generate this many keys instead.",
+    "width": "Components of generated vectors.",
+    "seed": "Seed of what is generated.",
+}
+"""Descriptions of options that mean the same in many topics, unless a topic's docstring has its own."""
+
+
+def add_common_options(topic: T) -> T:
+    """Complete the docstring of a topic by the descriptions of its common options."""
+    text = inspect.cleandoc(topic.__doc__ or "")
+    for name in inspect.signature(topic).parameters:
+        if name in COMMON_OPTIONS and f"\n{name}\n    " not in text:
+            text += f"\n{name}\n    {COMMON_OPTIONS[name]}"
+    topic.__doc__ = text
+    return topic
 
 
 @dataclass(frozen=True)
@@ -53,7 +74,6 @@ def at_least(name: str, value: Value, limit: Value) -> Number:
 
 
 def near(name: str, value: Value, target: Value, tolerance: Value) -> Number:
-    """Return a number that must agree with theory."""
     return Number(
         name,
         float(value),
@@ -87,12 +107,10 @@ class Finding(Generic[R]):
 
     @property
     def conditions(self) -> tuple[Number, ...]:
-        """The numbers that have a condition."""
         return tuple(n for n in self.numbers if n.holds is not None)
 
     @property
     def failed(self) -> tuple[Number, ...]:
-        """The numbers that do not meet their condition."""
         return tuple(n for n in self.conditions if not n.holds)
 
     @property

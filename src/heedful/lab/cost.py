@@ -1,8 +1,8 @@
 """Time and memory of one mechanism at several lengths, in a child process with a time limit.
 
-    measure(Job("performer", (256, 512), causal=True, options={"features": 256}), seconds=30)
+    measure(CostQuery("performer", (256, 512), causal=True, options={"features": 256}), seconds=30)
 
-The child is this module: `python -m heedful.lab.cost JOB`. It prints one line of JSON per length, so that
+The child is this module: `python -m heedful.lab.cost QUERY`. It prints one line of JSON per length, so that
 what was measured before the limit is kept.
 """
 
@@ -92,10 +92,12 @@ def measure(job: CostQuery, seconds: float) -> CostCurve:
         child.kill()
         child.communicate()
         raise
-    found = tuple(LengthCost(**json.loads(line)) for line in out.splitlines() if line.endswith("}"))
+    lengths = tuple(LengthCost(**json.loads(line)) for line in out.splitlines() if line.endswith("}"))
     if limit or not child.returncode:
-        return CostCurve(found, limit)
-    return CostCurve(found, (err.strip().splitlines() or [f"ended with {child.returncode}"])[-1], failed=True)
+        return CostCurve(lengths, limit)
+    return CostCurve(
+        lengths, (err.strip().splitlines() or [f"ended with {child.returncode}"])[-1], failed=True
+    )
 
 
 def read_memory_mb(what: str) -> float | None:
@@ -114,7 +116,6 @@ def return_freed_memory(size: int) -> None:
 
 
 def read_available_mb() -> float:
-    """Return the memory that a child may take."""
     pages = "SC_AVPHYS_PAGES" if "SC_AVPHYS_PAGES" in os.sysconf_names else "SC_PHYS_PAGES"
     return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -161,14 +162,14 @@ def measure_lengths(job: CostQuery) -> None:
         return_freed_memory(LARGE)
         while len(taken) < REPEATS and sum(f + b for f, b, _ in taken) < 1000 * ENOUGH:
             taken.append(run(length))
-        found = LengthCost(
+        cost = LengthCost(
             length,
             min(forward for forward, _, _ in taken),
             min(backward for _, backward, _ in taken),
             None if before is None or peak is None else peak - before,
             all(finite for _, _, finite in taken),
         )
-        print(json.dumps(asdict(found)), flush=True)
+        print(json.dumps(asdict(cost)), flush=True)
 
 
 if __name__ == "__main__":

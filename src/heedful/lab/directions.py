@@ -55,15 +55,15 @@ def direction(keys: Array, chosen: Sequence[int]) -> Direction | Obstacle:
     f = free.shape[1]
     if f:
         # Largest m with gaps z >= m, the components of z between -1 and 1.
-        found = linprog(
+        program = linprog(
             np.r_[np.zeros(f), -1.0],
             A_ub=np.c_[-gaps, np.ones(len(rest))],
             b_ub=np.zeros(len(rest)),
             bounds=[(-1.0, 1.0)] * f + [(0.0, None)],
         )
-        length = float(np.linalg.norm(found.x[:f])) if found.x is not None else 0.0
+        length = float(np.linalg.norm(program.x[:f])) if program.x is not None else 0.0
         if length:
-            vector = free @ found.x[:f] / length
+            vector = free @ program.x[:f] / length
             margin = float(((first - scaled[rest]) @ vector).min())
             if margin > PRECISION:
                 return Direction(vector, margin * longest)
@@ -71,7 +71,7 @@ def direction(keys: Array, chosen: Sequence[int]) -> Direction | Obstacle:
 
 
 def alike(chosen: Array) -> Array:
-    """An orthonormal basis [d, f] of the vectors that have one product with all chosen keys."""
+    """Return an orthonormal basis [d, f] of the vectors that have one product with all chosen keys."""
     if len(chosen) == 1:
         return np.eye(chosen.shape[1])
     basis: Array = null_space(chosen[1:] - chosen[0])
@@ -79,7 +79,7 @@ def alike(chosen: Array) -> Array:
 
 
 def obstacle(keys: Array, chosen: list[int], rest: list[int], longest: float) -> Obstacle:
-    """The common point of the affine hull of the chosen and the convex hull of the others."""
+    """Return the common point of the affine hull of the chosen and the convex hull of the others."""
     scaled = keys / longest
     c, r, d = len(chosen), len(rest), keys.shape[1]
     points = np.c_[scaled[chosen].T, -scaled[rest].T]  # [d, c + r]
@@ -87,7 +87,7 @@ def obstacle(keys: Array, chosen: list[int], rest: list[int], longest: float) ->
     sums = np.zeros((2, c + r + 1))
     sums[0, :c] = sums[1, c : c + r] = 1.0
     # Smallest t with |points x| <= t in every component.
-    found = linprog(
+    program = linprog(
         np.r_[np.zeros(c + r), 1.0],
         A_ub=np.r_[np.c_[points, -slack], np.c_[-points, -slack]],
         b_ub=np.zeros(2 * d),
@@ -95,13 +95,12 @@ def obstacle(keys: Array, chosen: list[int], rest: list[int], longest: float) ->
         b_eq=np.ones(2),
         bounds=[(None, None)] * c + [(0.0, None)] * (r + 1),
     )
-    x = found.x
-    residual = float(np.linalg.norm(points @ x[: c + r])) * longest
-    return Obstacle(x[:c], x[c : c + r], residual)
+    x = program.x
+    return Obstacle(x[:c], x[c : c + r], float(np.linalg.norm(points @ x[: c + r])) * longest)
 
 
 def leak(query: Array, keys: Array, chosen: Sequence[int], scale: float = 1.0) -> float:
-    """The weight that softmax leaves to the other keys; a sum of small numbers, so it keeps its digits."""
+    """Return the weight that softmax leaves to the other keys, summed alone so that it keeps its digits."""
     rest = [i for i in range(len(keys)) if i not in chosen]
     return float(weights(query[None], keys, scale=scale)[0][rest].sum())
 
@@ -109,9 +108,9 @@ def leak(query: Array, keys: Array, chosen: Sequence[int], scale: float = 1.0) -
 def smallest(
     vector: Array, keys: Array, chosen: Sequence[int], eps: float, scale: float = 1.0
 ) -> tuple[float, float, float]:
-    """The smallest S for which the query S * vector leaves at most eps to the other keys.
+    """Return the smallest S for which the query S * vector leaves at most eps to the other keys.
 
-    Also the bounds that theory gives: with c chosen keys, r others and a margin m of the scores,
+    Then the bounds that theory gives: with c chosen keys, r others and a margin m of the scores,
     ln((1 - eps) / (c eps)) / m <= S <= ln(r (1 - eps) / (c eps)) / m. Infinite where no S will do.
     """
     rest = [i for i in range(len(keys)) if i not in chosen]

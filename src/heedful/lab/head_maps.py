@@ -19,8 +19,6 @@ from heedful.models import Model
 
 @dataclass(frozen=True)
 class Reading:
-    """A text as a model reads it."""
-
     model: Model
     ids: Tensor
     """[1, t]"""
@@ -67,23 +65,21 @@ def read_text(name: str, text: str) -> Reading:
 
 def find_mechanisms(model: Model, name: str) -> list[Mechanism]:
     """Return the mechanism of each layer, in order; one without weights is refused."""
-    found = [part for part in model.modules() if isinstance(part, Mechanism)]
-    if not found:
+    mechanisms = [part for part in model.modules() if isinstance(part, Mechanism)]
+    if not mechanisms:
         raise UserError(
             f"{name} runs on its own attention code, which heads cannot watch; a family of ours can"
         )
-    if not found[0].explicit_weights:
+    if not mechanisms[0].explicit_weights:
         others = ", ".join(find_capable("explicit_weights"))
         raise UserError(
-            f"{found[0].name} attention never makes its weights, so there is no map; these do: {others}"
+            f"{mechanisms[0].name} attention never makes its weights, so there is no map; these do: {others}"
         )
-    return found
+    return mechanisms
 
 
 @dataclass
 class LayerMaps:
-    """The attention weights of one layer."""
-
     weights: Tensor
     """[h, t, s]"""
     apart: float
@@ -94,8 +90,8 @@ def record_maps(reading: Reading) -> tuple[Tensor, list[LayerMaps]]:
     """Return the outputs, and each layer's weights from the q and k that it was given."""
     seen: list[LayerMaps] = []
 
-    def look(mechanism: Mechanism, given: tuple[Any, ...], out: Tensor) -> None:
-        q, k, v, mask, bias = given
+    def look(mechanism: Mechanism, inputs: tuple[Any, ...], out: Tensor) -> None:
+        q, k, v, mask, bias = inputs
         weights = mechanism.weights(q, k, mask, bias)
         apart = (weights @ v - out).abs().max() / out.abs().max().clamp_min(1e-30)
         seen.append(LayerMaps(weights[0], float(apart)))
@@ -112,7 +108,7 @@ def record_maps(reading: Reading) -> tuple[Tensor, list[LayerMaps]]:
 def remove_head(mechanism: Mechanism, head: int) -> Iterator[None]:
     """Set one head's output to zero inside the `with`."""
 
-    def silence(mechanism: Mechanism, given: tuple[Any, ...], out: Tensor) -> Tensor:
+    def silence(mechanism: Mechanism, inputs: tuple[Any, ...], out: Tensor) -> Tensor:
         out = out.clone()
         out[:, head] = 0.0
         return out

@@ -20,7 +20,7 @@ BLIND = math.log(VALUES)
 
 @dataclass(frozen=True)
 class Lookup:
-    """How one mechanism learned."""
+    """How well one mechanism learned."""
 
     losses: list[float]
     loss: float
@@ -32,7 +32,7 @@ class Lookup:
 
 
 def texts(n: int, random: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids [n, 17] (the question, then values), types (the key of each) and the answers [n]."""
+    """Return ids [n, 17] (the question, then values), types (the key of each) and the answers [n]."""
     keys = torch.rand(n, KEYS, generator=random).argsort(1)
     values = torch.randint(VALUES, (n, KEYS), generator=random)
     asked = torch.randint(KEYS, (n, 1), generator=random)

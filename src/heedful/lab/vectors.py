@@ -21,32 +21,31 @@ LARGEST = 1e100
 
 
 def check_vectors(
-    name: str, given: npt.ArrayLike, *, count: int | None = None, width: int | None = None
+    name: str, numbers: npt.ArrayLike, *, count: int | None = None, width: int | None = None
 ) -> Array:
     """Return given vectors as an array, if they are numbers, as many and as wide as needed."""
     try:
-        made = np.array(given, dtype=np.float64)
+        vectors = np.array(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         raise UserError(f"{name}: not a table of numbers with rows of one length") from None
-    if made.ndim != 2 or 0 in made.shape:
-        raise UserError(f"{name}: has the shape {made.shape}; give a table, one vector per row")
-    if not np.isfinite(made).all() or np.abs(made).max() > LARGEST:
+    if vectors.ndim != 2 or 0 in vectors.shape:
+        raise UserError(f"{name}: has the shape {vectors.shape}; give a table, one vector per row")
+    if not np.isfinite(vectors).all() or np.abs(vectors).max() > LARGEST:
         raise UserError(f"{name}: holds a number that is not finite, or one beyond {LARGEST:g}")
-    if count is not None and len(made) != count:
-        raise UserError(f"{name}: {len(made)} vectors; {count} are needed")
-    if width is not None and made.shape[1] != width:
-        raise UserError(f"{name}: vectors of {made.shape[1]} components; {width} are needed")
-    return made
+    if count is not None and len(vectors) != count:
+        raise UserError(f"{name}: {len(vectors)} vectors; {count} are needed")
+    if width is not None and vectors.shape[1] != width:
+        raise UserError(f"{name}: vectors of {vectors.shape[1]} components; {width} are needed")
+    return vectors
 
 
-def check_vector(name: str, given: npt.ArrayLike, width: int) -> Array:
-    """Check one vector."""
+def check_vector(name: str, numbers: npt.ArrayLike, width: int) -> Array:
     try:
-        made = np.array(given, dtype=np.float64)
+        vector = np.array(numbers, dtype=np.float64)
     except (TypeError, ValueError):
         raise UserError(f"{name}: not a list of numbers") from None
-    only: Array = check_vectors(name, made.reshape(1, -1), count=1, width=width)[0]
-    return only
+    row: Array = check_vectors(name, vector.reshape(1, -1), count=1, width=width)[0]
+    return row
 
 
 def generate(size: int, width: int, seed: int, purpose: str = "vectors") -> Array:
@@ -61,49 +60,47 @@ def orthonormal(size: int, width: int, seed: int, purpose: str = "directions") -
     if size > width:
         raise UserError(f"{size} orthonormal vectors need a width of at least {size}, not {width}")
     q, r = np.linalg.qr(generate(width, size, seed, purpose))
-    made: Array = (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
-    return made
+    rows: Array = (q * np.where(np.diag(r) < 0, -1.0, 1.0)).T
+    return rows
 
 
 def choose_vectors(
-    name: str, given: npt.ArrayLike | None, size: int | None, width: int, seed: int, published: Array
+    name: str, numbers: npt.ArrayLike | None, size: int | None, width: int, seed: int, published: Array
 ) -> Array:
-    """The given vectors, else generated ones when a size is given, else the published ones."""
-    if given is not None:
-        return check_vectors(name, given)
+    """Return the given vectors, else generated ones when a size is given, else the published ones."""
+    if numbers is not None:
+        return check_vectors(name, numbers)
     return published if size is None else generate(size, width, seed, name)
 
 
-def choose_values(keys: Array, given: npt.ArrayLike | None, seed: int) -> Array:
-    """A value for each key: the given ones, else generated ones as wide as the keys."""
-    if given is not None:
-        return check_vectors("values", given, count=len(keys))
+def choose_values(keys: Array, numbers: npt.ArrayLike | None, seed: int) -> Array:
+    """Return a value for each key: the given ones, else generated ones as wide as the keys."""
+    if numbers is not None:
+        return check_vectors("values", numbers, count=len(keys))
     return generate(len(keys), keys.shape[1], seed, "values")
 
 
-def find_index(name: str, given: int, size: int) -> int:
+def find_index(name: str, number: int, size: int) -> int:
     """Turn a number that counts from 1, as formulas do, into an index."""
-    if not 1 <= given <= size:
-        raise UserError(f"{name}: keys are counted from 1 to {size}; there is no {given}")
-    return given - 1
+    if not 1 <= number <= size:
+        raise UserError(f"{name}: keys are counted from 1 to {size}; there is no {number}")
+    return number - 1
 
 
 def check_positive(**options: float) -> None:
-    """Refuse what must be above zero and is not."""
     for name, value in options.items():
         if not 0 < value < float("inf"):
             raise UserError(f"{name} is above 0, not {value:g}")
 
 
 def check_share(**options: float) -> None:
-    """Refuse what must lie between 0 and 1 and does not."""
     for name, value in options.items():
         if not 0 < value < 1:
             raise UserError(f"{name} is above 0 and below 1, not {value:g}")
 
 
 def parse_vectors(name: str, text: str) -> Array:
-    """Vectors from the command line: a .npy file, or numbers with rows apart by semicolons (1,0;0,1)."""
+    """Parse vectors of the command line: a .npy file, or numbers with rows apart by semicolons (1,0;0,1)."""
     path = Path(text).expanduser()
     if path.suffix == ".npy":
         try:

@@ -22,7 +22,18 @@ from heedful.lab.approximations import (
     signs,
 )
 from heedful.lab.arrays import Array
-from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact, near
+from heedful.lab.base import (
+    Finding,
+    Number,
+    Table,
+    Vectors,
+    add_common_options,
+    at_least,
+    at_most,
+    exactly,
+    fact,
+    near,
+)
 from heedful.lab.vectors import check_positive, check_vectors, choose_values, generate
 from heedful.report.charts import lines
 
@@ -50,6 +61,7 @@ class ApproximationResults:
     """Layers until every token has seen every token: not causal, causal; 0 is never."""
 
 
+@add_common_options
 def approximation(
     keys: Vectors | None = None,
     values: Vectors | None = None,
@@ -77,20 +89,14 @@ def approximation(
     ----------
     keys
         Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default generated, of length about 1.
-    values
-        As many vectors as keys; generated if not given.
     queries
         Vectors as wide as the keys; generated, of length about 1, if not given.
-    scale
-        Factor on the scores.
     draws
         How often random directions are drawn; errors are root mean squares over them.
     size
         Vectors to generate.
-    width
-        Components of generated vectors.
     seed
-        Of what is generated and drawn.
+        Seed of what is generated and drawn.
     """
     check_positive(scale=scale)
     if draws < 2:
@@ -117,7 +123,7 @@ def approximation(
         name: (layers_to_reach(BLOCKS, False, seed=seed, **p), layers_to_reach(BLOCKS, True, seed=seed, **p))
         for name, p in PATTERNS.items()
     }
-    own = any(given is not None for given in (keys, values, queries))
+    generated = keys is None and values is None and queries is None
     return Finding(
         topic="approximation",
         claim="random features err by 1/sqrt(m), a rank by what it cannot hold, a pattern by layers",
@@ -132,7 +138,7 @@ def approximation(
             f"bigbird: {BLOCKS} blocks; one layer passes on what the visible blocks have seen",
         ),
         numbers=(
-            *performer(errors, stretched, own),
+            *performer(errors, stretched, generated),
             *(at_most(f"both orders of the product, n = {o.length}: distance", o.apart, 1e-8) for o in both),
             at_most("linformer with a slot for every key: error", by_rank["pooled"][-1], 1e-10),
             near("random projections: exponent of the rank",
@@ -142,7 +148,7 @@ def approximation(
         results=ApproximationResults(FEATURES, errors, stretched, both, ranks(len(k)), by_rank, reach),
         figure=lines(
             {
-                **{name: list(zip(FEATURES, found, strict=True)) for name, found in errors.items()},
+                **{name: list(zip(FEATURES, curve, strict=True)) for name, curve in errors.items()},
                 "theory's rate, 1/sqrt(m)": [
                     (m, errors["positive, independent"][0] * (FEATURES[0] / m) ** 0.5) for m in FEATURES
                 ],
@@ -172,15 +178,15 @@ def approximation(
                         for i, r in enumerate(ranks(len(k)))),
                   "error against rank"),
             Table(("pattern", "not causal", "causal"),
-                  tuple((name, *found) for name, found in reach.items()),
+                  tuple((name, *layers) for name, layers in reach.items()),
                   f"layers until all of {BLOCKS} blocks have seen all"),
         ),
     )  # fmt: skip
 
 
-def performer(errors: dict[str, Array], stretched: list[Signs], own: bool) -> list[Number]:
-    """What theory says of random features; of somebody's own vectors only what holds of all."""
-    slope = {name: exponent(np.array(FEATURES), found) for name, found in errors.items()}
+def performer(errors: dict[str, Array], stretched: list[Signs], generated: bool) -> list[Number]:
+    """Verify theory about random features; for vectors that are not generated only what holds of all."""
+    slope = {name: exponent(np.array(FEATURES), by_features) for name, by_features in errors.items()}
     ratio = {
         kind: float(np.exp(np.mean(np.log(errors[f"{kind}, orthogonal"] / errors[f"{kind}, independent"]))))
         for kind in ("positive", "trigonometric")
@@ -191,14 +197,14 @@ def performer(errors: dict[str, Array], stretched: list[Signs], own: bool) -> li
     lost = sum(s.negative_weights + s.negative_normalizers for s in by_kind["positive"])
     trig = max(s.negative_weights for s in by_kind["trigonometric"])
     numbers = [exactly("positive features: negative weights and normalizers", lost, 0)]
-    if own:
+    if not generated:
         return [
             *numbers,
             *(fact(f"{name}: exponent of m", b) for name, b in slope.items()),
             *(fact(f"{kind}: error of orthogonal over independent", x) for kind, x in ratio.items()),
             fact("trigonometric features: share of negative weights, up to", trig),
         ]
-    smallest = {kind: found[-1].small for kind, found in by_kind.items()}
+    smallest = {kind: of_kind[-1].small for kind, of_kind in by_kind.items()}
     return [
         *numbers,
         *(near(f"{name}: exponent of m", b, -0.5, 0.12) for name, b in slope.items()),
@@ -214,7 +220,7 @@ def performer(errors: dict[str, Array], stretched: list[Signs], own: bool) -> li
 
 
 def bigbird(reach: dict[str, tuple[int, int]]) -> list[Number]:
-    """A window of three passes on one block a layer, causal two; global blocks need two layers in all."""
+    """A window of three passes on one block per layer, causal two; global blocks need two layers in all."""
     return [
         exactly("bigbird, window: layers", reach["window"][0], BLOCKS - 1),
         exactly("bigbird, window, causal: layers", reach["window"][1], -(-(BLOCKS - 1) // 2)),

@@ -9,7 +9,18 @@ import torch
 
 from heedful.attention import Mask
 from heedful.lab.arrays import Array, attend, mechanism, tensor, weights
-from heedful.lab.base import Finding, Number, Table, Vector, Vectors, at_least, at_most, exactly, fact
+from heedful.lab.base import (
+    Finding,
+    Number,
+    Table,
+    Vector,
+    Vectors,
+    add_common_options,
+    at_least,
+    at_most,
+    exactly,
+    fact,
+)
 from heedful.lab.lookup import BLIND, KEYS, VALUES, Lookup, learn
 from heedful.lab.vectors import (
     ARGMAX_KEYS,
@@ -40,6 +51,7 @@ class ArgmaxResults:
     """How each mechanism learned the key-lookup task; empty if nothing was trained."""
 
 
+@add_common_options
 def argmax(
     keys: Vectors | None = None,
     values: Vectors | None = None,
@@ -70,16 +82,10 @@ def argmax(
         As many vectors as keys.
     query
         One vector.
-    scale
-        Factor on the scores.
     steps
         Training steps of each of the three models; 0 trains none.
     size
         Generate this many keys and values instead.
-    width
-        Components of generated vectors.
-    seed
-        Seed of what is generated.
     """
     k = choose_vectors("keys", keys, size, width, seed, ARGMAX_KEYS)
     textbook = keys is None and size is None
@@ -110,9 +116,8 @@ def argmax(
         fact("largest gradient to q and k, straight-through", straight),
     ]
     if textbook and values is None and query is None and scale == 1:
-        expected = (3, 1, 1, -3)
         numbers += [
-            exactly("scores: distance from (3, 1, 1, -3)", np.abs(scores - expected).max(), 0),
+            exactly("scores: distance from (3, 1, 1, -3)", np.abs(scores - (3, 1, 1, -3)).max(), 0),
             exactly("output: distance from (3, 2, -4)", np.abs(output - (3, 2, -4)).max(), 0),
             at_least("softmax: the same gradient is not zero", soft, 1e-3),
         ]
@@ -153,7 +158,7 @@ def argmax(
 
 
 def learn_all(steps: int, seed: int) -> dict[str, Lookup]:
-    """The three models; they start alike and see the same texts."""
+    """Train the three models, which start alike and see the same texts."""
     return {
         "softmax": learn("softmax", steps, seed),
         "straight-through": learn("argmax", steps, seed, straight_through=True),
@@ -162,7 +167,6 @@ def learn_all(steps: int, seed: int) -> dict[str, Lookup]:
 
 
 def verify(name: str, lookup: Lookup) -> list[Number]:
-    """What must hold after training."""
     if name == "argmax":
         return [
             exactly(
@@ -177,12 +181,10 @@ def verify(name: str, lookup: Lookup) -> list[Number]:
 
 
 def curves(lookups: dict[str, Lookup]) -> Chart:
-    """The losses against the steps, each a mean over ten steps."""
     longest = max(len(lookup.losses) for lookup in lookups.values())
     series: dict[str, list[tuple[float, float]]] = {}
     for name, lookup in lookups.items():
-        starts = range(0, longest, 10)
-        series[name] = [(i + 5, float(np.mean(lookup.losses[i : i + 10]))) for i in starts]
+        series[name] = [(i + 5, float(np.mean(lookup.losses[i : i + 10]))) for i in range(0, longest, 10)]
     series[f"without attention: ln {VALUES}"] = [(0, BLIND), (longest, BLIND)]
     return lines(
         series,
@@ -195,7 +197,6 @@ def curves(lookups: dict[str, Lookup]) -> Chart:
 
 
 def heights(scores: Array, selected: int) -> Chart:
-    """The scores, and which one is taken."""
     return bars(
         [
             {"label": f"k_{i + 1}", "value": s, "group": "selected" if i == selected else "ignored"}
@@ -207,10 +208,10 @@ def heights(scores: Array, selected: int) -> Chart:
 
 
 def largest_gradient(name: str, q: Array, k: Array, v: Array, scale: float, **options: bool) -> float:
-    """The largest component of the gradient of the output's sum of squares to q and k."""
-    made = mechanism(name, len(q), len(k), scale, **options)
+    """Return the largest component of the gradient of the output's sum of squares to q and k."""
+    attention = mechanism(name, len(q), len(k), scale, **options)
     queries, keys = tensor(q[None]).requires_grad_(), tensor(k).requires_grad_()
-    made(queries, keys, tensor(v), Mask()).square().sum().backward()
+    attention(queries, keys, tensor(v), Mask()).square().sum().backward()
     assert queries.grad is not None
     assert keys.grad is not None
     return float(torch.maximum(queries.grad.abs().max(), keys.grad.abs().max()))

@@ -11,7 +11,18 @@ from scipy.optimize import minimize_scalar
 
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, attend, weights
-from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact, near
+from heedful.lab.base import (
+    Finding,
+    Number,
+    Table,
+    Vectors,
+    add_common_options,
+    at_least,
+    at_most,
+    exactly,
+    fact,
+    near,
+)
 from heedful.lab.directions import Direction, Obstacle, direction, leak, smallest
 from heedful.lab.vectors import (
     AVERAGE_KEYS,
@@ -52,6 +63,7 @@ class AverageResults:
     """The spread of the chosen keys' scores under their mean: 0 if it is an exact query."""
 
 
+@add_common_options
 def average(
     keys: Vectors | None = None,
     values: Vectors | None = None,
@@ -78,20 +90,8 @@ def average(
     ----------
     keys
         Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default a textbook's.
-    values
-        As many vectors as keys; generated if not given.
     chosen
         The keys to average, counted from 1.
-    eps
-        The weight that may stay with the other keys.
-    scale
-        Factor on the scores.
-    size
-        Generate this many keys instead.
-    width
-        Components of generated keys.
-    seed
-        Seed of what is generated.
     """
     textbook = keys is None and size is None
     check_positive(scale=scale)
@@ -115,9 +115,9 @@ def average(
     errors = {s: distance(weights(s * mean[None], k, scale=scale)[0], target) for s in SCALES}
     gap = scale * float(np.ptp(k[c] @ mean))
     best = best_scale(mean, k, target, scale)
-    found = direction(k, c)
-    if isinstance(found, Direction):
-        exact = exact_query(found)
+    solution = direction(k, c)
+    if isinstance(solution, Direction):
+        exact = exact_query(solution)
         s = smallest(exact, k, c, eps, scale)[0]
         w = weights(s * exact[None], k, scale=scale)[0]
         output = attend(s * exact[None], k, v, scale=scale)[0]
@@ -127,10 +127,10 @@ def average(
         numbers += [
             at_most(
                 "no query exists: distance of the two combinations that are one point",
-                found.residual,
+                solution.residual,
                 1e-6 * float(np.linalg.norm(k, axis=1).max()),
             ),
-            at_least("its factors of the other keys, smallest", found.others.min(), -1e-9),
+            at_least("its factors of the other keys, smallest", solution.others.min(), -1e-9),
         ]
     numbers += [
         fact(f"q = {s:g} x mean of the chosen: distance from equal shares", e) for s, e in errors.items()
@@ -159,9 +159,9 @@ def average(
         results=AverageResults(
             beta=beta,
             query=exact,
-            margin=found.margin if isinstance(found, Direction) else 0.0,
+            margin=solution.margin if isinstance(solution, Direction) else 0.0,
             scale=s,
-            obstacle=found if isinstance(found, Obstacle) else None,
+            obstacle=solution if isinstance(solution, Obstacle) else None,
             weights=w,
             output=output,
             mean_errors={f"{s:g}": e for s, e in errors.items()},
@@ -174,17 +174,17 @@ def average(
 
 
 def distance(w: Array, target: Array) -> float:
-    """Half the sum of the absolute differences: the weight in the wrong place."""
+    """Return half the sum of the absolute differences: the weight in the wrong place."""
     return float(np.abs(w - target).sum() / 2)
 
 
 def spread(w: Array) -> float:
-    """The largest distance from equal shares."""
+    """Return the largest distance from equal shares."""
     return float(np.abs(w - 1 / len(w)).max())
 
 
 def outlook(mean: Array, keys: Array, chosen: Sequence[int], gap: float) -> str:
-    """What becomes of the mean of the chosen keys when it is made longer, in words."""
+    """Describe what becomes of the mean of the chosen keys when it is made longer."""
     scores = keys @ mean
     others = np.delete(scores, list(chosen))
     if len(others) and others.max() >= scores[list(chosen)].max() - 1e-12:
@@ -192,18 +192,18 @@ def outlook(mean: Array, keys: Array, chosen: Sequence[int], gap: float) -> str:
     return f"one of them wins from about S = {1 / gap:.4g} on" if gap > 1e-12 else "it is an exact query"
 
 
-def exact_query(found: Direction) -> Array:
-    """The query of length 1 that scores the chosen alike."""
-    return found.vector
+def exact_query(solution: Direction) -> Array:
+    """Return the query of length 1 that scores the chosen alike."""
+    return solution.vector
 
 
 def closed_form(beta: float, n: int, scale: float) -> float:
-    """The weight of each of the two under q = beta (k_a + k_b), for n orthonormal keys."""
+    """Return the weight of each of the two under q = beta (k_a + k_b), for n orthonormal keys."""
     return 1 / (2 + (n - 2) * math.exp(-scale * beta))
 
 
 def beta_needed(n: int, eps: float, scale: float) -> float:
-    """The beta from which on the others keep at most eps."""
+    """Return the beta from which on the others keep at most eps."""
     return max(0.0, math.log((n - 2) * (1 - eps) / (2 * eps)) / scale) if n > 2 else 0.0
 
 
@@ -231,7 +231,7 @@ def orthonormal_keys(n: int, eps: float, scale: float, seed: int) -> tuple[float
 
 
 def best_scale(mean: Array, keys: Array, target: Array, scale: float) -> float:
-    """The S for which S times the mean comes nearest to equal shares."""
+    """Return the S for which S times the mean comes nearest to equal shares."""
 
     def error(log_s: float) -> float:
         return distance(weights(math.exp(log_s) * mean[None], keys, scale=scale)[0], target)
@@ -253,9 +253,8 @@ def verify(
     eps: float,
     scale: float,
 ) -> list[Number]:
-    """What must hold of the exact query, for any keys."""
     longest = float(np.linalg.norm(keys, axis=1).max())
-    own = w[list(chosen)]
+    chosen_weights = w[list(chosen)]
     mean = values[list(chosen)].mean(0)
     furthest = float(np.linalg.norm(values - mean, axis=1).max())
     return [
@@ -265,8 +264,8 @@ def verify(
             1e-12 * longest,
         ),
         fact("exact query: smallest length for eps", s),
-        at_most("exact query: weight left to the others", 1 - own.sum(), eps * (1 + 1e-6) + 1e-15),
-        at_most("exact query: difference of the chosen weights, largest", np.ptp(own), 1e-9),
+        at_most("exact query: weight left to the others", 1 - chosen_weights.sum(), eps * (1 + 1e-6) + 1e-15),
+        at_most("exact query: difference of the chosen weights, largest", np.ptp(chosen_weights), 1e-9),
         at_most(
             "exact query: distance of the output from the average",
             np.linalg.norm(output - mean),
@@ -276,7 +275,7 @@ def verify(
 
 
 def published(errors: dict[float, float], mean_of_all: Array, keys: Array, gap: float) -> list[Number]:
-    """What is known of the textbook's keys: longer is not always better."""
+    """Verify what is published of the textbook's keys: longer is not always better."""
     return [
         exactly("the best of S = 1, 10, 100, 1000", min(errors, key=lambda s: errors[s]), 10),
         at_least("S = 100 is worse than S = 10, by", errors[100.0] - errors[10.0], 1e-3),
@@ -296,7 +295,6 @@ def draw(
     scale: float,
     named: Sequence[int],
 ) -> Chart:
-    """The weight in the wrong place against the length of the query."""
     steps = np.logspace(-1, 4, 101)
     directions = {"mean of the chosen keys": mean}
     if exact is not None:
@@ -330,16 +328,15 @@ def table(
     queries = {f"{t:g} x mean": t * mean for t in SCALES}
     if exact is not None:
         queries[f"exact, length {s:.4g}"] = s * exact
-    made = [weights(q[None], keys, scale=scale)[0] for q in queries.values()]
+    columns = [weights(q[None], keys, scale=scale)[0] for q in queries.values()]
     return Table(
         ("key", "k", *queries),
-        tuple((f"k_{i + 1}", keys[i], *(w[i] for w in made)) for i in range(len(keys))),
+        tuple((f"k_{i + 1}", keys[i], *(w[i] for w in columns)) for i in range(len(keys))),
         title=f"weights; chosen: {', '.join(f'k_{i + 1}' for i in chosen)}",
     )
 
 
 def why_one_is_not_enough(eps: float, scale: float) -> Table:
-    """The weight of each of the two at beta = 1, and the beta needed."""
     sizes = (3, 4, 10, 100, 1000, 10000)
     return Table(
         ("keys n", "weight of each at beta = 1", f"beta needed for eps = {eps:g}"),

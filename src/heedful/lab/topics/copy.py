@@ -9,7 +9,19 @@ import numpy as np
 
 from heedful.data.random import stream
 from heedful.lab.arrays import Array, attend, weights
-from heedful.lab.base import Finding, Number, Table, Vector, Vectors, at_least, at_most, exactly, fact, near
+from heedful.lab.base import (
+    Finding,
+    Number,
+    Table,
+    Vector,
+    Vectors,
+    add_common_options,
+    at_least,
+    at_most,
+    exactly,
+    fact,
+    near,
+)
 from heedful.lab.directions import PRECISION, Direction, direction, leak, smallest
 from heedful.lab.vectors import (
     ARGMAX_KEYS,
@@ -63,6 +75,7 @@ class CopyResults:
     """What attention returns for it."""
 
 
+@add_common_options
 def copy(
     keys: Vectors | None = None,
     values: Vectors | None = None,
@@ -89,22 +102,10 @@ def copy(
     ----------
     keys
         Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default two textbook examples.
-    values
-        As many vectors as keys; generated if not given.
     query
         A direction of your own, compared with the one that is found.
     key
         The key to copy, counted from 1.
-    eps
-        The weight that may stay with the other keys.
-    scale
-        Factor on the scores.
-    size
-        Generate this many keys instead.
-    width
-        Components of generated keys.
-    seed
-        Seed of what is generated.
     """
     check_positive(scale=scale)
     check_share(eps=eps)
@@ -145,7 +146,7 @@ def copy(
             f"copied: at least 1 - eps, eps = {eps:g}",
             "own direction, q = S k_j: selects k_j exactly if k_j.k_j > k_j.k_i for every other i",
             "some direction selects k_j exactly if k_j is outside the convex hull of the other keys: "
-            "maximise m with u.(k_j - k_i) >= m for all i and |u_d| <= 1 (a linear program); m > 0 gives u",
+            "maximize m with u.(k_j - k_i) >= m for all i and |u_d| <= 1 (a linear program); m > 0 gives u",
             "length needed for a margin m of the scores and r other keys: from ln(1/eps - 1) / m to "
             "ln(r (1/eps - 1)) / m",
         ),
@@ -161,26 +162,25 @@ def text(vector: Array) -> str:
 
 
 def own_queries(keys: Array, s: float) -> Array:
-    """All queries at once: each key asks for itself."""
+    """Return all queries at once: each key asks for itself."""
     return s * keys
 
 
 def examine(keys: Array, eps: float, scale: float, seed: int) -> Copying:
-    """Look at every key of a set."""
     n, d = keys.shape
     products = keys @ keys.T
     others = np.where(np.eye(n, dtype=bool), -np.inf, products)
-    own = np.array([np.diag(weights(own_queries(keys, s), keys, scale=scale)) for s in SCALES]).T
+    own_weights = np.array([np.diag(weights(own_queries(keys, s), keys, scale=scale)) for s in SCALES]).T
     vectors, margins = np.zeros((n, d)), np.zeros(n)
     scales, residual = np.full(n, math.inf), np.full(n, math.nan)
     inside: list[int] = []
     for j in range(n):
-        found = direction(keys, [j])
-        if isinstance(found, Direction):
-            vectors[j], margins[j] = found.vector, found.margin
-            scales[j] = smallest(found.vector, keys, [j], eps, scale)[0]
+        solution = direction(keys, [j])
+        if isinstance(solution, Direction):
+            vectors[j], margins[j] = solution.vector, solution.margin
+            scales[j] = smallest(solution.vector, keys, [j], eps, scale)[0]
         else:
-            residual[j] = found.residual
+            residual[j] = solution.residual
             inside.append(j)
     probes = stream(seed, "lab probes").standard_normal((PROBES, d))
     most = max(
@@ -190,7 +190,7 @@ def examine(keys: Array, eps: float, scale: float, seed: int) -> Copying:
     return Copying(
         keys=keys,
         own_margin=np.diag(products) - others.max(1),
-        own_weight=own,
+        own_weight=own_weights,
         own_scale=np.array([smallest(keys[j], keys, [j], eps, scale)[0] for j in range(n)]),
         directions=vectors,
         margin=margins,
@@ -200,11 +200,11 @@ def examine(keys: Array, eps: float, scale: float, seed: int) -> Copying:
     )
 
 
-def verify(name: str, found: Copying, eps: float, scale: float) -> list[Number]:
-    """The numbers that must hold for any set of keys."""
-    keys, n = found.keys, len(found.keys)
+def verify(name: str, copying: Copying, eps: float, scale: float) -> list[Number]:
+    """Verify what must hold for any set of keys."""
+    keys, n = copying.keys, len(copying.keys)
     longest = float(np.linalg.norm(keys, axis=1).max())
-    selects = found.own_margin > PRECISION * longest**2
+    selects = copying.own_margin > PRECISION * longest**2
     rows = np.concatenate([weights(own_queries(keys, s), keys, scale=scale) for s in SCALES])
     numbers = [
         at_most(
@@ -214,29 +214,29 @@ def verify(name: str, found: Copying, eps: float, scale: float) -> list[Number]:
         ),
         fact(f"{name}: keys that their own direction selects, of {n}", float(selects.sum())),
     ]
-    own = [leak(found.own_scale[j] * keys[j], keys, [j], scale) for j in range(n) if selects[j]]
-    if own:
+    leaks = [leak(copying.own_scale[j] * keys[j], keys, [j], scale) for j in range(n) if selects[j]]
+    if leaks:
         numbers.append(
-            at_most(f"{name}: weight left to others by S k_j, largest", max(own), eps * (1 + 1e-6))
+            at_most(f"{name}: weight left to others by S k_j, largest", max(leaks), eps * (1 + 1e-6))
         )
     if not selects.all():
         numbers.append(
             at_most(
                 f"{name}: weight on k_j by S k_j where k_j.k_j is not the largest, largest",
-                found.own_weight[~selects].max(),
+                copying.own_weight[~selects].max(),
                 0.5 + 1e-6,
             )
         )
-    outside = np.isfinite(found.scale)
+    outside = np.isfinite(copying.scale)
     numbers.append(fact(f"{name}: keys outside the others' convex hull, of {n}", float(outside.sum())))
-    pairs = [(j, found.scale[j]) for j in range(n) if outside[j]]
+    pairs = [(j, copying.scale[j]) for j in range(n) if outside[j]]
     if pairs:
-        left = [leak(s * found.directions[j], keys, [j], scale) for j, s in pairs]
+        left = [leak(s * copying.directions[j], keys, [j], scale) for j, s in pairs]
         numbers.append(
             at_most(f"{name}: weight left to others along the program's directions, largest", max(left),
                     eps * (1 + 1e-6))
         )  # fmt: skip
-        shorter = [leak(0.99 * s * found.directions[j], keys, [j], scale) for j, s in pairs if s > 0]
+        shorter = [leak(0.99 * s * copying.directions[j], keys, [j], scale) for j, s in pairs if s > 0]
         if shorter:
             numbers.append(
                 at_most(f"{name}: eps less what a query 1 % shorter leaves, largest", eps - min(shorter), 0)
@@ -245,40 +245,39 @@ def verify(name: str, found: Copying, eps: float, scale: float) -> list[Number]:
         numbers += [
             at_most(
                 f"{name}: distance of keys in the hull from the combination found, largest",
-                np.nanmax(found.hull_residual),
+                np.nanmax(copying.hull_residual),
                 1e-6 * longest,
             ),
             at_most(
                 f"{name}: weight on a key in the hull over {PROBES} random queries, largest",
-                found.in_hull_weight,
+                copying.in_hull_weight,
                 0.5 + 1e-6,
             ),
         ]
     return numbers
 
 
-def tie(found: Copying, margin: float, needed: float, low: float, high: float) -> list[Number]:
-    """What is known of the textbook's keys."""
+def tie(copying: Copying, margin: float, needed: float, low: float, high: float) -> list[Number]:
+    """Verify what is published of the textbook's keys."""
     return [
-        exactly("k_1.k_1 - k_1.k_2: a tie in its own direction", found.own_margin[0], 0),
-        near("weight of k_1 under 1e5 k_1", found.own_weight[0, -1], 0.5, 1e-12),
+        exactly("k_1.k_1 - k_1.k_2: a tie in its own direction", copying.own_margin[0], 0),
+        near("weight of k_1 under 1e5 k_1", copying.own_weight[0, -1], 0.5, 1e-12),
         exactly("margin of (-2, 1, 1): 3 - 1", margin, 2),
         at_least("smallest S for S (-2, 1, 1), lower bound", needed, low),
         at_most("smallest S for S (-2, 1, 1), upper bound", needed, high),
     ]
 
 
-def draw(keys: Array, j: int, found: Copying, query: Array | None, eps: float, scale: float) -> Chart:
-    """The weight on the key against the length of the query."""
-    ties = " (a tie)" if abs(found.own_margin[j]) <= PRECISION * float(keys[j] @ keys[j]) else ""
+def draw(keys: Array, j: int, copying: Copying, query: Array | None, eps: float, scale: float) -> Chart:
+    ties = " (a tie)" if abs(copying.own_margin[j]) <= PRECISION * float(keys[j] @ keys[j]) else ""
     directions = {f"its own direction, k_{j + 1}{ties}": keys[j]}
-    if math.isfinite(found.scale[j]):
-        directions["direction found by the linear program"] = found.directions[j]
+    if math.isfinite(copying.scale[j]):
+        directions["direction found by the linear program"] = copying.directions[j]
     if query is not None:
         directions[f"direction {text(query)}"] = query
-    s = float(found.scale[j])
-    known = math.isfinite(s) and s > 0
-    steps = np.logspace(-2, 1.5, 81) * (s if known else 10.0)
+    s = float(copying.scale[j])
+    copies = math.isfinite(s) and s > 0
+    steps = np.logspace(-2, 1.5, 81) * (s if copies else 10.0)
     series = {
         name: list(zip(steps, weights(np.outer(steps, unit(u)), keys, scale=scale)[:, j], strict=True))
         for name, u in directions.items()
@@ -291,32 +290,31 @@ def draw(keys: Array, j: int, found: Copying, query: Array | None, eps: float, s
         y_title=f"attention weight on k_{j + 1}",
         log_x=True,
         y_domain=(0, 1.12),
-        rules={f"weight {1 - eps:g} from length {s:.3g} on": s} if known else None,
+        rules={f"weight {1 - eps:g} from length {s:.3g} on": s} if copies else None,
     )
 
 
 def unit(vector: Array) -> Array:
-    """A vector of length 1 in the same direction; zero stays."""
-    made: Array = vector / (np.linalg.norm(vector) or 1.0)
-    return made
+    """Return a vector of length 1 in the same direction; zero stays."""
+    scaled: Array = vector / (np.linalg.norm(vector) or 1.0)
+    return scaled
 
 
-def table(name: str, found: Copying) -> Table:
-    """Return a table with one row per key."""
+def table(name: str, copying: Copying) -> Table:
     return Table(
         ("key", "k", "k.k - next", "weight, 1e5 k", "S for S k", "unit vector found", "margin", "length"),
         tuple(
             (
                 f"k_{j + 1}",
-                found.keys[j],
-                found.own_margin[j],
-                found.own_weight[j, -1],
-                found.own_scale[j],
-                found.directions[j] if found.margin[j] else "none: in the others' hull",
-                found.margin[j],
-                found.scale[j],
+                copying.keys[j],
+                copying.own_margin[j],
+                copying.own_weight[j, -1],
+                copying.own_scale[j],
+                copying.directions[j] if copying.margin[j] else "none: in the others' hull",
+                copying.margin[j],
+                copying.scale[j],
             )
-            for j in range(len(found.keys))
+            for j in range(len(copying.keys))
         ),
         title=name,
     )

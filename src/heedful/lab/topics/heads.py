@@ -72,11 +72,11 @@ def heads(
         Only these, counted from 1; all if not given.
     """
     reading = read_text(model, text)
-    found = find_mechanisms(reading.model, model)
-    chosen = range(len(found)) if layers is None else [n - 1 for n in dict.fromkeys(layers)]
-    if not chosen or any(not 0 <= n < len(found) for n in chosen):
-        raise UserError(f"layers are from 1 to {len(found)}, not {', '.join(map(str, layers or ()))}")
-    n_heads, t = found[0].n_heads, len(reading.pieces)
+    mechanisms = find_mechanisms(reading.model, model)
+    chosen = range(len(mechanisms)) if layers is None else [n - 1 for n in dict.fromkeys(layers)]
+    if not chosen or any(not 0 <= n < len(mechanisms) for n in chosen):
+        raise UserError(f"layers are from 1 to {len(mechanisms)}, not {', '.join(map(str, layers or ()))}")
+    n_heads, t = mechanisms[0].n_heads, len(reading.pieces)
     if len(chosen) * n_heads * t * t > CELLS:
         raise UserError(
             f"{t} tokens in {len(chosen) * n_heads} heads make {len(chosen) * n_heads * t * t:,} weights; "
@@ -88,7 +88,7 @@ def heads(
     change, cosine = np.zeros((2, len(chosen), n_heads))
     for row, n in enumerate(chosen):
         for head in range(n_heads):
-            with remove_head(found[n], head):
+            with remove_head(mechanisms[n], head):
                 without = reading.outputs()
             change[row, head] = float((without - before).norm() / before.norm())
             one, other = reading.pooled(without).double(), reading.pooled(before).double()
@@ -103,7 +103,8 @@ def heads(
         topic="heads",
         claim="heads attend to different things, and the output leans on some far more than on others",
         construction=(
-            f"model = {model}, {found[0].name} attention, scale = {found[0].scale:.6g}; {t} tokens: {quoted}",
+            f"model = {model}, {mechanisms[0].name} attention, scale = {mechanisms[0].scale:.6g}; "
+            f"{t} tokens: {quoted}",
             "entropy = mean over tokens of -sum w ln w, in nats: 0 is one token, "
             f"ln {t} = {np.log(t):.4f} all alike",
             "distance = mean over tokens of sum w |t - s|, in tokens",
@@ -152,7 +153,6 @@ def heads(
 
 
 def preference(weights: Array) -> tuple[str, float]:
-    """The place with the most weight, and how much."""
-    found = mean_weights(weights)
-    best = max(found, key=lambda place: found[place])
-    return best, found[best]
+    places = mean_weights(weights)
+    best = max(places, key=lambda place: places[place])
+    return best, places[best]

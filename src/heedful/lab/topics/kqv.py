@@ -11,7 +11,7 @@ import torch
 from heedful.attention import Mask
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, array, attend, weights
-from heedful.lab.base import Finding, Number, Table, Vectors, at_least, near
+from heedful.lab.base import Finding, Number, Table, Vectors, add_common_options, at_least, near
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.models import TransformerConfig
 from heedful.models.blocks import Attention
@@ -45,6 +45,7 @@ class KqvResults:
     """|c_2 - u_b| / |u_b|"""
 
 
+@add_common_options
 def kqv(
     vectors: Vectors | None = None, *, beta: float = 4.0, scale: float = 1.0, width: int = 8, seed: int = 0
 ) -> Finding[KqvResults]:
@@ -65,27 +66,20 @@ def kqv(
         u_a, u_b, u_c and u_d, one per row: a .npy file, or numbers. Generated, orthogonal, if not given.
     beta
         Length of the generated vectors, and of the queries and keys that are made.
-    scale
-        Factor on the scores.
-    width
-        Components of generated vectors.
-    seed
-        Seed of what is generated.
     """
     check_positive(beta=beta, scale=scale)
     if vectors is None:
         if width < 4:
             raise UserError(f"four orthogonal vectors need a width of at least 4, not {width}")
-        directions = orthonormal(4, width, seed, "u")
-        u = beta * directions
+        u = beta * orthonormal(4, width, seed, "u")
     else:
         u = check_vectors("vectors", vectors, count=4)
         if np.linalg.matrix_rank(u) < 4:
             raise UserError("vectors: u_a, u_b, u_c and u_d are not independent")
     x = inputs(u)
-    made = projections(u, beta)
+    matrices = projections(u, beta)
     plain = attend(x, x, x, scale=scale)
-    outputs = layer(x, made, scale)
+    outputs = layer(x, matrices, scale)
     first, second = residuals(outputs, u)
     eps = 1 / (math.exp(scale * beta**2) + 2)  # weight on each of the two keys that are not meant
     ratio = [float(np.linalg.norm(u[1] + u[2])) / float(np.linalg.norm(u[1])),
@@ -109,7 +103,7 @@ def kqv(
             "eps = 1 / (e^(scale beta^2) + 2) stays on each other key: the residuals are eps times a length",
         ),
         numbers=tuple(numbers),
-        results=KqvResults(beta, made, plain, outputs, first, second),
+        results=KqvResults(beta, matrices, plain, outputs, first, second),
         figure=draw(width if vectors is None else 8, scale, seed),
         tables=(
             Table(("", "q = k = v = x", "with K, Q, V"), tuple(
@@ -120,13 +114,13 @@ def kqv(
 
 
 def inputs(u: Array) -> Array:
-    """x_1, x_2 and x_3, one per row."""
+    """Return x_1, x_2 and x_3, one per row."""
     a, b, c, d = u
     return np.stack([d + b, a, c + b])
 
 
 def projections(u: Array, beta: float) -> Projections:
-    """K, Q and V from outer products."""
+    """Return K, Q and V, made from outer products."""
     _, b, c, d = u
     w_a, w_b, w_c, w_d = np.linalg.pinv(u).T  # w_i.u_j is 1 if i = j, else 0
     p, r = np.linalg.qr(np.stack([d, c]).T)
@@ -138,7 +132,7 @@ def projections(u: Array, beta: float) -> Projections:
     )
 
 
-def layer(x: Array, made: Projections, scale: float) -> Array:
+def layer(x: Array, matrices: Projections, scale: float) -> Array:
     """Run x through the attention layer of the project's models, with these projections."""
     d = x.shape[1]
     config = TransformerConfig(
@@ -148,13 +142,13 @@ def layer(x: Array, made: Projections, scale: float) -> Array:
     attention = Attention(config, causal=False, cross=False).double().eval()
     with torch.inference_mode():
         parts = (attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj)
-        for part, matrix in zip(parts, (made.q, made.k, made.v, np.eye(d)), strict=True):
+        for part, matrix in zip(parts, (matrices.q, matrices.k, matrices.v, np.eye(d)), strict=True):
             part.weight.copy_(torch.as_tensor(matrix))
         return array(attention(torch.as_tensor(x)[None], Mask())[:, None])
 
 
 def residuals(outputs: Array, u: Array) -> tuple[float, float]:
-    """How far c_1 is from u_b - u_c and c_2 from u_b, relative to their lengths."""
+    """Return how far c_1 is from u_b - u_c and c_2 from u_b, relative to their lengths."""
     _, b, c, _ = u
     return (
         float(np.linalg.norm(outputs[0] - (b - c)) / np.linalg.norm(b - c)),
@@ -163,30 +157,32 @@ def residuals(outputs: Array, u: Array) -> tuple[float, float]:
 
 
 def impossible(u: Array, scale: float, *, generated: bool) -> list[Number]:
-    """With q = k = v = x the second output stays at x_2, whatever of u_d or u_c is added to it."""
+    """Verify that with q = k = v = x the second output stays at x_2, whatever is added to it."""
     numbers = []
     lengths = np.linspace(-3, 3, 61)
     for added, other in (("u_d", u[3]), ("u_c", u[2])):
-        own, nearest = 1.0, math.inf
+        on_itself, nearest = 1.0, math.inf
         for t in lengths:
             x = inputs(u)
             x[1] = x[1] + t * other
             w = weights(x[1:2], x, scale=scale)[0]
-            own = min(own, float(w[1]))
+            on_itself = min(on_itself, float(w[1]))
             nearest = min(nearest, float(np.linalg.norm(w @ x - u[1]) / np.linalg.norm(u[1])))
         if generated:
             b2 = float(u[0] @ u[0])
             numbers += [
                 # x_2.x_2 - x_2.x_1 = beta^2 (1 + t^2 - t), at least 3/4 beta^2
                 at_least(
-                    f"x_2 + t {added}: weight of c_2 on x_2 itself, smallest over t from -3 to 3", own,
+                    f"x_2 + t {added}: weight of c_2 on x_2 itself, smallest over t from -3 to 3", on_itself,
                     1 / (1 + 2 * math.exp(-0.75 * scale * b2)) - 1e-12,
                 ),
                 at_least(f"x_2 + t {added}: distance of c_2 from u_b, relative, smallest", nearest, 0.5),
             ]  # fmt: skip
         else:
             numbers += [
-                Number(f"x_2 + t {added}: weight of c_2 on x_2 itself, smallest over t from -3 to 3", own),
+                Number(
+                    f"x_2 + t {added}: weight of c_2 on x_2 itself, smallest over t from -3 to 3", on_itself
+                ),
                 Number(f"x_2 + t {added}: distance of c_2 from u_b, relative, smallest", nearest),
             ]
     if generated:
@@ -200,12 +196,11 @@ def impossible(u: Array, scale: float, *, generated: bool) -> list[Number]:
 
 
 def coordinates(vector: Array, u: Array) -> Array:
-    """The factors of u_a, u_b, u_c and u_d."""
+    """Return the factors of u_a, u_b, u_c and u_d."""
     return np.asarray(np.round(np.linalg.lstsq(u.T, vector, rcond=None)[0], 12) + 0.0, dtype=np.float64)
 
 
 def draw(width: int, scale: float, seed: int) -> Chart:
-    """The residuals against the norm."""
     directions = orthonormal(4, max(width, 4), seed, "u")
     series: dict[str, list[tuple[float, float]]] = {
         "c_2, wanted u_b; q = k = v = x": [],

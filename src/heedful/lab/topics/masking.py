@@ -9,7 +9,17 @@ import numpy as np
 
 from heedful.attention import Mask
 from heedful.lab.arrays import Array, attend, weights
-from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact
+from heedful.lab.base import (
+    Finding,
+    Number,
+    Table,
+    Vectors,
+    add_common_options,
+    at_least,
+    at_most,
+    exactly,
+    fact,
+)
 from heedful.lab.random_texts import HONEST, LENGTH, TOKENS, Guesses, learn
 from heedful.lab.vectors import check_positive, check_vectors, choose_values, generate
 from heedful.report.charts import small_multiples
@@ -42,6 +52,7 @@ class MaskingResults:
     """Losses of small trained models; empty if none was trained."""
 
 
+@add_common_options
 def masking(
     keys: Vectors | None = None,
     values: Vectors | None = None,
@@ -68,20 +79,12 @@ def masking(
     ----------
     keys
         A vector for each position, one per row: a .npy file, or numbers like 1,0;0,1. Generated if not given.
-    values
-        As many vectors as keys; generated if not given.
     queries
         As many vectors as keys, as wide as they; generated, of length about 1, if not given.
-    scale
-        Factor on the scores.
     steps
         Training steps of each of the four models; 0 trains none.
     size
         Positions to generate.
-    width
-        Components of generated vectors.
-    seed
-        Seed of what is generated.
     """
     check_positive(scale=scale)
     k = generate(size, width, seed, "keys") if keys is None else check_vectors("keys", keys)
@@ -100,7 +103,7 @@ def masking(
         changes[name] = changed(q, k, v, others, mechanism, scale, **options)
         sums[name] = weights(q, k, mechanism, scale=scale, mask=causal, **options).sum(-1)
     leak = {name: float(np.triu(change, 1).max()) for name, change in changes.items()}
-    own = any(given is not None for given in (keys, values, queries)) or t == 1
+    generated = keys is None and values is None and queries is None and t > 1
     guesses = (
         {name: learn(mechanism, steps, seed, **options) for name, (mechanism, options) in MASKS.items()}
         if steps
@@ -113,9 +116,9 @@ def masking(
         at_most(f"{RENORMALIZED}: the future changes the past by at most", leak[RENORMALIZED], 1e-12),
         at_most(f"{RENORMALIZED}: distance from {BEFORE}", apart, 1e-12 * max(1.0, size_of_output)),
         *(
-            fact(f"{name}: the future changes the past by up to", leak[name])
-            if own
-            else at_least(f"{name}: the future changes the past by up to", leak[name], 1e-2)
+            at_least(f"{name}: the future changes the past by up to", leak[name], 1e-2)
+            if generated
+            else fact(f"{name}: the future changes the past by up to", leak[name])
             for name in (AFTER, SCORES)
         ),
         fact(f"{AFTER}: smallest sum of a row's weights", sums[AFTER].min()),
@@ -160,7 +163,7 @@ def masking(
 def changed(
     q: Array, k: Array, v: Array, others: tuple[Array, Array], mechanism: str, scale: float, **options: Any
 ) -> Array:
-    """How far each output [t] moves when the key and the value of one position [s] are replaced."""
+    """Return how far each output [t] moves when the key and the value of one position [s] are replaced."""
     t = len(k)
     queries, keys, values = (np.repeat(x[None], t + 1, axis=0) for x in (q, k, v))  # the first stays
     for s in range(t):
@@ -171,12 +174,11 @@ def changed(
 
 
 def future(change: Array) -> list[list[float | None]]:
-    """What is above the diagonal; the rest may change."""
+    """Return what is above the diagonal; the rest may change."""
     return [[float(x) if s > t else None for s, x in enumerate(row)] for t, row in enumerate(change)]
 
 
 def verify(guesses: dict[str, Guesses]) -> list[Number]:
-    """What must hold of the trained models."""
     if not guesses:
         return []
     return [

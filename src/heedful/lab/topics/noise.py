@@ -12,12 +12,12 @@ from scipy.special import expit, ndtr, ndtri
 from heedful.data.random import stream
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, weights
-from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, near
+from heedful.lab.base import Finding, Number, Table, Vectors, add_common_options, at_least, at_most, near
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.report.charts import Chart, lines
 
 NEAR = 0.05
-"""An output is near the average if at most this much weight stands in the wrong place."""
+"""An output is near the average if at most this much weight is in the wrong place."""
 GRID = expit(np.linspace(-14, 14, 2001))
 """Weights at which distributions are compared; nearer to 0 and 1 the simulated ones are rounded."""
 BINS = np.linspace(0, 1, 22)
@@ -42,6 +42,7 @@ class NoiseResults:
     """The share of samples whose output is near the average, simulated and by quadrature."""
 
 
+@add_common_options
 def noise(
     keys: Vectors | None = None,
     *,
@@ -72,14 +73,10 @@ def noise(
         Variance of every component.
     beta
         Length of each part of the query; by default the geometric middle of the window.
-    scale
-        Factor on the scores.
     samples
         Sets of keys to draw.
     size
         Means to generate.
-    seed
-        Seed of what is generated.
     """
     check_positive(alpha=alpha, scale=scale, samples=samples)
     if keys is None:
@@ -150,40 +147,40 @@ def noise(
 
 
 def draw_keys(means: Array, alpha: float, samples: int, seed: int, *, lengths: bool) -> Array:
-    """Sets of keys [samples, n, d]; with `lengths`, the first varies along its own mean too."""
+    """Return sets of keys [samples, n, d]; with `lengths`, the first varies along its own mean too."""
     random = stream(seed, "lab noisy keys", int(lengths))
-    made = means + math.sqrt(alpha) * random.standard_normal((samples, *means.shape))
+    keys = means + math.sqrt(alpha) * random.standard_normal((samples, *means.shape))
     if lengths:
-        made[:, 0] += math.sqrt(0.5) * random.standard_normal((samples, 1)) * means[0]
-    return made
+        keys[:, 0] += math.sqrt(0.5) * random.standard_normal((samples, 1)) * means[0]
+    return keys
 
 
 def pair_query(means: Array, beta: float) -> Array:
-    """One head's query for the first two keys."""
+    """Return one head's query for the first two keys."""
     query: Array = beta * (means[0] + means[1])
     return query
 
 
 def wrong_place(w: Array) -> Array:
-    """The weight [...] that is missing from the first two keys, each of which should have a half."""
+    """Return the weight [...] that is missing from the first two keys, each of which should have a half."""
     missing: Array = np.maximum(0.5 - w[..., :2], 0).sum(-1)
     return missing
 
 
 def near_share(w: Array) -> float:
-    """How many of the samples [samples, n] are near the average."""
+    """Return the share of the samples [samples, n] that are near the average."""
     return float((wrong_place(w) <= NEAR).mean()) if len(w) else math.nan
 
 
 def spread_error(means: Array, alpha: float, beta: float, scale: float, samples: int, seed: int) -> float:
-    """The mean weight in the wrong place under covariance alpha I."""
+    """Return the mean weight in the wrong place under covariance alpha I."""
     keys = draw_keys(means, alpha, samples, seed, lengths=False)
     queries = np.broadcast_to(pair_query(means, beta), (samples, 1, means.shape[1]))
     return float(wrong_place(weights(queries, keys, scale=scale)[:, 0]).mean())
 
 
 def predicted_error(n: int, alpha: float, b: float) -> float:
-    """The same by quadrature; b is scale beta."""
+    """Return the same by quadrature; b is scale beta."""
     deviation = math.sqrt(2 * alpha) * b
     s_a, s_b = pairs(normal(b, deviation, 200), normal(b, deviation, 200))
     return float(wrong_place(of_scores(s_a, s_b, rest(n, deviation))).mean())
@@ -192,15 +189,15 @@ def predicted_error(n: int, alpha: float, b: float) -> float:
 def sample(
     means: Array, alpha: float, beta: float, scale: float, samples: int, seed: int
 ) -> tuple[Array, Array, Bools]:
-    """Weights [samples, n] of one head and of the mean of two, and whether q_1.k_a > 0."""
+    """Return the weights [samples, n] of one head and of the mean of two, and whether q_1.k_a > 0."""
     keys = draw_keys(means, alpha, samples, seed, lengths=True)
     queries = np.stack([pair_query(means, beta), beta * means[0], beta * means[1]])
-    made = weights(np.broadcast_to(queries, (samples, *queries.shape)), keys, scale=scale)
-    return made[:, 0], (made[:, 1] + made[:, 2]) / 2, keys[:, 0] @ queries[1] > 0
+    head_weights = weights(np.broadcast_to(queries, (samples, *queries.shape)), keys, scale=scale)
+    return head_weights[:, 0], (head_weights[:, 1] + head_weights[:, 2]) / 2, keys[:, 0] @ queries[1] > 0
 
 
 def quadrature(n: int, alpha: float, b: float) -> tuple[Array, Array, Bools]:
-    """What `sample` gives, at points that are all equally probable; b is scale beta."""
+    """Return what `sample` does, at points that are all equally probable; b is scale beta."""
     deviation = math.sqrt(2 * alpha) * b
     s_a, s_b = pairs(normal(b, math.sqrt(2 * alpha + 0.5) * b, 2000), normal(b, deviation, 40))
     one = of_scores(s_a, s_b, rest(n, deviation))
@@ -212,40 +209,38 @@ def quadrature(n: int, alpha: float, b: float) -> tuple[Array, Array, Bools]:
 
 
 def normal(mean: float, deviation: float, points: int) -> Array:
-    """A normal distribution as equally probable points: the middles of equal shares of it."""
-    made: Array = mean + deviation * ndtri((np.arange(points) + 0.5) / points)
-    return made
+    """Return a normal distribution as equally probable points: the middles of equal shares of it."""
+    values: Array = mean + deviation * ndtri((np.arange(points) + 0.5) / points)
+    return values
 
 
 def pairs(first: Array, second: Array) -> tuple[Array, Array]:
-    """Every combination of two distributions."""
     one, other = np.meshgrid(first, second)
     return one.ravel(), other.ravel()
 
 
 def rest(n: int, deviation: float) -> float:
-    """The score of one key that stands for the n - 2 others, of which each has N(0, deviation^2)."""
+    """Return the score of one key in place of the n - 2 others, of which each has N(0, deviation^2)."""
     return deviation**2 / 2 + math.log(n - 2)
 
 
 def of_scores(s_a: Array, s_b: Array, others: float) -> Array:
-    """The weights [points, 2] of k_a and k_b: a sigmoid of their scores less those of all others."""
+    """Return the weights [points, 2] of k_a and k_b: a sigmoid of their scores less those of all others."""
     return np.stack([expit(s_a - np.logaddexp(s_b, others)), expit(s_b - np.logaddexp(s_a, others))], axis=1)
 
 
 def cases(one: Array, two: Array, positives: Bools) -> dict[str, Array]:
-    """The three distributions that are compared."""
     return {ONE: one, TWO: two, GIVEN: two[positives]}
 
 
 def distance(simulated: Array, expected: Array) -> float:
-    """The largest distance of two distributions (Kolmogorov-Smirnov)."""
+    """Return the largest distance of two distributions (Kolmogorov-Smirnov)."""
     shares = [np.searchsorted(np.sort(w), GRID, side="right") / len(w) for w in (simulated, expected)]
     return float(np.abs(shares[0] - shares[1]).max())
 
 
 def window_numbers(errors: dict[str, tuple[float, float]], samples: int, *, wide: bool) -> list[Number]:
-    """Covariance alpha I: simulation against quadrature, and the window."""
+    """Compare simulation with quadrature under covariance alpha I, and verify the window."""
     what = "weight in the wrong place"
     numbers = [
         near(f"alpha I, beta = {name}: {what}, against quadrature", *pair, 1 / math.sqrt(samples))
@@ -269,7 +264,7 @@ def swing_numbers(
     *,
     wide: bool,
 ) -> list[Number]:
-    """A key whose length varies: simulation against quadrature, with and without the condition."""
+    """Compare simulation with quadrature for a key whose length varies."""
     samples = len(simulated[ONE])
     error = 2.5 / math.sqrt(samples)  # passed by chance but once in 100,000 times
     probability = miss(alpha)
@@ -296,18 +291,18 @@ def swing_numbers(
 
 
 def miss(alpha: float) -> float:
-    """P(q.k_a < 0) in the head that looks for k_a."""
+    """Return P(q.k_a < 0) in the head that looks for k_a."""
     return float(ndtr(-1 / math.sqrt(alpha + 0.5)))
 
 
 def draw(simulated: dict[str, Array], expected: dict[str, Array], n: int, alpha: float, b: float) -> Chart:
-    """How the weight on v_a is distributed: lines for the simulation, rings for quadrature."""
+    """Draw the distribution of the weight on v_a: lines for the simulation, rings for quadrature."""
     middles = (BINS[:-1] + BINS[1:]) / 2
 
     def shares(w: Array) -> Array:
         return np.histogram(w[:, 0], BINS)[0] / max(1, len(w))
 
-    made = lines(
+    chart = lines(
         {name: list(zip(middles, shares(w), strict=True)) for name, w in simulated.items()},
         title="A key of varying length: one head returns v_a or v_b, two heads return their average",
         subtitle=f"{n} keys, alpha = {alpha:g}, scale times beta = {b:.3g}; lines: simulated, rings: "
@@ -321,7 +316,7 @@ def draw(simulated: dict[str, Array], expected: dict[str, Array], n: int, alpha:
         for name, w in expected.items()
         for x, y in zip(middles, shares(w), strict=True)
     ]
-    encoding = {axis: made["layer"][-1]["encoding"][axis] for axis in ("x", "y", "color")}
+    encoding = {axis: chart["layer"][-1]["encoding"][axis] for axis in ("x", "y", "color")}
     ring = {"type": "point", "filled": False, "size": 110, "strokeWidth": 1.5, "clip": True}
-    made["layer"].append({"data": {"values": rings}, "mark": ring, "encoding": encoding})
-    return made
+    chart["layer"].append({"data": {"values": rings}, "mark": ring, "encoding": encoding})
+    return chart

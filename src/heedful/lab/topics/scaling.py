@@ -33,7 +33,7 @@ FITTED = 3
 
 @dataclass(frozen=True)
 class ScalingResults:
-    """By mechanism, causal or not."""
+    """The costs by mechanism, causal or not."""
 
     not_causal: dict[str, CostCurve]
     causal: dict[str, CostCurve]
@@ -71,18 +71,18 @@ def scaling(
     for name in names:
         if name not in MECHANISMS or MECHANISMS[name].unsafe:
             raise unknown("attention", name, [n for n, cls in MECHANISMS.items() if not cls.unsafe])
-    found: dict[bool, dict[str, CostCurve]] = {False: {}, True: {}}
+    curves: dict[bool, dict[str, CostCurve]] = {False: {}, True: {}}
     jobs = [
         (causal, name)
-        for causal in found
+        for causal in curves
         for name in (EXPLICIT, *names)
         if not causal or name == EXPLICIT or MECHANISMS[name].causal
     ]
     for causal, name in track(jobs, "measuring"):
-        found[causal][name] = one(name, causal, lengths, seconds)
-    labelled = {
+        curves[causal][name] = one(name, causal, lengths, seconds)
+    labeled = {
         f"{name}{', causal' if causal else ''}": outcome
-        for causal, each in found.items()
+        for causal, each in curves.items()
         for name, outcome in each.items()
     }
     return Finding(
@@ -94,12 +94,12 @@ def scaling(
             "each mechanism in its own child process; memory is the rise of its peak, time the quickest pass",
             f"time (or memory) = a length^b, b fitted to the last {FITTED} lengths",
         ),
-        numbers=tuple(n for name, outcome in labelled.items() for n in verify(name, outcome)),
-        results=ScalingResults(found[False], found[True]),
+        numbers=tuple(n for name, outcome in labeled.items() for n in verify(name, outcome)),
+        results=ScalingResults(curves[False], curves[True]),
         figure=lines(
             {
                 titled(name, outcome): [(m.length, total(m)) for m in outcome.measured]
-                for name, outcome in labelled.items()
+                for name, outcome in labeled.items()
             },
             title="Time against length, forward and backward",
             subtitle="in brackets the exponent b of time = a length^b; a curve that ends early met a limit",
@@ -111,7 +111,7 @@ def scaling(
         tables=(
             *(Table(("mechanism", *map(str, lengths), "exponent", "limit met"),
                     tuple((name, *values(outcome, lengths, title), slope(outcome, title), outcome.limit)
-                          for name, outcome in labelled.items()),
+                          for name, outcome in labeled.items()),
                     title)
               for title in ("forward, ms", "backward, ms", "memory, MB")),
         ),
@@ -131,7 +131,7 @@ def one(name: str, causal: bool, lengths: tuple[int, ...], seconds: float) -> Co
 
 
 def total(measured: LengthCost) -> float:
-    """Milliseconds of both passes."""
+    """Return the milliseconds of both passes."""
     return measured.forward_ms + measured.backward_ms
 
 
@@ -141,28 +141,27 @@ def amounts(outcome: CostCurve, title: str) -> list[float | None]:
 
 
 def values(outcome: CostCurve, lengths: tuple[int, ...], title: str) -> list[float | None]:
-    """The same, with gaps where a limit was met."""
-    known = amounts(outcome, title)
-    return [*known, *[None] * (len(lengths) - len(known))]
+    """Return the amounts, with None where a limit was met."""
+    measured = amounts(outcome, title)
+    return [*measured, *[None] * (len(lengths) - len(measured))]
 
 
 def slope(outcome: CostCurve, title: str) -> float | None:
-    """The fitted exponent, if there are enough lengths."""
-    known = [(m.length, y) for m, y in zip(outcome.measured, amounts(outcome, title), strict=True) if y]
-    if len(known) < FITTED:
+    """Return the fitted exponent, if there are enough lengths."""
+    points = [(m.length, y) for m, y in zip(outcome.measured, amounts(outcome, title), strict=True) if y]
+    if len(points) < FITTED:
         return None
-    x, y = np.array(known[-FITTED:], dtype=float).T
+    x, y = np.array(points[-FITTED:], dtype=float).T
     return exponent(x, y)
 
 
 def titled(name: str, outcome: CostCurve) -> str:
-    """A curve's name with its exponent."""
     b = slope(outcome, "time")
     return name if b is None else f"{name} ({b:.2f})"
 
 
 def verify(name: str, outcome: CostCurve) -> list[Number]:
-    """All finite; memory as the mechanism promises. Times are shown."""
+    """Verify that all is finite and memory grows as the mechanism promises; times decide nothing."""
     memory, kind = slope(outcome, "memory, MB"), name.removesuffix(", causal")
     bad = sum(not m.finite for m in outcome.measured) + outcome.failed
     numbers = [exactly(f"{name}: lengths that failed or are not finite", bad, 0)]

@@ -10,7 +10,17 @@ import numpy as np
 from heedful.data.random import stream
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, attend
-from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, fact, near
+from heedful.lab.base import (
+    Finding,
+    Number,
+    Table,
+    Vectors,
+    add_common_options,
+    at_least,
+    at_most,
+    fact,
+    near,
+)
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.report.charts import Chart, lines
 
@@ -38,11 +48,10 @@ class Recovery:
 
 @dataclass(frozen=True)
 class SubspaceResults:
-    """A recovery for each case."""
-
     cases: dict[str, Recovery]
 
 
+@add_common_options
 def subspace(
     a: Vectors | None = None,
     b: Vectors | None = None,
@@ -70,16 +79,12 @@ def subspace(
         Vectors that span A, one per row: a .npy file, or numbers like 1,0;0,1. Generated if not given.
     b
         Vectors that span B.
-    width
-        Components of generated vectors.
     size
         Dimensions of each generated subspace.
     angle
         Smallest angle between the generated subspaces, in degrees.
     noise
         Standard deviation of the noise that the figure adds to the average.
-    seed
-        Seed of what is generated.
     """
     check_positive(noise=noise)
     if (a is None) != (b is None):
@@ -125,14 +130,14 @@ def subspace(
 
 
 def independent(name: str, spanning: Array) -> Array:
-    """A basis in columns: the given vectors if they are independent."""
+    """Return a basis in columns: the given vectors if they are independent."""
     if np.linalg.matrix_rank(spanning) < len(spanning):
         raise UserError(f"{name}: the {len(spanning)} vectors are not independent; leave some out")
     return spanning.T
 
 
 def generated(width: int, size: int, angle: float, seed: int) -> dict[str, tuple[Array, Array]]:
-    """The four cases, with bases in columns."""
+    """Return the four cases, with bases in columns."""
     axes = orthonormal(2 * size, width, seed, "axes").T  # [d, 2 s]
     one, other = axes[:, :size], axes[:, size:]
     mix = stream(seed, "lab bases").standard_normal((2, size, size)) + 2 * np.eye(size)
@@ -147,27 +152,26 @@ def generated(width: int, size: int, angle: float, seed: int) -> dict[str, tuple
 
 
 def tilted(one: Array, other: Array, angle: float) -> Array:
-    """A basis whose first direction is at this angle to `one`, the rest at right angles."""
+    """Return a basis whose first direction is at this angle to `one`, the rest at right angles."""
     turn = math.radians(angle)
-    made: Array = np.c_[math.cos(turn) * one[:, :1] + math.sin(turn) * other[:, :1], other[:, 1:]]
-    return made
+    basis: Array = np.c_[math.cos(turn) * one[:, :1] + math.sin(turn) * other[:, :1], other[:, 1:]]
+    return basis
 
 
 def away_from(b: Array) -> Array:
-    """P = I - B (B^T B)^-1 B^T, which takes the columns of b to zero."""
+    """Return P = I - B (B^T B)^-1 B^T, which takes the columns of b to zero."""
     q = np.linalg.qr(b)[0]
-    made: Array = np.eye(len(b)) - q @ q.T
-    return made
+    matrix: Array = np.eye(len(b)) - q @ q.T
+    return matrix
 
 
 def projection(a: Array, b: Array) -> Array:
-    """The oblique projection onto the columns of a along those of b: A (P A)^+."""
-    made: Array = a @ np.linalg.pinv(away_from(b) @ a)
-    return made
+    """Return the oblique projection onto the columns of a along those of b: A (P A)^+."""
+    matrix: Array = a @ np.linalg.pinv(away_from(b) @ a)
+    return matrix
 
 
 def recover(a: Array, b: Array, seed: int) -> Recovery:
-    """Find the matrix, or what makes it impossible."""
     basis = np.linalg.qr(a)[0]
     _, sines, turned = np.linalg.svd(away_from(b) @ basis, full_matrices=False)
     cosine = np.linalg.norm(np.linalg.qr(b)[0].T @ basis, 2)
@@ -181,7 +185,7 @@ def recover(a: Array, b: Array, seed: int) -> Recovery:
 
 
 def average_pairs(a: Array, b: Array, seed: int) -> tuple[Array, Array]:
-    """Random v_a in A and v_b in B [p, 2, d], and what attention with q = 0 makes of each pair [p, d]."""
+    """Draw v_a in A and v_b in B [p, 2, d]; return them and attention's output for q = 0 [p, d]."""
     draws = stream(seed, "lab pairs")
     values = np.stack(
         [draws.standard_normal((PAIRS, a.shape[1])) @ a.T, draws.standard_normal((PAIRS, b.shape[1])) @ b.T],
@@ -193,7 +197,6 @@ def average_pairs(a: Array, b: Array, seed: int) -> tuple[Array, Array]:
 
 
 def verify(name: str, case: Recovery, a: Array, b: Array) -> list[Number]:
-    """What must hold in each case."""
     if case.common is not None:
         outside = max(
             float(np.linalg.norm(case.common - basis @ np.linalg.lstsq(basis, case.common, rcond=None)[0]))
@@ -223,23 +226,20 @@ def verify(name: str, case: Recovery, a: Array, b: Array) -> list[Number]:
             1e-6 * case.amplification,
         ),
     ]
-    if orthogonal:
+    for formula, matrix, applies in (
+        ("2 A (A^T A)^-1 A^T", shorter, orthogonal),
+        ("2 A A^T", shortest, orthogonal and orthonormal_basis),
+    ):
+        apart = np.abs(m - matrix).max()
         numbers.append(
-            at_most(f"{name}: M less 2 A (A^T A)^-1 A^T, largest", np.abs(m - shorter).max(), 1e-9)
+            at_most(f"{name}: M less {formula}, largest", apart, 1e-9)
+            if applies
+            else fact(f"{name}: M less {formula}, wrong here, largest", apart)
         )
-    else:
-        numbers.append(
-            fact(f"{name}: M less 2 A (A^T A)^-1 A^T, wrong here, largest", np.abs(m - shorter).max())
-        )
-    if orthogonal and orthonormal_basis:
-        numbers.append(at_most(f"{name}: M less 2 A A^T, largest", np.abs(m - shortest).max(), 1e-9))
-    else:
-        numbers.append(fact(f"{name}: M less 2 A A^T, wrong here, largest", np.abs(m - shortest).max()))
     return numbers
 
 
 def draw(noise: float, seed: int) -> Chart:
-    """The error of both formulas against the angle between two lines."""
     axes = orthonormal(2, 8, seed, "axes").T
     one, other = axes[:, :1], axes[:, 1:]
     hiss = noise * stream(seed, "lab hiss").standard_normal((PAIRS, len(axes)))
@@ -254,8 +254,8 @@ def draw(noise: float, seed: int) -> Chart:
         b = tilted(one, other, angle)
         values, averages = average_pairs(one, b, seed)
         oblique, straight = 2 * projection(one, b), 2 * one @ one.T
-        made = (averages @ straight.T, averages @ oblique.T, (averages + hiss) @ oblique.T)
-        errors = [float(np.sqrt(np.square(m - values[:, 0]).sum(1).mean())) for m in made]
+        recovered = (averages @ straight.T, averages @ oblique.T, (averages + hiss) @ oblique.T)
+        errors = [float(np.sqrt(np.square(m - values[:, 0]).sum(1).mean())) for m in recovered]
         for name, error in zip(names, (*errors, 2 * noise / math.sin(math.radians(angle))), strict=True):
             series[name].append((angle, error))
     return lines(
