@@ -2,7 +2,7 @@
 
 A topic is one function in `heedful.lab.topics.NAME`, also called NAME. Its signature and its docstring are
 the only list of its options: the command line is made from them. Options that mean the same in many topics
-are described once, in `COMMON_OPTIONS`, and `add_common_options` adds them to the docstring.
+are described once, in `COMMON_OPTIONS`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from heedful.runs.answers import Table as Table
 from heedful.runs.files import plain
 
 R = TypeVar("R")
-T = TypeVar("T", bound=Callable[..., Any])
 Value = float | np.floating[Any]
 Vectors = Annotated[npt.ArrayLike, "vectors, one per row"]
 """An option that takes several vectors; on the command line a .npy file, or numbers like 1,0;0,1."""
@@ -38,16 +37,6 @@ COMMON_OPTIONS = {
     "seed": "Seed of what is generated.",
 }
 """Descriptions of options that mean the same in many topics, unless a topic's docstring has its own."""
-
-
-def add_common_options(topic: T) -> T:
-    """Complete the docstring of a topic by the descriptions of its common options."""
-    text = inspect.cleandoc(topic.__doc__ or "")
-    for name in inspect.signature(topic).parameters:
-        if name in COMMON_OPTIONS and f"\n{name}\n    " not in text:
-            text += f"\n{name}\n    {COMMON_OPTIONS[name]}"
-    topic.__doc__ = text
-    return topic
 
 
 @dataclass(frozen=True)
@@ -199,10 +188,16 @@ class Topic:
     """Options when every topic is run: one that measures time keeps to a small range."""
 
     def load(self) -> Callable[..., Finding[Any]]:
-        function: Callable[..., Finding[Any]] = getattr(
+        """Return the topic's function, its docstring completed by the common options."""
+        topic: Callable[..., Finding[Any]] = getattr(
             import_module(f"heedful.lab.topics.{self.name}"), self.name
         )
-        return function
+        text = inspect.cleandoc(topic.__doc__ or "")
+        for name in inspect.signature(topic).parameters:
+            if name in COMMON_OPTIONS and f"\n{name}\n    " not in text:
+                text += f"\n{name}\n    {COMMON_OPTIONS[name]}"
+        topic.__doc__ = text
+        return topic
 
 
 IN_ALL: Mapping[str, Mapping[str, Any]] = {

@@ -22,18 +22,7 @@ from heedful.lab.approximations import (
     signs,
 )
 from heedful.lab.arrays import Array
-from heedful.lab.base import (
-    Finding,
-    Number,
-    Table,
-    Vectors,
-    add_common_options,
-    at_least,
-    at_most,
-    exactly,
-    fact,
-    near,
-)
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact, near
 from heedful.lab.vectors import check_positive, check_vectors, choose_values, generate
 from heedful.report.charts import lines
 
@@ -61,7 +50,6 @@ class ApproximationResults:
     """Layers until every token has seen every token: not causal, causal; 0 is never."""
 
 
-@add_common_options
 def approximation(
     keys: Vectors | None = None,
     values: Vectors | None = None,

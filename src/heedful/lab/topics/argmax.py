@@ -9,18 +9,7 @@ import torch
 
 from heedful.attention import Mask
 from heedful.lab.arrays import Array, attend, mechanism, tensor, weights
-from heedful.lab.base import (
-    Finding,
-    Number,
-    Table,
-    Vector,
-    Vectors,
-    add_common_options,
-    at_least,
-    at_most,
-    exactly,
-    fact,
-)
+from heedful.lab.base import Finding, Number, Table, Vector, Vectors, at_least, at_most, exactly, fact
 from heedful.lab.lookup import BLIND, KEYS, VALUES, Lookup, learn
 from heedful.lab.vectors import (
     ARGMAX_KEYS,
@@ -36,8 +25,6 @@ from heedful.report.charts import Chart, bars, lines
 
 @dataclass(frozen=True)
 class ArgmaxResults:
-    """What was selected, and the gradients."""
-
     scores: Array
     """q.k of each key."""
     selected: int
@@ -51,7 +38,6 @@ class ArgmaxResults:
     """How each mechanism learned the key-lookup task; empty if nothing was trained."""
 
 
-@add_common_options
 def argmax(
     keys: Vectors | None = None,
     values: Vectors | None = None,

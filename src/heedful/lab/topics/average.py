@@ -11,18 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, attend, weights
-from heedful.lab.base import (
-    Finding,
-    Number,
-    Table,
-    Vectors,
-    add_common_options,
-    at_least,
-    at_most,
-    exactly,
-    fact,
-    near,
-)
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact, near
 from heedful.lab.directions import Direction, Obstacle, direction, leak, smallest
 from heedful.lab.vectors import (
     AVERAGE_KEYS,
@@ -63,7 +52,6 @@ class AverageResults:
     """The spread of the chosen keys' scores under their mean: 0 if it is an exact query."""
 
 
-@add_common_options
 def average(
     keys: Vectors | None = None,
     values: Vectors | None = None,

@@ -9,19 +9,7 @@ import numpy as np
 
 from heedful.data.random import stream
 from heedful.lab.arrays import Array, attend, weights
-from heedful.lab.base import (
-    Finding,
-    Number,
-    Table,
-    Vector,
-    Vectors,
-    add_common_options,
-    at_least,
-    at_most,
-    exactly,
-    fact,
-    near,
-)
+from heedful.lab.base import Finding, Number, Table, Vector, Vectors, at_least, at_most, exactly, fact, near
 from heedful.lab.directions import PRECISION, Direction, direction, leak, smallest
 from heedful.lab.vectors import (
     ARGMAX_KEYS,
@@ -75,7 +63,6 @@ class CopyResults:
     """What attention returns for it."""
 
 
-@add_common_options
 def copy(
     keys: Vectors | None = None,
     values: Vectors | None = None,

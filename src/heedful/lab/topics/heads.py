@@ -23,12 +23,12 @@ from heedful.report.charts import small_multiples
 from heedful.report.charts.token_links import token_links
 
 CELLS = 200_000
-"""More cells than this no page shows and no figure is read."""
+"""The most weights that a page can show and a reader can see."""
 
 
 @dataclass(frozen=True)
 class HeadsResults:
-    """Of every layer and head, [layers, heads] unless stated."""
+    """The numbers of every layer and head, [layers, heads] unless stated."""
 
     tokens: list[str]
     layers: list[int]
@@ -40,7 +40,7 @@ class HeadsResults:
     change: Array
     """|output without the head - output| / |output|, over all tokens."""
     cosine: Array
-    """Of the text's one vector (mean state, or the next token's logits) with and without the head."""
+    """The cosine of the text's vector (mean state, or next token's logits) with and without the head."""
 
 
 def heads(

@@ -11,7 +11,7 @@ import torch
 from heedful.attention import Mask
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, array, attend, weights
-from heedful.lab.base import Finding, Number, Table, Vectors, add_common_options, at_least, near
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, near
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.models import TransformerConfig
 from heedful.models.blocks import Attention
@@ -45,7 +45,6 @@ class KqvResults:
     """|c_2 - u_b| / |u_b|"""
 
 
-@add_common_options
 def kqv(
     vectors: Vectors | None = None, *, beta: float = 4.0, scale: float = 1.0, width: int = 8, seed: int = 0
 ) -> Finding[KqvResults]:

@@ -9,17 +9,7 @@ import numpy as np
 
 from heedful.attention import Mask
 from heedful.lab.arrays import Array, attend, weights
-from heedful.lab.base import (
-    Finding,
-    Number,
-    Table,
-    Vectors,
-    add_common_options,
-    at_least,
-    at_most,
-    exactly,
-    fact,
-)
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact
 from heedful.lab.random_texts import HONEST, LENGTH, TOKENS, Guesses, learn
 from heedful.lab.vectors import check_positive, check_vectors, choose_values, generate
 from heedful.report.charts import small_multiples
@@ -52,7 +42,6 @@ class MaskingResults:
     """Losses of small trained models; empty if none was trained."""
 
 
-@add_common_options
 def masking(
     keys: Vectors | None = None,
     values: Vectors | None = None,

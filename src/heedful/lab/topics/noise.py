@@ -12,7 +12,7 @@ from scipy.special import expit, ndtr, ndtri
 from heedful.data.random import stream
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, weights
-from heedful.lab.base import Finding, Number, Table, Vectors, add_common_options, at_least, at_most, near
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, near
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.report.charts import Chart, lines
 
@@ -42,7 +42,6 @@ class NoiseResults:
     """The share of samples whose output is near the average, simulated and by quadrature."""
 
 
-@add_common_options
 def noise(
     keys: Vectors | None = None,
     *,

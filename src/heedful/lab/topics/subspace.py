@@ -10,17 +10,7 @@ import numpy as np
 from heedful.data.random import stream
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, attend
-from heedful.lab.base import (
-    Finding,
-    Number,
-    Table,
-    Vectors,
-    add_common_options,
-    at_least,
-    at_most,
-    fact,
-    near,
-)
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, fact, near
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.report.charts import Chart, lines
 
@@ -51,7 +41,6 @@ class SubspaceResults:
     cases: dict[str, Recovery]
 
 
-@add_common_options
 def subspace(
     a: Vectors | None = None,
     b: Vectors | None = None,
