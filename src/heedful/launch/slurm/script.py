@@ -68,7 +68,7 @@ def last_lines(batch: Batch, told: Mapping[str, str]) -> list[str]:
         ]
     cores = [f"--cpus-per-task={told['cpus-per-task']}"] if "cpus-per-task" in told else []
     return [
-        "# A process a task. Slurm's signals reach each of them; one that fails ends the others.",
+        "# One process per task. Slurm's signals reach each of them; one that fails ends the others.",
         f"exec {shlex.join(['srun', '--kill-on-bad-exit=1', *cores, *batch.words])}",
     ]
 
