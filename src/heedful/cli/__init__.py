@@ -40,10 +40,7 @@ COMMANDS = {
     "evaluate": ("heedful.cli.evaluate:evaluate", "Score the best model of a run on a split."),
     "export": ("heedful.cli.export:export", "Write a run or a model as a folder that transformers loads."),
     "check": ("heedful.cli.check:check", "Check a run or a model, and say what is wrong with it."),
-    "study": (
-        "heedful.cli.study:app",
-        "Answer a question with many runs: search, compare, labels, ...",
-    ),
+    "study": ("heedful.cli.study:app", "Answer a question with many runs: search, compare, labels, ..."),
     "report": (
         "heedful.cli.report:report",
         "Report on runs and studies: one HTML file, figures, PDF or a bundle.",
@@ -116,7 +113,6 @@ def read_user_defaults() -> list[Source]:
 
 
 def error_line(error: CycloptsError) -> str:
-    """Return a parsing error as one line."""
     return one_line(" ".join(str(error).split()))
 
 
@@ -158,7 +154,6 @@ def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
 
 
 def print_submitted(submitted: SubmittedElsewhere, *, json: bool) -> None:
-    """Print where the work continues."""
     if json:
         from heedful.cli.output import print_json
 
@@ -168,5 +163,4 @@ def print_submitted(submitted: SubmittedElsewhere, *, json: bool) -> None:
 
 
 def fail(message: str) -> None:
-    """Print the one line of an error."""
     print(f"heedful: {message}", file=sys.stderr)

@@ -66,7 +66,6 @@ def adapt(
 
 
 def finish(options: AdaptOptions, *, json: bool) -> None:
-    """Train the model and print the results."""
     from heedful.launch.processes import is_first_process, launch_training
 
     adapted = launch_training(options)
@@ -81,7 +80,6 @@ def finish(options: AdaptOptions, *, json: bool) -> None:
 
 
 def show(adapted: Finished) -> None:
-    """Print scores, intervals and baselines, then the cost and the most serious finding."""
     from heedful.evaluation.checks import summarize
 
     results = adapted.results

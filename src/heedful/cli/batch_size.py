@@ -67,7 +67,6 @@ def batch_size(
 
 
 def facts(found: Found) -> dict[str, object]:
-    """Return the result as plain values."""
     return {
         "device": found.device,
         "budget_gb": found.budget_gb,
@@ -87,7 +86,6 @@ def facts(found: Found) -> dict[str, object]:
 
 
 def show(found: Found) -> None:
-    """Print one line per size, and the answer."""
     numbers = ("batch size", "memory (GB)", "examples per second")
     rows = [
         (

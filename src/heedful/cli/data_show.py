@@ -140,7 +140,6 @@ def draw(facts: dict[str, Any], lengths: dict[str, Any], path: Path) -> None:
 
 
 def print_all(facts: dict[str, Any]) -> None:
-    """Print the facts for a person."""
     splits, kind = facts["splits"], facts["kind"]
     print_facts(
         facts["task"],
@@ -163,13 +162,11 @@ def print_all(facts: dict[str, Any]) -> None:
 
 
 def told_columns(columns: dict[str, str]) -> str:
-    """Which column is what."""
     roles = [f"{role} = {shorten(name, 30)}" for role, name in columns.items() if role != "found"]
     return f"{', '.join(roles)} ({columns['found']})"
 
 
 def print_sizes(facts: dict[str, Any]) -> None:
-    """Print tokens and lengths of each split."""
     names = ["split", "rows", "tokens", "unique", "mean", "p50", "p90", "p95", "p99", "max"]
     names += [f"over {facts['max_len']}", "duplicates", "contradictions"]
     rows = []
@@ -191,7 +188,6 @@ def print_sizes(facts: dict[str, Any]) -> None:
 
 
 def print_labels(facts: dict[str, Any]) -> None:
-    """Print how often each label occurs, or the commonest answers."""
     print()
     if find_problem_of_task(facts["kind"]).generates_text:
         answers = {name: part for name, part in facts["splits"].items() if "answers" in part}
@@ -213,12 +209,10 @@ def print_labels(facts: dict[str, Any]) -> None:
 
 
 def share(count: int, counts: dict[str, int]) -> str:
-    """Write a count and its share."""
     return f"{count:,} ({count / sum(counts.values()):.1%})"
 
 
 def print_baselines(facts: dict[str, Any]) -> None:
-    """Print what a model must beat."""
     scores = facts["baselines"]
     if not scores:
         return
@@ -231,7 +225,6 @@ def print_baselines(facts: dict[str, Any]) -> None:
 
 
 def print_shared(facts: dict[str, Any]) -> None:
-    """Print what splits have in common."""
     rows = [[f"{n:,}" for n in found.values()] for found in facts["shared"].values()]
     if not rows:
         return
@@ -242,7 +235,6 @@ def print_shared(facts: dict[str, Any]) -> None:
 
 
 def print_examples(facts: dict[str, Any]) -> None:
-    """Print three examples a label."""
     rows = [
         (shorten(label, 20) if not place else "", text)
         for label, texts in list(facts["examples"].items())[:SHOWN_LABELS]

@@ -93,7 +93,6 @@ def evaluate(
 def evaluate_language(
     run: Path, split: str | None, corpus: str | None, sentences: tuple[str, ...], *, json: bool
 ) -> None:
-    """Score a language model, and print its figures."""
     from heedful.cli.pretrain import show_figures, show_sentences
     from heedful.runs.directory import Run
     from heedful.runs.files import plain

@@ -71,7 +71,6 @@ def export(
 
 
 def print_export(folder: Path, json: bool, facts: dict[str, object]) -> None:
-    """Print which files were written, and what loads them."""
     files = sorted(p.name for p in folder.iterdir())
     if json:
         print_json({"folder": str(folder), "files": files, **facts})

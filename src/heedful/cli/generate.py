@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
     from heedful.inference.writer import Continuation, Writer
 
-WHY = {
-    "stop": "ended",
-    "max_tokens": "cut at --max-tokens",
-    "room": "cut: the model's context is full",
-}
+WHY = {"stop": "ended", "max_tokens": "cut at --max-tokens", "room": "cut: the model's context is full"}
 
 
 def generate(
@@ -123,7 +119,6 @@ def generate(
 
 
 def read_prompts(source: Path | None) -> list[str]:
-    """Return the lines of a file that have text."""
     from heedful.data.readers import read_lines, strip_line_end
 
     assert source is not None

@@ -60,7 +60,6 @@ def inspect(
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """Return all facts about a model as plain values."""
     from heedful.checkpoints import why_not
     from heedful.checkpoints.reader import head_of
 

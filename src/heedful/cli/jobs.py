@@ -59,7 +59,6 @@ def show(*folders: Path, json: Json = False) -> None:
 
 
 def facts(job: SlurmJob) -> dict[str, Any]:
-    """Return the facts about a job as plain values."""
     from heedful.launch.slurm.jobs import study_progress
     from heedful.launch.slurm.records import log_file
 

@@ -56,8 +56,6 @@ def list_registry(point: str, json: bool) -> None:
 
 
 def add_command(point: str) -> None:
-    """Add `heedful list POINT`."""
-
     def list_names(*, json: Json = False) -> None:
         list_registry(point, json)
 

@@ -61,7 +61,6 @@ def print_table(
 
 
 def print_facts(title: str, facts: Mapping[str, object]) -> None:
-    """Print names and values, one pair per line."""
     width = max((len(name) for name in facts), default=0)
     out = console()
     out.print(Text(title, style="bold"))

@@ -105,15 +105,10 @@ def predict(
 
 
 def show_one(labeler: Labeler, text: str, pair: str | None, json: bool) -> None:
-    """Print the labels of a text, the most probable first."""
     answer = labeler.label_text(text, pair)
     if json:
         print_json(
-            {
-                "label": answer.label,
-                "confidence": answer.confidence,
-                "probabilities": answer.probabilities,
-            }
+            {"label": answer.label, "confidence": answer.confidence, "probabilities": answer.probabilities}
         )
         return
     ranked = sorted(answer.probabilities.items(), key=lambda item: -item[1])

@@ -78,7 +78,6 @@ def pretrain(
 
 
 def finish(options: PretrainOptions, *, json: bool) -> None:
-    """Train the model and print the results."""
     from heedful.launch.processes import is_first_process, launch_training
 
     done = launch_training(options)
@@ -93,7 +92,6 @@ def finish(options: PretrainOptions, *, json: bool) -> None:
 
 
 def show(done: Finished) -> None:
-    """Print the scores, the cost and the most serious finding."""
     from heedful.evaluation.checks import summarize
 
     results = done.results

@@ -45,12 +45,7 @@ def send(
 
 
 def send_run(
-    command: str,
-    arguments: Sequence[str],
-    options: Any,
-    launch: TrainLaunchOptions,
-    *,
-    json: bool,
+    command: str, arguments: Sequence[str], options: Any, launch: TrainLaunchOptions, *, json: bool
 ) -> int:
     """Submit a command that makes a run. Its folder is created now, and the job resumes it.
 

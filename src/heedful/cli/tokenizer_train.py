@@ -116,7 +116,6 @@ def train(
 
 
 def read_texts(corpus: tuple[str, ...]) -> Iterator[str]:
-    """Yield the texts of all sources, and show the progress."""
     from heedful.data import corpus_texts
     from heedful.progress import track
 

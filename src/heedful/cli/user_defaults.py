@@ -64,7 +64,6 @@ def check_tables(path: Path, read: dict[str, Any], commands: Mapping[str, tuple[
 
 
 def subcommands(path: str) -> list[str]:
-    """Return the second words of a command."""
     module, _, attribute = path.partition(":")
     return [name for name in getattr(import_module(module), attribute) if not name.startswith("-")]
 

@@ -61,7 +61,6 @@ class LabelScorer:
 
     @cached_property
     def bag(self) -> BagOfWords:
-        """A bag of words trained on the rows that the model is trained on."""
         return fit_bag_of_words(self.task, self.classify.rows)
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
@@ -88,7 +87,6 @@ class LabelScorer:
         return results
 
     def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
-        """Write one row per example, with its text and the probability of each label."""
         for split, e in evaluations.items():
             run.write_predictions(split, self.predictions(split, e))
 
@@ -113,7 +111,6 @@ class LabelScorer:
         """Write nothing: `heedful predict` labels such rows."""
 
     def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
-        """Check for collapse, against a bag of words, and whether dev is large enough."""
         assert dev.labels is not None
         predicted = results.splits["dev"].predicted_counts or {}
         counts = count_labels(dev.labels, self.task.label_names)
@@ -135,7 +132,6 @@ class LabelScorer:
         return {"labels": tuple(self.task.label_names)}
 
     def data_checks(self, max_len: int, room: int) -> list[Check]:
-        """Check the splits against each other, and how much of the training text is cut off."""
         lengths = self.classify.tokens["train"].lengths
         if self.classify.tokens["train"].truncated_rows:
             lengths = tokenize(self.task.splits["train"], self.classify.tokenizer).lengths
@@ -174,7 +170,6 @@ class AnswerScorer:
         return np.array([text == self.constant for text in self.objective.texts[split]], np.float64)
 
     def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
-        """Write one row per example with the answer's probability, and the bare answers, one per line."""
         for split, e in evaluations.items():
             assert isinstance(e, AnswerEvaluation)
             self.write_answers(run, split, e.answers, e.confidence)
@@ -196,7 +191,6 @@ class AnswerScorer:
             self.write_answers(run, "test", *self.objective.ask(model, "test"))
 
     def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
-        """Check for collapse, against a constant answer, the size of dev, and unknown characters."""
         assert isinstance(dev, AnswerEvaluation)
         truth, constant = Counter(self.objective.texts["dev"]), self.right_of_constant("dev")
         return [
@@ -219,7 +213,6 @@ class AnswerScorer:
         return {"labels": tuple(self.task.label_names)}
 
     def data_checks(self, max_len: int, room: int) -> list[Check]:
-        """Check the splits against each other, and how many questions are cut off to leave room to answer."""
         form = self.objective.form
         limits = (max_len, room) if form.whole else (question_room(max_len), question_room(room))
         texts = list(self.task.splits["train"].texts)
@@ -227,7 +220,6 @@ class AnswerScorer:
         return [*split_checks(self.task), checks.truncation(lengths, *limits)]
 
     def probe(self, model: Any) -> Tensor:
-        """Return the log-probabilities of the tokens of some answers."""
         rows = np.arange(min(PROBE_ROWS, len(self.objective.texts["train"])))
         device = next(model.parameters()).device
         losses, _, _ = self.objective.token_losses(model, self.objective.inputs("train", rows).to(device))

@@ -40,7 +40,6 @@ class TextScorer:
         self.block, self.packed, self.sentences, self.precision = block, packed, sentences, precision
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
-        """Return loss and perplexity, and bits per character and byte where they are defined."""
         return {
             split: text_result(e, self.splits.splits[split], self.objective, split)
             for split, e in evaluations.items()
@@ -55,7 +54,6 @@ class TextScorer:
         return {"steps": steps, "epochs": epochs, "sentences": sentences}
 
     def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
-        """Write one row per text, with its loss, so that models can be compared text by text."""
         for split, e in evaluations.items():
             run.write_predictions(split, self.predictions(split, e))
 
@@ -70,7 +68,6 @@ class TextScorer:
         """Write nothing: every text can be scored."""
 
     def data_checks(self, max_len: int, room: int) -> list[Check]:
-        """Check for unknown tokens, lines that splits share, and rows that are cut."""
         tokens = self.objective.texts
         rates = {split: unknown_rate(encoded, self.tokenizer) for split, encoded in tokens.items()}
         return [
@@ -83,7 +80,6 @@ class TextScorer:
         return []
 
     def probe(self, model: Any) -> Tensor:
-        """Return the losses of some rows of train."""
         rows = np.arange(min(PROBE_ROWS, len(self.objective.train_lengths())))
         device = next(model.parameters()).device
         parts = (part.to(device) for part in self.objective.prepare(rows, 0, len(rows)))

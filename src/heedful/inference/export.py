@@ -30,8 +30,6 @@ EXPORTED_OPTIONS = (
 
 @dataclass(frozen=True)
 class Exported:
-    """The form in which a run was exported."""
-
     loads_with: str
     """transformers, peft or heedful."""
     why: str | None = None

@@ -31,8 +31,6 @@ Row = tuple[list[Any], str, str | None]
 
 @dataclass(frozen=True)
 class LabeledFile:
-    """A summary of the file that was written."""
-
     rows: int
     counts: dict[str, int]
     """Number of rows per label."""
@@ -57,7 +55,6 @@ class Labeler:
         """The task's files, unless the task is built in."""
 
     def label_text(self, text: str, pair: str | None) -> PredictedLabel:
-        """Label one text, or a pair."""
         self.check_pairs(pair is not None, "give the second text after the first")
         second = None if pair is None else [self.change(pair)]
         return self.predictor.predict([self.change(text)], second)[0]
@@ -153,7 +150,6 @@ def every_key(sheet: Sheet) -> Sheet:
 
 
 def chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    """Yield rows in lists that fit in memory."""
     held: list[Row] = []
     size = 0
     for row in rows:

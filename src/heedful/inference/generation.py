@@ -45,7 +45,6 @@ class Sampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what is no way to choose."""
         if not (self.temperature >= 0 and math.isfinite(self.temperature)):
             raise UserError(f"--temperature {self.temperature:g}: is 0 (greedy) or above")
         if self.top_k is not None and self.top_k < 1:
@@ -55,7 +54,6 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether nothing is random."""
         return self.temperature == 0
 
 
@@ -64,8 +62,6 @@ GREEDY = Sampling(temperature=0.0)
 
 @dataclass(frozen=True)
 class Generated:
-    """The continuation of one prompt."""
-
     ids: list[int]
     """The new tokens, without the one that ended them."""
     log_probability: float
@@ -147,7 +143,6 @@ def one_pass(
 
 
 def check_prompts(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> None:
-    """Refuse what the model cannot continue."""
     if not isinstance(model.body, Decoder | EncoderDecoder):
         raise UserError("an encoder reads text and writes none; generation needs a decoder")
     room = model.body.room
@@ -164,7 +159,6 @@ def can_cache(model: LanguageModel) -> bool:
 
 
 def start_of(model: LanguageModel) -> int:
-    """Return the first token of an encoder-decoder's output."""
     assert isinstance(model.body, EncoderDecoder)
     return int(model.body.shift(torch.zeros(1, 1, dtype=torch.long))[0, 0])
 
@@ -221,7 +215,6 @@ class Steps:
         return logits.cpu()
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows alone."""
         rows = rows.to(self.device)
         for layer in self.cache.layers:
             layer.own = None if layer.own is None else (layer.own[0][rows], layer.own[1][rows])

@@ -85,14 +85,12 @@ def load_best_model(folder: Path, config: Mapping[str, Any]) -> Classifier | Lan
 
 
 def load_language_model(run: Run) -> LanguageModel:
-    """Load the best model of a pretraining run."""
     model = checkpoints.load(run.path, head=LANGUAGE_HEADS[checkpoints.kind_of(run.path)])
     assert isinstance(model, LanguageModel)
     return model
 
 
 def load_best_of(run: Run) -> Classifier | LanguageModel:
-    """Load the best model of a run of `adapt` or `pretrain`."""
     config = run.config()
     if config["command"] == "pretrain":
         return load_language_model(run)

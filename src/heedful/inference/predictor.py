@@ -79,7 +79,6 @@ class Predictor(ABC):
         return np.concatenate(rows) if rows else np.empty((0, len(self.labels)))
 
     def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
-        """Label at most `CHUNK` texts."""
         for row in self.chunk_probabilities(texts, pairs):
             best = int(row.argmax())
             probabilities = dict(zip(self.labels, row.tolist(), strict=True))
@@ -121,8 +120,6 @@ class LogitPredictor(Predictor):
 
 
 class ClassifierPredictor(LogitPredictor):
-    """A model with a classification head."""
-
     def logits(self, tensors: dict[str, Tensor]) -> Tensor:
         logits: Tensor = self.model(tensors["ids"], tensors["mask"], tensors.get("types"))
         return logits
@@ -149,7 +146,6 @@ class AnswerPredictor(Predictor):
         self.form: QuestionFormat = QuestionFormat(tokenizer, max_len, model.config.kind == "encoder_decoder")
 
     def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
-        """Generate the answer to each question."""
         questions = self.form.questions(texts, pairs).ids
         for text, confidence in zip(*self.form.ask(self.model, questions, generate), strict=True):
             yield PredictedLabel(text, float(confidence), {text: float(confidence)})

@@ -16,8 +16,6 @@ UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True)
 class Continuation:
-    """The continuation of one prompt."""
-
     prompt: str
     text: str
     """The new text; for an encoder-decoder, its output."""
@@ -119,7 +117,6 @@ class Live:
         self.told = ""
 
     def token(self, row: int, token: int) -> None:
-        """One more token."""
         if row == 0:
             self.ids.append(token)
             text = self.writer.new_text(self.prompt, self.ids)
@@ -127,12 +124,10 @@ class Live:
                 self.tell(text)
 
     def tell(self, text: str) -> None:
-        """Say what is new."""
         self.seen(text[len(self.told) :])
         self.told = text
 
     def finish(self) -> None:
-        """Say what was held back."""
         self.tell(self.writer.new_text(self.prompt, self.ids))
 
 

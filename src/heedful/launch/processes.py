@@ -101,7 +101,6 @@ def choose_run_folder(options: Options) -> Path:
 
 
 def start_processes(options: Options, number: int) -> Finished:
-    """Start the processes on this machine, and wait for them."""
     check_before_start(options)
     options = replace(options, out=choose_run_folder(options), processes=number)
     with tempfile.TemporaryDirectory(prefix="heedful-") as name:
@@ -120,7 +119,6 @@ def start_processes(options: Options, number: int) -> Finished:
 
 
 def check_before_start(options: Options) -> None:
-    """Find mistakes before any process is started."""
     from heedful.training.train import refuse_used_folder
     from heedful.training.validation import validate
 

@@ -68,7 +68,6 @@ def ranks_from_slurm(known: MutableMapping[str, str]) -> Ranks:
 
 
 def first_node(known: Mapping[str, str]) -> str:
-    """The node of the first task."""
     from heedful.launch.slurm import client
 
     nodes = known.get("SLURM_STEP_NODELIST") or known.get("SLURM_JOB_NODELIST", "")
@@ -86,5 +85,4 @@ def tasks_by_node(text: str) -> list[int]:
 
 
 def read_number(known: Mapping[str, str], name: str) -> int:
-    """A number from the environment, 0 where there is none."""
     return int(known[name]) if known.get(name, "").isdigit() else 0

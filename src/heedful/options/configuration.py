@@ -64,5 +64,4 @@ def make_signature(kind: type[Options]) -> inspect.Signature:
 
 
 def set_signature(function: Callable[..., Any], kind: type[Options]) -> None:
-    """Let `help` show a function's options."""
     function.__signature__ = make_signature(kind)  # type: ignore[attr-defined]

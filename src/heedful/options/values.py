@@ -127,7 +127,6 @@ def members(hint: Any) -> list[Any]:
 
 
 def split_bounds(member: Any) -> tuple[Any, list[Bounds]]:
-    """Return a type without its bounds, and the bounds."""
     if get_origin(member) is not Annotated:
         return member, []
     hint, *extras = get_args(member)
@@ -166,7 +165,6 @@ def convert_member(member: Any, value: Any, where: str) -> Any:
 
 
 def convert_scalar(hint: Any, bounds: list[Bounds], value: Any, where: str) -> Any:
-    """Return text, a number within its bounds or a truth value."""
     if isinstance(value, bool) != (hint is bool):
         raise WrongTypeError
     if hint is float and isinstance(value, int):
@@ -182,7 +180,6 @@ def convert_scalar(hint: Any, bounds: list[Bounds], value: Any, where: str) -> A
 
 
 def convert_tuple(arguments: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
-    """Return an array of one type, or of a fixed length."""
     if not isinstance(value, list | tuple):
         raise WrongTypeError
     if len(arguments) == 2 and arguments[1] is Ellipsis:
@@ -225,7 +222,6 @@ def read_whole_number(text: str) -> int:
 
 
 def wrong_value(hint: Any, value: Any, where: str) -> UserError:
-    """Build the error for a value of another type."""
     return UserError(f"{where} {show_value(value)}: must be {describe_type(hint)}")
 
 

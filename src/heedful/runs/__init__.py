@@ -7,16 +7,7 @@ from heedful.runs.environment import environment
 from heedful.runs.files import JsonLines, WriteError, new_folder, write_json
 from heedful.runs.json_files import read_json, read_jsonl
 from heedful.runs.leases import Lease, holder_of
-from heedful.runs.schemas import (
-    Check,
-    Checks,
-    Environment,
-    Metrics,
-    Prediction,
-    Results,
-    SplitResult,
-    Timing,
-)
+from heedful.runs.schemas import Check, Checks, Environment, Metrics, Prediction, Results, SplitResult, Timing
 from heedful.runs.toml import read_toml, to_toml, write_toml
 
 __all__ = [

@@ -73,7 +73,6 @@ class Answer:
 
 
 def write_answer(folder: str | Path, answer: Answer) -> Path:
-    """Write a study's answer atomically."""
     return write_json(Path(folder) / ANSWER, answer)
 
 

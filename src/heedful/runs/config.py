@@ -41,7 +41,6 @@ def load_run_config(path: str | Path, changes: Iterable[str] = ()) -> Options:
 
 
 def load_adapt_config(path: str | Path) -> AdaptOptions:
-    """Return the options in the config.toml of a run of `heedful adapt`."""
     options = load_run_config(path)
     if not isinstance(options, AdaptOptions):
         raise UserError(f"{path}: is a run of pretrain; give a run of adapt")
@@ -49,7 +48,6 @@ def load_adapt_config(path: str | Path) -> AdaptOptions:
 
 
 def load_pretrain_config(path: str | Path) -> PretrainOptions:
-    """Return the options in the config.toml of a run of `heedful pretrain`."""
     options = load_run_config(path)
     if not isinstance(options, PretrainOptions):
         raise UserError(f"{path}: is a run of adapt; give a run of pretrain")

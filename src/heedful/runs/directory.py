@@ -73,7 +73,6 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
-        """Read an existing run."""
         run = cls(path)
         if not run.path.is_dir():
             raise UserError(f"{run.path}: there is no such folder")
@@ -93,7 +92,6 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether the run has ended and written its results."""
         return (self.path / RESULTS).is_file()
 
     def write_config(self, config: Mapping[str, Any]) -> None:
@@ -183,7 +181,6 @@ class Run:
 
 
 def is_run_file(name: str) -> bool:
-    """Whether a file or folder of this name belongs to a run."""
     files = {CONFIG, RESULTS, CHECKS, ENVIRONMENT, METRICS, TIMING, LOG, CHECKPOINTS, BEST, f".{BEST}.former"}
     temporary = name.startswith(".") and name.endswith(".tmp")
     matches = PREDICTIONS.fullmatch(name) or OF_JOBS.fullmatch(name)

@@ -32,7 +32,6 @@ PACKAGES = (
 def environment(
     *, threads: int | None = None, device: str | None = None, precision: str | None = None
 ) -> Environment:
-    """Describe this machine and what is installed."""
     return Environment(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         python=platform.python_version(),

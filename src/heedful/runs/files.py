@@ -26,7 +26,6 @@ class WriteError(UserError):
 
 
 def write_error(path: Path, error: OSError) -> WriteError:
-    """Return the error for a file that could not be written."""
     blocked = isinstance(error, FileExistsError | NotADirectoryError)
     reason = "a part of its path is a file" if blocked else error.strerror or str(error)
     return WriteError(f"{path}: cannot be written ({reason}); what was there before is intact")
@@ -57,7 +56,6 @@ def write_bytes(path: str | Path, content: bytes) -> Path:
 
 
 def write_text(path: str | Path, content: str) -> Path:
-    """Write a text file atomically, in UTF-8."""
     return write_bytes(path, content.encode())
 
 
@@ -190,13 +188,11 @@ def new_folder(path: str | Path) -> Iterator[Path]:
 
 
 def sync_file(path: Path) -> None:
-    """Flush the content of a file to disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def former_folder(target: Path) -> Path:
-    """Return the path of a folder while it is being replaced."""
     return target.parent / f".{target.name}.former"
 
 

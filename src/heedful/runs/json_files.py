@@ -66,7 +66,6 @@ def read_text(path: str | Path, limit: int = MAX_BYTES) -> str:
 
 
 def read_json(path: str | Path) -> Any:
-    """Return the value in a JSON file."""
     text = read_text(path)
     try:
         return json.loads(text)
@@ -79,7 +78,6 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_json_object(path: str | Path) -> dict[str, Any]:
-    """Return the object in a JSON file."""
     value = read_json(path)
     if not isinstance(value, dict):
         raise UserError(f"{path}: is not a JSON object")
@@ -95,7 +93,6 @@ def read_json_if_intact(path: str | Path) -> dict[str, Any] | None:
 
 
 def read_record(kind: type[R], path: str | Path) -> R:
-    """Return the record in a JSON file."""
     return decode_record(kind, read_json(path), str(path))
 
 
@@ -115,7 +112,6 @@ def read_jsonl(path: str | Path) -> list[dict[str, Any]]:
 
 
 def parse_row(line: str, where: str) -> dict[str, Any]:
-    """Return the JSON object in a line."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):

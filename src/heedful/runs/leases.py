@@ -22,8 +22,6 @@ from heedful.runs.json_files import read_record
 
 @dataclass(frozen=True)
 class Holder:
-    """The content of a lease file."""
-
     holder: str
     ttl: float
     released: bool = False
@@ -135,7 +133,6 @@ def numbered(path: Path, number: int) -> Path:
 
 
 def numbers(path: Path) -> list[int]:
-    """Return the numbers of the holders whose files exist."""
     form = re.compile(re.escape(path.name) + r"\.(\d+)", re.ASCII)
     found = (form.fullmatch(file.name) for file in path.parent.iterdir())
     return [int(match[1]) for match in found if match]

@@ -137,7 +137,6 @@ FINDINGS = {
 
 
 def in_short(check: str) -> str:
-    """Return in a few words what a check of this name found."""
     return FINDINGS.get(check, check.replace("_", " "))
 
 
@@ -148,7 +147,6 @@ class Checks:
     checks: tuple[Check, ...]
 
     def worst(self) -> str:
-        """Return the most serious status among the checks."""
         order = ("failed", "warning", "passed", "skipped")
         return min((check.status for check in self.checks), key=order.index, default="passed")
 

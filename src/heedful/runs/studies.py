@@ -38,8 +38,6 @@ State = Literal["waiting", "begun", "finished", "failed", "pruned"]
 
 @dataclass(frozen=True)
 class Configuration:
-    """One run of a study."""
-
     name: str
     """Its folder below runs/, which never changes."""
     settings: Mapping[str, Any]
@@ -93,8 +91,6 @@ class Ended:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The state of a configuration."""
-
     configuration: Configuration
     folder: Path
     state: State
@@ -111,7 +107,6 @@ class Outcome:
 
     @property
     def dev(self) -> float | None:
-        """Return the dev score of a finished run."""
         split = self.results.splits.get("dev") if self.results is not None else None
         return split.value if split is not None else None
 
@@ -127,14 +122,12 @@ class StudyFolder:
 
     @classmethod
     def open(cls, path: str | Path) -> StudyFolder:
-        """Read an existing study."""
         found = cls(Path(path))
         if not (found.path / STUDY).is_file():
             raise UserError(f"{found.path}: is not a study ({STUDY} is missing)")
         return found
 
     def read(self) -> StudyRecord:
-        """Return study.json."""
         return read_record(StudyRecord, self.path / STUDY)
 
     def write(self, record: StudyRecord) -> None:
@@ -146,17 +139,14 @@ class StudyFolder:
         self.write(replace(record, configurations=(*record.configurations, *configurations)))
 
     def run(self, name: str) -> Path:
-        """Return the run directory of a configuration."""
         return self.path / RUNS / name
 
     def lease(self, name: str) -> Path:
-        """Return the path of a lease."""
         place = self.path / LEASES / name
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
 
     def answer(self) -> Answer | None:
-        """Return the answer so far."""
         return read_answer(self.path) if (self.path / ANSWER).is_file() else None
 
     @property
@@ -178,11 +168,9 @@ class StudyFolder:
         return Outcome(configuration, run, "begun" if (run / CONFIG).is_file() else "waiting")
 
     def fail(self, name: str, reason: str) -> None:
-        """Record why a configuration has no results."""
         write_json(self.run(name) / FAILED, Ended(reason))
 
     def prune(self, name: str, ended: Ended) -> None:
-        """Record why a configuration was stopped early."""
         write_json(self.run(name) / PRUNED, ended)
 
     def retry(self) -> None:

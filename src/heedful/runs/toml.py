@@ -34,7 +34,6 @@ def table_lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
 
 
 def quote_key(key: str) -> str:
-    """Write a key, in quotes when it needs them."""
     return key if BARE_KEY.fullmatch(key) else quote(key)
 
 
@@ -50,7 +49,6 @@ def quote(text: str) -> str:
 
 
 def value_text(value: Any, key: str) -> str:
-    """Write one value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | Path):

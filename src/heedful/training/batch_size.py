@@ -51,14 +51,11 @@ class Measured:
 
     @property
     def fits(self) -> bool:
-        """Whether it ran."""
         return self.reason is None
 
 
 @dataclass(frozen=True)
 class Found:
-    """The result of the search."""
-
     tried: tuple[Measured, ...]
     """In the order of their sizes."""
     budget_gb: float | None
@@ -234,8 +231,6 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
         job.objective.masked.keep_longest(batch_size)
 
     class Longest(Loop):
-        """The same steps, always on the longest texts."""
-
         def examples_of(self, step: int) -> tuple[int, Ints]:
             return 0, longest
 

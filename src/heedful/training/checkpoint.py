@@ -90,7 +90,6 @@ def save(run: Run, progress: TrainingState, weights: dict[str, Tensor], optimize
 
 
 def failure_reason(folder: Path, error: Exception) -> str:
-    """Why a checkpoint could not be written: the disk, if it is full."""
     full = shutil.disk_usage(folder.parent).free < 2**20
     return "No space left on device" if full else str(error).splitlines()[0]
 
@@ -118,7 +117,6 @@ def to_json(progress: TrainingState) -> dict[str, Any]:
 
 
 def steps(run: Run) -> list[int]:
-    """Return the steps that have a checkpoint, in order."""
     if not run.checkpoints.is_dir():
         return []
     found = (NAME.fullmatch(p.name) for p in run.checkpoints.iterdir())

@@ -276,16 +276,13 @@ class Loop:
         self.selection.update(state, dev)
 
     def score(self, split: str, rows: Ints | None = None) -> Evaluation:
-        """Score a split in the run's precision."""
         with autocast(self.precision, self.device):
             return self.metric.score(self.objective.evaluate(self.model, split, rows))
 
     def weights(self) -> dict[str, Tensor]:
-        """Return copies of the parameters that are trained."""
         return {name: p.detach().cpu().clone() for name, p in self.parameters.items()}
 
     def load(self, weights: Mapping[str, Tensor]) -> None:
-        """Set the parameters that are trained."""
         with torch.no_grad():
             for name, parameter in self.parameters.items():
                 parameter.copy_(weights[name])

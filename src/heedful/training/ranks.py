@@ -77,7 +77,6 @@ class Ranks:
         return box[0]  # type: ignore[return-value]
 
     def barrier(self) -> None:
-        """Wait until all processes have come here."""
         self.sum([[0.0]])
 
     def maximum(self, values: Sequence[int]) -> list[int]:
@@ -131,7 +130,6 @@ _current = [Ranks()]
 
 
 def current_ranks() -> Ranks:
-    """Return which process this is."""
     return _current[-1]
 
 

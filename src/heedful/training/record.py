@@ -26,15 +26,12 @@ from heedful.training.ranks import current_ranks
 
 @dataclass(frozen=True)
 class Finished:
-    """A finished run: its folder, its results and its checks."""
-
     folder: Path
     results: Results
     checks: Checks
 
 
 def read_finished(run: Run) -> Finished:
-    """Read the results and checks of a finished run."""
     return Finished(run.path, run.results(), run.checks())
 
 

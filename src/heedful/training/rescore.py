@@ -67,13 +67,7 @@ def score_split(run: Run, split: str) -> tuple[Job, Evaluation]:
         load_run(run.path)  # says why there is no best model
     options = load_adapt_config(run.path)
     job = build_adapt(
-        replace(
-            options,
-            cache_features=False,
-            score_dev=True,
-            score_test=True,
-            **options_to_score(options),
-        )
+        replace(options, cache_features=False, score_dev=True, score_test=True, **options_to_score(options))
     )
     objective = job.objective
     if split not in objective.splits:
@@ -116,12 +110,10 @@ class LanguageModelScores:
         return name, self.score(replace(splits, splits={name: splits.splits[name]}), name)
 
     def score_corpus(self, source: str) -> SplitResult:
-        """Score another text."""
         corpus = replace(open_corpus(source), documents=self.options.documents)
         return self.score(CorpusSplits(source, {"given": corpus}, {}), "given")
 
     def score(self, splits: CorpusSplits, split: str) -> SplitResult:
-        """Score one split of some texts."""
         setup = TextSetup(self.options, splits, self.tokenizer, self.model, self.block)
         objective = OBJECTIVES.find(self.options.objective).build(setup)
         with autocast(self.machine.precision, self.machine.device):
@@ -130,7 +122,6 @@ class LanguageModelScores:
         return text_result(evaluation, splits.splits[split], objective, split)
 
     def score_sentences(self, sentences: Sequence[str]) -> tuple[SentenceResult, ...]:
-        """Return the loss and perplexity of each sentence."""
         with autocast(self.machine.precision, self.machine.device):
             return score_sentences(self.model, self.tokenizer, read_sentences(sentences), self.block)
 

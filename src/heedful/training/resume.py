@@ -86,7 +86,6 @@ def refuse_other_options(
 
 
 def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
-    """Return the options in a run's config.toml."""
     stored = Run.open(out).config().get(command)
     if not isinstance(stored, dict):
         raise UserError(f"{out / CONFIG}: is not the configuration of a run of {command}")
@@ -94,7 +93,6 @@ def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
 
 
 def option_mismatch(out: Path, name: str, was: Any, now: Any, asked: str = "--resume") -> UserError:
-    """Say which option differs."""
     option = name if name in ("model", "task", "corpus") else "--" + name.replace("_", "-")
     had, has = (
         "is not given"
@@ -180,7 +178,6 @@ def refuse_held(place: Path) -> None:
 
 
 def held_error(place: Path) -> UserError:
-    """Say who is at it."""
     by = holder_of(place)
     who = f" ({by})" if by else ""
     return UserError(

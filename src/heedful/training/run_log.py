@@ -51,7 +51,6 @@ class RunLog:
             self.on_row(row)
 
     def write_timing(self, state: TrainingState) -> None:
-        """Write how fast the run has been so far."""
         if self.timing is not None:
             seconds = max(state.seconds, 1e-9)
             rates = state.examples / seconds, state.tokens / seconds

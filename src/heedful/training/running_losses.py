@@ -20,7 +20,6 @@ class RunningLosses:
         self.pending: list[list[Losses]] = []
 
     def count(self, state: TrainingState, part: Inputs) -> None:
-        """Add the examples, tokens and divisors of a part."""
         state.examples += part.examples
         state.tokens += part.tokens
         divisors = part.divisors or part.counts

@@ -12,12 +12,10 @@ DECAY_SHARE = 0.2
 
 
 def constant(progress: float) -> float:
-    """Stay."""
     return 1.0
 
 
 def linear(progress: float) -> float:
-    """Fall in a straight line to zero at the end."""
     return 1.0 - progress
 
 

@@ -19,7 +19,6 @@ from heedful.training.loop import Loop
 def check_run_itself(
     run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Evaluation], results: Results
 ) -> Checks:
-    """Return all checks of a run that has been scored and saved."""
     options = job.options
     shipped = shipped_tokenizer(job.model, options.model, options.tokenizer, job.tokenizer)
     found = [

@@ -62,7 +62,6 @@ class StopSignals:
 
     @contextmanager
     def handle(self, *numbers: signal.Signals) -> Iterator[None]:
-        """Take signals for a while."""
         former: dict[signal.Signals, Any] = {}
         if threading.current_thread() is threading.main_thread():
             former = {number: signal.signal(number, self.receive) for number in numbers}
@@ -73,7 +72,6 @@ class StopSignals:
                 signal.signal(number, handler)
 
     def receive(self, number: int, frame: object) -> None:
-        """Note the signal, or stop at once."""
         name = signal.Signals(number)
         if name is signal.SIGINT and (self.asked is signal.SIGINT or not self.patient):
             raise KeyboardInterrupt

@@ -39,7 +39,6 @@ class OccurringRows(nn.Embedding):
         return F.embedding(self.place[ids], rows)
 
     def restore_table(self) -> nn.Embedding:
-        """Return the ordinary table, with what was learned."""
         (whole,) = self.whole
         with torch.no_grad():
             whole.weight[self.order] = self.table
@@ -47,7 +46,6 @@ class OccurringRows(nn.Embedding):
 
 
 def complement(n: int, used: Tensor) -> Tensor:
-    """Return the numbers below `n` that are not in `used`."""
     rest = torch.ones(n, dtype=torch.bool, device=used.device)
     rest[used] = False
     return rest.nonzero()[:, 0]

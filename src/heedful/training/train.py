@@ -88,11 +88,7 @@ def train_job(
 
         followers = begin_trackers(run, job.options, trackers)
         loop = job.make_loop(
-            run,
-            trackers=followers,
-            on_row=on_row,
-            stopping=stop_signals or StopSignals(),
-            lost=lease.lost,
+            run, trackers=followers, on_row=on_row, stopping=stop_signals or StopSignals(), lost=lease.lost
         )
         # Afterwards the model has the weights of the best evaluation.
         loop.train(resume=options.resume or budget.is_branch(options))

@@ -28,7 +28,6 @@ def validate(options: LoopOptions) -> None:
 
 
 def validate_adapt(options: AdaptOptions) -> None:
-    """Refuse options that `adapt` cannot combine."""
     METHODS.find(options.method)
     check_common(options)
     if options.kind is not None:
@@ -42,7 +41,6 @@ def validate_adapt(options: AdaptOptions) -> None:
 
 
 def validate_pretrain(options: PretrainOptions) -> None:
-    """Refuse options that `pretrain` cannot combine."""
     check_common(options)
     objective = find_objective(options.objective, "pretrain")
     if options.questions is not None and not objective.writes_text():

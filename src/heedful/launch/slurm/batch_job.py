@@ -98,5 +98,4 @@ class BatchJob:
 
 
 def parse_number(text: str | None) -> int:
-    """A number from the environment, 0 where there is none."""
     return int(text) if text is not None and text.isdigit() else 0

@@ -44,7 +44,6 @@ class QueueEntry:
 
     @property
     def active(self) -> bool:
-        """Whether it may still run."""
         return self.state in ACTIVE
 
 
@@ -80,12 +79,10 @@ def sbatch(script: str, folder: Path) -> str:
 
 
 def test_script(script: str) -> None:
-    """Refuse a script that Slurm would refuse."""
     run_slurm_command(["sbatch", "--test-only"], given=os.fsencode(script))
 
 
 def scancel(job: str) -> None:
-    """End a job."""
     run_slurm_command(["scancel", job])
 
 
@@ -178,17 +175,14 @@ class Node:
 
     @property
     def usable(self) -> bool:
-        """Whether jobs may begin on it."""
         return self.state.rstrip("*").upper().split("+")[0] in ("IDLE", "MIXED", "ALLOCATED", "COMPLETING")
 
 
 def read_nodes() -> list[Node]:
-    """The cluster's nodes."""
     return parse_nodes(run_slurm_command(["scontrol", "--details", "--oneliner", "show", "nodes"]))
 
 
 def parse_nodes(text: str) -> list[Node]:
-    """Read scontrol's lines of name=value."""
     return [parse_node(line) for line in text.splitlines() if line.startswith("NodeName=")]
 
 
@@ -220,7 +214,6 @@ def parse_node(line: str) -> Node:
 
 
 def read_number(values: Mapping[str, str], name: str) -> int:
-    """A whole number, 0 where there is none."""
     return int(values[name]) if values.get(name, "").isdigit() else 0
 
 

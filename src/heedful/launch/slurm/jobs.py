@@ -63,12 +63,10 @@ class SlurmJob:
 
     @property
     def state(self) -> str:
-        """One word for all tasks."""
         return min((task.state for task in self.tasks), key=STATES.index)
 
     @property
     def over(self) -> bool:
-        """Whether the job has ended."""
         return self.state not in ("queued", "running")
 
 
@@ -121,7 +119,6 @@ def active_jobs(folder: Path, known: Sequence[QueueEntry]) -> list[str]:
 
 
 def job_state(folder: Path, submitted: Submission, known: Sequence[QueueEntry]) -> SlurmJob:
-    """Return the state of a job, from its folder and from Slurm."""
     mine = {entry.task: add_exit_status(entry) for entry in known if entry.job == submitted.job}
     tasks = tuple(task_state(folder, submitted, task, mine.get(task)) for task in submitted.tasks)
     return SlurmJob(submitted.job, folder, submitted, tasks)
@@ -216,7 +213,6 @@ def read_tail(path: Path, begin: int) -> list[str]:
 
 
 def last_message(lines: Sequence[str], count: JobProgress | None) -> str:
-    """Return the last line that is not progress."""
     for line in reversed(lines):
         if line.strip() and not (count is not None and count.is_line(line)):
             return one_line(line.strip()).removeprefix("heedful: ")

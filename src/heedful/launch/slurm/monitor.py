@@ -13,14 +13,7 @@ from pathlib import Path
 from heedful.errors import one_line
 from heedful.launch.slurm import client
 from heedful.launch.slurm.jobs import SlurmJob, job_state
-from heedful.launch.slurm.records import (
-    JobProgress,
-    Submission,
-    log_file,
-    out_file,
-    read_end,
-    read_progress,
-)
+from heedful.launch.slurm.records import JobProgress, Submission, log_file, out_file, read_end, read_progress
 from heedful.progress import ProgressBar, progress
 from heedful.training.signals import STATUS_STOPPED
 
@@ -37,14 +30,12 @@ class Display:
         self.stack = ExitStack()
 
     def show_line(self, text: str, count: JobProgress | None = None) -> None:
-        """Show one line of the log, unless the bar shows it."""
         if count is not None and count.is_line(text) and sys.stderr.isatty():
             return
         self.close()
         print(one_line(text), file=sys.stderr)
 
     def show_progress(self, count: JobProgress) -> None:
-        """Show the last count as a bar, on a terminal."""
         if not sys.stderr.isatty():
             return
         label = one_line(count.label)
@@ -66,7 +57,6 @@ class Tail:
         self.path, self.at, self.prefix, self.rest = path, begin, prefix, b""
 
     def new_lines(self) -> list[str]:
-        """Return the lines since the last call."""
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, os.SEEK_END) < self.at:
@@ -144,7 +134,6 @@ def have_all_ended(folder: Path, submitted: Submission) -> bool:
 
 
 def summarize_states(job: SlurmJob) -> str:
-    """Return the states of a job's tasks in a few words."""
     if len(job.tasks) == 1:
         reason = job.tasks[0].reason
         return job.state + (f" ({reason})" if reason else "")
@@ -153,7 +142,6 @@ def summarize_states(job: SlurmJob) -> str:
 
 
 def copy_output(path: Path, begin: int) -> None:
-    """Copy what the command printed to stdout."""
     if not path.is_file():
         return
     sys.stdout.flush()

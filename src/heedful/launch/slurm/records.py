@@ -46,7 +46,6 @@ def write_submission(folder: Path, submitted: Submission) -> None:
 
 
 def read_submission(folder: Path) -> Submission | None:
-    """Return the job of a folder, or None."""
     if not (folder / JOB).is_file():
         return None
     return read_record(Submission, folder / JOB)
@@ -75,7 +74,6 @@ class JobProgress:
     """What all lines of progress in the log begin with."""
 
     def is_line(self, line: str) -> bool:
-        """Whether a line of the log is one of progress."""
         return any(line.startswith(f"{label}: ") for label in self.labels)
 
     def describe(self) -> str:

@@ -96,7 +96,6 @@ def tasks(options: TrainLaunchOptions, processes: int | None) -> int:
 
 
 def whole(told: Mapping[str, str], name: str, otherwise: int) -> int:
-    """A number that `--slurm` gives."""
     value = told.get(name, str(otherwise))
     if not value.isdigit() or int(value) < 1:
         raise UserError(f"--slurm {name}={value}: is not a number of at least 1")
@@ -146,7 +145,6 @@ def signal_seconds(time_min: int | None) -> int:
 
 
 def text(value: object, after: str = "", before: str = "") -> str | None:
-    """A value for Slurm, or None."""
     return None if value is None else f"{before}{value}{after}"
 
 

@@ -36,7 +36,6 @@ class PreparedJob:
 
     @property
     def folder(self) -> Path:
-        """The job's folder."""
         return self.batch.folder
 
 
@@ -118,7 +117,6 @@ def describe_submission(folder: Path, submitted: Submission) -> tuple[str, dict[
 
 
 def refuse_busy(folder: Path) -> None:
-    """A folder has one job at a time."""
     former = read_submission(folder)
     if former is None:
         return
@@ -130,5 +128,4 @@ def refuse_busy(folder: Path) -> None:
 
 
 def file_size(path: Path) -> int:
-    """A file's length, 0 when there is none."""
     return path.stat().st_size if path.is_file() else 0

@@ -68,7 +68,6 @@ def build_adapt(options: AdaptOptions) -> Job:
 
 
 def build_method(options: AdaptOptions) -> methods.Method:
-    """Build the method, with its options read by their declared types."""
     hints = methods.options(options.method)
     values = parse_assignments(options.method_options, hints, "--method-options", options.method)
     method = methods.make(options.method, **values)

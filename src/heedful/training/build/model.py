@@ -113,7 +113,6 @@ def build_task_model(
     changes: Mapping[str, Any],
     n_outputs: int | None,
 ) -> Classifier | LanguageModel:
-    """Build or load the model that is adapted to a task."""
     model = checkpoints.load(
         options.model,
         head=head,

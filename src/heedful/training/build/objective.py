@@ -33,7 +33,6 @@ def resolve_objective(options: AdaptOptions) -> AdaptOptions:
 
 
 def check_objective(options: AdaptOptions) -> None:
-    """Refuse options and methods that the objective cannot use."""
     objective, method = find_objective(options.objective, "adapt"), METHODS.find(options.method)
     refuse_options_of_others(options, [options.objective])
     objective.check_options(options)

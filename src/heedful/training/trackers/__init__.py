@@ -53,7 +53,6 @@ class SafeTracker:
         self.call(self.tracker.end, results)
 
     def call(self, method: Callable[[Any], None], value: Any) -> None:
-        """Call a method of the tracker, unless one has failed."""
         if self.failed:
             return
         try:
