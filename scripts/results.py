@@ -20,7 +20,7 @@ from statistics import mean, stdev
 from typing import Any
 
 from heedful.report.markdown import escape_markdown
-from heedful.runs.schemas import in_short
+from heedful.runs.schemas import summarize_check
 
 ROOT = Path(__file__).parents[1]
 HERE = ROOT / "docs" / "results"
@@ -283,7 +283,7 @@ def value(runs: list[dict[str, Any]], split: str, form: str = ".3f") -> str:
 def findings(names: list[str]) -> str:
     """Return short names of the checks that warned or failed."""
     names_in_short = {
-        in_short(check["name"])
+        summarize_check(check["name"])
         for name in names
         if (HERE / name / "checks.json").is_file()
         for check in read(name, "checks.json")["checks"]

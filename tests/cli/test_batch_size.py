@@ -18,7 +18,14 @@ from hypothesis import strategies as st
 from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
 from heedful.training import batch_size
-from heedful.training.batch_size import Found, Measured, find, run_child, search, watch
+from heedful.training.batch_size import (
+    BatchSizeSearch,
+    Measured,
+    find_batch_size,
+    run_child,
+    run_watched_child,
+    search,
+)
 
 STEP = 50
 """Tenths of MB that each example of the stand-in child takes."""
@@ -38,7 +45,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def child(options: AdaptOptions, size: int, budget: float | None) -> dict[str, Any]:
         request = json.dumps({"batch_size": size})
-        answer = watch([sys.executable, "-c", STAND_IN], request, budget)
+        answer = run_watched_child([sys.executable, "-c", STAND_IN], request, budget)
         return answer if size == 0 else {k: v for k, v in answer.items() if k not in ("device", "rows")}
 
     monkeypatch.setattr(batch_size, "run_child", child)
@@ -47,7 +54,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(limit=st.integers(0, 700), most=st.integers(1, 600))
 def test_the_search_finds_the_largest_to_an_eighth_and_below_16_exactly(limit: int, most: int) -> None:
     tried = search(lambda size: Measured(size, 1.0, 1.0, None if size <= limit else "no"), most)
-    largest = Found(tried, None, "cpu").largest
+    largest = BatchSizeSearch(tried, None, "cpu").largest
     sizes = [m.batch_size for m in tried]
     assert len(set(sizes)) == len(sizes) <= 16
     assert max(sizes) <= most
@@ -95,13 +102,13 @@ def test_a_budget_under_which_32_does_not_fit_and_16_does(
 def test_a_child_is_ended_at_the_budget_before_it_takes_the_machine() -> None:
     grow = "import time\nheld = []\nwhile True:\n    held.append(bytearray(10**7))\n    time.sleep(0.005)"
     start = time.monotonic()
-    assert watch([sys.executable, "-c", grow], "", 0.2) == {"reason": "needs more memory"}
+    assert run_watched_child([sys.executable, "-c", grow], "", 0.2) == {"reason": "needs more memory"}
     assert time.monotonic() - start < 20
 
 
 def test_a_child_that_dies_is_told_in_one_line() -> None:
     with pytest.raises(UserError, match="could not be measured: ZeroDivisionError: division by zero"):
-        watch([sys.executable, "-c", "1 / 0"], "", 1.0)
+        run_watched_child([sys.executable, "-c", "1 / 0"], "", 1.0)
 
 
 def test_nothing_fits_in_too_small_a_budget(
@@ -161,7 +168,7 @@ def test_cuda_out_of_memory_is_an_answer_not_a_crash(
         return batch_size.take_steps(job, size) if size else {"device": "cuda", "rows": 192}
 
     monkeypatch.setattr(batch_size, "run_child", child)
-    found = find(options)
+    found = find_batch_size(options)
     assert {m.batch_size: m.fits for m in found.tried} == {
         16: True,
         20: True,
@@ -271,7 +278,7 @@ def test_label_words_are_measured_on_a_text_to_text_model(
 ) -> None:
     def child(options: AdaptOptions, size: int, budget: float | None) -> dict[str, Any]:
         request = {"options": asdict(options), "batch_size": size, "budget_gb": budget}
-        answer = batch_size.child(json.loads(json.dumps(request, default=str)))
+        answer = batch_size.answer_request(json.loads(json.dumps(request, default=str)))
         if "error" in answer:
             raise UserError(answer["error"])
         return answer

@@ -12,7 +12,7 @@ import pytest
 
 from heedful.attention import MECHANISMS
 from heedful.runs import Run, read_answer
-from heedful.runs.files import plain
+from heedful.runs.files import to_json_value
 from heedful.studies.demo import stages
 from heedful.training.signals import StoppedError
 
@@ -163,7 +163,7 @@ def test_what_is_done_is_not_done_again(made: Path, monkeypatch: pytest.MonkeyPa
     facts = stages.Demo(made, SMALL).training()
     assert results() == before
     stored = json.loads((made / "demo.json").read_text())["facts"]
-    assert json.loads(json.dumps(plain(facts))) == {key: stored[key] for key in facts}
+    assert json.loads(json.dumps(to_json_value(facts))) == {key: stored[key] for key in facts}
 
 
 @pytest.mark.usefixtures("bare")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.runs.checksums import damage, file_checksum
+from heedful.runs.checksums import file_checksum, find_damage
 from heedful.runs.directory import Run
 from heedful.training import checkpoint
 from tiny import make_model, make_task
@@ -146,7 +146,7 @@ def test_a_killed_process_ends_the_run_at_once_and_loses_only_its_step(
     )
     assert "Traceback" not in said
     assert all(map(gone, ranks.values()))
-    assert damage(checkpoint.checkpoint_folder(Run(command.out), last)) is None
+    assert find_damage(checkpoint.checkpoint_folder(Run(command.out), last)) is None
     command.finish("--resume")
     assert traces(command.out) == traces(whole.out)
 
@@ -198,4 +198,4 @@ def test_processes_whose_command_is_gone_save_and_stop(command: Command) -> None
         time.sleep(0.1)
     steps = checkpoint.steps(Run(command.out))
     assert steps[-1] < 32
-    assert damage(checkpoint.checkpoint_folder(Run(command.out), steps[-1])) is None
+    assert find_damage(checkpoint.checkpoint_folder(Run(command.out), steps[-1])) is None

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from heedful.runs.checksums import damage, file_checksum
+from heedful.runs.checksums import file_checksum, find_damage
 from heedful.runs.directory import Run
 from heedful.training import checkpoint
 from tiny import make_model, make_task
@@ -110,7 +110,7 @@ def test_kills_at_random_moments_change_no_bit(command: Command, tmp_path: Path)
         whole = [
             s
             for s in checkpoint.steps(Run(stopped.out))
-            if damage(stopped.out / f"checkpoints/step-{s:08d}") is None
+            if find_damage(stopped.out / f"checkpoints/step-{s:08d}") is None
         ]
         assert whole == checkpoint.steps(Run(stopped.out))  # a name means a whole checkpoint
         reached = max(whole, default=0)
@@ -189,7 +189,7 @@ def test_a_full_disk_costs_no_checkpoint(command: Command, small_disk: Path, lef
     )
     steps = checkpoint.steps(Run(full.out))
     assert steps
-    assert all(damage(full.out / f"checkpoints/step-{s:08d}") is None for s in steps)
+    assert all(find_damage(full.out / f"checkpoints/step-{s:08d}") is None for s in steps)
     (small_disk / "filling").unlink()
     full.finish("--resume")
     assert traces(full.out) == traces(command.out)

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from heedful.runs import JsonLines, WriteError, damage, new_folder, read_json, read_jsonl, seal, write_json
+from heedful.runs import (
+    JsonLines,
+    WriteError,
+    find_damage,
+    new_folder,
+    read_json,
+    read_jsonl,
+    seal,
+    write_json,
+)
 
 
 @pytest.mark.needs("tmpfs")
@@ -38,7 +47,7 @@ def test_a_full_disk_costs_nothing_that_was_written(small_disk: Path) -> None:
     assert [row["step"] for row in rows] == list(range(len(rows)))
     assert (small_disk / "metrics.jsonl").read_bytes().endswith(b"}\n")
     assert read_json(small_disk / "results.json") == {"value": 1}
-    assert damage(best) is None
+    assert find_damage(best) is None
     assert sorted(entry.name for entry in small_disk.iterdir()) == ["best", "metrics.jsonl", "results.json"]
 
 
@@ -75,5 +84,5 @@ def test_a_kill_at_any_moment_leaves_whole_files(tmp_path: Path) -> None:
         assert len(read_json(root / "results.json")["filling"]) == 100_000
         remove_temporary(root)
         recover(root / "best")
-        assert damage(root / "best") is None
+        assert find_damage(root / "best") is None
         assert sorted(entry.name for entry in root.iterdir()) == ["best", "metrics.jsonl", "results.json"]

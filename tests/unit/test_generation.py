@@ -11,7 +11,7 @@ import torch
 from heedful import methods
 from heedful.attention import MECHANISMS
 from heedful.errors import UserError
-from heedful.inference.generation import GREEDY, Sampling, generate, pick
+from heedful.inference.generation import GREEDY, Sampling, generate, pick_tokens
 from heedful.models import PRESETS, LanguageModel, build
 
 VOCABULARY = 23
@@ -193,7 +193,7 @@ def test_draws_follow_the_truncated_distribution() -> None:
         ({"top_p": 1e-9}, 1),
     ):
         sampling = Sampling(temperature=0.5, **options)  # type: ignore[arg-type]
-        drawn = Counter(pick(logits.expand(2000, -1), luck, sampling).tolist())
+        drawn = Counter(pick_tokens(logits.expand(2000, -1), luck, sampling).tolist())
         expected = shares[:kept] / shares[:kept].sum()
         assert len(drawn) == kept
         for token, share in enumerate(expected.tolist()):
@@ -204,8 +204,8 @@ def test_cooling_becomes_greedy() -> None:
     logits = torch.randn(50, 11, generator=torch.Generator().manual_seed(0))
     luck = torch.rand(50, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     for cool in (1e-30, 1e-5):
-        assert torch.equal(pick(logits, luck, Sampling(temperature=cool)), logits.argmax(1))
-    assert not torch.equal(pick(logits, luck, Sampling(temperature=1.0)), logits.argmax(1))
+        assert torch.equal(pick_tokens(logits, luck, Sampling(temperature=cool)), logits.argmax(1))
+    assert not torch.equal(pick_tokens(logits, luck, Sampling(temperature=1.0)), logits.argmax(1))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from heedful.errors import UserError
 from heedful.launch import processes
 from heedful.launch.rank_environment import detect_ranks, tasks_by_node
 from heedful.launch.slurm import batch_job
-from heedful.launch.slurm.script import Batch, batch_script, tasks
+from heedful.launch.slurm.script import Batch, batch_script, count_tasks
 from heedful.options.launch import TrainLaunchOptions
 from heedful.options.training import AdaptOptions
 from heedful.training.ranks import LostError, Ranks
@@ -77,7 +77,7 @@ def test_without_a_launcher_one_process_agrees_with_itself() -> None:
 def test_srun_starts_the_processes_of_several_tasks_or_nodes(
     options: dict[str, Any], processes: int | None, number: int
 ) -> None:
-    assert tasks(TrainLaunchOptions(**options), processes) == number
+    assert count_tasks(TrainLaunchOptions(**options), processes) == number
 
 
 @pytest.mark.parametrize(("options", "processes", "line"), [
@@ -89,7 +89,7 @@ def test_tasks_that_do_not_add_up_are_refused(
     options: dict[str, Any], processes: int | None, line: str
 ) -> None:
     with pytest.raises(UserError, match=line):
-        tasks(TrainLaunchOptions(**options), processes)
+        count_tasks(TrainLaunchOptions(**options), processes)
 
 
 def test_the_script_of_several_tasks_ends_in_srun_and_the_signal_goes_to_them() -> None:

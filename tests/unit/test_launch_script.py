@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.errors import UserError
-from heedful.launch.site import with_site
+from heedful.launch.site import fill_from_table
 from heedful.launch.slurm.options import refuse_impossible
 from heedful.launch.slurm.script import Batch, batch_script, signal_seconds
 from heedful.launch.slurm.submission import prepare_job
@@ -185,13 +185,13 @@ def test_flags_beat_the_nearer_file_which_beats_the_farther() -> None:
     }
     told = RunLaunchOptions(on="slurm", partition="flag", slurm=("comment=flag",))
     for table in (near, far):
-        told = with_site(told, table, "heedful.toml")
+        told = fill_from_table(told, table, "heedful.toml")
     assert (told.partition, told.account, told.qos, told.gpus) == ("flag", "near", "far", "2")
     assert told.setup == ("module load python",)
     script = batch_script(Batch(("true",), Path("/x"), Path("/"), "x"), told)
     assert "#SBATCH --comment=flag\n" in script
     assert "#SBATCH --mail-type=END\n" in script
-    assert with_site(StudyLaunchOptions(), far, "x").max_parallel == 9
+    assert fill_from_table(StudyLaunchOptions(), far, "x").max_parallel == 9
 
 
 @pytest.mark.parametrize(("table", "words"), [
@@ -202,7 +202,7 @@ def test_flags_beat_the_nearer_file_which_beats_the_farther() -> None:
 ])  # fmt: skip
 def test_a_wrong_table_is_told(table: dict[str, object], words: str) -> None:
     with pytest.raises(UserError) as told:
-        with_site(LaunchOptions(), table, "heedful.toml")
+        fill_from_table(LaunchOptions(), table, "heedful.toml")
     assert words in str(told.value)
 
 
@@ -214,6 +214,6 @@ def test_requeues_are_the_options_own_number(tmp_path: Path) -> None:
 
 
 def test_a_flag_beats_the_site_even_where_it_says_the_usual() -> None:
-    given = with_site(replace(RunLaunchOptions(), max_requeues=10), {"max-requeues": 0}, "heedful.toml")
+    given = fill_from_table(replace(RunLaunchOptions(), max_requeues=10), {"max-requeues": 0}, "heedful.toml")
     assert given.max_requeues == 10
-    assert with_site(RunLaunchOptions(), {"max-requeues": 0}, "heedful.toml").max_requeues == 0
+    assert fill_from_table(RunLaunchOptions(), {"max-requeues": 0}, "heedful.toml").max_requeues == 0

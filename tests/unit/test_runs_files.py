@@ -274,24 +274,24 @@ def sealed(tmp_path: Path) -> Path:
 
 
 def test_a_sealed_folder_is_whole(sealed: Path) -> None:
-    assert checksums.damage(sealed) is None
+    assert checksums.find_damage(sealed) is None
 
 
 def test_every_kind_of_damage_is_named(sealed: Path) -> None:
     content = bytearray((sealed / "model.bin").read_bytes())
     content[12_345] ^= 1
     (sealed / "model.bin").write_bytes(content)
-    assert checksums.damage(sealed) == "model.bin does not have the content that was written"
+    assert checksums.find_damage(sealed) == "model.bin does not have the content that was written"
     (sealed / "model.bin").unlink()
-    assert checksums.damage(sealed) == "model.bin is missing"
+    assert checksums.find_damage(sealed) == "model.bin is missing"
     (sealed / checksums.SEAL).write_text("{")
-    assert "is not JSON" in str(checksums.damage(sealed))
+    assert "is not JSON" in str(checksums.find_damage(sealed))
     (sealed / checksums.SEAL).write_text("[]")
-    assert "cannot be read" in str(checksums.damage(sealed))
+    assert "cannot be read" in str(checksums.find_damage(sealed))
     (sealed / checksums.SEAL).unlink()
-    assert "interrupted" in str(checksums.damage(sealed))
+    assert "interrupted" in str(checksums.find_damage(sealed))
 
 
 def test_a_file_too_many_is_damage(sealed: Path) -> None:
     (sealed / "extra").write_text("")
-    assert checksums.damage(sealed) == "extra does not belong to it"
+    assert checksums.find_damage(sealed) == "extra does not belong to it"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heedful.runs import Lease, holder_of
-from heedful.runs.leases import numbered, numbers
+from heedful.runs.leases import holder_file, holder_numbers
 
 
 def age(lease: Lease, seconds: float) -> None:
@@ -78,13 +78,13 @@ def test_a_sleeper_that_looks_before_and_links_after_others_does_not_get_the_lea
             second = claimed(path, "second")
             age(second, 61)
             third = claimed(path, "third")
-            assert numbers(path) == [third.number]
+            assert holder_numbers(path) == [third.number]
         link(source, target)
 
     monkeypatch.setattr(os, "link", late)
     assert Lease.claim(path, "sleeper", 60) is None
     assert holder_of(path) == "third"
-    assert not numbered(path, 2).exists()
+    assert not holder_file(path, 2).exists()
 
 
 def test_the_heart_beats_while_work_goes_on_and_stops_with_it(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_the_heart_beats_while_work_goes_on_and_stops_with_it(tmp_path: Path) ->
 def test_the_heart_notices_a_takeover(tmp_path: Path) -> None:
     lease = claimed(tmp_path / "x.lease", ttl=0.3)
     with lease.held():
-        numbered(lease.path, 2).write_text('{"holder": "b", "ttl": 60}')
+        holder_file(lease.path, 2).write_text('{"holder": "b", "ttl": 60}')
         assert lease.lost.wait(5)
     assert holder_of(lease.path) == "b"
 

@@ -141,7 +141,7 @@ def test_the_runs_of_one_process_tell_of_their_precision_once(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     found = {"float32": 1.0, "bfloat16": 3.7, "finite": True}
-    monkeypatch.setattr(precision, "measured", lambda device: found)
+    monkeypatch.setattr(precision, "measure_precision", lambda device: found)
     machine.print_once.cache_clear()
     for _ in range(3):
         assert machine.resolve_machine(LoopOptions(device="cpu", threads=1)).precision == "float32"

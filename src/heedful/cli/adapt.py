@@ -72,9 +72,9 @@ def finish(options: AdaptOptions, *, json: bool) -> None:
     if not is_first_process():
         return
     if json:
-        from heedful.runs.files import plain
+        from heedful.runs.files import to_json_value
 
-        print_json(plain(adapted.results) | {"folder": str(adapted.folder)})
+        print_json(to_json_value(adapted.results) | {"folder": str(adapted.folder)})
         return
     show(adapted)
 

@@ -12,7 +12,7 @@ from heedful.options.batch_size import BatchSizeOptions
 from heedful.options.types import Bounds, Positive
 
 if TYPE_CHECKING:
-    from heedful.training.batch_size import Found
+    from heedful.training.batch_size import BatchSizeSearch
 
 DEFAULTS = BatchSizeOptions()
 STATUS_NOTHING_FITS = 1
@@ -56,9 +56,9 @@ def batch_size(
     json
         Print one JSON object.
     """
-    from heedful.training.batch_size import find
+    from heedful.training.batch_size import find_batch_size
 
-    found = find(replace(options, model=model, task=task), budget_gb=memory_gb, at_most=at_most)
+    found = find_batch_size(replace(options, model=model, task=task), budget_gb=memory_gb, at_most=at_most)
     if json:
         print_json(facts(found))
     else:
@@ -66,7 +66,7 @@ def batch_size(
     return 0 if found.largest else STATUS_NOTHING_FITS
 
 
-def facts(found: Found) -> dict[str, object]:
+def facts(found: BatchSizeSearch) -> dict[str, object]:
     return {
         "device": found.device,
         "budget_gb": found.budget_gb,
@@ -85,7 +85,7 @@ def facts(found: Found) -> dict[str, object]:
     }
 
 
-def show(found: Found) -> None:
+def show(found: BatchSizeSearch) -> None:
     numbers = ("batch size", "memory (GB)", "examples per second")
     rows = [
         (

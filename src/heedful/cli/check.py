@@ -35,7 +35,7 @@ def check(what: str, /, *, json: Json = False) -> int:
     from heedful.evaluation.checks import summarize
     from heedful.evaluation.model_checks import check_model
     from heedful.runs.directory import CONFIG
-    from heedful.runs.files import plain
+    from heedful.runs.files import to_json_value
     from heedful.runs.schemas import Checks
     from heedful.training.rescore import check_run
 
@@ -46,7 +46,7 @@ def check(what: str, /, *, json: Json = False) -> int:
         again = {check.name for check in found}
     worst = Checks(tuple(found)).worst()
     if json:
-        rows = [{**plain(check), "again": check.name in again} for check in found]
+        rows = [{**to_json_value(check), "again": check.name in again} for check in found]
         print_json({"of": what, "worst": worst, "checks": rows})
     else:
         print_table(

@@ -145,7 +145,7 @@ def print_all(facts: dict[str, Any]) -> None:
         facts["task"],
         {
             "kind": find_problem_of_task(kind).title,
-            "columns": told_columns(facts["columns"]),
+            "columns": describe_columns(facts["columns"]),
             "tokens": facts["tokenizer"],
             **{name: f"{part['rows']:,} rows ({part['how']})" for name, part in splits.items()},
         },
@@ -161,7 +161,7 @@ def print_all(facts: dict[str, Any]) -> None:
     print_examples(facts)
 
 
-def told_columns(columns: dict[str, str]) -> str:
+def describe_columns(columns: dict[str, str]) -> str:
     roles = [f"{role} = {shorten(name, 30)}" for role, name in columns.items() if role != "found"]
     return f"{', '.join(roles)} ({columns['found']})"
 

@@ -75,14 +75,14 @@ def evaluate(
         raise UserError(f"{run}: --corpus and --sentences are for language models (heedful pretrain)")
     split = split or "test"
     from heedful.cli.adapt import show_splits
-    from heedful.runs.files import plain
+    from heedful.runs.files import to_json_value
     from heedful.training.rescore import evaluate as score
 
     found = score(run, split)
     before = opened.results().splits.get(split) if opened.finished else None
     recorded = before.value if before is not None else None
     if json:
-        print_json({"run": str(run), "split": split, **plain(found), "recorded": recorded})
+        print_json({"run": str(run), "split": split, **to_json_value(found), "recorded": recorded})
         return None
     show_splits(f"{run}, best model", {split: found})
     if recorded is not None:
@@ -95,7 +95,7 @@ def evaluate_language(
 ) -> None:
     from heedful.cli.pretrain import show_figures, show_sentences
     from heedful.runs.directory import Run
-    from heedful.runs.files import plain
+    from heedful.runs.files import to_json_value
     from heedful.training.rescore import LanguageModelScores
 
     model = LanguageModelScores(run)
@@ -107,7 +107,12 @@ def evaluate_language(
     before = opened.results().splits if opened.finished else {}
     recorded = {name: before[name].value for name in found if name in before}
     if json:
-        facts = {"run": str(run), "splits": plain(found), "recorded": recorded, "sentences": plain(given)}
+        facts = {
+            "run": str(run),
+            "splits": to_json_value(found),
+            "recorded": recorded,
+            "sentences": to_json_value(given),
+        }
         print_json(facts)
         return
     if found:

@@ -84,9 +84,9 @@ def finish(options: PretrainOptions, *, json: bool) -> None:
     if not is_first_process():
         return
     if json:
-        from heedful.runs.files import plain
+        from heedful.runs.files import to_json_value
 
-        print_json(plain(done.results) | {"folder": str(done.folder)})
+        print_json(to_json_value(done.results) | {"folder": str(done.folder)})
         return
     show(done)
 

@@ -91,7 +91,7 @@ def show(folder: Path, /, *, json: Json = False) -> None:
         Print one JSON object.
     """
     from heedful.cli.study_output import print_answer
-    from heedful.runs.files import plain
+    from heedful.runs.files import to_json_value
     from heedful.runs.studies import StudyFolder
     from heedful.studies.shared.live_table import COLUMNS, describe_progress, list_rows
 
@@ -99,7 +99,7 @@ def show(folder: Path, /, *, json: Json = False) -> None:
     outcomes, answer = study.outcomes(), study.answer()
     rows = list_rows(study, outcomes)
     if json:
-        print_json(plain({"study": study.read(), "runs": rows, "answer": answer}))
+        print_json(to_json_value({"study": study.read(), "runs": rows, "answer": answer}))
         return
     print_table(study.read().question, COLUMNS, [row.cells() for row in rows], right=("epoch", "dev", "time"))
     console().print(describe_progress(outcomes, None), markup=False)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 def print_result(study: StudyFolder, answer: Answer, *, json: bool) -> None:
     """Print a study's answer: one JSON object, or tables and sentences."""
     if json:
-        from heedful.runs.files import plain
+        from heedful.runs.files import to_json_value
 
-        print_json({"folder": str(study.path), **plain(answer)})
+        print_json({"folder": str(study.path), **to_json_value(answer)})
         return
     print_answer(study, answer)
     console().print(f"study: {study.path}", markup=False)

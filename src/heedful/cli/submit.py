@@ -54,14 +54,14 @@ def send_run(
     from heedful.launch.processes import choose_run_folder
     from heedful.launch.site import add_site_options
     from heedful.launch.slurm.options import refuse_impossible
-    from heedful.launch.slurm.script import tasks
+    from heedful.launch.slurm.script import count_tasks
     from heedful.options.command_line import command_words
     from heedful.runs.directory import Run
     from heedful.training.resume import resolve_resumed_folder
 
     site = add_site_options(launch)
     refuse_impossible(site)
-    number = tasks(site, options.processes)
+    number = count_tasks(site, options.processes)
     options = resolve_resumed_folder(options)
     if options.out is not None and options.out.exists() and not options.overwrite:
         Run.create(options.out, resume=options.resume)  # refuses what is not empty, or holds no run

@@ -18,7 +18,7 @@ from heedful.errors import UserError
 from heedful.inference.loading import read_run_facts, reads_pairs
 from heedful.inference.predictor import PredictedLabel, Predictor
 from heedful.progress import progress
-from heedful.runs.files import beside, write_error
+from heedful.runs.files import temporary_path, write_error
 
 CHUNK_ROWS, CHUNK_CHARS = 1024, 2**23
 """Rows that are held at a time, by number and by length."""
@@ -76,11 +76,11 @@ class Labeler:
             raise UserError(f"--out {out}: is there already; --overwrite replaces it")
         trained = self.wanted if self.task_path is None else trained_columns(self.task_path, self.wanted)
         stated = [name for name in (text_column, pair_column) if name]
-        sheet = every_key(open_sheet(source, [*stated, *trained.names()]))
+        sheet = with_all_keys(open_sheet(source, [*stated, *trained.names()]))
         layout = self.layout(sheet, trained, text_column, pair_column)
         total = sum(1 for _ in self.rows(sheet, layout))  # a row that is wrong is found before the first hour
         columns = new_columns(sheet.names)
-        temporary = beside(out)
+        temporary = temporary_path(out)
         counts = Counter(dict.fromkeys(self.predictor.labels, 0))
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -140,7 +140,7 @@ def trained_columns(path: Path, wanted: ColumnChoice) -> ColumnChoice:
     return ColumnChoice(found.text, found.pair, found.label) if sheet.header else wanted
 
 
-def every_key(sheet: Sheet) -> Sheet:
+def with_all_keys(sheet: Sheet) -> Sheet:
     """Return the sheet with the keys of all objects of a JSON Lines file, not only of its first ones."""
     if sheet.format != "jsonl":
         return sheet
@@ -180,7 +180,7 @@ def row_writer(file: TextIO, out: Path, names: Sequence[str]) -> Callable[[list[
     special = {delimiter, '"', "\n", "\r"}
 
     def write(row: Sequence[Any]) -> None:
-        cells = [quote(plain(cell), special) for cell in row]
+        cells = [quote(cell_text(cell), special) for cell in row]
         file.write(delimiter.join(cells) + "\n")
 
     write(names)
@@ -192,7 +192,7 @@ def quote(cell: str, special: set[str]) -> str:
     return cell if special.isdisjoint(cell) else '"' + cell.replace('"', '""') + '"'
 
 
-def plain(cell: Any) -> str:
+def cell_text(cell: Any) -> str:
     """Return a cell as text; a number keeps all its digits."""
     if isinstance(cell, float):
         return repr(cell)

@@ -96,7 +96,7 @@ def generate(
     try:
         with torch.inference_mode():
             begin = {row: (list(prompt), max_tokens) for row, prompt in enumerate(prompts)}
-            found = one_pass(model, begin, stop_ids, sampling, use_cache, seen, 0)
+            found = continue_rows(model, begin, stop_ids, sampling, use_cache, seen, 0)
             slides, full = 0, sorted(found) if slide and isinstance(model.body, Decoder) else []
             while full := [row for row in full if found[row].stopped == "room"]:
                 slides += 1
@@ -107,7 +107,9 @@ def generate(
                     )
                     for row in full
                 }
-                for row, more in one_pass(model, tails, stop_ids, sampling, use_cache, seen, slides).items():
+                for row, more in continue_rows(
+                    model, tails, stop_ids, sampling, use_cache, seen, slides
+                ).items():
                     before = found[row]
                     log = before.log_probability + more.log_probability
                     found[row] = Generated(before.ids + more.ids, log, more.stopped)
@@ -116,7 +118,7 @@ def generate(
     return [found[row] for row in range(len(prompts))]
 
 
-def one_pass(
+def continue_rows(
     model: LanguageModel,
     begin: Mapping[int, tuple[list[int], int]],
     stop_ids: Collection[int],
@@ -131,11 +133,11 @@ def one_pass(
     numbers = list(begin)
     lengths = [len(prompt) for prompt, _ in begin.values()]
     sizes = [len(prompt) + min(most, room) for prompt, most in begin.values()]
-    for places in batches(lengths, sizes):
+    for places in group_by_length(lengths, sizes):
         rows = [numbers[place] for place in places]
         own = [begin[row][0] for row in rows]
         steps = Steps(model, own if whole else None, cached)
-        first = [[start_of(model)] for _ in rows] if whole else own
+        first = [[start_token(model)] for _ in rows] if whole else own
         luck = [stream(sampling.seed, "generation", row, *([slides] if slides else [])) for row in rows]
         under_way = Rows(rows, first, [begin[row][1] for row in rows], room, stop_ids, sampling, luck, seen)
         found |= under_way.finish(steps)
@@ -158,12 +160,12 @@ def can_cache(model: LanguageModel) -> bool:
     return MECHANISMS[model.config.attention].cache
 
 
-def start_of(model: LanguageModel) -> int:
+def start_token(model: LanguageModel) -> int:
     assert isinstance(model.body, EncoderDecoder)
     return int(model.body.shift(torch.zeros(1, 1, dtype=torch.long))[0, 0])
 
 
-def batches(lengths: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+def group_by_length(lengths: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
     """Rows of similar length together, as many as the budget allows."""
     order = sorted(range(len(lengths)), key=lambda row: lengths[row])
     held: list[int] = []
@@ -279,7 +281,7 @@ class Rows:
         if not free:
             return chosen
         luck = [0.0 if self.sampling.greedy else self.luck[active[i]].random() for i in free]
-        chosen[free] = pick(logits[free], torch.tensor(luck, dtype=torch.float64), self.sampling)
+        chosen[free] = pick_tokens(logits[free], torch.tensor(luck, dtype=torch.float64), self.sampling)
         logs = logits[free].log_softmax(1).gather(1, chosen[free, None])[:, 0].tolist()
         for i, log in zip(free, logs, strict=True):
             self.take(active[i], int(chosen[i]), log)
@@ -298,7 +300,7 @@ class Rows:
             self.ended[row] = "max_tokens" if self.limits[row] == self.max_tokens[row] else "room"
 
 
-def pick(logits: Tensor, luck: Tensor, sampling: Sampling) -> Tensor:
+def pick_tokens(logits: Tensor, luck: Tensor, sampling: Sampling) -> Tensor:
     """Choose a token of each row [b] of logits [b, v], by a number from 0 to 1 each [b]."""
     if sampling.greedy:
         return logits.argmax(1)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from heedful.errors import unknown
 from heedful.report.charts.vega import Chart
 from heedful.runs.answers import Table as Table
-from heedful.runs.files import plain
+from heedful.runs.files import to_json_value
 
 R = TypeVar("R")
 Value = float | np.floating[Any]
@@ -122,13 +122,14 @@ class Finding(Generic[R]):
             "construction": list(self.construction),
             "passed": self.passed,
             "numbers": [
-                {"name": n.name, "value": plain(n.value), "condition": n.condition or None, "holds": n.holds}
+                {"name": n.name, "value": to_json_value(n.value), "condition": n.condition or None, "holds": n.holds}
                 for n in self.numbers
             ],
             "tables": [
-                {"title": t.title, "columns": list(t.columns), "rows": plain(t.rows)} for t in self.tables
+                {"title": t.title, "columns": list(t.columns), "rows": to_json_value(t.rows)}
+                for t in self.tables
             ],
-            "results": {n: value for n, value in plain(results).items() if n not in long},
+            "results": {n: value for n, value in to_json_value(results).items() if n not in long},
         }
 
     def draw(self, path: str | Path) -> Path:

@@ -34,11 +34,11 @@ def add_site_options(options: L) -> L:
     for path in configuration_files():
         table = read_toml(path).get(SLURM) if path.is_file() else None
         if isinstance(table, dict):
-            options = with_site(options, table, str(path))
+            options = fill_from_table(options, table, str(path))
     return options
 
 
-def with_site(options: L, table: Mapping[str, Any], where: str) -> L:
+def fill_from_table(options: L, table: Mapping[str, Any], where: str) -> L:
     """Fill in from a table [slurm] what is not given; what other commands take is passed over."""
     known = type_hints(StudyLaunchOptions) | type_hints(TrainLaunchOptions)
     site = [name for name in known if name not in NOT_OF_SITE]

@@ -14,7 +14,7 @@ from heedful.problems import find_problem_of_options
 from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
 from heedful.runs.schemas import Check, Environment, Metrics, Prediction, Results, SplitResult
-from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord, ending
+from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord, read_ending
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def load_run(path: str | Path) -> RunFacts:
     config = run.config()
     command = str(config.get("command", "adapt"))
     options = config.get(command)
-    ended = None if run.finished else ending(run.path)
+    ended = None if run.finished else read_ending(run.path)
     return RunFacts(
         path=run.path,
         name=run.path.resolve().name,

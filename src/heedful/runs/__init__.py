@@ -1,7 +1,7 @@
 """The run directory: schemas, atomic reading and writing. Standard library and numpy only."""
 
 from heedful.runs.answers import Answer, Figure, Note, Table, read_answer, write_answer
-from heedful.runs.checksums import damage, file_checksum, seal
+from heedful.runs.checksums import file_checksum, find_damage, seal
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.environment import environment
 from heedful.runs.files import JsonLines, WriteError, new_folder, write_json
@@ -27,9 +27,9 @@ __all__ = [
     "Table",
     "Timing",
     "WriteError",
-    "damage",
     "environment",
     "file_checksum",
+    "find_damage",
     "holder_of",
     "new_folder",
     "new_run_path",

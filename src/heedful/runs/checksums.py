@@ -30,7 +30,7 @@ def seal(folder: str | Path) -> None:
     write_json(Path(folder) / SEAL, {"blake2b": folder_checksums(folder)})
 
 
-def damage(folder: str | Path) -> str | None:
+def find_damage(folder: str | Path) -> str | None:
     """Return the first difference between a folder and its seal in words, or None if it is intact."""
     root = Path(folder)
     if not (root / SEAL).is_file():

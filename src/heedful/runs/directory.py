@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heedful.errors import UserError
-from heedful.runs.files import JsonLines, beside, recover, remove_temporary, write_error, write_json
+from heedful.runs.files import JsonLines, recover, remove_temporary, temporary_path, write_error, write_json
 from heedful.runs.json_files import iterate_rows, read_record
 from heedful.runs.schemas import Checks, Environment, Metrics, Prediction, Results, Timing
 from heedful.runs.toml import read_toml, write_toml
@@ -142,7 +142,7 @@ class Run:
     def write_predictions(self, split: str, predictions: Iterable[Prediction]) -> None:
         """Write one row per example; the file appears when it is complete."""
         path = self.path / f"predictions_{split}.jsonl"
-        temporary = beside(path)
+        temporary = temporary_path(path)
         try:
             with JsonLines(temporary) as log:
                 for prediction in predictions:
@@ -155,7 +155,7 @@ class Run:
     def write_answers(self, split: str, answers: Iterable[str]) -> None:
         """Write only the answers, one per line, in the order of the questions."""
         path = self.path / f"predictions_{split}.txt"
-        temporary = beside(path)
+        temporary = temporary_path(path)
         try:
             temporary.write_text("".join(f"{answer}\n" for answer in answers), encoding="utf-8", newline="\n")
             temporary.replace(path)

@@ -31,7 +31,7 @@ def write_error(path: Path, error: OSError) -> WriteError:
     return WriteError(f"{path}: cannot be written ({reason}); what was there before is intact")
 
 
-def beside(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """Return a temporary path in the same folder, so that a rename is atomic."""
     return path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}"
 
@@ -39,7 +39,7 @@ def beside(path: Path) -> Path:
 def write_bytes(path: str | Path, content: bytes) -> Path:
     """Write a file atomically, and create its folders."""
     target = Path(path)
-    temporary = beside(target)
+    temporary = temporary_path(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("xb") as file:
@@ -61,7 +61,7 @@ def write_text(path: str | Path, content: str) -> Path:
 
 def write_json(path: str | Path, value: Any) -> Path:
     """Write JSON that every reader accepts: records become objects, NaN and infinity become null."""
-    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(to_json_value(value), indent=2, ensure_ascii=False, allow_nan=False)
     return write_bytes(path, (text + "\n").encode(errors="backslashreplace"))
 
 
@@ -74,7 +74,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """Return records, numpy numbers and arrays, paths and tuples as JSON values."""
     if isinstance(value, float):  # numpy.float64 is one too
         return float(value) if math.isfinite(value) else None
@@ -82,15 +82,17 @@ def plain(value: Any) -> Any:
         return value
     if is_dataclass(value) and not isinstance(value, type):
         values = {field.name: getattr(value, field.name) for field in fields(value)}
-        return plain({name: item for name, item in values.items() if item is not None})
+        return to_json_value({name: item for name, item in values.items() if item is not None})
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_value(item) for key, item in value.items()}
     if isinstance(value, Path):
         return str(value)
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return to_json_value(value.tolist())
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)]
+        return [
+            to_json_value(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)
+        ]
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
@@ -118,7 +120,7 @@ class JsonLines:
             raise write_error(self.path, error) from None
 
     def append(self, row: Any) -> None:
-        text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
+        text = json.dumps(to_json_value(row), ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
         line = text.encode(errors="backslashreplace") + b"\n"
         try:
             self.file.write(line)
@@ -164,7 +166,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
     restores it.
     """
     target = Path(path)
-    temporary = beside(target)
+    temporary = temporary_path(target)
     try:
         temporary.mkdir(parents=True)
         yield temporary

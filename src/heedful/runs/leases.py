@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from heedful.errors import UserError
-from heedful.runs.files import beside, write_error, write_json
+from heedful.runs.files import temporary_path, write_error, write_json
 from heedful.runs.json_files import read_record
 
 
@@ -41,7 +41,7 @@ class Lease:
     def claim(cls, path: str | Path, holder: str, ttl: float) -> Lease | None:
         """Take a lease that is free or expired; None if another process holds it or was faster."""
         target = Path(path)
-        mine = beside(target)
+        mine = temporary_path(target)
         try:
             write_json(mine, Holder(holder, ttl))
             newest = newest_number(target)
@@ -58,14 +58,14 @@ class Lease:
         if newest_number(target) != lease.number:  # this process slept between looking and linking
             lease.file.unlink(missing_ok=True)
             return None
-        for number in numbers(target):
+        for number in holder_numbers(target):
             if number < lease.number:
-                numbered(target, number).unlink(missing_ok=True)
+                holder_file(target, number).unlink(missing_ok=True)
         return lease
 
     @property
     def file(self) -> Path:
-        return numbered(self.path, self.number)
+        return holder_file(self.path, self.number)
 
     def refresh(self) -> bool:
         """Extend the lease. Return False if it was taken over, in which case work must stop."""
@@ -115,7 +115,7 @@ def holder_of(path: str | Path) -> str | None:
     newest = newest_number(target)
     if not newest:
         return None
-    probe = beside(target)
+    probe = temporary_path(target)
     try:
         probe.touch()
         if is_free(target, newest, now=probe.stat().st_mtime):
@@ -127,12 +127,12 @@ def holder_of(path: str | Path) -> str | None:
         probe.unlink(missing_ok=True)
 
 
-def numbered(path: Path, number: int) -> Path:
+def holder_file(path: Path, number: int) -> Path:
     """Return the file of holder number `number` of a lease."""
     return path.parent / f"{path.name}.{number}"
 
 
-def numbers(path: Path) -> list[int]:
+def holder_numbers(path: Path) -> list[int]:
     form = re.compile(re.escape(path.name) + r"\.(\d+)", re.ASCII)
     found = (form.fullmatch(file.name) for file in path.parent.iterdir())
     return [int(match[1]) for match in found if match]
@@ -140,11 +140,11 @@ def numbers(path: Path) -> list[int]:
 
 def newest_number(path: Path) -> int:
     """Return the largest number; 0 if nobody has ever held the lease."""
-    return max(numbers(path), default=0)
+    return max(holder_numbers(path), default=0)
 
 
 def read_holder(path: Path, number: int) -> Holder:
-    file = numbered(path, number)
+    file = holder_file(path, number)
     return read_record(Holder, file)
 
 
@@ -152,6 +152,6 @@ def is_free(path: Path, number: int, *, now: float) -> bool:
     """Whether the newest holder has released the lease or let it expire."""
     try:
         said = read_holder(path, number)
-        return said.released or now - numbered(path, number).stat().st_mtime > said.ttl
+        return said.released or now - holder_file(path, number).stat().st_mtime > said.ttl
     except (UserError, FileNotFoundError):
         return False  # replaced while we looked: somebody else is at it

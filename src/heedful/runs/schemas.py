@@ -136,7 +136,7 @@ FINDINGS = {
 """What a check found, in a few words, where it found something."""
 
 
-def in_short(check: str) -> str:
+def summarize_check(check: str) -> str:
     return FINDINGS.get(check, check.replace("_", " "))
 
 

@@ -23,7 +23,7 @@ from heedful.errors import UserError, shorten
 from heedful.options.studies import Keep
 from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import CONFIG, METRICS, RESULTS, Run, slug
-from heedful.runs.files import plain, write_error, write_json
+from heedful.runs.files import to_json_value, write_error, write_json
 from heedful.runs.json_files import read_record
 from heedful.runs.schemas import Metrics, Results
 
@@ -163,7 +163,7 @@ class StudyFolder:
         run = self.run(configuration.name)
         if (run / RESULTS).is_file():
             return Outcome(configuration, run, "finished", Run(run).results())
-        if (ended := ending(run)) is not None:
+        if (ended := read_ending(run)) is not None:
             return Outcome(configuration, run, ended[0], ended=ended[1])
         return Outcome(configuration, run, "begun" if (run / CONFIG).is_file() else "waiting")
 
@@ -189,7 +189,7 @@ class StudyFolder:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
 
 
-def ending(run: Path) -> tuple[State, Ended] | None:
+def read_ending(run: Path) -> tuple[State, Ended] | None:
     """Return why a run has no results, if it ended without them."""
     endings: tuple[tuple[str, State], ...] = ((FAILED, "failed"), (PRUNED, "pruned"))
     for name, state in endings:
@@ -206,10 +206,10 @@ def begin(
     Without `out` it is `studies/KIND-PARTS[-N]`: the first that is this study, or is not there yet.
     """
     refuse_same_names(record.configurations)
-    folder = place_of(record, out, parts)
+    folder = choose_study_folder(record, out, parts)
     if overwrite and (folder.path / STUDY).is_file():
         folder.clear()  # what is left are a person's own files
-    elif (difference := compare(folder, record)) is not None:
+    elif (difference := explain_conflict(folder, record)) is not None:
         raise UserError(difference)
     if not (folder.path / STUDY).is_file():
         try:
@@ -220,19 +220,19 @@ def begin(
     return folder
 
 
-def place_of(record: StudyRecord, out: Path | None, parts: Sequence[str]) -> StudyFolder:
+def choose_study_folder(record: StudyRecord, out: Path | None, parts: Sequence[str]) -> StudyFolder:
     """Return the folder of a study, which may not exist yet."""
     if out is not None:
         return StudyFolder(out.expanduser())
     number, name = 1, "-".join(slug(part) for part in (record.kind, *parts))
     folder = StudyFolder(Path("studies") / name)
-    while compare(folder, record) is not None:
+    while explain_conflict(folder, record) is not None:
         number += 1
         folder = StudyFolder(Path("studies") / f"{name}-{number}")
     return folder
 
 
-def compare(folder: StudyFolder, record: StudyRecord) -> str | None:
+def explain_conflict(folder: StudyFolder, record: StudyRecord) -> str | None:
     """Return why a folder cannot contain this study; None if it is empty or already contains it."""
     if folder.path.is_file():
         return f"{folder.path}: is a file; a study needs a folder"
@@ -243,15 +243,17 @@ def compare(folder: StudyFolder, record: StudyRecord) -> str | None:
     begun = folder.read()
     if begun.kind != record.kind:
         return f"{folder.path}: is a study of another kind ({shorten(begun.kind)}); --out names another"
-    was, now = (flat({"seed": r.seed, **r.options}) for r in (begun, record))
-    found = differing(was, now)
+    was, now = (flatten_options({"seed": r.seed, **r.options}) for r in (begun, record))
+    found = find_difference(was, now)
     if KEEPS.index(record.keep) > KEEPS.index(begun.keep):  # weights may be gone already
         found = found or ("keep", begun.keep, record.keep)
     if found is None:  # some options stand in the configurations alone; further ones may have joined them
         planned = begun.planned or len(record.configurations)
         plans = zip_longest(begun.configurations[:planned], record.configurations)
         for before, after in plans:
-            found = found or differing(flat(told(before)), flat(told(after)))
+            found = found or find_difference(
+                flatten_options(comparable_settings(before)), flatten_options(comparable_settings(after))
+            )
     if found is None:
         return None
     option, had, has = found
@@ -261,12 +263,12 @@ def compare(folder: StudyFolder, record: StudyRecord) -> str | None:
     )
 
 
-def told(configuration: Configuration | None) -> Mapping[str, Any]:
+def comparable_settings(configuration: Configuration | None) -> Mapping[str, Any]:
     """Return the settings of a configuration, or its name where that is all that differs."""
     return {} if configuration is None else {**configuration.settings, "run": configuration.name}
 
 
-def differing(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, str] | None:
+def find_difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """Return the first option that differs, with its former and its present value."""
     for key in sorted(was.keys() | now.keys(), key=lambda key: (key == "run", key)):
         if was.get(key) != now.get(key):
@@ -285,12 +287,12 @@ def refuse_same_names(configurations: Sequence[Configuration]) -> None:
             )
 
 
-def flat(options: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+def flatten_options(options: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Return nested options in one level, as JSON has them."""
     found: dict[str, Any] = {}
-    for key, value in plain(options).items():
+    for key, value in to_json_value(options).items():
         if isinstance(value, dict):
-            found |= flat(value, f"{above}{key}.")
+            found |= flatten_options(value, f"{above}{key}.")
         elif value is not None:
             found[above + key] = value
     return found

@@ -55,7 +55,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Found:
+class BatchSizeSearch:
     tried: tuple[Measured, ...]
     """In the order of their sizes."""
     budget_gb: float | None
@@ -72,7 +72,9 @@ class Found:
         return max(fit, key=lambda m: (m.examples_per_second or 0.0, -m.batch_size), default=None)
 
 
-def find(options: AdaptOptions, *, budget_gb: float | None = None, at_most: int = 512) -> Found:
+def find_batch_size(
+    options: AdaptOptions, *, budget_gb: float | None = None, at_most: int = 512
+) -> BatchSizeSearch:
     """Search for a model, a task and a method. `budget_gb` defaults to what is free."""
     for option, value in (("--memory-gb", budget_gb), ("--at-most", at_most)):
         if value is not None and not value > 0:
@@ -81,14 +83,14 @@ def find(options: AdaptOptions, *, budget_gb: float | None = None, at_most: int 
     stated = budget_gb if budget_gb is not None else free_gb()
     built = run_child(options, 0, stated)  # also leaves the tokens in the cache: their making is not measured
     if "reason" in built:
-        return Found((Measured(1, reason=f"building the model {built['reason']}"),), stated, "cpu")
+        return BatchSizeSearch((Measured(1, reason=f"building the model {built['reason']}"),), stated, "cpu")
     device = str(built["device"])
     budget = stated if device == "cpu" else budget_gb
 
     def measure(batch_size: int) -> Measured:
         return Measured(batch_size, **run_child(options, batch_size, budget))
 
-    return Found(search(measure, min(at_most, int(built["rows"]))), budget, device)
+    return BatchSizeSearch(search(measure, min(at_most, int(built["rows"]))), budget, device)
 
 
 def search(measure: Callable[[int], Measured], most: int, start: int = START) -> tuple[Measured, ...]:
@@ -126,10 +128,10 @@ def run_child(options: AdaptOptions, batch_size: int, budget_gb: float | None) -
     """Measure one size in a child; it is ended when it holds more than the budget."""
     order = {**asdict(options), "batch_size": max(1, batch_size)}
     request = json.dumps({"options": order, "batch_size": batch_size, "budget_gb": budget_gb}, default=str)
-    return watch([sys.executable, "-m", "heedful.training.batch_size"], request, budget_gb)
+    return run_watched_child([sys.executable, "-m", "heedful.training.batch_size"], request, budget_gb)
 
 
-def watch(command: Sequence[str], request: str, budget_gb: float | None) -> dict[str, Any]:
+def run_watched_child(command: Sequence[str], request: str, budget_gb: float | None) -> dict[str, Any]:
     """Run a child that prints one JSON object, and end it at the budget."""
     with (
         tempfile.TemporaryFile("w+") as given,
@@ -261,7 +263,7 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
     return {"memory_gb": peak, "examples_per_second": batch_size / seconds}
 
 
-def child(request: dict[str, Any]) -> dict[str, Any]:
+def answer_request(request: dict[str, Any]) -> dict[str, Any]:
     """Build everything as `heedful adapt` does; with a batch size, take steps."""
     import torch
 
@@ -294,7 +296,7 @@ def main() -> None:
     """The child's program: a request on stdin, an answer on stdout."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")  # if memory runs out, end this one first
-    print(json.dumps(child(json.loads(sys.stdin.read()))))
+    print(json.dumps(answer_request(json.loads(sys.stdin.read()))))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from heedful.errors import UserError
 from heedful.options.training import LoopOptions, PretrainOptions
-from heedful.runs.checksums import damage
+from heedful.runs.checksums import find_damage
 from heedful.runs.directory import CONFIG, METRICS, TIMING, Run
 from heedful.training import checkpoint, resume, schedules
 from heedful.training.build import Job
@@ -145,7 +145,7 @@ def branch_options(options: PretrainOptions) -> tuple[PretrainOptions, checkpoin
 def checkpoints_before_decay(parent: Run) -> list[Path]:
     """Return the intact checkpoints that a longer run would have too, the newest last."""
     found = [parent.checkpoints / f"step-{step:08d}" for step in checkpoint.steps(parent)]
-    whole = [folder for folder in found if damage(folder) is None]
+    whole = [folder for folder in found if find_damage(folder) is None]
     if not whole:
         return []
     pinned = checkpoint.read_checkpoint(whole[-1])[0].pinned

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from heedful.errors import UserError
-from heedful.runs.checksums import damage, seal
+from heedful.runs.checksums import find_damage, seal
 from heedful.runs.directory import Run
-from heedful.runs.files import WriteError, beside, new_folder, remove_temporary, write_json
+from heedful.runs.files import WriteError, new_folder, remove_temporary, temporary_path, write_json
 from heedful.runs.json_files import read_json
 
 NAME = re.compile(r"step-(\d+)")
@@ -105,7 +105,7 @@ def remove_checkpoint(run: Run, step: int) -> None:
     """Remove a checkpoint; a kill in between leaves no half of it under its name."""
     folder = checkpoint_folder(run, step)
     with suppress(OSError):
-        shutil.rmtree(folder.rename(beside(folder)), ignore_errors=True)
+        shutil.rmtree(folder.rename(temporary_path(folder)), ignore_errors=True)
 
 
 def to_json(progress: TrainingState) -> dict[str, Any]:
@@ -130,10 +130,10 @@ def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, A
     remove_temporary(run.checkpoints)
     for step in reversed(steps(run)):
         folder = checkpoint_folder(run, step)
-        wrong = damage(folder)
+        wrong = find_damage(folder)
         best = checkpoint_folder(run, best_step_of(run, step))
         if wrong is None and best_step_of(run, step) not in (-1, step):
-            wrong = damage(best)
+            wrong = find_damage(best)
         if wrong is None:
             return read_checkpoint(folder)
         left = [s for s in steps(run) if s < step]
@@ -146,7 +146,7 @@ def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, A
 def load_weights(run: Run, step: int) -> dict[str, Tensor]:
     """Return the weights of one checkpoint, after checking its checksums."""
     folder = checkpoint_folder(run, step)
-    wrong = damage(folder)
+    wrong = find_damage(folder)
     if wrong is not None:
         raise UserError(f"{folder}: {wrong}")
     return read_checkpoint(folder)[1]

@@ -55,7 +55,7 @@ def choose_precision(precision: Precision, device: torch.device) -> tuple[str, s
         raise UserError(f'--precision "{precision}": is one of auto, float32, bfloat16')
     if precision != "auto":
         return precision, None
-    found = measured(device)
+    found = measure_precision(device)
     if "failed" in found:
         return "float32", f"precision: float32, because bfloat16 {found['failed']} on this machine"
     ratio = float(found["float32"]) / float(found["bfloat16"])
@@ -67,7 +67,7 @@ def choose_precision(precision: Precision, device: torch.device) -> tuple[str, s
     )
 
 
-def measured(device: torch.device) -> dict[str, Any]:
+def measure_precision(device: torch.device) -> dict[str, Any]:
     """Return the measurement, from the cache if this machine has made it before."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_name()
     path = get_cache_folder() / "precision" / f"{digest(name, device.type, torch.__version__)}.json"

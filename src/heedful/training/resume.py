@@ -15,7 +15,7 @@ from heedful.errors import UserError, shorten
 from heedful.options.training import NOT_IN_CONFIG, LoopOptions, named_after
 from heedful.runs.directory import CONFIG, Run, last_run_path, run_paths
 from heedful.runs.files import write_json
-from heedful.runs.leases import Holder, Lease, holder_of, newest_number, numbered
+from heedful.runs.leases import Holder, Lease, holder_file, holder_of, newest_number
 from heedful.runs.schemas import Environment
 from heedful.runs.toml import to_toml
 from heedful.training.ranks import current_ranks
@@ -174,7 +174,7 @@ def refuse_held(place: Path) -> None:
     number = rest.partition(" ")[0]
     if host != machine_name() or not number.isdigit() or process_name(int(number)) == holder:
         raise held_error(place)
-    write_json(numbered(place, newest_number(place)), Holder(holder, TTL_SECONDS, released=True))
+    write_json(holder_file(place, newest_number(place)), Holder(holder, TTL_SECONDS, released=True))
 
 
 def held_error(place: Path) -> UserError:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from heedful.errors import shorten
-from heedful.runs.schemas import Check, in_short
+from heedful.runs.schemas import Check, summarize_check
 
 SEVERITY = (
     "collapse",
@@ -57,7 +57,7 @@ def summarize(checks: Iterable[Check]) -> str:
     first = FIRST_PART.match(worst.found)
     summary = first[0].rstrip(".") if first else worst.name
     summary = summary if summary[1:2].isupper() else summary[:1].lower() + summary[1:]
-    more = ", ".join(in_short(check.name) for check in others)
+    more = ", ".join(summarize_check(check.name) for check in others)
     return f"{summary} (also: {more})" if more else summary
 
 

@@ -45,8 +45,8 @@ def batch_script(batch: Batch, options: LaunchOptions) -> str:
     requeues = MAX_REQUEUES if given is None else given
     lines = [
         "#!/bin/bash",
-        f"# By hand: cd {shown(str(batch.folder))} && sbatch {SCRIPT}",
-        *(f"#SBATCH --{key}{f'={quoted(value)}' if value else ''}" for key, value in told.items()),
+        f"# By hand: cd {quote_path_in_comment(str(batch.folder))} && sbatch {SCRIPT}",
+        *(f"#SBATCH --{key}{f'={quote_for_sbatch(value)}' if value else ''}" for key, value in told.items()),
         "",
         f"cd -- {shlex.quote(str(batch.cwd))} || exit",
         *(f"eval {shlex.quote(line)} || exit" for line in options.setup),
@@ -54,12 +54,12 @@ def batch_script(batch: Batch, options: LaunchOptions) -> str:
         f"export HEEDFUL_MAX_REQUEUES={requeues}",
         f"export HEEDFUL_STOP_SECONDS={stop_seconds(told)}  # to stop, from the signal on",
         "export HEEDFUL_TOML=none  # the options below are all that count",
-        *last_lines(batch, told),
+        *command_lines(batch, told),
     ]
     return "\n".join(lines) + "\n"
 
 
-def last_lines(batch: Batch, told: Mapping[str, str]) -> list[str]:
+def command_lines(batch: Batch, told: Mapping[str, str]) -> list[str]:
     """Start the command, or on several tasks `srun`, which does not take over how many cores each has."""
     if batch.tasks == 1:
         return [
@@ -73,17 +73,17 @@ def last_lines(batch: Batch, told: Mapping[str, str]) -> list[str]:
     ]
 
 
-def tasks(options: TrainLaunchOptions, processes: int | None) -> int:
+def count_tasks(options: TrainLaunchOptions, processes: int | None) -> int:
     """Return how many processes `srun` starts: as `--slurm` says, or else one or more per node.
 
     On one node it is 1: there the command itself starts its processes.
     """
     told = dict(given.removeprefix("--").partition("=")[::2] for given in options.slurm)
-    nodes = whole(told, "nodes", options.nodes or 1)
+    nodes = positive_number(told, "nodes", options.nodes or 1)
     if "ntasks" in told:
-        found = whole(told, "ntasks", 1)
+        found = positive_number(told, "ntasks", 1)
     elif "ntasks-per-node" in told:
-        found = nodes * whole(told, "ntasks-per-node", 1)
+        found = nodes * positive_number(told, "ntasks-per-node", 1)
     elif nodes == 1:
         return 1
     else:
@@ -95,7 +95,7 @@ def tasks(options: TrainLaunchOptions, processes: int | None) -> int:
     return found
 
 
-def whole(told: Mapping[str, str], name: str, otherwise: int) -> int:
+def positive_number(told: Mapping[str, str], name: str, otherwise: int) -> int:
     value = told.get(name, str(otherwise))
     if not value.isdigit() or int(value) < 1:
         raise UserError(f"--slurm {name}={value}: is not a number of at least 1")
@@ -114,12 +114,12 @@ def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
         "account": options.account,
         "qos": options.qos,
         "constraint": options.constraint,
-        "nodes": text(getattr(options, "nodes", None) or 1),
-        "ntasks": text(batch.tasks),
-        "cpus-per-task": text(options.cpus),
-        "mem": text(options.mem_gb, "G"),
-        "gres": text(options.gpus, before="gpu:"),
-        "time": text(options.time_min),
+        "nodes": text_or_none(getattr(options, "nodes", None) or 1),
+        "ntasks": text_or_none(batch.tasks),
+        "cpus-per-task": text_or_none(options.cpus),
+        "mem": text_or_none(options.mem_gb, "G"),
+        "gres": text_or_none(options.gpus, before="gpu:"),
+        "time": text_or_none(options.time_min),
     }
     if batch.workers is not None:
         found["array"] = f"0-{batch.workers - 1}"
@@ -144,18 +144,18 @@ def signal_seconds(time_min: int | None) -> int:
     return SIGNAL_SECONDS if time_min is None else min(SIGNAL_SECONDS, 15 * time_min)
 
 
-def text(value: object, after: str = "", before: str = "") -> str | None:
+def text_or_none(value: object, after: str = "", before: str = "") -> str | None:
     return None if value is None else f"{before}{value}{after}"
 
 
-def quoted(value: str) -> str:
+def quote_for_sbatch(value: str) -> str:
     """A value as sbatch's reader of `#SBATCH` lines takes it."""
     if set(value) <= PLAIN:
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def shown(path: str) -> str:
+def quote_path_in_comment(path: str) -> str:
     """A path in a comment: on one line whatever it holds."""
     return one_line(shlex.quote(path))
 

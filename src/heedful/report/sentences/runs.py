@@ -8,7 +8,7 @@ from heedful.errors import shorten
 from heedful.report.facts import RunFacts
 from heedful.report.formats import format_duration, format_number
 from heedful.report.run_figures import name_baselines
-from heedful.runs.schemas import Check, SplitResult, in_short
+from heedful.runs.schemas import Check, SplitResult, summarize_check
 
 SERIOUS = ("failed", "warning")
 
@@ -97,7 +97,7 @@ def describe_checks(checks: Sequence[Check]) -> str:
         return "No checks were made."
     if not serious:
         return f"All {done} checks passed."
-    problems = ", ".join(in_short(check.name) for check in serious)
+    problems = ", ".join(summarize_check(check.name) for check in serious)
     return f"{len(serious)} of {done} checks found a problem: {problems}."
 
 

@@ -25,7 +25,7 @@ from heedful.report.page import Page
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.environment import usable_cores
-from heedful.runs.files import plain, write_error, write_json, write_text
+from heedful.runs.files import to_json_value, write_error, write_json, write_text
 from heedful.runs.json_files import read_json
 from heedful.runs.schemas import Results
 from heedful.runs.studies import Outcome, StudyFolder
@@ -124,7 +124,7 @@ class Demo:
                 save_chart(self.page.charts[name], self.out / FIGURES / f"{name}.png")
                 save_chart(self.page.charts[name], self.out / FIGURES / f"{name}.svg")
         self.page.write(self.out / REPORT)
-        facts = plain({**facts, "seconds": round(time.monotonic() - self.began, 1)})
+        facts = to_json_value({**facts, "seconds": round(time.monotonic() - self.began, 1)})
         write_json(
             self.out / RECORD, {"plan": identify(self.out, self.scale), "finished": True, "facts": facts}
         )
@@ -289,7 +289,7 @@ def stopping_kindly() -> Iterator[None]:
 
 def identify(out: Path, scale: Scale) -> Facts:
     """Return what makes two demos the same; runs refer to each other by their folders."""
-    facts: Facts = plain({"version": __version__, "folder": out.resolve(), **asdict(scale)})
+    facts: Facts = to_json_value({"version": __version__, "folder": out.resolve(), **asdict(scale)})
     return facts
 
 

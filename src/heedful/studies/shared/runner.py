@@ -19,7 +19,7 @@ from heedful.options.training import AdaptOptions
 from heedful.options.values import check_bounds
 from heedful.runs.answers import Answer
 from heedful.runs.environment import usable_cores
-from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin, place_of
+from heedful.runs.studies import LOGS, StudyFolder, StudyRecord, begin, choose_study_folder
 from heedful.studies.base import Study
 from heedful.studies.shared import cluster
 from heedful.studies.shared.commands import write_command
@@ -59,7 +59,7 @@ def run_study(
         write_command(kind, options, run),
         options.keep,
     )
-    folder = place_of(record, options.out, plan.folder_words)
+    folder = choose_study_folder(record, options.out, plan.folder_words)
     if options.launch.elsewhere and options.launch.dry_run:
         cluster.show_script(record, options.launch, folder, threads)
     new_folders = [path for path in (folder.path, folder.path.parent) if not path.exists()]
