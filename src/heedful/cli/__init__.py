@@ -89,14 +89,14 @@ def build(chosen: str | None = None, arguments: Sequence[str] = ()) -> App:
     )
     for number, (title, names) in enumerate(COMMAND_GROUPS.items()):
         group = Group(title, sort_key=number)
-        for place, name in enumerate(names):
+        for position, name in enumerate(names):
             path, about = COMMANDS[name]
             if name == chosen:
                 module, _, attribute = path.partition(":")
                 target = getattr(import_module(module), attribute)
                 app.command(target, name=None if isinstance(target, App) else name)
             else:
-                app.command(path, name=name, help=about, group=group, sort_key=place)
+                app.command(path, name=name, help=about, group=group, sort_key=position)
     other = Group("Other", sort_key=len(COMMAND_GROUPS))
     for option in ("--help", "--version"):
         app[option].group = other
@@ -106,7 +106,6 @@ def build(chosen: str | None = None, arguments: Sequence[str] = ()) -> App:
 
 
 def read_user_defaults() -> list[Source]:
-    """Return the user's defaults from their files, and the check of all numbers."""
     from heedful.cli.user_defaults import load_defaults
 
     return load_defaults(COMMANDS)
@@ -139,7 +138,9 @@ def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
         fail(str(error))
         return error.status, error
     except SubmittedElsewhere as submitted:
-        print_submitted(submitted, json="--json" in arguments)
+        from heedful.cli.output import print_json
+
+        print_json(submitted.facts) if "--json" in arguments else print(submitted, end="")
         return 0, None
     except CycloptsError as error:
         fail(error_line(error))
@@ -151,15 +152,6 @@ def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:
         sys.stderr.close()
         return 0, None
     return (result if isinstance(result, int) else 0), None
-
-
-def print_submitted(submitted: SubmittedElsewhere, *, json: bool) -> None:
-    if json:
-        from heedful.cli.output import print_json
-
-        print_json(submitted.facts)
-        return
-    print(submitted, end="")
 
 
 def fail(message: str) -> None:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, console, print_json, print_table
+from heedful.cli.output import Json, console, print_table
+from heedful.cli.training import train_or_submit
 from heedful.options.launch import HERE, Launch
 from heedful.options.training import AdaptOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from heedful.runs.schemas import SplitResult
-    from heedful.training.record import Finished
+    from heedful.runs.schemas import Results, SplitResult
 
 DEFAULTS = AdaptOptions()
 
@@ -55,44 +55,18 @@ def adapt(
         Print results.json.
     """
     options = replace(options, model=model, task=task)
-    if launch.elsewhere:
-        from heedful.cli.submit import send_run
-        from heedful.training.validation import validate
-
-        validate(options)
-        return send_run("adapt", (model, task), options, launch, json=json)
-    finish(options, json=json)
-    return None
+    return train_or_submit(options, launch, print_results, json=json)
 
 
-def finish(options: AdaptOptions, *, json: bool) -> None:
-    from heedful.launch.processes import is_first_process, launch_training
-
-    adapted = launch_training(options)
-    if not is_first_process():
-        return
-    if json:
-        from heedful.runs.files import to_json_value
-
-        print_json(to_json_value(adapted.results) | {"folder": str(adapted.folder)})
-        return
-    show(adapted)
-
-
-def show(adapted: Finished) -> None:
-    from heedful.evaluation.checks import summarize
-
-    results = adapted.results
+def print_results(results: Results) -> None:
+    """Print scores, intervals and baselines, then the cost."""
     show_splits(f"{results.model} on {results.task}, {results.method}", results.splits)
-    out = console()
-    out.print(
+    console().print(
         f"trained {results.trainable_parameters:,} of {results.total_parameters:,} parameters"
         f"{f' ({results.formula})' if results.formula else ''} in {results.seconds:.0f} s, "
         f"{results.examples_per_second or 0:.0f} examples per second",
         markup=False,
     )
-    out.print(f"run: {adapted.folder}", markup=False)
-    out.print(f"checks: {summarize(adapted.checks.checks)}", markup=False)
 
 
 def show_splits(title: str, splits: Mapping[str, SplitResult]) -> None:

@@ -40,13 +40,13 @@ def check(what: str, /, *, json: Json = False) -> int:
     from heedful.training.rescore import check_run
 
     if (Path(what) / CONFIG).is_file():
-        found, again = check_run(what)
+        checks, again = check_run(what)
     else:
-        found = check_model(what)
-        again = {check.name for check in found}
-    worst = Checks(tuple(found)).worst()
+        checks = check_model(what)
+        again = {check.name for check in checks}
+    worst = Checks(tuple(checks)).worst()
     if json:
-        rows = [{**to_json_value(check), "again": check.name in again} for check in found]
+        rows = [{**to_json_value(check), "again": check.name in again} for check in checks]
         print_json({"of": what, "worst": worst, "checks": rows})
     else:
         print_table(
@@ -59,8 +59,8 @@ def check(what: str, /, *, json: Json = False) -> int:
                     "now" if check.name in again else "by the run",
                     one_line(check.found),
                 )
-                for check in found
+                for check in checks
             ],
         )
-        console().print(f"checks: {one_line(summarize(found))}", markup=False)
+        console().print(f"checks: {one_line(summarize(checks))}", markup=False)
     return STATUS_FAILED if worst == "failed" else 0

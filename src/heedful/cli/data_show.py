@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from cyclopts import Parameter
-
-from heedful.cli.output import Json, print_facts, print_json, print_table
+from heedful.cli.output import Flag, Json, print_facts, print_json, print_table
 from heedful.errors import UserError, shorten
 from heedful.options.types import Positive, Seed
 from heedful.problems import find_problem_of_task
@@ -15,7 +13,6 @@ from heedful.problems import find_problem_of_task
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
 
-Flag = Annotated[bool, Parameter(negative=())]
 DRAWN_LENGTHS = 100_000
 SHOWN_LABELS = 20
 
@@ -124,10 +121,8 @@ def draw(facts: dict[str, Any], lengths: dict[str, Any], path: Path) -> None:
 
     from heedful.report.charts import histogram, save_chart
 
-    drawn = {}
-    for name, values in lengths.items():
-        step = -(-len(values) // DRAWN_LENGTHS)
-        drawn[name] = np.sort(values)[::step].tolist()
+    steps = {name: -(-len(values) // DRAWN_LENGTHS) for name, values in lengths.items()}
+    drawn = {name: np.sort(values)[:: steps[name]].tolist() for name, values in lengths.items()}
     chart = histogram(
         drawn,
         title=f"{facts['task']}: length in tokens",
@@ -172,14 +167,8 @@ def print_sizes(facts: dict[str, Any]) -> None:
     rows = []
     for name, part in facts["splits"].items():
         lengths = part["lengths"]
-        row = [
-            name,
-            f"{part['rows']:,}",
-            f"{part['tokens']:,}",
-            f"{part['unique_tokens']:,}",
-            lengths["mean"],
-        ]
-        row += [lengths[key] for key in ("p50", "p90", "p95", "p99", "max")]
+        row = [name, *(f"{part[key]:,}" for key in ("rows", "tokens", "unique_tokens"))]
+        row += [lengths[key] for key in ("mean", "p50", "p90", "p95", "p99", "max")]
         row += [f"{part['truncated']:.1%}", part["duplicates"], part.get("contradictions", "")]
         rows.append(row)
     print()
@@ -225,13 +214,12 @@ def print_baselines(facts: dict[str, Any]) -> None:
 
 
 def print_shared(facts: dict[str, Any]) -> None:
-    rows = [[f"{n:,}" for n in found.values()] for found in facts["shared"].values()]
-    if not rows:
+    if not facts["shared"]:
         return
+    rows = [[name, *(f"{n:,}" for n in counts.values())] for name, counts in facts["shared"].items()]
     columns = list(next(iter(facts["shared"].values())))
-    named = [[name, *row] for name, row in zip(facts["shared"], rows, strict=True)]
     print()
-    print_table("found in both", ["splits", *columns], named, right=columns)
+    print_table("found in both", ["splits", *columns], rows, right=columns)
 
 
 def print_examples(facts: dict[str, Any]) -> None:

@@ -70,36 +70,36 @@ def show(facts: dict[str, Any], out: Path) -> None:
         last.print(look, markup=False)
 
 
-def show_reviews(found: list[dict[str, Any]]) -> None:
+def show_reviews(results: list[dict[str, Any]]) -> None:
     """Print one line per arm, with few and with many labels, and the baselines."""
     from heedful.studies.demo.page import describe_start
 
-    sizes = list(dict.fromkeys(f["labels"] for f in found))
+    sizes = list(dict.fromkeys(f["labels"] for f in results))
     arms: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
-    for f in found:
+    for f in results:
         arms.setdefault((describe_start(f), f["method"]), {})[f["labels"]] = f
-    rows = [[*names, *(scored(own.get(size)) for size in sizes)] for names, own in arms.items()]
-    first = {size: next((f for f in found if f["labels"] == size and f["accuracy"]), {}) for size in sizes}
+    rows = [[*names, *(scored(scores.get(size)) for size in sizes)] for names, scores in arms.items()]
+    first = {size: next((f for f in results if f["labels"] == size and f["accuracy"]), {}) for size in sizes}
     for name, key in (("bag of words", "bag_of_words"), ("most frequent stars", "majority")):
-        rows.append([name, "", *(f"{own[key]:.3f}" if own else "" for own in first.values())])
+        rows.append([name, "", *(f"{scores[key]:.3f}" if scores else "" for scores in first.values())])
     columns = ("start", "method", *(f"{size:,} labels" for size in sizes))
     print_table("stars of reviews, test accuracy with 95 % interval", columns, rows)
 
 
-def scored(own: dict[str, Any] | None) -> str:
-    if own is None or own["accuracy"] is None:
+def scored(scores: dict[str, Any] | None) -> str:
+    if scores is None or scores["accuracy"] is None:
         return "failed"
-    return f"{own['accuracy']:.3f} ({own['low']:.3f} to {own['high']:.3f})"
+    return f"{scores['accuracy']:.3f} ({scores['low']:.3f} to {scores['high']:.3f})"
 
 
-def show_birthplaces(found: dict[str, Any]) -> None:
+def show_birthplaces(arms: dict[str, Any]) -> None:
     """Print the exact match of each arm, and of the most frequent answer."""
     words = {"pretrained": "after reading the biographies", "nothing": "without reading them"}
     rows = [
         (words.get(name, name), f"{arm['exact_match']:.3f} ({arm['ci95'][0]:.3f} to {arm['ci95'][1]:.3f})")
-        for name, arm in found.items()
+        for name, arm in arms.items()
     ]
-    one = next(iter(found.values()), None)
+    one = next(iter(arms.values()), None)
     if one is not None:
         rows.append(("always the same answer", f"{one['constant_answer']:.3f}"))
         title = f"where was ... born? {one['n']} people whom no training question is about"

@@ -66,8 +66,8 @@ def evaluate(
         words += ("--json",) if json and launch.wait else ()
         stem = f"evaluate-{split or 'test'}"
         names = (stem if n == 1 else f"{stem}-{n}" for n in count(1))
-        place = next(path for name in names if not (path := run / "jobs" / name).exists())
-        return send(words, launch, place, name=f"evaluate-{run.absolute().name}", json=json)
+        folder = next(path for name in names if not (path := run / "jobs" / name).exists())
+        return send(words, launch, folder, name=f"evaluate-{run.absolute().name}", json=json)
     if opened.config().get("command") == "pretrain":
         evaluate_language(run, split, corpus, sentences, json=json)
         return None
@@ -78,13 +78,13 @@ def evaluate(
     from heedful.runs.files import to_json_value
     from heedful.training.rescore import evaluate as score
 
-    found = score(run, split)
+    result = score(run, split)
     before = opened.results().splits.get(split) if opened.finished else None
     recorded = before.value if before is not None else None
     if json:
-        print_json({"run": str(run), "split": split, **to_json_value(found), "recorded": recorded})
+        print_json({"run": str(run), "split": split, **to_json_value(result), "recorded": recorded})
         return None
-    show_splits(f"{run}, best model", {split: found})
+    show_splits(f"{run}, best model", {split: result})
     if recorded is not None:
         console().print(f"recorded when the run ended: {recorded:.3f}", markup=False)
     return None
@@ -99,26 +99,26 @@ def evaluate_language(
     from heedful.training.rescore import LanguageModelScores
 
     model = LanguageModelScores(run)
-    found = {corpus: model.score_corpus(corpus)} if corpus is not None else {}
-    if split is not None or not (found or sentences):
-        found |= dict([model.score_split(split)])
-    given = model.score_sentences(sentences)
+    results = {corpus: model.score_corpus(corpus)} if corpus is not None else {}
+    if split is not None or not (results or sentences):
+        results |= dict([model.score_split(split)])
+    scored_sentences = model.score_sentences(sentences)
     opened = Run.open(run)
     before = opened.results().splits if opened.finished else {}
-    recorded = {name: before[name].value for name in found if name in before}
+    recorded = {name: before[name].value for name in results if name in before}
     if json:
         facts = {
             "run": str(run),
-            "splits": to_json_value(found),
+            "splits": to_json_value(results),
             "recorded": recorded,
-            "sentences": to_json_value(given),
+            "sentences": to_json_value(scored_sentences),
         }
         print_json(facts)
         return
-    if found:
-        show_figures(f"{run}, best model", found)
-    if given:
-        show_sentences(given)
+    if results:
+        show_figures(f"{run}, best model", results)
+    if scored_sentences:
+        show_sentences(scored_sentences)
     for name, value in recorded.items():
         if value is not None:
             console().print(f"{name}, recorded when the run ended: {value:.3f}", markup=False)

@@ -100,7 +100,7 @@ def generate(
     alone = len(prompts) * samples == 1 and not json
     if alone:
         say("" if writer.whole else prompts[0])
-    found = writer.write(
+    texts = writer.write(
         prompts,
         samples=samples,
         max_tokens=max_tokens,
@@ -110,12 +110,12 @@ def generate(
         seen=say if alone else None,
     )
     if json:
-        print_json({"model": model, **asdict(sampling), "texts": [asdict(one) for one in found]})
+        print_json({"model": model, **asdict(sampling), "texts": [asdict(one) for one in texts]})
     elif alone:
         say("\n")
-        print(f"heedful: {found[0].tokens} tokens, {WHY[found[0].stopped]}", file=sys.stderr)
+        print(f"heedful: {texts[0].tokens} tokens, {WHY[texts[0].stopped]}", file=sys.stderr)
     else:
-        show(found, samples, whole=writer.whole)
+        show(texts, samples, whole=writer.whole)
 
 
 def read_prompts(source: Path | None) -> list[str]:
@@ -124,11 +124,11 @@ def read_prompts(source: Path | None) -> list[str]:
     assert source is not None
     if not source.is_file():
         raise UserError(f"--in {source}: there is no such file")
-    found = [strip_line_end(line) for _, line in read_lines(source)]
-    found = [line for line in found if line.strip()]
-    if not found:
+    prompts = [strip_line_end(line) for _, line in read_lines(source)]
+    prompts = [line for line in prompts if line.strip()]
+    if not prompts:
         raise UserError(f"--in {source}: has no line with text")
-    return found
+    return prompts
 
 
 def refuse_unknown(writer: Writer, prompts: Sequence[str]) -> None:
@@ -153,12 +153,12 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def show(found: Sequence[Continuation], samples: int, *, whole: bool) -> None:
+def show(texts: Sequence[Continuation], samples: int, *, whole: bool) -> None:
     """Print several texts, each with its number."""
     from heedful.inference.writer import harmless
 
     out = console()
-    for i, one in enumerate(found):
+    for i, one in enumerate(texts):
         number = f"{i // samples + 1}" if samples == 1 else f"{i // samples + 1}.{i % samples + 1}"
         out.print(f"[{number}] {one.tokens} tokens, {WHY[one.stopped]}", style="bold", markup=False)
         print(harmless(one.text if whole else one.prompt + one.text), end="\n\n")

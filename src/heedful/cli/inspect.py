@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from heedful.cli.output import Json, print_facts, print_json, print_table
+from heedful.cli.output import Flag, Json, print_facts, print_json, print_table
 from heedful.options.types import Positive
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ def inspect(
     head: str | None = None,
     n_classes: Positive | None = None,
     attention: str | None = None,
-    details: Annotated[bool, Parameter(negative=())] = False,
+    details: Flag = False,
     json: Json = False,
 ) -> None:
     """Show a model's family, sizes, parameters per part, and which tensors were loaded, new or ignored.
@@ -51,8 +49,7 @@ def inspect(
     """
     from heedful.checkpoints import load
 
-    loaded = load(model, head=head, n_classes=n_classes, attention=attention)
-    facts = describe(loaded)
+    facts = describe(load(model, head=head, n_classes=n_classes, attention=attention))
     if json:
         print_json(facts)
         return
@@ -108,11 +105,8 @@ def parameters_by_part(model: Model) -> dict[str, int]:
     """Return the number of parameters per part; a tied output is counted once, as embedding."""
     counts: dict[str, int] = {}
     for name, parameter in model.named_parameters():
-        part = (
-            "head"
-            if name.startswith("head.")
-            else next((label for key, label in PARTS if key in name), "other")
-        )
+        known_parts = (label for key, label in PARTS if key in name)
+        part = "head" if name.startswith("head.") else next(known_parts, "other")
         counts[part] = counts.get(part, 0) + parameter.numel()
     return counts
 

@@ -98,10 +98,8 @@ def rows_of(job: SlurmJob) -> list[Sequence[str]]:
         alike.setdefault((task.state, task.reason), []).append(str(task.task))
     rows: list[Sequence[str]] = []
     for (state, reason), numbers in alike.items():
-        first = not rows
-        progress = study_progress(job.folder) if first else ""
-        which = f"{job.job}_{','.join(numbers)}"
-        rows.append((which, state, shown if first else "", "", progress, reason))
+        where, progress = ("", "") if rows else (shown, study_progress(job.folder))
+        rows.append((f"{job.job}_{','.join(numbers)}", state, where, "", progress, reason))
     return rows
 
 
@@ -156,9 +154,9 @@ def nodes(*, json: Json = False) -> None:
     """
     from heedful.launch.slurm import client
 
-    found = client.read_nodes()
+    cluster = client.read_nodes()
     if json:
-        print_json([vars(node) for node in found])
+        print_json([vars(node) for node in cluster])
         return
     numbers = ("CPUs free", "memory free (GB)", "GPUs free")
     rows = [
@@ -171,6 +169,6 @@ def nodes(*, json: Json = False) -> None:
             f"{node.gpus_free} of {node.gpus} {node.gpu_types}".strip() if node.gpus else "",
             node.reason,
         )
-        for node in found
+        for node in cluster
     ]
     print_table("nodes", ("node", "state", "partitions", *numbers, "why"), rows, right=numbers)

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, console, print_json, print_table
+from heedful.cli.output import Flag, Json, console, print_json, print_table
 from heedful.errors import UserError, shorten
 
 if TYPE_CHECKING:
     from heedful.inference.files import Labeler
 
-Flag = Annotated[bool, Parameter(negative=())]
 SHOWN = 30
 """Largest number of labels to print; free answers can be many more."""
 
@@ -111,6 +110,5 @@ def show_one(labeler: Labeler, text: str, pair: str | None, json: bool) -> None:
             {"label": answer.label, "confidence": answer.confidence, "probabilities": answer.probabilities}
         )
         return
-    ranked = sorted(answer.probabilities.items(), key=lambda item: -item[1])
-    for name, probability in ranked:
+    for name, probability in sorted(answer.probabilities.items(), key=lambda item: -item[1]):
         console().print(f"{probability:.3f}  {shorten(name)}", markup=False)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, console, print_json, print_table
+from heedful.cli.output import Json, console, print_table
+from heedful.cli.training import train_or_submit
 from heedful.errors import one_line
 from heedful.options.launch import HERE, Launch
 from heedful.options.training import PretrainOptions
@@ -15,8 +16,7 @@ from heedful.options.training import PretrainOptions
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from heedful.runs.schemas import SentenceResult, SplitResult
-    from heedful.training.record import Finished
+    from heedful.runs.schemas import Results, SentenceResult, SplitResult
 
 DEFAULTS = PretrainOptions()
 
@@ -67,47 +67,21 @@ def pretrain(
         Print results.json.
     """
     options = replace(options, model=model, corpus=corpus)
-    if launch.elsewhere:
-        from heedful.cli.submit import send_run
-        from heedful.training.validation import validate
-
-        validate(options)
-        return send_run("pretrain", (model, corpus), options, launch, json=json)
-    finish(options, json=json)
-    return None
+    return train_or_submit(options, launch, print_results, json=json)
 
 
-def finish(options: PretrainOptions, *, json: bool) -> None:
-    from heedful.launch.processes import is_first_process, launch_training
-
-    done = launch_training(options)
-    if not is_first_process():
-        return
-    if json:
-        from heedful.runs.files import to_json_value
-
-        print_json(to_json_value(done.results) | {"folder": str(done.folder)})
-        return
-    show(done)
-
-
-def show(done: Finished) -> None:
-    from heedful.evaluation.checks import summarize
-
-    results = done.results
+def print_results(results: Results) -> None:
+    """Print the scores, then the cost."""
     if results.splits:
         show_figures(f"{results.model} on {results.task}, {results.objective}", results.splits)
     if results.sentences:
         show_sentences(results.sentences)
-    out = console()
-    out.print(
+    console().print(
         f"trained {results.trainable_parameters:,} parameters for {results.steps or 0:,} steps "
         f"({results.epochs or 0:.4g} epochs) in {results.seconds:.0f} s, "
         f"{results.tokens_per_second or 0:,.0f} tokens per second",
         markup=False,
     )
-    out.print(f"run: {done.folder}", markup=False)
-    out.print(f"checks: {summarize(done.checks.checks)}", markup=False)
 
 
 def show_figures(title: str, splits: Mapping[str, SplitResult]) -> None:

@@ -49,6 +49,7 @@ def run(
         Print results.json.
     """
     from heedful.cli import adapt, pretrain
+    from heedful.cli.training import train_here
     from heedful.options.training import AdaptOptions
     from heedful.runs.config import load_run_config
 
@@ -59,7 +60,5 @@ def run(
         resume=options.resume or resume,
         overwrite=options.overwrite or overwrite,
     )
-    if isinstance(options, AdaptOptions):
-        adapt.finish(options, json=json)
-    else:
-        pretrain.finish(options, json=json)
+    command = adapt if isinstance(options, AdaptOptions) else pretrain
+    train_here(options, command.print_results, json=json)

@@ -49,8 +49,8 @@ class Labeler:
         rules = named or find_rules(Path(config["task"]))
         self.change: Callable[[str], str] = rules.change or str
         stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))
-        known = (rules.columns.text, rules.columns.pair, rules.columns.label)
-        self.wanted = ColumnChoice(*(mine or theirs for mine, theirs in zip(stated, known, strict=True)))
+        defaults = (rules.columns.text, rules.columns.pair, rules.columns.label)
+        self.wanted = ColumnChoice(*(one or default for one, default in zip(stated, defaults, strict=True)))
         self.task_path = None if named else Path(config["task"])
         """The task's files, unless the task is built in."""
 
@@ -103,15 +103,15 @@ class Labeler:
         return LabeledFile(counts.total(), dict(counts), columns)
 
     def layout(self, sheet: Sheet, trained: ColumnChoice, text: str | None, pair: str | None) -> Layout:
-        """Return the columns to read: those named, those of the task, or those found as for a task."""
+        """Return the columns to read: those named, those of the task, or those chosen as for a task."""
         names = (trained.text, trained.pair, trained.label)
-        known = [name if name in sheet.names else None for name in names]
-        wanted = ColumnChoice(text or known[0], pair or (None if text else known[1]), known[2])
-        found = find_layout(sheet, wanted, labelled=False)
+        present = [name if name in sheet.names else None for name in names]
+        wanted = ColumnChoice(text or present[0], pair or (None if text else present[1]), present[2])
+        chosen = find_layout(sheet, wanted, labelled=False)
         if self.pairs is False and pair is None:
-            return Layout(found.text, None, None)
-        self.check_pairs(found.pair is not None, f"--pair-column names the second text in {sheet.path}")
-        return found
+            return Layout(chosen.text, None, None)
+        self.check_pairs(chosen.pair is not None, f"--pair-column names the second text in {sheet.path}")
+        return chosen
 
     def rows(self, sheet: Sheet, layout: Layout) -> Iterator[Row]:
         """Yield every row with all its cells, after checking its texts."""
@@ -134,10 +134,10 @@ def trained_columns(path: Path, wanted: ColumnChoice) -> ColumnChoice:
     try:
         files = {"train": path} if path.is_file() else split_files(path)
         sheet = open_sheet(files["train"], wanted.names())
-        found = find_layout(sheet, wanted)
+        layout = find_layout(sheet, wanted)
     except (UserError, OSError, KeyError):
         return wanted
-    return ColumnChoice(found.text, found.pair, found.label) if sheet.header else wanted
+    return ColumnChoice(layout.text, layout.pair, layout.label) if sheet.header else wanted
 
 
 def with_all_keys(sheet: Sheet) -> Sheet:
@@ -180,8 +180,7 @@ def row_writer(file: TextIO, out: Path, names: Sequence[str]) -> Callable[[list[
     special = {delimiter, '"', "\n", "\r"}
 
     def write(row: Sequence[Any]) -> None:
-        cells = [quote(cell_text(cell), special) for cell in row]
-        file.write(delimiter.join(cells) + "\n")
+        file.write(delimiter.join(quote(cell_text(cell), special) for cell in row) + "\n")
 
     write(names)
     return write

@@ -1,8 +1,8 @@
 """Text from a language model: greedy or sampled, many prompts at once, each token computed once.
 
-Rows of a batch stand side by side from their first token on, with no padding: as long as a row has prompt
-left, its next token is the prompt's instead of a new one. So every token has the position it would have
-alone, whatever the mechanism, and what a row becomes does not depend on its neighbours.
+Rows of a batch begin together at their first token, with no padding: as long as a row has prompt left, its
+next token is the prompt's instead of a new one. So every token has the position it would have alone, whatever
+the mechanism, and what a row becomes does not depend on its neighbors.
 """
 
 from __future__ import annotations
@@ -90,32 +90,33 @@ def generate(
         raise UserError(f"--max-tokens {max_tokens}: must be at least 1")
     check_prompts(model, prompts)
     room = model.body.room
-    use_cache = can_cache(model) if cached is None else cached
+    # A mechanism with a cache computes the last row alone, exactly as the whole would.
+    use_cache = MECHANISMS[model.config.attention].cache if cached is None else cached
     was_training = model.training
     model.eval()
     try:
         with torch.inference_mode():
             begin = {row: (list(prompt), max_tokens) for row, prompt in enumerate(prompts)}
-            found = continue_rows(model, begin, stop_ids, sampling, use_cache, seen, 0)
-            slides, full = 0, sorted(found) if slide and isinstance(model.body, Decoder) else []
-            while full := [row for row in full if found[row].stopped == "room"]:
+            results = continue_rows(model, begin, stop_ids, sampling, use_cache, seen, 0)
+            slides, full = 0, sorted(results) if slide and isinstance(model.body, Decoder) else []
+            while full := [row for row in full if results[row].stopped == "room"]:
                 slides += 1
                 tails = {
                     row: (
-                        [*prompts[row], *found[row].ids][-max(1, room // 2) :],
-                        max_tokens - len(found[row].ids),
+                        [*prompts[row], *results[row].ids][-max(1, room // 2) :],
+                        max_tokens - len(results[row].ids),
                     )
                     for row in full
                 }
                 for row, more in continue_rows(
                     model, tails, stop_ids, sampling, use_cache, seen, slides
                 ).items():
-                    before = found[row]
+                    before = results[row]
                     log = before.log_probability + more.log_probability
-                    found[row] = Generated(before.ids + more.ids, log, more.stopped)
+                    results[row] = Generated(before.ids + more.ids, log, more.stopped)
     finally:
         model.train(was_training)
-    return [found[row] for row in range(len(prompts))]
+    return [results[row] for row in range(len(prompts))]
 
 
 def continue_rows(
@@ -129,19 +130,19 @@ def continue_rows(
 ) -> dict[int, Generated]:
     """Continue rows, each with a prompt and the most new tokens, as far as the model's room goes."""
     whole, room = isinstance(model.body, EncoderDecoder), model.body.room
-    found: dict[int, Generated] = {}
+    results: dict[int, Generated] = {}
     numbers = list(begin)
     lengths = [len(prompt) for prompt, _ in begin.values()]
     sizes = [len(prompt) + min(most, room) for prompt, most in begin.values()]
-    for places in group_by_length(lengths, sizes):
-        rows = [numbers[place] for place in places]
-        own = [begin[row][0] for row in rows]
-        steps = Steps(model, own if whole else None, cached)
-        first = [[start_token(model)] for _ in rows] if whole else own
+    for positions in group_by_length(lengths, sizes):
+        rows = [numbers[position] for position in positions]
+        prompts = [begin[row][0] for row in rows]
+        steps = Steps(model, prompts if whole else None, cached)
+        first = [[start_token(model)] for _ in rows] if whole else prompts
         luck = [stream(sampling.seed, "generation", row, *([slides] if slides else [])) for row in rows]
         under_way = Rows(rows, first, [begin[row][1] for row in rows], room, stop_ids, sampling, luck, seen)
-        found |= under_way.finish(steps)
-    return found
+        results |= under_way.finish(steps)
+    return results
 
 
 def check_prompts(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> None:
@@ -155,11 +156,6 @@ def check_prompts(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> Non
             raise UserError(f"the prompt has {len(prompt):,} tokens; this model has room for {room:,}")
 
 
-def can_cache(model: LanguageModel) -> bool:
-    """Whether the model's mechanism computes the last row alone, exactly as the whole would."""
-    return MECHANISMS[model.config.attention].cache
-
-
 def start_token(model: LanguageModel) -> int:
     assert isinstance(model.body, EncoderDecoder)
     return int(model.body.shift(torch.zeros(1, 1, dtype=torch.long))[0, 0])
@@ -167,9 +163,8 @@ def start_token(model: LanguageModel) -> int:
 
 def group_by_length(lengths: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
     """Rows of similar length together, as many as the budget allows."""
-    order = sorted(range(len(lengths)), key=lambda row: lengths[row])
     held: list[int] = []
-    for row in order:
+    for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
         if held and (len(held) + 1) * sizes[row] > BATCH_TOKENS:
             yield held
             held = []
@@ -190,10 +185,9 @@ class Steps:
         self.mask: Tensor | None = None
         if questions is not None:
             assert isinstance(model.body, EncoderDecoder)
-            lengths = torch.tensor([len(own) for own in questions])
-            ids = torch.from_numpy(pad([np.array(own) for own in questions], 0))
-            mask = torch.arange(ids.shape[1])[None] < lengths[:, None]
-            self.mask = mask.to(self.device)
+            lengths = torch.tensor([len(question) for question in questions])
+            ids = torch.from_numpy(pad([np.array(question) for question in questions], 0))
+            self.mask = (torch.arange(ids.shape[1])[None] < lengths[:, None]).to(self.device)
             self.context = model.body.encode(ids.to(self.device), self.mask)  # [b, s, d]
 
     def feed(self, ids: Tensor) -> Tensor:

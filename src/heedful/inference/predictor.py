@@ -163,5 +163,4 @@ def text_chunks(
     if pairs is not None and len(pairs) != len(texts):
         raise UserError(f"there are {len(texts)} texts but {len(pairs)} second texts")
     for start in range(0, len(texts), CHUNK):
-        end = start + CHUNK
-        yield texts[start:end], None if pairs is None else pairs[start:end]
+        yield texts[start : start + CHUNK], None if pairs is None else pairs[start : start + CHUNK]

@@ -35,8 +35,7 @@ class Writer:
     def encode(self, prompt: str) -> list[int]:
         """Return the ids of a prompt, with the token that begins a text and without the one that ends it."""
         ids = self.tokenizer.encode(prompt).ids
-        ends = (self.tokenizer.eos_id, self.tokenizer.sep_id)
-        if not self.whole and ids and ids[-1] in ends:
+        if not self.whole and ids and ids[-1] in (self.tokenizer.eos_id, self.tokenizer.sep_id):
             ids = ids[:-1]
         if not ids:
             raise UserError(
@@ -54,14 +53,13 @@ class Writer:
 
     def stop_ids(self, tokens: Iterable[str]) -> list[int]:
         """Return the ids that end a text: the tokenizer's end and padding, and tokens by their spelling."""
-        own = (self.tokenizer.eos_id, self.tokenizer.pad_id)
-        found = [i for i in own if i is not None]
+        stops = [i for i in (self.tokenizer.eos_id, self.tokenizer.pad_id) if i is not None]
         for token in tokens:
             ids = self.tokenizer.encode(token, special=False).ids
             if len(ids) != 1:
                 raise UserError(f'--stop "{shorten(token)}": is {len(ids)} tokens; one token ends a text')
-            found += ids
-        return found
+            stops += ids
+        return stops
 
     def write(
         self,
@@ -76,7 +74,7 @@ class Writer:
     ) -> list[Continuation]:
         """Continue each prompt `samples` times, those of one prompt side by side.
 
-        `seen` is told the new text of the first sample piece by piece, as it comes. With `slide`, a decoder
+        `seen` gets the new text of the first sample piece by piece, as it comes. With `slide`, a decoder
         whose room is full goes on from the second half of what it reads.
         """
         if samples < 1:
@@ -84,7 +82,7 @@ class Writer:
         asked = [prompt for prompt in prompts for _ in range(samples)]
         encoded = [self.encode(prompt) for prompt in asked]
         live = Live(self, encoded[0], seen) if seen is not None and encoded else None
-        found = generate(
+        generated = generate(
             self.model,
             encoded,
             max_tokens=max_tokens,
@@ -97,7 +95,7 @@ class Writer:
             live.finish()
         return [
             Continuation(prompt, self.new_text(ids, g.ids), len(g.ids), g.stopped, g.log_probability)
-            for prompt, ids, g in zip(asked, encoded, found, strict=True)
+            for prompt, ids, g in zip(asked, encoded, generated, strict=True)
         ]
 
     def new_text(self, prompt: Sequence[int], ids: Sequence[int]) -> str:
@@ -114,21 +112,21 @@ class Live:
     def __init__(self, writer: Writer, prompt: list[int], seen: Callable[[str], None]) -> None:
         self.writer, self.prompt, self.seen = writer, prompt, seen
         self.ids: list[int] = []
-        self.told = ""
+        self.shown = ""
 
     def token(self, row: int, token: int) -> None:
         if row == 0:
             self.ids.append(token)
             text = self.writer.new_text(self.prompt, self.ids)
             if not text.endswith(UNFINISHED):
-                self.tell(text)
+                self.show(text)
 
-    def tell(self, text: str) -> None:
-        self.seen(text[len(self.told) :])
-        self.told = text
+    def show(self, text: str) -> None:
+        self.seen(text[len(self.shown) :])
+        self.shown = text
 
     def finish(self) -> None:
-        self.tell(self.writer.new_text(self.prompt, self.ids))
+        self.show(self.writer.new_text(self.prompt, self.ids))
 
 
 def harmless(text: str) -> str:

@@ -101,7 +101,11 @@ def choose_run_folder(options: Options) -> Path:
 
 
 def start_processes(options: Options, number: int) -> Finished:
-    check_before_start(options)
+    from heedful.training.train import refuse_used_folder
+    from heedful.training.validation import validate
+
+    validate(options)  # mistakes are found before any process is started
+    refuse_used_folder(options)
     options = replace(options, out=choose_run_folder(options), processes=number)
     with tempfile.TemporaryDirectory(prefix="heedful-") as name:
         folder = Path(name)
@@ -116,14 +120,6 @@ def start_processes(options: Options, number: int) -> Finished:
 
     assert options.out is not None
     return read_finished(Run.open(options.out))
-
-
-def check_before_start(options: Options) -> None:
-    from heedful.training.train import refuse_used_folder
-    from heedful.training.validation import validate
-
-    validate(options)
-    refuse_used_folder(options)
 
 
 def run_torch_launcher(folder: Path, number: int) -> dict[int, int]:
@@ -226,16 +222,12 @@ def raise_failure(
         if report.get("kind") == "mistake":
             raise UserError(report["message"])
         if report.get("kind") == "failure":
-            raise LostError(
-                f"process {rank + 1} of {number} failed: {report['message']}; {last_checkpoint()}"
-            )
+            reason = f"process {rank + 1} of {number} failed: {report['message']}"
+            raise LostError(f"{reason}; {last_checkpoint()}")
     for rank, code in codes.items():
         if code < 0 and -code != signal.SIGTERM:
-            name = signal.Signals(-code)
-            hint = HINT.get(name, "")
-            raise LostError(
-                f"process {rank + 1} of {number} was ended by {name.name}{hint}; {last_checkpoint()}"
-            )
+            by = signal.Signals(-code).name + HINT.get(signal.Signals(-code), "")
+            raise LostError(f"process {rank + 1} of {number} was ended by {by}; {last_checkpoint()}")
     lost = next((r["message"] for r in reports.values() if r.get("kind") == "lost"), None)
     rank, code = next(iter(codes.items()))
     ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"

@@ -18,71 +18,77 @@ FIRST_PORT, PORTS = 10_000, 20_000
 
 def detect_ranks(environment: MutableMapping[str, str] | None = None) -> Ranks | None:
     """Find this process's place among several; None when it is alone."""
-    known = os.environ if environment is None else environment
-    if "TORCHELASTIC_RUN_ID" not in known and not is_slurm_task(known):
+    variables = os.environ if environment is None else environment
+    if "TORCHELASTIC_RUN_ID" not in variables and not is_slurm_task(variables):
         return None
-    known.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # advice about torch's settings is not for this terminal
-    return ranks_from_torch(known) if "TORCHELASTIC_RUN_ID" in known else ranks_from_slurm(known)
+    variables.setdefault(
+        "TORCH_CPP_LOG_LEVEL", "ERROR"
+    )  # advice about torch's settings is not for this terminal
+    return ranks_from_torch(variables) if "TORCHELASTIC_RUN_ID" in variables else ranks_from_slurm(variables)
 
 
-def ranks_from_torch(known: Mapping[str, str]) -> Ranks:
+def ranks_from_torch(variables: Mapping[str, str]) -> Ranks:
     """Read the variables of torch's launcher, ours or `torchrun` by hand."""
     from heedful.training.ranks import Ranks
 
     return Ranks(
-        rank=int(known["RANK"]),
-        size=int(known["WORLD_SIZE"]),
-        local_rank=int(known["LOCAL_RANK"]),
-        local_size=int(known["LOCAL_WORLD_SIZE"]),
-        launched=LAUNCHED in known,
+        rank=int(variables["RANK"]),
+        size=int(variables["WORLD_SIZE"]),
+        local_rank=int(variables["LOCAL_RANK"]),
+        local_size=int(variables["LOCAL_WORLD_SIZE"]),
+        launched=LAUNCHED in variables,
     )
 
 
-def is_slurm_task(known: Mapping[str, str]) -> bool:
+def is_slurm_task(variables: Mapping[str, str]) -> bool:
     """Whether `srun` started this process as one of several; a batch script itself has no step."""
-    return read_number(known, "SLURM_STEP_NUM_TASKS") > 1 and "SLURM_PROCID" in known
+    return read_number(variables, "SLURM_STEP_NUM_TASKS") > 1 and "SLURM_PROCID" in variables
 
 
-def is_slurm_follower(known: Mapping[str, str]) -> bool:
+def is_slurm_follower(variables: Mapping[str, str]) -> bool:
     """Whether this is a task of a job, but not the first one, which prints for the job."""
-    return is_slurm_task(known) and read_number(known, "SLURM_PROCID") > 0
+    return is_slurm_task(variables) and read_number(variables, "SLURM_PROCID") > 0
 
 
-def ranks_from_slurm(known: MutableMapping[str, str]) -> Ranks:
+def ranks_from_slurm(variables: MutableMapping[str, str]) -> Ranks:
     """Read the variables of `srun`, and tell torch where the processes meet: at the first node."""
     from heedful.training.ranks import Ranks
 
-    rank, size = read_number(known, "SLURM_PROCID"), read_number(known, "SLURM_STEP_NUM_TASKS")
-    here = tasks_by_node(known.get("SLURM_STEP_TASKS_PER_NODE", ""))
-    local = here[read_number(known, "SLURM_NODEID")] if read_number(known, "SLURM_NODEID") < len(here) else 1
-    apart = read_number(known, "SLURM_JOB_ID") + 101 * read_number(known, "SLURM_STEP_ID")
-    known.setdefault("MASTER_ADDR", first_node(known))
-    known.setdefault("MASTER_PORT", str(FIRST_PORT + apart % PORTS))
+    rank, size = read_number(variables, "SLURM_PROCID"), read_number(variables, "SLURM_STEP_NUM_TASKS")
+    here = tasks_by_node(variables.get("SLURM_STEP_TASKS_PER_NODE", ""))
+    local = (
+        here[read_number(variables, "SLURM_NODEID")]
+        if read_number(variables, "SLURM_NODEID") < len(here)
+        else 1
+    )
+    apart = read_number(variables, "SLURM_JOB_ID") + 101 * read_number(variables, "SLURM_STEP_ID")
+    variables.setdefault("MASTER_ADDR", first_node(variables))
+    variables.setdefault("MASTER_PORT", str(FIRST_PORT + apart % PORTS))
     return Ranks(
         rank=rank,
         size=size,
-        local_rank=read_number(known, "SLURM_LOCALID"),
+        local_rank=read_number(variables, "SLURM_LOCALID"),
         local_size=local,
-        cores=read_number(known, "SLURM_CPUS_PER_TASK") or None,
+        cores=read_number(variables, "SLURM_CPUS_PER_TASK") or None,
     )
 
 
-def first_node(known: Mapping[str, str]) -> str:
+def first_node(variables: Mapping[str, str]) -> str:
     from heedful.launch.slurm import client
 
-    nodes = known.get("SLURM_STEP_NODELIST") or known.get("SLURM_JOB_NODELIST", "")
-    if read_number(known, "SLURM_STEP_NUM_NODES") <= 1 or not nodes:
+    nodes = variables.get("SLURM_STEP_NODELIST") or variables.get("SLURM_JOB_NODELIST", "")
+    if read_number(variables, "SLURM_STEP_NUM_NODES") <= 1 or not nodes:
         return "127.0.0.1"
     return client.run_slurm_command(["scontrol", "show", "hostnames", nodes]).split()[0]
 
 
 def tasks_by_node(text: str) -> list[int]:
     """Return the number of tasks on each node: Slurm's 2(x3),1 means 2, 2, 2, 1."""
-    found: list[int] = []
+    counts: list[int] = []
     for tasks, times in re.findall(r"(\d+)(?:\(x(\d+)\))?", text):
-        found += [int(tasks)] * int(times or 1)
-    return found
+        counts += [int(tasks)] * int(times or 1)
+    return counts
 
 
-def read_number(known: Mapping[str, str], name: str) -> int:
-    return int(known[name]) if known.get(name, "").isdigit() else 0
+def read_number(variables: Mapping[str, str], name: str) -> int:
+    return int(variables[name]) if variables.get(name, "").isdigit() else 0

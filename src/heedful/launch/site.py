@@ -40,8 +40,8 @@ def add_site_options(options: L) -> L:
 
 def fill_from_table(options: L, table: Mapping[str, Any], where: str) -> L:
     """Fill in from a table [slurm] what is not given; what other commands take is passed over."""
-    known = type_hints(StudyLaunchOptions) | type_hints(TrainLaunchOptions)
-    site = [name for name in known if name not in NOT_OF_SITE]
+    hints = type_hints(StudyLaunchOptions) | type_hints(TrainLaunchOptions)
+    site = [name for name in hints if name not in NOT_OF_SITE]
     values: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("-", "_")
@@ -51,7 +51,7 @@ def fill_from_table(options: L, table: Mapping[str, Any], where: str) -> L:
             value = [value]
         if name == "gpus" and isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
-        values[name] = convert_value(known[name], value, f"{where}: [slurm] {key}")
+        values[name] = convert_value(hints[name], value, f"{where}: [slurm] {key}")
     missing = {
         field.name: values[field.name]
         for field in fields(options)

@@ -27,13 +27,13 @@ def main(folder: Path) -> int:
         return 1
     stop_with_parent(parent)
     for name in LOOPBACK:
-        if name in (own for _, own in socket.if_nameindex()):
+        if name in (interface for _, interface in socket.if_nameindex()):
             os.environ.setdefault("GLOO_SOCKET_IFNAME", name)  # a laptop's host name may lead anywhere
     os.environ[LAUNCHED] = "1"
-    status, said = attempt(folder)
+    status, report = attempt(folder)
     from heedful.runs.files import write_json
 
-    write_json(folder / f"{rank}.json", said)
+    write_json(folder / f"{rank}.json", report)
     return status
 
 

@@ -36,13 +36,13 @@ def options_from_keywords(
     kind: type[O], model: str | Path, data: str | Path, keywords: Mapping[str, Any], where: str
 ) -> O:
     """Return options from Python's keywords; options of a method or a model may be a dictionary."""
-    plain = {
+    listed = {
         name: [f"{key}={item}" for key, item in value.items()]
         if name in ("method_options", "model_options") and isinstance(value, Mapping)
         else value
         for name, value in keywords.items()
     }
-    values = {"model": str(model), DATA_ARGUMENT[kind]: str(data), **plain}
+    values = {"model": str(model), DATA_ARGUMENT[kind]: str(data), **listed}
     return kind(**check_table(kind, values, where))
 
 

@@ -77,5 +77,4 @@ def write_answer(folder: str | Path, answer: Answer) -> Path:
 
 
 def read_answer(folder: str | Path) -> Answer:
-    path = Path(folder) / ANSWER
-    return read_record(Answer, path)
+    return read_record(Answer, Path(folder) / ANSWER)

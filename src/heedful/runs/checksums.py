@@ -37,17 +37,16 @@ def find_damage(folder: str | Path) -> str | None:
         return f"{SEAL} is missing: its writing was interrupted"
     try:
         stored = read_json(root / SEAL)["blake2b"]
-        found = folder_checksums(root)
+        actual = folder_checksums(root)
     except UserError as error:
         return str(error)
     except (OSError, KeyError, TypeError):
         return f"{SEAL} or a file beside it cannot be read"
-    for name in sorted(stored.keys() | found.keys()):
-        if name not in found:
+    for name in sorted(stored.keys() | actual.keys()):
+        if name not in actual:
             return f"{shorten(name)} is missing"
-        if stored.get(name) != found[name]:
-            known = (
-                "does not have the content that was written" if name in stored else "does not belong to it"
-            )
-            return f"{shorten(name)} {known}"
+        if stored.get(name) != actual[name]:
+            if name in stored:
+                return f"{shorten(name)} does not have the content that was written"
+            return f"{shorten(name)} does not belong to it"
     return None

@@ -7,7 +7,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from heedful.errors import UserError
 from heedful.runs.files import JsonLines, recover, remove_temporary, temporary_path, write_error, write_json
@@ -25,8 +25,6 @@ OF_JOBS = re.compile(
     r"jobs|submit\.sh|job\.json|(?:(?:out|log)(?:-\d+)?\.txt)|(?:ended|progress)(?:-\d+)?\.json"
 )
 """The files of a batch job in its folder (`heedful.launch`)."""
-
-T = TypeVar("T")
 
 
 class Run:
@@ -55,11 +53,8 @@ class Run:
             raise UserError(
                 f"{run.path}: is not empty; --resume continues the run there, --overwrite replaces it"
             )
-        if holds and CONFIG not in holds and any(is_run_file(name) for name in holds):
-            holds = [
-                name for name in holds if not is_run_file(name)
-            ]  # killed before its configuration was written
-        if holds and CONFIG not in holds:
+        # A run that was killed before its configuration was written has only files of a run.
+        if CONFIG not in holds and not all(is_run_file(name) for name in holds):
             raise UserError(
                 f"{run.path}: contains files but no run ({CONFIG} is missing); give another folder with --out"
             )
@@ -96,8 +91,7 @@ class Run:
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write the resolved configuration, from which `heedful run` repeats the run."""
-        comment = f"heedful run {CONFIG} makes this run again"
-        write_toml(self.path / CONFIG, config, comment=comment)
+        write_toml(self.path / CONFIG, config, comment=f"heedful run {CONFIG} makes this run again")
 
     def config(self) -> dict[str, Any]:
         return read_toml(self.path / CONFIG)
@@ -130,14 +124,14 @@ class Run:
         return JsonLines(self.path / METRICS, keep=keep)
 
     def metrics(self) -> list[Metrics]:
-        return self._rows(Metrics, METRICS)
+        return list(iterate_rows(Metrics, self.path / METRICS))
 
     def timing_log(self, *, keep: int | None = None) -> JsonLines:
         """Open timing.jsonl for writing; `keep` as for the metrics."""
         return JsonLines(self.path / TIMING, keep=keep)
 
     def timing(self) -> list[Timing]:
-        return self._rows(Timing, TIMING)
+        return list(iterate_rows(Timing, self.path / TIMING))
 
     def write_predictions(self, split: str, predictions: Iterable[Prediction]) -> None:
         """Write one row per example; the file appears when it is complete."""
@@ -165,11 +159,7 @@ class Run:
             temporary.unlink(missing_ok=True)
 
     def predictions(self, split: str) -> list[Prediction]:
-        return self._rows(Prediction, f"predictions_{split}.jsonl")
-
-    def _rows(self, kind: type[T], name: str) -> list[T]:
-        path = self.path / name
-        return list(iterate_rows(kind, path))
+        return list(iterate_rows(Prediction, self.path / f"predictions_{split}.jsonl"))
 
     @property
     def checkpoints(self) -> Path:
@@ -202,13 +192,13 @@ def new_run_path(root: str | Path, task: str, model: str, method: str, seed: int
 
 def last_run_path(root: str | Path, task: str, model: str, method: str, seed: int) -> Path | None:
     """Return the last folder that `new_run_path` created for this name, if there is one."""
-    plain = next(run_paths(root, task, model, method, seed))
-    found = {1: plain} if plain.is_dir() else {}
-    for path in plain.parent.glob(f"{plain.name}-*"):
-        count = path.name.removeprefix(f"{plain.name}-")
+    first = next(run_paths(root, task, model, method, seed))
+    folders = {1: first} if first.is_dir() else {}
+    for path in first.parent.glob(f"{first.name}-*"):
+        count = path.name.removeprefix(f"{first.name}-")
         if path.is_dir() and count.isdecimal():
-            found[int(count)] = path
-    return found[max(found)] if found else None
+            folders[int(count)] = path
+    return folders[max(folders)] if folders else None
 
 
 def run_paths(root: str | Path, task: str, model: str, method: str, seed: int) -> Iterator[Path]:

@@ -16,17 +16,9 @@ from pathlib import Path
 from heedful.runs.schemas import Environment
 
 PACKAGES = (
-    "heedful",
-    "torch",
-    "numpy",
-    "scipy",
-    "tokenizers",
-    "safetensors",
-    "transformers",
-    "huggingface-hub",
-    "pyarrow",
-    "vl-convert-python",
-)
+    "heedful", "torch", "numpy", "scipy", "tokenizers", "safetensors", "transformers", "huggingface-hub",
+    "pyarrow", "vl-convert-python",
+)  # fmt: skip
 
 
 def environment(
@@ -50,24 +42,22 @@ def environment(
 
 def versions() -> dict[str, str]:
     """Return the installed versions of the packages that affect numbers."""
-    found = {}
+    installed = {}
     for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+        with suppress(importlib.metadata.PackageNotFoundError):
+            installed[name] = importlib.metadata.version(name)
+    return installed
 
 
 def usable_cores() -> int:
     """Return the number of cores this process may use; on a cluster fewer than the machine has.
 
-    Not every Slurm binds a job to the cores it was given.
+    Not every Slurm binds a job to the cores it was allotted.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    given = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("SLURM_CPUS_ON_NODE", "")
-    if "SLURM_JOB_ID" in os.environ and given.isdigit():
-        cores = max(1, min(cores, int(given)))
+    allotted = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("SLURM_CPUS_ON_NODE", "")
+    if "SLURM_JOB_ID" in os.environ and allotted.isdigit():
+        cores = max(1, min(cores, int(allotted)))
     return cores
 
 

@@ -172,7 +172,8 @@ def new_folder(path: str | Path) -> Iterator[Path]:
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
-                sync_file(file)
+                with file.open("rb") as written:
+                    os.fsync(written.fileno())
         former = former_folder(target)
         if target.exists():
             shutil.rmtree(former, ignore_errors=True)
@@ -187,11 +188,6 @@ def new_folder(path: str | Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-
-
-def sync_file(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def former_folder(target: Path) -> Path:

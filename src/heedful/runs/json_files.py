@@ -70,9 +70,8 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise UserError(
-            f"{path} line {error.lineno}: is not JSON ({error.msg}); the file is damaged"
-        ) from None
+        where = f"{path} line {error.lineno}"
+        raise UserError(f"{where}: is not JSON ({error.msg}); the file is damaged") from None
     except (RecursionError, ValueError):  # numbers of thousands of digits are refused by Python
         raise UserError(f"{path}: cannot be read as JSON (nested too deeply, or a huge number)") from None
 

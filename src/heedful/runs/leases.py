@@ -134,8 +134,7 @@ def holder_file(path: Path, number: int) -> Path:
 
 def holder_numbers(path: Path) -> list[int]:
     form = re.compile(re.escape(path.name) + r"\.(\d+)", re.ASCII)
-    found = (form.fullmatch(file.name) for file in path.parent.iterdir())
-    return [int(match[1]) for match in found if match]
+    return [int(match[1]) for file in path.parent.iterdir() if (match := form.fullmatch(file.name))]
 
 
 def newest_number(path: Path) -> int:
@@ -144,14 +143,13 @@ def newest_number(path: Path) -> int:
 
 
 def read_holder(path: Path, number: int) -> Holder:
-    file = holder_file(path, number)
-    return read_record(Holder, file)
+    return read_record(Holder, holder_file(path, number))
 
 
 def is_free(path: Path, number: int, *, now: float) -> bool:
     """Whether the newest holder has released the lease or let it expire."""
     try:
-        said = read_holder(path, number)
-        return said.released or now - holder_file(path, number).stat().st_mtime > said.ttl
+        lease = read_holder(path, number)
+        return lease.released or now - holder_file(path, number).stat().st_mtime > lease.ttl
     except (UserError, FileNotFoundError):
         return False  # replaced while we looked: somebody else is at it

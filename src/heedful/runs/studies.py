@@ -1,7 +1,7 @@
 """A study's folder: many runs, one question. Run directories are the truth; study.json says which there are.
 
 study.json   the question, its options, and the configurations, each with its name
-runs/NAME/   a run directory a configuration; failed.json or pruned.json in it says why it has no results
+runs/NAME/   a run directory per configuration; failed.json or pruned.json in it says why it has no results
 answer.json  what the study found (`heedful.runs.answers`)
 leases/      which process works on what
 logs/        what the workers said
@@ -54,8 +54,8 @@ class Configuration:
     @property
     def chain(self) -> str:
         """Runs with the same chain continue one another: those of one job that differ only in epochs."""
-        own = {name: value for name, value in self.settings.items() if name != "epochs"}
-        return f"{self.job} {own}" if self.job else self.name
+        others = {name: value for name, value in self.settings.items() if name != "epochs"}
+        return f"{self.job} {others}" if self.job else self.name
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,10 @@ class StudyFolder:
 
     @classmethod
     def open(cls, path: str | Path) -> StudyFolder:
-        found = cls(Path(path))
-        if not (found.path / STUDY).is_file():
-            raise UserError(f"{found.path}: is not a study ({STUDY} is missing)")
-        return found
+        study = cls(Path(path))
+        if not (study.path / STUDY).is_file():
+            raise UserError(f"{study.path}: is not a study ({STUDY} is missing)")
+        return study
 
     def read(self) -> StudyRecord:
         return read_record(StudyRecord, self.path / STUDY)
@@ -142,9 +142,9 @@ class StudyFolder:
         return self.path / RUNS / name
 
     def lease(self, name: str) -> Path:
-        place = self.path / LEASES / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        return place
+        lease = self.path / LEASES / name
+        lease.parent.mkdir(parents=True, exist_ok=True)
+        return lease
 
     def answer(self) -> Answer | None:
         return read_answer(self.path) if (self.path / ANSWER).is_file() else None
@@ -178,8 +178,8 @@ class StudyFolder:
         for outcome in self.outcomes():
             if outcome.state == "failed":
                 (outcome.folder / FAILED).unlink()
-                for told in (self.path / LEASES).glob(f"{outcome.name}.deaths"):
-                    told.unlink()
+                for deaths in (self.path / LEASES).glob(f"{outcome.name}.deaths"):
+                    deaths.unlink()
                 (self.path / ANSWER).unlink(missing_ok=True)
 
     def clear(self) -> None:
@@ -244,19 +244,18 @@ def explain_conflict(folder: StudyFolder, record: StudyRecord) -> str | None:
     if begun.kind != record.kind:
         return f"{folder.path}: is a study of another kind ({shorten(begun.kind)}); --out names another"
     was, now = (flatten_options({"seed": r.seed, **r.options}) for r in (begun, record))
-    found = find_difference(was, now)
+    difference = find_difference(was, now)
     if KEEPS.index(record.keep) > KEEPS.index(begun.keep):  # weights may be gone already
-        found = found or ("keep", begun.keep, record.keep)
-    if found is None:  # some options stand in the configurations alone; further ones may have joined them
+        difference = difference or ("keep", begun.keep, record.keep)
+    if difference is None:  # some options are only in the configurations, which may have grown since
         planned = begun.planned or len(record.configurations)
-        plans = zip_longest(begun.configurations[:planned], record.configurations)
-        for before, after in plans:
-            found = found or find_difference(
+        for before, after in zip_longest(begun.configurations[:planned], record.configurations):
+            difference = difference or find_difference(
                 flatten_options(comparable_settings(before)), flatten_options(comparable_settings(after))
             )
-    if found is None:
+    if difference is None:
         return None
-    option, had, has = found
+    option, had, has = difference
     return (
         f"{folder.path}: was begun with {option} {had}, now it is {has}; "
         "the same options continue it, --overwrite starts anew, another --out is another study"
@@ -279,8 +278,7 @@ def find_difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str
 
 def refuse_same_names(configurations: Sequence[Configuration]) -> None:
     """Refuse configurations with the same name, which would share a folder."""
-    names = Counter(configuration.name for configuration in configurations)
-    for name, count in names.items():
+    for name, count in Counter(configuration.name for configuration in configurations).items():
         if count > 1:
             raise UserError(
                 f"{count} runs of this study would be called {shorten(name)}; give each thing once"
@@ -289,10 +287,10 @@ def refuse_same_names(configurations: Sequence[Configuration]) -> None:
 
 def flatten_options(options: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Return nested options in one level, as JSON has them."""
-    found: dict[str, Any] = {}
+    flattened: dict[str, Any] = {}
     for key, value in to_json_value(options).items():
         if isinstance(value, dict):
-            found |= flatten_options(value, f"{above}{key}.")
+            flattened |= flatten_options(value, f"{above}{key}.")
         elif value is not None:
-            found[above + key] = value
-    return found
+            flattened[above + key] = value
+    return flattened

@@ -41,11 +41,8 @@ def quote(text: str) -> str:
     """Write text as a basic string on one line."""
     if any("\ud800" <= c <= "\udfff" for c in text):
         raise UserError(f'"{shorten(text)}" holds half a character, which TOML cannot hold')
-    return (
-        '"'
-        + "".join(ESCAPES.get(c, c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}") for c in text)
-        + '"'
-    )
+    printable = (ESCAPES.get(c, c if c >= " " and c != "\x7f" else f"\\u{ord(c):04x}") for c in text)
+    return f'"{"".join(printable)}"'
 
 
 def value_text(value: Any, key: str) -> str:

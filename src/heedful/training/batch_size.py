@@ -126,8 +126,8 @@ def search(measure: Callable[[int], Measured], most: int, start: int = START) ->
 
 def run_child(options: AdaptOptions, batch_size: int, budget_gb: float | None) -> dict[str, Any]:
     """Measure one size in a child; it is ended when it holds more than the budget."""
-    order = {**asdict(options), "batch_size": max(1, batch_size)}
-    request = json.dumps({"options": order, "batch_size": batch_size, "budget_gb": budget_gb}, default=str)
+    values = {**asdict(options), "batch_size": max(1, batch_size)}
+    request = json.dumps({"options": values, "batch_size": batch_size, "budget_gb": budget_gb}, default=str)
     return run_watched_child([sys.executable, "-m", "heedful.training.batch_size"], request, budget_gb)
 
 
@@ -204,13 +204,13 @@ def share_gb(root: Path, inside: str, most: str, used: str) -> float:
     """Return the free memory of a control group and those above it, as on a cluster or in a container."""
     free = math.inf
     group = root / inside.lstrip("/")
-    for place in (group, *group.parents):
-        if place.is_relative_to(root) and (place / most).is_file():
-            limit = (place / most).read_text().strip()
+    for folder in (group, *group.parents):
+        if folder.is_relative_to(root) and (folder / most).is_file():
+            limit = (folder / most).read_text().strip()
             if limit != "max":
-                facts = dict(line.split() for line in (place / "memory.stat").read_text().splitlines())
+                facts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
                 cached = int(facts.get("total_inactive_file", facts.get("inactive_file", 0)))
-                held = int((place / used).read_text()) - cached  # files in memory make room when asked
+                held = int((folder / used).read_text()) - cached  # files in memory make room when asked
                 free = min(free, max(0, int(limit) - held) / GB)
     return free
 
@@ -271,9 +271,9 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
     from heedful.training.build import build_adapt
     from heedful.training.validation import validate
 
-    given = {k: v for k, v in request["options"].items() if v is not None}
+    values = {k: v for k, v in request["options"].items() if v is not None}
     try:
-        options = AdaptOptions(**check_table(AdaptOptions, given, "batch-size"))
+        options = AdaptOptions(**check_table(AdaptOptions, values, "batch-size"))
         validate(options)
         job = build_adapt(options)
     except UserError as error:

@@ -66,11 +66,9 @@ def plan_length(job: Job, run: Run) -> Job:
 
 def restore_length(options: O) -> O:
     """For a run that is resumed, take over what a measurement or a branch decided when it began."""
-    if (
-        not isinstance(options, PretrainOptions)
-        or options.out is None
-        or not (options.out / CONFIG).is_file()
-    ):
+    if not isinstance(options, PretrainOptions) or options.out is None:
+        return options
+    if not (options.out / CONFIG).is_file():
         return options
     stored = resume.stored_options(options.out, "pretrain")
     changes: dict[str, Any] = {}
@@ -144,13 +142,13 @@ def branch_options(options: PretrainOptions) -> tuple[PretrainOptions, checkpoin
 
 def checkpoints_before_decay(parent: Run) -> list[Path]:
     """Return the intact checkpoints that a longer run would have too, the newest last."""
-    found = [parent.checkpoints / f"step-{step:08d}" for step in checkpoint.steps(parent)]
-    whole = [folder for folder in found if find_damage(folder) is None]
-    if not whole:
+    folders = {step: checkpoint.checkpoint_folder(parent, step) for step in checkpoint.steps(parent)}
+    intact = {step: folder for step, folder in folders.items() if find_damage(folder) is None}
+    if not intact:
         return []
-    pinned = checkpoint.read_checkpoint(whole[-1])[0].pinned
-    last = pinned if pinned >= 0 else checkpoint.steps(parent)[-1]
-    return [folder for folder in whole if int(folder.name.partition("-")[2]) <= last]
+    pinned = checkpoint.read_checkpoint(intact[max(intact)])[0].pinned
+    last = pinned if pinned >= 0 else max(folders)
+    return [folder for step, folder in intact.items() if step <= last]
 
 
 def copy_branch_point(

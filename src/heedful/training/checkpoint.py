@@ -76,10 +76,10 @@ def save(run: Run, progress: TrainingState, weights: dict[str, Tensor], optimize
             torch.save(weights, new / "weights.pt")
             torch.save(optimizer, new / "optimiser.pt")
         except RuntimeError as error:  # how torch says that the disk is full
-            why = failure_reason(folder, error)
-            raise WriteError(
-                f"{folder}: cannot be written ({why}); the checkpoints before it are intact"
-            ) from None
+            full = shutil.disk_usage(folder.parent).free < 2**20
+            why = "No space left on device" if full else str(error).splitlines()[0]
+            message = f"{folder}: cannot be written ({why}); the checkpoints before it are intact"
+            raise WriteError(message) from None
         write_json(new / "progress.json", to_json(progress))
         seal(new)
     last = {*steps(run)[-KEEP_LAST:], progress.pinned}
@@ -87,11 +87,6 @@ def save(run: Run, progress: TrainingState, weights: dict[str, Tensor], optimize
     for step in steps(run):
         if step not in keep:
             remove_checkpoint(run, step)
-
-
-def failure_reason(folder: Path, error: Exception) -> str:
-    full = shutil.disk_usage(folder.parent).free < 2**20
-    return "No space left on device" if full else str(error).splitlines()[0]
 
 
 def best_step_of(run: Run, step: int) -> int:
@@ -119,8 +114,7 @@ def to_json(progress: TrainingState) -> dict[str, Any]:
 def steps(run: Run) -> list[int]:
     if not run.checkpoints.is_dir():
         return []
-    found = (NAME.fullmatch(p.name) for p in run.checkpoints.iterdir())
-    return sorted(int(m[1]) for m in found if m)
+    return sorted(int(m[1]) for p in run.checkpoints.iterdir() if (m := NAME.fullmatch(p.name)))
 
 
 def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, Any]] | None:
@@ -130,14 +124,13 @@ def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, A
     remove_temporary(run.checkpoints)
     for step in reversed(steps(run)):
         folder = checkpoint_folder(run, step)
-        wrong = find_damage(folder)
-        best = checkpoint_folder(run, best_step_of(run, step))
-        if wrong is None and best_step_of(run, step) not in (-1, step):
-            wrong = find_damage(best)
+        wrong, best = find_damage(folder), best_step_of(run, step)
+        if wrong is None and best not in (-1, step):
+            wrong = find_damage(checkpoint_folder(run, best))
         if wrong is None:
             return read_checkpoint(folder)
-        left = [s for s in steps(run) if s < step]
-        instead = "using the checkpoint before it" if left else "starting from the beginning"
+        earlier = any(s < step for s in steps(run))
+        instead = "using the checkpoint before it" if earlier else "starting from the beginning"
         print(f"heedful: {folder}: {wrong}; {instead}", file=sys.stderr)
         remove_checkpoint(run, step)
     return None

@@ -43,8 +43,8 @@ class ObjectiveModule(nn.Module):
         self.objective = objective
 
     def forward(self, part: Inputs) -> tuple[dict[str, torch.Tensor], Any]:
-        found = self.objective.losses(self.model, part)
-        return dict(found.sums), found.right
+        losses = self.objective.losses(self.model, part)
+        return dict(losses.sums), losses.right
 
 
 class GradientExchange:
@@ -105,5 +105,5 @@ class GradientExchange:
         with report_lost_process():
             dist.all_reduce(flat)
         sizes = [grad.numel() for grad in grads]
-        for grad, own in zip(grads, torch.split(flat, sizes), strict=True):
-            grad.copy_(own.view_as(grad))
+        for grad, total in zip(grads, torch.split(flat, sizes), strict=True):
+            grad.copy_(total.view_as(grad))

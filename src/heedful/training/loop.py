@@ -289,8 +289,8 @@ class Loop:
 
     def restore(self) -> None:
         """Continue from the newest intact checkpoint, if there is one."""
-        found = self.log.restore(self.state, self.parameters, self.ranks)
-        if found is not None:
-            self.state, weights, optimizer = found
+        restored = self.log.restore(self.state, self.parameters, self.ranks)
+        if restored is not None:
+            self.state, weights, optimizer = restored
             self.load(weights)
             self.optimizer.load_state_dict(optimizer)

@@ -55,16 +55,14 @@ def choose_precision(precision: Precision, device: torch.device) -> tuple[str, s
         raise UserError(f'--precision "{precision}": is one of auto, float32, bfloat16')
     if precision != "auto":
         return precision, None
-    found = measure_precision(device)
-    if "failed" in found:
-        return "float32", f"precision: float32, because bfloat16 {found['failed']} on this machine"
-    ratio = float(found["float32"]) / float(found["bfloat16"])
-    if found["finite"] and ratio >= GAIN:
+    measurement = measure_precision(device)
+    if "failed" in measurement:
+        return "float32", f"precision: float32, because bfloat16 {measurement['failed']} on this machine"
+    ratio = float(measurement["float32"]) / float(measurement["bfloat16"])
+    if measurement["finite"] and ratio >= GAIN:
         return "bfloat16", None
-    return (
-        "float32",
-        f"precision: float32, because bfloat16 runs at {ratio:.2g} times its speed on this machine",
-    )
+    notice = f"precision: float32, because bfloat16 runs at {ratio:.2g} times its speed on this machine"
+    return "float32", notice
 
 
 def measure_precision(device: torch.device) -> dict[str, Any]:
@@ -77,22 +75,17 @@ def measure_precision(device: torch.device) -> dict[str, Any]:
             return remembered
         except UserError:
             path.unlink(missing_ok=True)
-    found = probe(device)
+    measurement = probe(device)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, found)
-    return found
+    write_json(path, measurement)
+    return measurement
 
 
 def probe(device: torch.device, code: str = PROBE) -> dict[str, Any]:
     """Measure in a child process, which may die."""
     try:
-        done = subprocess.run(
-            [sys.executable, "-c", code, str(device)],
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_SECONDS,
-            check=False,
-        )
+        command = [sys.executable, "-c", code, str(device)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         return {"failed": f"took longer than {LIMIT_SECONDS:.0f} s"}
     if done.returncode < 0:

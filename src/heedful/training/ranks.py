@@ -86,10 +86,10 @@ class Ranks:
         import torch
         from torch import distributed as dist
 
-        found = torch.tensor(values)
+        maxima = torch.tensor(values)
         with report_lost_process():
-            dist.all_reduce(found, dist.ReduceOp.MAX, group=self.group)
-        return found.tolist()
+            dist.all_reduce(maxima, dist.ReduceOp.MAX, group=self.group)
+        return maxima.tolist()
 
     def sum(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
         """Return the sum of each value over all processes."""
@@ -98,10 +98,10 @@ class Ranks:
         import torch
         from torch import distributed as dist
 
-        found = torch.tensor(rows, dtype=torch.float64)
+        total = torch.tensor(rows, dtype=torch.float64)
         with report_lost_process():
-            dist.all_reduce(found, group=self.group)
-        return found.tolist()
+            dist.all_reduce(total, group=self.group)
+        return total.tolist()
 
     @contextmanager
     def first_process_first(self) -> Iterator[None]:
@@ -121,9 +121,9 @@ class Ranks:
         visible = torch.cuda.device_count()
         if visible > 1 and self.local_rank >= visible:
             raise UserError(f"there are {visible} GPUs for {self.local_size} processes on this node")
-        own = torch.device("cuda", self.local_rank if visible > 1 else 0)
-        torch.cuda.set_device(own)
-        return own
+        gpu = torch.device("cuda", self.local_rank if visible > 1 else 0)
+        torch.cuda.set_device(gpu)
+        return gpu
 
 
 _current = [Ranks()]
@@ -176,7 +176,6 @@ def report_lost_process(only: Sequence[str] = ()) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        text = str(error)
-        if only and not any(word in text for word in only):
+        if only and not any(word in str(error) for word in only):
             raise
         raise LostError("another process of this run is gone") from error

@@ -105,7 +105,7 @@ def save_best(run: Run, job: Job) -> None:
     if job.from_scratch:
         job.method.merge(job.model)  # there is no base model to name, so the weights are saved as a whole
     shutil.rmtree(run.best, ignore_errors=True)
-    if job.method.name == "full" or job.from_scratch:
+    if job.method.saves_whole_model or job.from_scratch:
         with tempfile.TemporaryDirectory() as folder:
             job.tokenizer.save(Path(folder))
             checkpoints.save(job.model, run.best, tokenizer=folder)

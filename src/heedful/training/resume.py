@@ -34,8 +34,8 @@ def resolve_resumed_folder(options: O) -> O:
     name = named_after(options)
     last = last_run_path("runs", *name)
     if last is None:
-        plain = next(run_paths("runs", *name))
-        raise UserError(f"--resume: there is no {plain} to go on with; --out names the run")
+        first = next(run_paths("runs", *name))
+        raise UserError(f"--resume: there is no {first} to go on with; --out names the run")
     return replace(options, out=last)
 
 
@@ -79,8 +79,8 @@ def refuse_other_options(
     for field in fields(options):
         if field.name in NOT_IN_CONFIG or field.name in but:
             continue
-        plain = list(field.default) if isinstance(field.default, tuple) else field.default
-        was, now = stored.get(field.name, plain), new.get(field.name, plain)
+        default = list(field.default) if isinstance(field.default, tuple) else field.default
+        was, now = stored.get(field.name, default), new.get(field.name, default)
         if was != now:
             raise option_mismatch(out, field.name, was, now, asked)
 
@@ -134,54 +134,54 @@ def open_run(out: Path, options: LoopOptions) -> Iterator[tuple[Run, Lease]]:
 
     Of processes that train together that is the first; the others come when the folder is there.
     """
-    place = out / "checkpoints" / LEASE
+    path = out / "checkpoints" / LEASE
     if not current_ranks().first:
         current_ranks().barrier()
-        yield Run(out), Lease(place, 0, "", TTL_SECONDS)
+        yield Run(out), Lease(path, 0, "", TTL_SECONDS)
         return
     if options.resume and (out / CONFIG).is_file():
-        place.parent.mkdir(exist_ok=True)
-        lease = claim_lease(place)
+        path.parent.mkdir(exist_ok=True)
+        lease = claim_lease(path)
         run = Run.create(out, resume=True)
     else:
-        if place.parent.is_dir():
-            refuse_held(place)
+        if path.parent.is_dir():
+            refuse_held(path)
         if options.resume:
             print(f"heedful: {out}: there is no run yet; it begins", file=sys.stderr)
         run = Run.create(out, overwrite=options.overwrite, resume=options.resume)
-        place.parent.mkdir(exist_ok=True)
-        lease = claim_lease(place)
+        path.parent.mkdir(exist_ok=True)
+        lease = claim_lease(path)
     with lease.held():
         current_ranks().barrier()
         yield run, lease
 
 
-def claim_lease(place: Path) -> Lease:
+def claim_lease(path: Path) -> Lease:
     """Take the run's lease, from a process that is dead if need be."""
-    refuse_held(place)
-    lease = Lease.claim(place, process_name(os.getpid()), TTL_SECONDS)
+    refuse_held(path)
+    lease = Lease.claim(path, process_name(os.getpid()), TTL_SECONDS)
     if lease is None:
-        raise held_error(place)
+        raise held_error(path)
     return lease
 
 
-def refuse_held(place: Path) -> None:
+def refuse_held(path: Path) -> None:
     """Refuse a run that another process works on; a lease whose process on this machine is gone is freed."""
-    holder = holder_of(place)
+    holder = holder_of(path)
     if holder is None:
         return
     host, _, rest = holder.rpartition(" process ")
     number = rest.partition(" ")[0]
     if host != machine_name() or not number.isdigit() or process_name(int(number)) == holder:
-        raise held_error(place)
-    write_json(holder_file(place, newest_number(place)), Holder(holder, TTL_SECONDS, released=True))
+        raise held_error(path)
+    write_json(holder_file(path, newest_number(path)), Holder(holder, TTL_SECONDS, released=True))
 
 
-def held_error(place: Path) -> UserError:
-    by = holder_of(place)
+def held_error(path: Path) -> UserError:
+    by = holder_of(path)
     who = f" ({by})" if by else ""
     return UserError(
-        f"{place.parent.parent}: another process{who} is working on this run; wait for it, or stop it first"
+        f"{path.parent.parent}: another process{who} is working on this run; wait for it, or stop it first"
     )
 
 

@@ -19,10 +19,10 @@ class Selection:
         self.own_metric = self.metric.name == objective.metric
         """Whether the objective itself computes the metric, also while training."""
         if not self.own_metric and self.metric.reads not in objective.outputs:
-            given = " and ".join(objective.outputs) or "none"
+            outputs = " and ".join(objective.outputs) or "none"
             raise UserError(
                 f"--metric {self.metric.name}: is computed from {self.metric.reads}; "
-                f"--objective {objective.name} gives {given}"
+                f"--objective {objective.name} gives {outputs}"
             )
         if options.patience is not None and "dev" not in objective.splits:
             raise UserError("--patience needs a dev split, and this task has none")

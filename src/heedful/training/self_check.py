@@ -21,7 +21,7 @@ def check_run_itself(
 ) -> Checks:
     options = job.options
     shipped = shipped_tokenizer(job.model, options.model, options.tokenizer, job.tokenizer)
-    found = [
+    run_checks = [
         checks.tokenizer_fits(
             job.tokenizer, job.model.config, pretrained=not job.from_scratch, shipped=shipped
         ),
@@ -33,10 +33,10 @@ def check_run_itself(
     if isinstance(job.model.body, Decoder) or (
         job.command == "pretrain" and isinstance(job.model.body, EncoderDecoder)
     ):
-        found.append(checks.causality(job.model))
+        run_checks.append(checks.causality(job.model))
     if "dev" in evaluations:
-        found += job.scorer.dev_checks(evaluations["dev"], results)
-    return Checks(tuple(found))
+        run_checks += job.scorer.dev_checks(evaluations["dev"], results)
+    return Checks(tuple(run_checks))
 
 
 def check_reload(run: Run, job: Job) -> Check:

@@ -27,28 +27,24 @@ class OccurringRows(nn.Embedding):
     weight: nn.Parameter
 
     def __init__(self, whole: nn.Embedding, used: Tensor) -> None:
-        order = torch.cat([used, complement(whole.num_embeddings, used)])
+        rest = torch.ones(whole.num_embeddings, dtype=torch.bool, device=used.device)
+        rest[used] = False
+        order = torch.cat([used, rest.nonzero()[:, 0]])
         table = whole.weight.detach()[order]
         super().__init__(len(used), whole.embedding_dim, _weight=table[: len(used)])
         self.whole = [whole]  # in a list, so that it is no part of the model
-        self.table, self.order, self.place = table, order, order.argsort()
+        self.table, self.order, self.position = table, order, order.argsort()
 
     def forward(self, ids: Tensor) -> Tensor:
         """Look ids up; while training, an id that was not announced is an error."""
         rows = self.weight if self.training and torch.is_grad_enabled() else self.table
-        return F.embedding(self.place[ids], rows)
+        return F.embedding(self.position[ids], rows)
 
     def restore_table(self) -> nn.Embedding:
         (whole,) = self.whole
         with torch.no_grad():
             whole.weight[self.order] = self.table
         return whole
-
-
-def complement(n: int, used: Tensor) -> Tensor:
-    rest = torch.ones(n, dtype=torch.bool, device=used.device)
-    rest[used] = False
-    return rest.nonzero()[:, 0]
 
 
 def use_occurring_rows(

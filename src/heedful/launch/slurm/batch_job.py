@@ -90,9 +90,8 @@ class BatchJob:
         """Write how it ended. That a full disk prevents this changes nothing about the end."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         try:
-            write_json(
-                end_file(self.folder, self.task), JobEnd(self.job, status, one_line(message), requeued, now)
-            )
+            end = JobEnd(self.job, status, one_line(message), requeued, now)
+            write_json(end_file(self.folder, self.task), end)
         except UserError as error:
             print(f"heedful: {error}", file=sys.stderr)
 

@@ -47,11 +47,11 @@ class QueueEntry:
         return self.state in ACTIVE
 
 
-def run_slurm_command(words: Sequence[str], cwd: Path | None = None, given: bytes = b"") -> str:
+def run_slurm_command(words: Sequence[str], cwd: Path | None = None, stdin: bytes = b"") -> str:
     """Return what a command of Slurm prints; raise its error in one line."""
     try:
         done = subprocess.run(
-            words, cwd=cwd, input=given, capture_output=True, timeout=PATIENCE_SECONDS, check=False
+            words, cwd=cwd, input=stdin, capture_output=True, timeout=PATIENCE_SECONDS, check=False
         )
     except FileNotFoundError:
         if cwd is not None and not cwd.is_dir():
@@ -79,7 +79,7 @@ def sbatch(script: str, folder: Path) -> str:
 
 
 def test_script(script: str) -> None:
-    run_slurm_command(["sbatch", "--test-only"], given=os.fsencode(script))
+    run_slurm_command(["sbatch", "--test-only"], stdin=os.fsencode(script))
 
 
 def scancel(job: str) -> None:
@@ -99,7 +99,7 @@ def read_queue() -> list[QueueEntry]:
 
 def parse_queue(text: str) -> list[QueueEntry]:
     """Read squeue's records; a name or path may hold line breaks."""
-    found = []
+    entries = []
     for record in text.split(RECORD)[1:]:
         parts = record.removesuffix("\n").split(FIELD)
         if len(parts) < 9:
@@ -108,8 +108,8 @@ def parse_queue(text: str) -> list[QueueEntry]:
         number = int(task) if task.isdigit() else None
         reason = "" if reason in ("None", "(null)") else reason
         command = FIELD.join(parts[8:])
-        found.append(QueueEntry(job, number, state, reason, elapsed, limit, partition, nodes, command))
-    return found
+        entries.append(QueueEntry(job, number, state, reason, elapsed, limit, partition, nodes, command))
+    return entries
 
 
 def read_accounting(jobs: Sequence[str]) -> list[QueueEntry]:
@@ -125,7 +125,7 @@ def read_accounting(jobs: Sequence[str]) -> list[QueueEntry]:
 
 def parse_accounting(text: str) -> list[QueueEntry]:
     """Read sacct's lines; "CANCELLED by 1000" is CANCELLED."""
-    found = []
+    entries = []
     for line in text.splitlines():
         parts = line.split("|")
         job, _, task = parts[0].partition("_")
@@ -135,8 +135,8 @@ def parse_accounting(text: str) -> list[QueueEntry]:
         status = parse_exit_status(code, sign)
         number = int(task) if task.isdigit() else None
         state = parts[1].split(" ")[0] or "UNKNOWN"
-        found.append(QueueEntry(job, number, state, elapsed=parts[3], exit_status=status))
-    return found
+        entries.append(QueueEntry(job, number, state, elapsed=parts[3], exit_status=status))
+    return entries
 
 
 def ask_exit_status(entry: QueueEntry) -> int | None:

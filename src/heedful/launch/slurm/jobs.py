@@ -72,7 +72,7 @@ class SlurmJob:
 
 def find_folders(roots: Iterable[Path]) -> list[Path]:
     """The folders below that hold a job; checkpoints are not searched."""
-    found = []
+    folders = []
     for root in roots:
         if not root.is_dir():
             raise UserError(f"{root}: there is no such folder")
@@ -82,44 +82,44 @@ def find_folders(roots: Iterable[Path]) -> list[Path]:
             if depth >= DEPTH:
                 names.clear()
             if JOB in files:
-                found.append(Path(here).absolute())
-    return list(dict.fromkeys(found))
+                folders.append(Path(here).absolute())
+    return list(dict.fromkeys(folders))
 
 
 def find_jobs(roots: Sequence[Path]) -> tuple[list[SlurmJob], str | None]:
     """All jobs below the folders, and without folders those in Slurm's queue too; why Slurm has no say."""
-    trouble, known = None, list[QueueEntry]()
+    trouble, queue = None, list[QueueEntry]()
     try:
-        known = client.read_queue()
+        queue = client.read_queue()
     except UserError as error:
         trouble = str(error)
     folders = find_folders(roots or [path for path in map(Path, PLACES) if path.is_dir()])
     if not roots:
-        scripts = [Path(entry.command) for entry in known if Path(entry.command).name == SCRIPT]
+        scripts = [Path(entry.command) for entry in queue if Path(entry.command).name == SCRIPT]
         folders += [script.parent for script in scripts if (script.parent / JOB).is_file()]
     submitted = {folder: read_submission(folder) for folder in dict.fromkeys(folders)}
     pairs = [(folder, one) for folder, one in submitted.items() if one is not None]
-    queued = {entry.job for entry in known}
+    queued = {entry.job for entry in queue}
     if trouble is None:
-        known += client.read_accounting([one.job for _, one in pairs if one.job not in queued])
-    jobs = [job_state(folder, one, known) for folder, one in pairs]
+        queue += client.read_accounting([one.job for _, one in pairs if one.job not in queued])
+    jobs = [job_state(folder, one, queue) for folder, one in pairs]
     return sorted(jobs, key=lambda job: job.submitted.submitted), trouble
 
 
-def active_jobs(folder: Path, known: Sequence[QueueEntry]) -> list[str]:
+def active_jobs(folder: Path, queue: Sequence[QueueEntry]) -> list[str]:
     """The numbers of a folder's jobs that are not over."""
-    found = [read_submission(place) for place in find_folders([folder])]
-    if not any(found):
+    submissions = [read_submission(job_folder) for job_folder in find_folders([folder])]
+    if not any(submissions):
         raise UserError(f"{folder}: holds no job")
-    numbers = [one.job for one in found if one is not None]
-    active = [number for number in numbers if any(k.job == number and k.active for k in known)]
+    numbers = [one.job for one in submissions if one is not None]
+    active = [number for number in numbers if any(k.job == number and k.active for k in queue)]
     if not active:
         raise UserError(f"{folder}: its job {numbers[-1]} is over")
     return active
 
 
-def job_state(folder: Path, submitted: Submission, known: Sequence[QueueEntry]) -> SlurmJob:
-    mine = {entry.task: add_exit_status(entry) for entry in known if entry.job == submitted.job}
+def job_state(folder: Path, submitted: Submission, queue: Sequence[QueueEntry]) -> SlurmJob:
+    mine = {entry.task: add_exit_status(entry) for entry in queue if entry.job == submitted.job}
     tasks = tuple(task_state(folder, submitted, task, mine.get(task)) for task in submitted.tasks)
     return SlurmJob(submitted.job, folder, submitted, tasks)
 

@@ -117,14 +117,14 @@ def follow_job(folder: Path, submitted: Submission) -> SlurmJob:
 
 
 def refresh_job(folder: Path, submitted: Submission, before: SlurmJob | None) -> SlurmJob:
-    """Return the job's state; while Slurm does not answer, the last known one."""
+    """Return the job's state; while Slurm does not answer, the last entries one."""
     try:
-        known = [entry for entry in client.read_queue() if entry.job == submitted.job]
+        entries = [entry for entry in client.read_queue() if entry.job == submitted.job]
     except client.SlurmError:
         if before is None:
             raise
         return job_state(folder, submitted, []) if have_all_ended(folder, submitted) else before
-    return job_state(folder, submitted, known or client.read_accounting([submitted.job]))
+    return job_state(folder, submitted, entries or client.read_accounting([submitted.job]))
 
 
 def have_all_ended(folder: Path, submitted: Submission) -> bool:

@@ -46,9 +46,7 @@ def write_submission(folder: Path, submitted: Submission) -> None:
 
 
 def read_submission(folder: Path) -> Submission | None:
-    if not (folder / JOB).is_file():
-        return None
-    return read_record(Submission, folder / JOB)
+    return read_record(Submission, folder / JOB) if (folder / JOB).is_file() else None
 
 
 def out_file(folder: Path, task: int | None) -> Path:
@@ -100,9 +98,8 @@ def end_file(folder: Path, task: int | None) -> Path:
 
 def read_end(folder: Path, task: int | None, job: str) -> JobEnd | None:
     """Return how this job's command ended; None if it has written nothing."""
-    path = end_file(folder, task)
     try:
-        ended = read_record(JobEnd, path)
+        ended = read_record(JobEnd, end_file(folder, task))
     except UserError:
         return None
     return replace(ended, message=one_line(ended.message)) if ended.job == job else None

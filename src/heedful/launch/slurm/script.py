@@ -40,33 +40,36 @@ def batch_script(batch: Batch, options: LaunchOptions) -> str:
     Slurm's own lines hold no path, since they cannot hold every one: the job is submitted from its folder,
     and its output goes there. Everything after them is read by bash alone.
     """
-    told = directives(batch, options)
-    given = options.max_requeues if isinstance(options, RunLaunchOptions) else 0
-    requeues = MAX_REQUEUES if given is None else given
+    sbatch_options = directives(batch, options)
+    wanted = options.max_requeues if isinstance(options, RunLaunchOptions) else 0
+    requeues = MAX_REQUEUES if wanted is None else wanted
     lines = [
         "#!/bin/bash",
-        f"# By hand: cd {quote_path_in_comment(str(batch.folder))} && sbatch {SCRIPT}",
-        *(f"#SBATCH --{key}{f'={quote_for_sbatch(value)}' if value else ''}" for key, value in told.items()),
+        f"# By hand: cd {command_line([str(batch.folder)])} && sbatch {SCRIPT}",
+        *(
+            f"#SBATCH --{key}{f'={quote_for_sbatch(value)}' if value else ''}"
+            for key, value in sbatch_options.items()
+        ),
         "",
         f"cd -- {shlex.quote(str(batch.cwd))} || exit",
         *(f"eval {shlex.quote(line)} || exit" for line in options.setup),
         f"export HEEDFUL_JOB={shlex.quote(str(batch.folder))}  # where it says how it ended",
         f"export HEEDFUL_MAX_REQUEUES={requeues}",
-        f"export HEEDFUL_STOP_SECONDS={stop_seconds(told)}  # to stop, from the signal on",
+        f"export HEEDFUL_STOP_SECONDS={stop_seconds(sbatch_options)}  # to stop, from the signal on",
         "export HEEDFUL_TOML=none  # the options below are all that count",
-        *command_lines(batch, told),
+        *command_lines(batch, sbatch_options),
     ]
     return "\n".join(lines) + "\n"
 
 
-def command_lines(batch: Batch, told: Mapping[str, str]) -> list[str]:
+def command_lines(batch: Batch, sbatch_options: Mapping[str, str]) -> list[str]:
     """Start the command, or on several tasks `srun`, which does not take over how many cores each has."""
     if batch.tasks == 1:
-        return [
-            "# exec, so that Slurm's signals reach the command itself.",
-            f"exec {shlex.join(batch.words)}",
-        ]
-    cores = [f"--cpus-per-task={told['cpus-per-task']}"] if "cpus-per-task" in told else []
+        comment = "# exec, so that Slurm's signals reach the command itself."
+        return [comment, f"exec {shlex.join(batch.words)}"]
+    cores = (
+        [f"--cpus-per-task={sbatch_options['cpus-per-task']}"] if "cpus-per-task" in sbatch_options else []
+    )
     return [
         "# One process per task. Slurm's signals reach each of them; one that fails ends the others.",
         f"exec {shlex.join(['srun', '--kill-on-bad-exit=1', *cores, *batch.words])}",
@@ -78,25 +81,25 @@ def count_tasks(options: TrainLaunchOptions, processes: int | None) -> int:
 
     On one node it is 1: there the command itself starts its processes.
     """
-    told = dict(given.removeprefix("--").partition("=")[::2] for given in options.slurm)
-    nodes = positive_number(told, "nodes", options.nodes or 1)
-    if "ntasks" in told:
-        found = positive_number(told, "ntasks", 1)
-    elif "ntasks-per-node" in told:
-        found = nodes * positive_number(told, "ntasks-per-node", 1)
+    sbatch_options = dict(option.removeprefix("--").partition("=")[::2] for option in options.slurm)
+    nodes = positive_number(sbatch_options, "nodes", options.nodes or 1)
+    if "ntasks" in sbatch_options:
+        tasks = positive_number(sbatch_options, "ntasks", 1)
+    elif "ntasks-per-node" in sbatch_options:
+        tasks = nodes * positive_number(sbatch_options, "ntasks-per-node", 1)
     elif nodes == 1:
         return 1
     else:
-        found = processes or nodes * int((options.gpus or "1").rpartition(":")[2])
-    if found > 1 and processes not in (None, found):
-        raise UserError(f"--processes {processes}: the job has {found} tasks, and each is a process")
-    if found % nodes:
-        raise UserError(f"--processes {found}: cannot be shared by {nodes} nodes")
-    return found
+        tasks = processes or nodes * int((options.gpus or "1").rpartition(":")[2])
+    if tasks > 1 and processes not in (None, tasks):
+        raise UserError(f"--processes {processes}: the job has {tasks} tasks, and each is a process")
+    if tasks % nodes:
+        raise UserError(f"--processes {tasks}: cannot be shared by {nodes} nodes")
+    return tasks
 
 
-def positive_number(told: Mapping[str, str], name: str, otherwise: int) -> int:
-    value = told.get(name, str(otherwise))
+def positive_number(sbatch_options: Mapping[str, str], name: str, otherwise: int) -> int:
+    value = sbatch_options.get(name, str(otherwise))
     if not value.isdigit() or int(value) < 1:
         raise UserError(f"--slurm {name}={value}: is not a number of at least 1")
     return int(value)
@@ -105,7 +108,7 @@ def positive_number(told: Mapping[str, str], name: str, otherwise: int) -> int:
 def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
     """Return the directives for Slurm; `--slurm` replaces those with the same key."""
     each = "" if batch.workers is None else "-%a"
-    found: dict[str, str | None] = {
+    values: dict[str, str | None] = {
         "job-name": slug(batch.name),
         "output": f"out{each}.txt",
         "error": f"log{each}.txt",
@@ -122,20 +125,20 @@ def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
         "time": text_or_none(options.time_min),
     }
     if batch.workers is not None:
-        found["array"] = f"0-{batch.workers - 1}"
+        values["array"] = f"0-{batch.workers - 1}"
     if isinstance(options, RunLaunchOptions):
-        found["requeue"] = ""
+        values["requeue"] = ""
         # B: to the command that takes the script's place; without, to what srun has started.
-        found["signal"] = f"{'B:' if batch.tasks == 1 else ''}USR1@{signal_seconds(options.time_min)}"
-    for given in options.slurm:
-        key, _, value = given.partition("=")
-        found[key.removeprefix("--")] = value
-    return {key: value for key, value in found.items() if value is not None}
+        values["signal"] = f"{'B:' if batch.tasks == 1 else ''}USR1@{signal_seconds(options.time_min)}"
+    for option in options.slurm:
+        key, _, value = option.partition("=")
+        values[key.removeprefix("--")] = value
+    return {key: value for key, value in values.items() if value is not None}
 
 
-def stop_seconds(told: Mapping[str, str]) -> int:
+def stop_seconds(sbatch_options: Mapping[str, str]) -> int:
     """Return how many seconds a command may take to stop after the signal, so that it is requeued in time."""
-    seconds = told.get("signal", "").rpartition("@")[2]
+    seconds = sbatch_options.get("signal", "").rpartition("@")[2]
     return 2 * int(seconds) // 3 if seconds.isdigit() else 2 * SIGNAL_SECONDS // 3
 
 
@@ -153,11 +156,6 @@ def quote_for_sbatch(value: str) -> str:
     if set(value) <= PLAIN:
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def quote_path_in_comment(path: str) -> str:
-    """A path in a comment: on one line whatever it holds."""
-    return one_line(shlex.quote(path))
 
 
 def command_line(words: Sequence[str]) -> str:

@@ -49,12 +49,12 @@ def prepare_job(
 ) -> PreparedJob:
     """Check everything, and make the script; nothing is written. By default the folder names the job."""
     refuse_impossible(options)
-    whole = folder.expanduser().absolute()
-    if set(str(whole)) & set("%\\"):
+    absolute = folder.expanduser().absolute()
+    if set(str(absolute)) & set("%\\"):
         raise UserError(
             f"{folder}: Slurm reads % and \\ in a path in its own way; --out names another folder"
         )
-    batch = Batch(words, whole, Path.cwd(), name or whole.name, workers, tasks)
+    batch = Batch(words, absolute, Path.cwd(), name or absolute.name, workers, tasks)
     return PreparedJob(batch, batch_script(batch, options))
 
 
@@ -68,7 +68,7 @@ def submit_job(prepared: PreparedJob, replacing: Callable[[], object] | None = N
     if replacing is not None:
         client.test_script(prepared.script)
         replacing()
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    new_folders = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -78,17 +78,18 @@ def submit_job(prepared: PreparedJob, replacing: Callable[[], object] | None = N
     for task in tasks:
         end_file(folder, task).unlink(missing_ok=True)
         progress_file(folder, task).unlink(missing_ok=True)
-    out, log = ([file_size(path(folder, task)) for task in tasks] for path in (out_file, log_file))
+    paths = ([path(folder, task) for task in tasks] for path in (out_file, log_file))
+    out, log = (tuple(p.stat().st_size if p.is_file() else 0 for p in each) for each in paths)
     try:
         job = client.sbatch(SCRIPT, folder)
     except BaseException:
         script.unlink(missing_ok=True)
-        for path in made:
+        for path in new_folders:
             with suppress(OSError):
                 path.rmdir()
         raise
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    submitted = Submission(job, batch.words, str(batch.cwd), now, batch.workers, tuple(out), tuple(log))
+    submitted = Submission(job, batch.words, str(batch.cwd), now, batch.workers, out, log)
     write_submission(folder, submitted)
     return submitted
 
@@ -118,14 +119,8 @@ def describe_submission(folder: Path, submitted: Submission) -> tuple[str, dict[
 
 def refuse_busy(folder: Path) -> None:
     former = read_submission(folder)
-    if former is None:
-        return
-    if any(known.job == former.job and known.active for known in client.read_queue()):
+    if former is not None and any(e.job == former.job and e.active for e in client.read_queue()):
         raise UserError(
             f"{folder}: job {former.job} is at it; heedful jobs shows it, "
             f"heedful jobs cancel {former.job} ends it"
         )
-
-
-def file_size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else 0

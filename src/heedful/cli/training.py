@@ -1,0 +1,50 @@
+"""What `heedful adapt`, `pretrain` and `run` share: train here or submit a job, then print the results."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from heedful.cli.output import console, print_json
+from heedful.options.configuration import DATA_ARGUMENT, Options
+from heedful.options.training import AdaptOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from heedful.options.launch import TrainLaunchOptions
+    from heedful.runs.schemas import Results
+
+    PrintResults = Callable[[Results], None]
+
+
+def train_or_submit(
+    options: Options, launch: TrainLaunchOptions, print_results: PrintResults, *, json: bool
+) -> int | None:
+    if launch.elsewhere:
+        from heedful.cli.submit import send_run
+        from heedful.training.validation import validate
+
+        validate(options)
+        command = "adapt" if isinstance(options, AdaptOptions) else "pretrain"
+        arguments = (options.model, getattr(options, DATA_ARGUMENT[type(options)]))
+        return send_run(command, arguments, options, launch, json=json)
+    train_here(options, print_results, json=json)
+    return None
+
+
+def train_here(options: Options, print_results: PrintResults, *, json: bool) -> None:
+    """Train, and print results.json, or the results, the folder and the most serious finding."""
+    from heedful.evaluation.checks import summarize
+    from heedful.launch.processes import is_first_process, launch_training
+    from heedful.runs.files import to_json_value
+
+    done = launch_training(options)
+    if not is_first_process():
+        return
+    if json:
+        print_json(to_json_value(done.results) | {"folder": str(done.folder)})
+        return
+    print_results(done.results)
+    out = console()
+    out.print(f"run: {done.folder}", markup=False)
+    out.print(f"checks: {summarize(done.checks.checks)}", markup=False)
