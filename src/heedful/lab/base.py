@@ -122,7 +122,12 @@ class Finding(Generic[R]):
             "construction": list(self.construction),
             "passed": self.passed,
             "numbers": [
-                {"name": n.name, "value": to_json_value(n.value), "condition": n.condition or None, "holds": n.holds}
+                {
+                    "name": n.name,
+                    "value": to_json_value(n.value),
+                    "condition": n.condition or None,
+                    "holds": n.holds,
+                }
                 for n in self.numbers
             ],
             "tables": [
