@@ -158,7 +158,7 @@ def test_a_narrow_terminal_cuts_no_cell(
 
 @pytest.mark.parametrize(("arguments", "words"), [
     (["inspect", "minilmm"], 'did you mean "minilm"?'),
-    (["inspect", "minilm", "--head", "classify", "--n-classes", "0"], "at least 2 classes, not 0"),
+    (["inspect", "minilm", "--head", "classify", "--n-classes", "0"], "--n-classes 0: must be at least 2"),
 ])  # fmt: skip
 def test_a_near_name_or_a_wrong_number_is_told(
     heedful: Callable[..., object], arguments: list[str], words: str

@@ -79,7 +79,7 @@ def test_an_adapter_goes_only_onto_a_base_that_pools_alike(tmp_path: Path) -> No
     methods.write_adapter(model, method, tmp_path / "adapter", base_name="base")
     assert json.loads((tmp_path / "adapter" / "heedful.json").read_text())["pool"] == "mean"
     other = checkpoints.load(tmp_path / "base", head="classify", n_classes=3)
-    with pytest.raises(UserError, match='learnt with pool "mean"'):
+    with pytest.raises(UserError, match='was trained with pool "mean"'):
         methods.read_adapter(tmp_path / "adapter", other)
 
 

@@ -93,3 +93,13 @@ def test_rows_of_different_length_have_their_own_random_blocks() -> None:
         matrix = mechanism.pattern.table(own, own, False)
         assert torch.equal(tables[row, :own, : matrix.shape[1]], matrix)
         assert tables[row].max() < own
+
+
+def test_a_table_that_inference_made_serves_training() -> None:
+    mechanism = make("bigbird", n_heads=1, d_head=4, max_len=512, block=2, window=3, n_random=2, seed=97)
+    q, k, v = torch.randn(3, 1, 1, 512, 4)
+    with torch.inference_mode():
+        mechanism(q, k, v, Mask(causal=True))
+    v.requires_grad_()
+    mechanism(q, k, v, Mask(causal=True)).sum().backward()
+    assert v.grad is not None

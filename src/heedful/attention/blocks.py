@@ -50,7 +50,8 @@ class Pattern:
             parts.append(np.where(np.isfinite(np.take_along_axis(luck, pick, 1)), pick + self.n_global, -1))
         table = np.concatenate(parts, axis=1)
         used = (table >= 0).any(0) | (np.arange(table.shape[1]) < self.window)
-        return torch.from_numpy(table[:, used].astype(np.int64))
+        with torch.inference_mode(False):  # the cached table may be used for training later
+            return torch.from_numpy(table[:, used].astype(np.int64))
 
     def matrix(self, blocks: int, causal: bool) -> Tensor:
         """Return which block sees which [blocks, blocks]; if not causal, global blocks see all."""

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import Json, console, print_json
 from heedful.errors import UserError
-from heedful.options.types import Positive
+from heedful.options.types import ClassCount
 
 
 def export(
@@ -19,7 +19,7 @@ def export(
     *,
     merge: Annotated[bool, Parameter(negative=())] = False,
     head: str | None = None,
-    n_classes: Positive | None = None,
+    n_classes: ClassCount | None = None,
     json: Json = False,
 ) -> None:
     """Write the best model of a run, or a model, as a folder that transformers loads, with its tokenizer.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from heedful.cli.output import Flag, Json, print_facts, print_json, print_table
-from heedful.options.types import Positive
+from heedful.options.types import ClassCount
 
 if TYPE_CHECKING:
     from heedful.models import Model
@@ -17,7 +17,7 @@ def inspect(
     /,
     *,
     head: str | None = None,
-    n_classes: Positive | None = None,
+    n_classes: ClassCount | None = None,
     attention: str | None = None,
     details: Flag = False,
     json: Json = False,

@@ -50,6 +50,8 @@ Positive = Annotated[int, Bounds(least=1, cap=LARGEST_COUNT)]
 """A count of at least one."""
 Count = Annotated[int, Bounds(least=0, cap=LARGEST_COUNT)]
 """A count that may be zero."""
+ClassCount = Annotated[int, Bounds(least=2, cap=LARGEST_COUNT)]
+"""A number of classes."""
 Length = Annotated[int, Bounds(least=4, cap=LARGEST_COUNT)]
 """A number of tokens that leaves room for the special ones."""
 Seed = Annotated[int, Bounds(floor=-(2**63), cap=2**64 - 1)]
