@@ -17,6 +17,15 @@ LONG = {"slurm", "browser", "kills", "documents", "handouts", "strangers"}
 settings.register_profile("nightly", max_examples=1000, deadline=None)
 
 
+def pytest_configure() -> None:
+    """Give each process of `pytest -n` a core of its own: threads that wait for one another would take both."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if worker and hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.environ["HEEDFUL_TEST_CORES"] = ",".join(map(str, cores))
+        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what belongs to `make test-long`, by folder; what mostly waits (Slurm) comes first."""

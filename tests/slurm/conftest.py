@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,13 @@ from tiny import make_model, make_task
 ROOT = Path(__file__).parents[2]
 
 
+def take_all_cores() -> None:
+    """Let Slurm use every core, though the tests that wait for it have one."""
+    cores = os.environ.get("HEEDFUL_TEST_CORES")
+    if cores:
+        os.sched_setaffinity(0, map(int, cores.split(",")))
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Path]:
     """The cluster's folder; Slurm's commands speak to it."""
@@ -26,7 +34,7 @@ def cluster() -> Iterator[Path]:
     script = [sys.executable, ROOT / "scripts" / "local-slurm"]
     begun = [*script, "start", "--folder", folder, "--cpus", "8", "--gpus", "2"]
     with pytest.MonkeyPatch.context() as patch:
-        subprocess.run(begun, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(begun, check=True, stdout=subprocess.DEVNULL, preexec_fn=take_all_cores)
         patch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
         try:
             yield folder
