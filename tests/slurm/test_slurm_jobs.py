@@ -81,7 +81,7 @@ def test_a_cancelled_run_leaves_a_checkpoint_and_goes_on_to_the_same_bits(
     assert not (out / "results.json").exists()
     over = heedful("jobs", "cancel", job["job"])
     assert over.status == 2
-    assert "is over" in over.err
+    assert "has ended" in over.err
     done = heedful("adapt", "model", "task", *TRAIN, *ON, "--out", out, "--resume", "--wait")
     assert done.status == 0, done.err
     assert "stopped by SIGTERM" not in done.err  # what the former job said is not shown again

@@ -56,8 +56,10 @@ def package(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.syspath_prepend(site)
     monkeypatch.setenv("PYTHONPATH", with_site(site))  # for the processes that a command starts
     installed.cache_clear()
+    sys.modules.pop("heedful.cli.study", None)  # it lists the studies when it is imported
     yield
     installed.cache_clear()
+    sys.modules.pop("heedful.cli.study", None)
     for name in [name for name in sys.modules if name.split(".")[0] == "my_package"]:
         del sys.modules[name]
 
