@@ -79,6 +79,7 @@ def test_a_metric_without_an_interval_of_its_own_has_one_by_bootstrap() -> None:
     assert interval is not None
     assert interval.low < STRANGER.compute(labels, predicted) < interval.high
     exact = macro_f1_interval(metrics.confusion(labels, predicted, 3))
+    # two bootstraps with draws of their own: their ends differ by the error of a simulated quantile
     assert interval.low == pytest.approx(exact.low, abs=0.01)
     assert interval.high == pytest.approx(exact.high, abs=0.01)
     assert STRANGER.interval(labels[:1], predicted[:1]) is None
