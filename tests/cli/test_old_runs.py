@@ -182,6 +182,46 @@ def test_a_half_finished_study_continues_and_answers_as_the_whole_one_did(
     assert json.loads(again.out)["facts"] == whole["facts"]
 
 
+def test_british_option_names_are_read_from_stored_files(heedful: Command, own: Path) -> None:
+    """The half-finished run has them in config.toml and optimiser.pt, the finished one in heedful.json."""
+    config = own / "half-lora/config.toml"
+    stored = config.read_text().replace('["rank=2"]', '["rank=2", "rank_stabilised=false"]')
+    assert "rank_stabilised=false" in stored
+    config.write_text(stored)
+    assert len(list((own / "half-lora").glob("checkpoints/*/optimiser.pt"))) == 2
+    assert '"rank_stabilised"' in (own / "lora/best/heedful.json").read_text()
+    words = COMMANDS["lora"]
+    after = words.index("rank=2") + 1
+    words = [*words[:after], "rank_stabilized=false", *words[after:]]
+    done = heedful(*words, "--out", "half-lora", "--resume")
+    assert done.status == 0, done.err
+    assert list((own / "half-lora").glob("checkpoints/*/optimizer.pt"))
+    assert heedful("evaluate", "half-lora").status == 0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        (
+            "--method-options",
+            "rank_stabilised=true",
+            '--method-options: unknown option of lora "rank_stabilised"; did you mean "rank_stabilized"?',
+        ),
+        (
+            "--attention",
+            "zero_after:unsafe=true,renormalise=true",
+            'zero_after attention: unknown option of zero_after "renormalise"; did you mean "renormalize"?',
+        ),
+    ],
+)
+def test_british_option_names_are_refused_on_the_command_line(
+    heedful: Command, old: Path, tmp_path: Path, option: str, value: str, message: str
+) -> None:
+    words = ("adapt", old / "bert", old / "task", "--method", "lora", "--precision", "float32", option, value)
+    done = heedful(*words, "--out", tmp_path / "run")
+    assert (done.status, done.err) == (2, f"heedful: {message}\n")
+
+
 @pytest.mark.parametrize("name", ["lora", "pretrain"])
 def test_a_configuration_makes_the_run_again(heedful: Command, own: Path, name: str) -> None:
     done = heedful("run", own / name / "config.toml", "--out", own / "again")

@@ -57,7 +57,7 @@ CASES = [
     Case("synthesizer"),
     Case("synthesizer", {"d_hidden": 3}),
     Case("zero_after", {"unsafe": True}),
-    Case("zero_after", {"unsafe": True, "renormalise": True}),
+    Case("zero_after", {"unsafe": True, "renormalize": True}),
     Case("zero_scores", {"unsafe": True}),
 ]
 

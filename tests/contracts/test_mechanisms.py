@@ -95,7 +95,7 @@ def test_one_that_selects_reaches_exactly_one_key(case: Case) -> None:
     assert torch.equal(out[0, 0, 6], v[0, 0, reached.item()])
 
 
-@pytest.mark.parametrize("case", cases(lambda c: c.kind.unsafe and "renormalise" not in c.options), ids=str)
+@pytest.mark.parametrize("case", cases(lambda c: c.kind.unsafe and "renormalize" not in c.options), ids=str)
 def test_an_unsafe_mask_does_leak(case: Case) -> None:
     mechanism = case.build()
     q, k, v = inputs(13, grad=True)

@@ -117,7 +117,7 @@ def test_weights_sum_to_one_and_give_the_output(case: Case) -> None:
         weights = mechanism.weights(q, k, mask)
         close(real_rows(weights @ v, real), real_rows(mechanism(q, k, v, mask), real))
         total = real_rows(weights.sum(-1, keepdim=True), real)
-        if case.name == "zero_after" and mask.causal and not case.options.get("renormalise"):
+        if case.name == "zero_after" and mask.causal and not case.options.get("renormalize"):
             assert total.min() < 0.9, name
         else:
             close(total, torch.ones_like(total))

@@ -31,8 +31,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 SMALL: dict[str, dict[str, Any]] = {"prompt": {"length": 5}, "prefix": {"length": 4}, "lora": {"rank": 2}}
 EXTRA: list[tuple[str, dict[str, Any]]] = [
-    ("prefix", {"length": 3, "reparametrise": True, "hidden": 7, "shift": False}),
-    ("lora", {"rank": 3, "targets": "q,k,v,o,ff", "dropout": 0.1, "rank_stabilised": True}),
+    ("prefix", {"length": 3, "reparametrize": True, "hidden": 7, "shift": False}),
+    ("lora", {"rank": 3, "targets": "q,k,v,o,ff", "dropout": 0.1, "rank_stabilized": True}),
 ]
 CASES = [
     pytest.param(family, name, given, id=f"{family}-{name}{'-more' if given else ''}")
@@ -93,14 +93,14 @@ def logits(model: Classifier, inputs: dict[str, Tensor]) -> Tensor:
 
 def train(model: Classifier, method: Method, steps: int = 3) -> None:
     """A few steps that are large enough to see."""
-    optimiser = torch.optim.AdamW(method.trainable(model).values(), lr=0.02)
+    optimizer = torch.optim.AdamW(method.trainable(model).values(), lr=0.02)
     inputs = batch(model)
     model.train()
     for step in range(steps):
         loss = torch.nn.functional.cross_entropy(model(**inputs), torch.tensor([0, 1, 1, 0]))
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         assert loss.isfinite(), step
     model.eval()
 

@@ -88,7 +88,7 @@ def traces(folder: Path) -> dict[str, str]:
     """What has to be the same: weights, metrics, predictions."""
     last = checkpoint.checkpoint_folder(Run(folder), max(checkpoint.steps(Run(folder))))
     names = ("metrics.jsonl", "predictions_dev.jsonl", "predictions_test.jsonl", "best/model.safetensors")
-    files = [*(folder / name for name in names), last / "weights.pt", last / "optimiser.pt"]
+    files = [*(folder / name for name in names), last / "weights.pt", last / "optimizer.pt"]
     return {path.name: file_checksum(path) for path in files}
 
 

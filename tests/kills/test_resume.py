@@ -78,7 +78,7 @@ def traces(folder: Path) -> dict[str, str]:
         folder / "predictions_test.jsonl",
         folder / "best" / "model.safetensors",
         folder / "checkpoints" / f"step-{last:08d}" / "weights.pt",
-        folder / "checkpoints" / f"step-{last:08d}" / "optimiser.pt",
+        folder / "checkpoints" / f"step-{last:08d}" / "optimizer.pt",
     ]
     return {path.name: file_checksum(path) for path in files}
 
@@ -163,10 +163,10 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_line(command: Command, tmp_p
     child.kill()
     child.communicate()
     last = hurt.out / f"checkpoints/step-{checkpoint.steps(Run(hurt.out))[-1]:08d}"
-    with (last / "optimiser.pt").open("r+b") as file:
+    with (last / "optimizer.pt").open("r+b") as file:
         file.truncate(100)
     said = hurt.finish("--resume")
-    assert f"heedful: {last}: optimiser.pt does not have the content that was written; using the" in said
+    assert f"heedful: {last}: optimizer.pt does not have the content that was written; using the" in said
     assert traces(hurt.out) == traces(command.out)
 
 

@@ -118,14 +118,14 @@ def logits(model: Any, inputs: dict[str, Tensor]) -> Tensor:
 
 
 def train(model: Any, method: Method) -> None:
-    optimiser = torch.optim.AdamW(method.trainable(model).values(), lr=0.02)
+    optimizer = torch.optim.AdamW(method.trainable(model).values(), lr=0.02)
     inputs = batch(model)
     model.train()
     for _ in range(3):
         loss = torch.nn.functional.cross_entropy(model(**inputs), torch.tensor([0, 1, 1, 0]))
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     model.eval()
 
 

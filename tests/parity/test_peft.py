@@ -23,7 +23,7 @@ pytestmark = pytest.mark.needs("peft")
 TOLERANCE = 1e-5
 LORA: list[dict[str, Any]] = [
     {"rank": 2},
-    {"rank": 3, "alpha": 5.0, "targets": "q,k,v,o,ff", "rank_stabilised": True},
+    {"rank": 3, "alpha": 5.0, "targets": "q,k,v,o,ff", "rank_stabilized": True},
     {"rank": 2, "targets": "k"},
     {"rank": 2, "targets": "v,o"},
 ]
@@ -94,13 +94,13 @@ def test_peft_gives_our_logits_with_lora(oracle: Oracle, options: dict[str, Any]
     assert_peft_agrees(oracle, folder, method, adapted(folder, method), tmp_path / "adapter")
 
 
-@pytest.mark.parametrize("reparametrise", [False, True])
+@pytest.mark.parametrize("reparametrize", [False, True])
 @pytest.mark.parametrize("oracle", [BERT, ROBERTA, GPT2], ids=lambda o: o.name)
-def test_peft_gives_our_logits_with_a_prefix(oracle: Oracle, reparametrise: bool, tmp_path: Path) -> None:
+def test_peft_gives_our_logits_with_a_prefix(oracle: Oracle, reparametrize: bool, tmp_path: Path) -> None:
     folder = base(oracle, tmp_path / "base")
-    method = methods.make("prefix", length=5, reparametrise=reparametrise, hidden=8)
+    method = methods.make("prefix", length=5, reparametrize=reparametrize, hidden=8)
     model = adapted(folder, method)
-    if reparametrise:
+    if reparametrize:
         method.load_state(model, method.state(model))
         assert method == methods.make("prefix", length=5, hidden=8)
     assert_peft_agrees(oracle, folder, method, model, tmp_path / "adapter")

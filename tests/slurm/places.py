@@ -73,7 +73,7 @@ def traces(folder: Path) -> dict[str, str]:
     last = f"checkpoints/step-{max(checkpoint.steps(Run(folder))):08d}"
     names = ["metrics.jsonl", "predictions_dev.jsonl", "predictions_test.jsonl", "best/model.safetensors"]
     return {
-        name: file_checksum(folder / name) for name in [*names, f"{last}/weights.pt", f"{last}/optimiser.pt"]
+        name: file_checksum(folder / name) for name in [*names, f"{last}/weights.pt", f"{last}/optimizer.pt"]
     }
 
 

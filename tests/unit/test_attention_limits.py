@@ -110,9 +110,9 @@ def test_argmax_of_one_three_two() -> None:
 
 
 @pytest.mark.parametrize("mask", MASKS)
-def test_zero_after_renormalised_is_minus_infinity_before(mask: str) -> None:
+def test_zero_after_renormalized_is_minus_infinity_before(mask: str) -> None:
     q, k, v = sequence().requires_grad_()
-    ours = build("zero_after", unsafe=True, renormalise=True)
+    ours = build("zero_after", unsafe=True, renormalize=True)
     soft = build("softmax")
     got, wanted = ours(q, k, v, MASKS[mask]), soft(q, k, v, MASKS[mask])
     torch.testing.assert_close(got, wanted)

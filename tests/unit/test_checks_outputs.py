@@ -48,7 +48,7 @@ def test_every_unsafe_mechanism_is_found_to_leak_even_in_a_new_model(
 
 
 def test_taking_the_future_out_again_by_a_division_is_rounding_and_no_leak() -> None:
-    options = {"unsafe": True, "renormalise": True}
+    options = {"unsafe": True, "renormalize": True}
     check = causality(made(attention="zero_after", attention_options=options))
     assert check.status == "passed"
 

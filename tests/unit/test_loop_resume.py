@@ -75,7 +75,7 @@ def traces(folder: Path) -> dict[str, str]:
         folder / "checks.json",
         *sorted(p for p in (folder / "best").rglob("*") if p.is_file()),
         folder / "checkpoints" / f"step-{last:08d}" / "weights.pt",
-        folder / "checkpoints" / f"step-{last:08d}" / "optimiser.pt",
+        folder / "checkpoints" / f"step-{last:08d}" / "optimizer.pt",
     ]
     return {str(path.relative_to(folder)): file_checksum(path) for path in files}
 
@@ -85,7 +85,7 @@ CASES: dict[str, dict[str, Any]] = {
     "lora": {"method": "lora"},
     "head": {"method": "head"},
     "prompt": {"method": "prompt", "method_options": ("length=3",)},
-    "prefix": {"method": "prefix", "method_options": ("length=3", "reparametrise=true", "hidden=5")},
+    "prefix": {"method": "prefix", "method_options": ("length=3", "reparametrize=true", "hidden=5")},
     "bitfit": {"method": "bitfit", "optimizer": "sgd"},
     "joint": {"objective": "joint", "mlm_first": 3, "accumulate": 2},
     "rmsprop": {"optimizer": "rmsprop", "eval_every": 5, "class_weights": "balanced"},

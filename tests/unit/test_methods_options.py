@@ -31,7 +31,7 @@ def tiny(name: str = "bert-tiny", **changes: Any) -> Classifier:
     ("name", "given", "says"),
     [
         ("lara", {}, 'unknown method "lara"; did you mean "lora"?'),
-        ("lora", {"rnak": 4}, 'method lora has no option "rnak"; it has alpha, dropout, rank, rank_stabilised, targets'),
+        ("lora", {"rnak": 4}, 'method lora has no option "rnak"; it has alpha, dropout, rank, rank_stabilized, targets'),
         ("full", {"rank": 4}, 'method full has no option "rank"; it has none'),
         ("lora", {"rank": "4"}, 'lora: rank "4": must be a whole number'),
         ("lora", {"rank": True}, "lora: rank true: must be a whole number"),
@@ -75,9 +75,9 @@ def test_a_role_that_a_model_lacks_is_refused() -> None:
 
 
 def test_the_scale_of_lora_is_alpha_over_the_rank_or_its_root() -> None:
-    for stabilised, scale in ((False, 16 / 4), (True, 16 / 2)):
+    for stabilized, scale in ((False, 16 / 4), (True, 16 / 2)):
         model = tiny()
-        method = make("lora", rank=4, alpha=16, rank_stabilised=stabilised)
+        method = make("lora", rank=4, alpha=16, rank_stabilized=stabilized)
         method.attach(model)
         layer = model.body.stack.layers[0].attn.q_proj
         nn.init.normal_(layer.lora_b)

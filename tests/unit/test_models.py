@@ -122,13 +122,13 @@ def test_every_form_learns_a_tiny_task(norm: str, place: str, activation: str) -
     model = build(config(norm=norm, norm_place=place, activation=activation, init_std=0.1, dropout=0.0,
                          attention_dropout=0.0, embed_dropout=0.0), "causal")  # fmt: skip
     text = torch.arange(2, 10).repeat(4, 1)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     losses = []
     for _ in range(40):
         loss = torch.nn.functional.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.2 < 2 < losses[0]
 

@@ -61,14 +61,14 @@ def objective(task: Task, tokenizer: Tokenizer, kind: str = "decoder", **options
 
 
 def fit(model: LanguageModel, learnt: AnswerObjective, steps: int) -> None:
-    optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     model.train()
     for step in range(steps):
         (inputs,) = learnt.prepare(np.arange(len(learnt.rows)), step)
         loss = learnt.losses(model, inputs).sums["answer"] / inputs.counts["answer"]
         loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        optimiser.zero_grad()
+        optimizer.step()
+        optimizer.zero_grad()
 
 
 def test_a_row_is_that_of_span_corruption_with_the_answer_as_its_span(tokenizer: Tokenizer) -> None:

@@ -197,10 +197,10 @@ def test_methods_act_on_a_text_to_text_model(folder: Path, task: Task, name: str
     method.attach(model)
     before = {n: p.detach().clone() for n, p in model.named_parameters()}
     found = objective(task)
-    optimiser = torch.optim.AdamW(method.trainable(model).values(), lr=0.01)
+    optimizer = torch.optim.AdamW(method.trainable(model).values(), lr=0.01)
     for _ in range(2):
         found.losses(model, found.inputs("train", np.arange(16))).sums["text2text"].backward()
-        optimiser.step()
+        optimizer.step()
     moved = {n for n, p in model.named_parameters() if not torch.equal(p, before[n])}
     assert moved
     assert moved <= method.trainable(model).keys()

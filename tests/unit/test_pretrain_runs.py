@@ -72,7 +72,7 @@ def traces(folder: Path) -> dict[str, str]:
     last = max(checkpoint.steps(Run(folder)))
     files = [folder / "metrics.jsonl", folder / "checks.json", *folder.glob("predictions_*.jsonl")]
     files += [path for path in (folder / "best").rglob("*") if path.is_file()]
-    files += [folder / f"checkpoints/step-{last:08d}/{name}.pt" for name in ("weights", "optimiser")]
+    files += [folder / f"checkpoints/step-{last:08d}/{name}.pt" for name in ("weights", "optimizer")]
     return {str(path.relative_to(folder)): file_checksum(path) for path in files}
 
 

@@ -1,4 +1,4 @@
-"""The parts of the loop: schedules, optimisers, precision, checkpoints."""
+"""The parts of the loop: schedules, optimizers, precision, checkpoints."""
 
 from __future__ import annotations
 
@@ -60,28 +60,28 @@ def problem() -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
 
 
 @pytest.mark.parametrize(("name", "lr"), [("adamw", 1e-2), ("sgd", 0.1), ("rmsprop", 1e-2), ("muon", 5e-2)])
-def test_every_optimiser_learns_and_continues_from_its_state(name: str, lr: float) -> None:
+def test_every_optimizer_learns_and_continues_from_its_state(name: str, lr: float) -> None:
     def run(steps: int, stop: int | None = None) -> tuple[list[float], list[torch.Tensor]]:
         model, x, y = problem()
-        optimiser = optimizers.make(
+        optimizer = optimizers.make(
             name, optimizers.group_parameters(model, dict(model.named_parameters()), 0.01), lr
         )
         losses = []
         for step in range(steps):
             if step == stop:
-                weights, state = [p.detach().clone() for p in model.parameters()], optimiser.state_dict()
+                weights, state = [p.detach().clone() for p in model.parameters()], optimizer.state_dict()
                 model = problem()[0]
                 with torch.no_grad():
                     for p, w in zip(model.parameters(), weights, strict=True):
                         p.copy_(w)
-                optimiser = optimizers.make(
+                optimizer = optimizers.make(
                     name, optimizers.group_parameters(model, dict(model.named_parameters()), 0.01), lr
                 )
-                optimiser.load_state_dict(state)
+                optimizer.load_state_dict(state)
             loss = nn.functional.cross_entropy(model(x), y)
             loss.backward()
-            optimiser.step()
-            optimiser.zero_grad()
+            optimizer.step()
+            optimizer.zero_grad()
             losses.append(loss.item())
         return losses, [p.detach() for p in model.parameters()]
 
@@ -100,7 +100,7 @@ def test_muon_makes_its_update_orthogonal() -> None:
         assert values.max() < 1.4
 
 
-def test_an_unknown_optimiser_lists_the_nearest() -> None:
+def test_an_unknown_optimizer_lists_the_nearest() -> None:
     with pytest.raises(UserError, match='did you mean "adamw"'):
         optimizers.make("adam", [], 1.0)
 

@@ -17,7 +17,7 @@ from heedful.errors import UserError
 class ZeroAfter(Mechanism):
     """Softmax over all keys, then zeros at the future: it stays in the denominator, and so leaks.
 
-    With `renormalise` each row is divided by its sum, which makes it equal to masking with minus infinity.
+    With `renormalize` each row is divided by its sum, which makes it equal to masking with minus infinity.
     Padding and other documents are masked before the softmax, as they should be.
     Decoding sees no future and so cannot equal the whole: no cache.
     """
@@ -29,11 +29,11 @@ class ZeroAfter(Mechanism):
     unsafe = True
 
     def __init__(
-        self, *, renormalise: bool = False, unsafe: bool = False, **common: Unpack[CommonOptions]
+        self, *, renormalize: bool = False, unsafe: bool = False, **common: Unpack[CommonOptions]
     ) -> None:
         refuse_unsafe(self.name, unsafe)
         super().__init__(**common)
-        self.renormalise = renormalise
+        self.renormalize = renormalize
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         weights = replace(mask, causal=False).softmax(dot_scores(q, k, self.scale, bias))  # [b, h, t, s]
@@ -41,7 +41,7 @@ class ZeroAfter(Mechanism):
         if past is None:
             return weights
         weights = weights * past
-        if not self.renormalise:
+        if not self.renormalize:
             return weights
         total = weights.sum(-1, keepdim=True)
         return weights / total.masked_fill(total == 0.0, float("inf"))

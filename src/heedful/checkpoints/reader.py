@@ -19,6 +19,7 @@ from heedful.families import FAMILIES
 from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig, build
 from heedful.models.config import DROPOUTS
 from heedful.models.heads import HeadForm
+from heedful.runs.old_names import update_names
 from heedful.text.model_folders import find_folder
 
 OWN = "heedful"
@@ -304,7 +305,7 @@ def read_own_config(values: Mapping[str, Any]) -> TransformerConfig:
     """Return the configuration that heedful wrote. Older versions left the head's form to the family."""
     family = FAMILIES.get(str(values.get("family")))
     older = {"classifier": family.fixed["classifier"]} if family and "classifier" in family.fixed else {}
-    return TransformerConfig.from_dict({**older, **values})
+    return TransformerConfig.from_dict({**older, **update_names(values)})
 
 
 def attach_report(model: Model, report: LoadReport) -> Model:

@@ -17,6 +17,7 @@ from heedful.objectives.registry import OBJECTIVES
 from heedful.problems import find_problem
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.json_files import decode_record, parse_row, read_json
+from heedful.runs.old_names import update_names
 from heedful.runs.schemas import Prediction
 from heedful.text import Tokenizer
 from heedful.text import load as load_tokenizer
@@ -51,7 +52,7 @@ def read_run_facts(path: str | Path) -> tuple[Path, dict[str, Any]]:
     """Return the folder of the weights of a run or an exported adapter, and its options with its `labels`."""
     folder = Path(path).expanduser()
     if (folder / ADAPTER).is_file() and not (folder / CONFIG).is_file():
-        facts = read_json(folder / ADAPTER)
+        facts = update_names(read_json(folder / ADAPTER))
         if not isinstance(facts.get(EXPORTED), dict):
             raise UserError(f"{folder}: does not say what it was trained for; heedful export writes that")
         return folder, facts[EXPORTED]

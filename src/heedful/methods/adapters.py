@@ -18,6 +18,7 @@ from heedful.methods.base import Method, Trainee
 from heedful.methods.peft import from_peft, to_peft, why_not_peft
 from heedful.methods.registry import make
 from heedful.runs import new_folder, write_json
+from heedful.runs.old_names import update_names
 
 FACTS = "heedful.json"
 OWN_WEIGHTS = "adapter.safetensors"
@@ -68,7 +69,7 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
     ours, peft = source / FACTS, source / PEFT_FACTS
     if not ours.is_file() and not peft.is_file():
         raise UserError(f"{source}: holds no adapter; it has neither {FACTS} nor {PEFT_FACTS}")
-    facts: dict[str, Any] = read_json(ours) if ours.is_file() else {}
+    facts: dict[str, Any] = update_names(read_json(ours)) if ours.is_file() else {}
     if peft.is_file():
         method_of_peft, state = from_peft(model, read_json(peft), read_file(source / PEFT_WEIGHTS), source)
     else:

@@ -55,7 +55,7 @@ class Lora(Method):
     """Low-rank adaptation (Hu et al. 2022): weight changes of rank `rank`, scaled by `alpha` / `rank`.
 
     `targets` are roles, the same for every family: q, k, v, o (attention's projections, cross-attention's
-    included) and ff (the whole feed-forward). With `rank_stabilised` the scale is `alpha` / sqrt(rank)
+    included) and ff (the whole feed-forward). With `rank_stabilized` the scale is `alpha` / sqrt(rank)
     (Kalajdzievski 2023), which keeps high ranks learning. `dropout` acts on what enters the product.
     """
 
@@ -68,7 +68,7 @@ class Lora(Method):
     alpha: Rate = 16.0
     targets: str = "q,v"
     dropout: Share = 0.0
-    rank_stabilised: bool = False
+    rank_stabilized: bool = False
 
     def check(self) -> None:
         for role in self.roles:
@@ -83,7 +83,7 @@ class Lora(Method):
 
     @property
     def scale(self) -> float:
-        return self.alpha / (math.sqrt(self.rank) if self.rank_stabilised else self.rank)
+        return self.alpha / (math.sqrt(self.rank) if self.rank_stabilized else self.rank)
 
     def add(self, model: Trainee) -> set[str]:
         layers_of: dict[str, list[str]] = model.body.roles()

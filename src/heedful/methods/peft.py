@@ -111,13 +111,13 @@ def lora_to_peft(
         tensors[f"base_model.model.{name}.lora_B.weight"] = b
         if len(there) > 1:
             ranks[name] = method.rank * len(there)
-            alphas[name] = method.alpha * (math.sqrt(len(there)) if method.rank_stabilised else len(there))
+            alphas[name] = method.alpha * (math.sqrt(len(there)) if method.rank_stabilized else len(there))
     return {
         "peft_type": "LORA",
         "r": method.rank,
         "lora_alpha": method.alpha,
         "lora_dropout": method.dropout,
-        "use_rslora": method.rank_stabilised,
+        "use_rslora": method.rank_stabilized,
         "target_modules": sorted(targets),
         "rank_pattern": ranks,
         "alpha_pattern": alphas,
@@ -207,7 +207,7 @@ def lora_from_peft(
         alpha=scale * (math.sqrt(rank) if stabilized else rank),
         targets=",".join(roles),
         dropout=float(facts.get("lora_dropout") or 0.0),
-        rank_stabilised=stabilized,
+        rank_stabilized=stabilized,
     )
     return method, state
 

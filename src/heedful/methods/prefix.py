@@ -52,7 +52,7 @@ class Prefix(Method):
 
     They are in the self-attention of every layer, T5's encoder and decoder alike (its cross-attention is
     left alone), and carry no position bias. They start as the keys and values of random tokens; with
-    `reparametrise` a network of width `hidden` makes them during training and is folded away in `state`.
+    `reparametrize` a network of width `hidden` makes them during training and is folded away in `state`.
     `shift` lets the text's positions begin at `length`, as transformers counts cached keys and so peft's
     prefixes do; without it the text keeps its positions and all of the position table.
     """
@@ -66,7 +66,7 @@ class Prefix(Method):
     mergeable = False
 
     length: Positive = 16
-    reparametrise: bool = False
+    reparametrize: bool = False
     hidden: Positive = 512
     shift: bool = True
 
@@ -81,12 +81,12 @@ class Prefix(Method):
         absolute = config.position != "relative"
         if absolute and self.length >= body.room:
             raise UserError(f"prefix: length {self.length} leaves no room in {body.room} positions")
-        started = {} if self.reparametrise else initial_keys_values(model, self.length)
+        started = {} if self.reparametrize else initial_keys_values(model, self.length)
         self.skip = self.length if self.shift and absolute else 0
         self.modules: dict[str, nn.Module] = {}
         for name, stack in stacks.items():
             shape = (len(stack.layers), 2, config.n_heads, self.length, config.d_head)
-            if self.reparametrise:
+            if self.reparametrize:
                 network = ReparametrizedPrefix(config.d_model, shape, self.hidden)
                 self.modules[name] = network.to(body.embed.tokens.weight)
             else:
@@ -111,12 +111,12 @@ class Prefix(Method):
     def load_state(self, model: Trainee, state: Any) -> None:
         """Set keys and values; a network that made them is replaced."""
         self.check_attached(model)
-        if self.reparametrise:
+        if self.reparametrize:
             with torch.no_grad():
                 self.parts -= self.names()
                 self.modules = {name: KeysValues(module().clone()) for name, module in self.modules.items()}
                 self.parts |= self.names()
-                self.reparametrise = False
+                self.reparametrize = False
             self.switch(model, True)
         super().load_state(model, state)
 

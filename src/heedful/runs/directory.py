@@ -12,6 +12,7 @@ from typing import Any
 from heedful.errors import UserError
 from heedful.runs.files import JsonLines, recover, remove_temporary, temporary_path, write_error, write_json
 from heedful.runs.json_files import iterate_rows, read_record
+from heedful.runs.old_names import update_names
 from heedful.runs.schemas import Checks, Environment, Metrics, Prediction, Results, Timing
 from heedful.runs.toml import read_toml, write_toml
 
@@ -94,7 +95,8 @@ class Run:
         write_toml(self.path / CONFIG, config, comment=f"heedful run {CONFIG} makes this run again")
 
     def config(self) -> dict[str, Any]:
-        return read_toml(self.path / CONFIG)
+        config: dict[str, Any] = update_names(read_toml(self.path / CONFIG))
+        return config
 
     def write_results(self, results: Results) -> None:
         """Write the results. They come last: a run with results is finished."""

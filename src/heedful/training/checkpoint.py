@@ -74,7 +74,7 @@ def save(run: Run, progress: TrainingState, weights: dict[str, Tensor], optimize
     with new_folder(folder) as new:
         try:
             torch.save(weights, new / "weights.pt")
-            torch.save(optimizer, new / "optimiser.pt")
+            torch.save(optimizer, new / "optimizer.pt")
         except RuntimeError as error:  # how torch says that the disk is full
             full = shutil.disk_usage(folder.parent).free < 2**20
             why = "No space left on device" if full else str(error).splitlines()[0]
@@ -151,5 +151,7 @@ def read_checkpoint(folder: Path) -> tuple[TrainingState, dict[str, Tensor], dic
     for name in ("best_value", "best_loss"):
         stored[name] = float(stored[name])
     weights = torch.load(folder / "weights.pt", map_location="cpu", weights_only=True)
-    optimizer = torch.load(folder / "optimiser.pt", map_location="cpu", weights_only=True)
+    file = folder / "optimizer.pt"
+    file = file if file.is_file() else folder / "optimiser.pt"  # the name that older versions wrote
+    optimizer = torch.load(file, map_location="cpu", weights_only=True)
     return TrainingState(**stored), weights, optimizer

@@ -44,7 +44,7 @@ def mechanism(change: Callable[..., tuple[str, float, dict[str, Any]]]) -> Break
 
 HALF = mechanism(lambda name, scale, options: (name, scale / 2, options))
 OTHER = mechanism(lambda name, scale, options: ("softmax" if name == "argmax" else "argmax", scale, {}))
-NEVER_RENORMALISED = mechanism(lambda name, scale, options: (name, scale, {**options, "renormalise": False})
+NEVER_RENORMALIZED = mechanism(lambda name, scale, options: (name, scale, {**options, "renormalize": False})
                                if name == "zero_after" else (name, scale, options))  # fmt: skip
 SCORES_ZEROED = mechanism(lambda name, scale, options: ("zero_scores", scale, {"unsafe": True}))
 
@@ -101,7 +101,7 @@ BREAKS: dict[str, tuple[str, Break]] = {
     "kqv, half the scale": ("kqv", layer_with_half_the_scale),
     "kqv, sign of K": ("kqv", changed(kqv, "projections", keys_negated)),
     "kqv, argmax": ("kqv", OTHER),
-    "masking, never renormalised": ("masking", NEVER_RENORMALISED),
+    "masking, never renormalized": ("masking", NEVER_RENORMALIZED),
     "masking, scores zeroed": ("masking", SCORES_ZEROED),
 }  # fmt: skip
 

@@ -21,7 +21,7 @@ SCORES = "zero scores before"
 MASKS: dict[str, tuple[str, dict[str, Any]]] = {
     BEFORE: ("softmax", {}),
     AFTER: ("zero_after", {"unsafe": True}),
-    RENORMALIZED: ("zero_after", {"unsafe": True, "renormalise": True}),
+    RENORMALIZED: ("zero_after", {"unsafe": True, "renormalize": True}),
     SCORES: ("zero_scores", {"unsafe": True}),
 }
 

@@ -1,0 +1,33 @@
+"""Option names in files that older versions wrote, read as they are called today."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+RENAMED = {
+    "rank_stabilised": "rank_stabilized",
+    "reparametrise": "reparametrize",
+    "renormalise": "renormalize",
+}
+"""Options of methods and of attention mechanisms."""
+ASSIGNMENT = re.compile(rf"\b({'|'.join(RENAMED)})(?=\s*=)")
+ASSIGNMENT_KEYS = ("attention", "attentions", "command", "method_options")
+"""The keys whose texts contain assignments, such as `zero_after:renormalize=true`."""
+
+
+def update_names(stored: Any, assignments: bool = False) -> Any:
+    """Return the content of a stored file with each old name replaced: keys, and texts with `assignments`.
+
+    What a user types or passes from Python does not come here; there an old name is an unknown option.
+    """
+    if isinstance(stored, dict):
+        return {
+            RENAMED.get(key, key): update_names(value, assignments or key in ASSIGNMENT_KEYS)
+            for key, value in stored.items()
+        }
+    if isinstance(stored, list):
+        return [update_names(value, assignments) for value in stored]
+    if isinstance(stored, str) and assignments:
+        return ASSIGNMENT.sub(lambda match: RENAMED[match[0]], stored)
+    return stored
