@@ -24,7 +24,10 @@ STATUS_INTERRUPTED = 130
 
 COMMANDS = {
     "demo": ("heedful.cli.demo:demo", "Run everything once, from data to report, on generated data."),
-    "list": ("heedful.cli.list_names:app", "List attentions, models, methods and all else that has a name."),
+    "list": (
+        "heedful.cli.list_names:app",
+        "List everything that has a name: models, tasks, methods, attentions, ...",
+    ),
     "adapt": (
         "heedful.cli.adapt:adapt",
         "Adapt a model to a task: full fine-tuning, head, prompt, prefix, LoRA or BitFit.",
@@ -45,21 +48,25 @@ COMMANDS = {
         "heedful.cli.report:report",
         "Report on runs and studies: one HTML file, figures, PDF or a bundle.",
     ),
-    "lab": ("heedful.cli.lab:app", "Take attention apart: claims, constructions, numbers, figures."),
+    "lab": (
+        "heedful.cli.lab:app",
+        "Show properties of attention, constructed, checked with numbers and drawn.",
+    ),
     "inspect": (
         "heedful.cli.inspect:inspect",
         "Show a model's family, sizes, parameters per part, and what was loaded.",
     ),
     "data": ("heedful.cli.data:app", "Show the data of a task, or generate a world of data."),
     "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and inspect tokenizers."),
-    "jobs": ("heedful.cli.jobs:app", "Show batch jobs: queued, running, finished, failed and why."),
+    "jobs": ("heedful.cli.jobs:app", "Show and cancel batch jobs, and show the nodes of the cluster."),
 }
 COMMAND_GROUPS = {
     "Start here": ("demo", "list"),
+    "Prepare your data": ("data", "tokenizer"),
     "Train a model": ("adapt", "pretrain", "run", "batch-size"),
     "Use a model": ("predict", "generate", "evaluate", "export", "check"),
     "Compare and report": ("study", "report"),
-    "Understand": ("lab", "inspect", "data", "tokenizer"),
+    "Understand attention and models": ("lab", "inspect"),
     "On a cluster": ("jobs",),
 }
 """The panels of `heedful --help`: commands by what a person wants to do."""
@@ -101,7 +108,7 @@ def build(chosen: str | None = None, arguments: Sequence[str] = ()) -> App:
     for option in ("--help", "--version"):
         app[option].group = other
     if chosen is not None:
-        formatter.read_bounds(app, arguments)
+        formatter.read_arguments(app, arguments)
     return app
 
 

@@ -14,16 +14,16 @@ STATUS_FAILED = 1
 
 
 def check(what: str, /, *, json: Json = False) -> int:
-    """Check a run or a model, and say what is wrong with it. The exit status is 1 if a check failed.
+    """Check a run or a model, and say what is wrong with it.
 
-    For a run: its checks when it ended; causality, tokenizer and saved weights are checked again.
-    For a model: whether the future reaches the past, its tokenizer fits, and it is the same after saving.
+    For a run, the checks that it made when it ended are shown; causality, the
+    tokenizer and the saved weights are checked again. For a model, the checks
+    are whether the future reaches the past, whether its tokenizer fits, and
+    whether it is the same after saving. The exit status is 1 if a check failed.
 
     Examples:
-
-        heedful check runs/sst2
-
-        heedful check minilm --json
+      heedful check runs/sst2
+      heedful check minilm --json
 
     Parameters
     ----------

@@ -22,12 +22,9 @@ def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False,
     study show and predict. The same command continues an interrupted demo.
 
     Examples:
-
-        heedful demo
-
-        heedful demo --out /tmp/demo --quick
-
-        heedful demo --minilm
+      heedful demo
+      heedful demo --out /tmp/demo --quick
+      heedful demo --minilm
 
     Parameters
     ----------

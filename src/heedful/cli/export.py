@@ -24,16 +24,14 @@ def export(
 ) -> None:
     """Write the best model of a run, or a model, as a folder that transformers loads, with its tokenizer.
 
-    An adapter becomes a folder that peft loads, or, where peft cannot express it, one that heedful loads.
-    --merge merges lora, bitfit or head into the base model, so that transformers loads it alone.
+    An adapter becomes a folder that peft loads, or one that only Heedful loads
+    if peft has no such adapter. --merge merges lora, bitfit or head into the
+    base model, so that transformers loads the result without peft.
 
     Examples:
-
-        heedful export runs/sst2 my-sst2
-
-        heedful export runs/sst2-lora my-sst2 --merge
-
-        heedful export tinybert fresh-tinybert --head masked
+      heedful export runs/sst2 my-sst2
+      heedful export runs/sst2-lora my-sst2 --merge
+      heedful export tinybert fresh-tinybert --head masked
 
     Parameters
     ----------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
@@ -23,13 +25,13 @@ PANELS = {
     "Training": """epochs lr batch_size seed steps token_budget accumulate optimizer schedule warmup
         weight_decay clip label_smoothing class_weights eval_every patience metric select train_eval_rows
         budget_min branch""",
-    "Data": """max_len train_rows dev_rows text_column pair_column label_column data_dir split split_seed
-        unlabeled documents block pack dev dev_share test questions questions_share sentences""",
+    "Data": """max_len train_rows dev_rows text_column pair_column label_column documents block pack dev
+        dev_share test data_dir split split_seed unlabeled questions questions_share sentences""",
     "Model": "attention projections dropout pool head tokenizer vocab_size min_count model_options",
     "Method and objective": """method method_options kind objective answer_loss label_words mlm_weight
         mlm_first mlm_rate mask_rate whole_words span_form span_loss salient window_left window_right
         cache_features""",
-    "Machine": "device precision threads processes",
+    "Machine": "jobs processes threads device precision",
     "Output": "out resume overwrite retry keep note tensorboard track score_dev score_test json",
 }
 """The panel of each option, the most common options first. Other options come before them all."""
@@ -65,19 +67,35 @@ class PanelFormatter(DefaultFormatter):
     def __init__(self) -> None:
         super().__init__()
         self.bounds: dict[str, str] = {}
+        self.optional: list[str] | None = None
 
-    def read_bounds(self, app: App, arguments: Sequence[str]) -> None:
-        """Find the bounds of each option of a command for its help, as cyclopts does not pass them on."""
+    def read_arguments(self, app: App, arguments: Sequence[str]) -> None:
+        """Find a command's bounds and optional arguments for its help, as cyclopts does not pass them on."""
         words = [word for word in arguments if word not in HELP]
         _, apps, _ = app.parse_commands(words)
         if len(words) == len(arguments) or apps[-1].default_command is None:
             return
+        collection = apps[-1].assemble_argument_collection()
         self.bounds = {
             name: bounds
-            for argument in apps[-1].assemble_argument_collection()
+            for argument in collection
             if (bounds := describe_bounds(argument.field_info.annotation))
             for name in argument.names
         }
+        self.optional = [
+            argument.name.lstrip("-").upper()
+            + ("..." if argument.field_info.kind == Parameter.VAR_POSITIONAL else "")
+            for argument in collection
+            if argument.field_info.is_positional and argument.show and not argument.required
+        ]
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: Any) -> None:
+        """Print the usage line with the names of optional arguments, where cyclopts has only [ARGS]."""
+        line = str(usage)
+        if self.optional is not None:  # the command can be run, with or without a subcommand
+            names = " ".join(f"[{name}]" for name in self.optional)
+            line = re.sub(r"\[ARGS(\.\.\.)?\]", names, line).replace(" COMMAND ", " [COMMAND] ")
+        super().render_usage(console, options, line)
 
     def __call__(self, console: Console, options: ConsoleOptions, panel: HelpPanel) -> None:
         """Print one panel, or the panels that it is divided into."""
@@ -96,10 +114,10 @@ class PanelFormatter(DefaultFormatter):
 def divide(entries: list[HelpEntry]) -> list[tuple[str, list[HelpEntry]]]:
     """Return the panels of a command: its arguments and special options, then those of each title."""
     if len(entries) <= FEW:
-        return [("Parameters", entries)]
-    panels: dict[str, list[tuple[int, HelpEntry]]] = {"Parameters": [], **{title: [] for title in PANELS}}
+        return [("Options", entries)]
+    panels: dict[str, list[tuple[int, HelpEntry]]] = {"Options": [], **{title: [] for title in PANELS}}
     for entry in entries:
-        title, place = PANEL_OF.get(next(iter(entry.positive_names), ""), ("Parameters", 0))
+        title, place = PANEL_OF.get(next(iter(entry.positive_names), ""), ("Options", 0))
         panels[title].append((place, entry))
     return [
         (title, [entry for _, entry in sorted(members, key=lambda member: member[0])])

@@ -25,12 +25,9 @@ def inspect(
     """Show a model's family, sizes, parameters per part, and which tensors were loaded, new or ignored.
 
     Examples:
-
-        heedful inspect minilm
-
-        heedful inspect minilm --attention performer:features=128
-
-        heedful inspect tinybert --json
+      heedful inspect minilm
+      heedful inspect minilm --attention performer:features=128
+      heedful inspect tinybert --json
 
     Parameters
     ----------

@@ -1,15 +1,15 @@
 """`heedful list`: everything that a command accepts by name.
 
-Names are listed without importing the package that provides them; only the details of Heedful's own
-mechanisms, models and families need an import.
+Names are listed without importing the package that provides them; only Heedful's own are imported, for
+what is shown about them.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from heedful.cli.output import Json, print_json, print_table
 from heedful.errors import unknown
@@ -35,7 +35,7 @@ EXTENSION_POINTS = {
 COMMON = ("dropout", "scale")
 """Options of every mechanism."""
 
-app = App(name="list", help="List attentions, models, methods and everything else that has a name.")
+app = App(name="list")
 
 
 def load_registry(point: str) -> Registry[Any]:
@@ -46,13 +46,18 @@ def load_registry(point: str) -> Registry[Any]:
 
 
 def list_registry(point: str, json: bool) -> None:
-    """Print the names of an extension point and the packages that provide them."""
+    """Print the names of an extension point, the packages that provide them, and what Heedful's own are."""
     registry = load_registry(point)
-    rows = [(name, registry.package(name)) for name in registry]
+    facts = [{"name": name, "package": registry.package(name)} for name in registry]
+    for fact in facts:
+        if fact["package"] == "heedful" and isinstance(entry := registry[fact["name"]], type):
+            fact["about"] = (entry.__doc__ or "").partition("\n")[0]
     if json:
-        print_json([{"name": name, "package": package} for name, package in rows])
+        print_json(facts)
         return
-    print_table(EXTENSION_POINTS[point][1], ("name", "package"), rows)
+    columns = ("name", "package", "about") if any("about" in fact for fact in facts) else ("name", "package")
+    rows = [tuple(fact.get(column, "") for column in columns) for fact in facts]
+    print_table(EXTENSION_POINTS[point][1], columns, rows)
 
 
 def add_command(point: str) -> None:
@@ -72,28 +77,29 @@ def add_command(point: str) -> None:
 
 
 @app.default
-def list_all(name: str | None = None, /, *, json: Json = False) -> None:
-    """List the names of every extension point.
+def list_all(name: Annotated[str | None, Parameter(show=False)] = None, /, *, json: Json = False) -> None:
+    """List everything that has a name: models, tasks, methods, attentions, ...
 
-    Example: heedful list
+    Examples:
+      heedful list
+      heedful list methods
 
     Parameters
     ----------
-    name
-        What to list in detail.
     json
         Print one JSON object.
     """
     if name is not None:
-        raise unknown("list", name, [*EXTENSION_POINTS, "models"])
+        raise unknown("kind of name", name, [*EXTENSION_POINTS, "models"])
     names = {point: list(load_registry(point)) for point in EXTENSION_POINTS}
     if json:
         print_json(names)
         return
-    rows = [(point, ", ".join(each), EXTENSION_POINTS[point][1]) for point, each in names.items()]
-    print_table(
-        "what has a name (heedful list NAME shows more)", ("name", "there are", "what they are"), rows
-    )
+    from heedful.models import PRESETS
+
+    rows = [("models", ", ".join(["minilm", *PRESETS]), "models; a folder or a Hub id is a model too")]
+    rows += [(point, ", ".join(each), EXTENSION_POINTS[point][1]) for point, each in names.items()]
+    print_table("names that commands accept", ("heedful list ...", "names", "what they are"), rows)
 
 
 @app.command

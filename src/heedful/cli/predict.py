@@ -33,19 +33,16 @@ def predict(
 ) -> None:
     """Label a text, a pair of texts or all rows of a file with the best model of a run.
 
-    The new file has all columns of the old one, and the columns label and confidence (predicted_label and
-    predicted_confidence if these names are taken). A label that is a whole number is written without a
+    With --in and --out, the new file has all columns of the old one and two
+    more, label and confidence (predicted_label and predicted_confidence if
+    these names are taken). A label that is a whole number is written without a
     fraction: 1 for 1.0. Files of any size are read row by row.
 
     Examples:
-
-        heedful predict runs/reviews "What a lovely place."
-
-        heedful predict runs/boolq "is the sea salty" "Sea water is salt water."
-
-        heedful predict runs/reviews --in reviews.csv --out labelled.csv
-
-        heedful predict runs/birthplaces "Where was Ada Lovelace born?"
+      heedful predict runs/reviews "What a lovely place."
+      heedful predict runs/boolq "is the sea salty" "Sea water is salt water."
+      heedful predict runs/reviews --in reviews.csv --out labeled.csv
+      heedful predict runs/birthplaces "Where was Ada Lovelace born?"
 
     Parameters
     ----------

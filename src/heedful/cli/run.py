@@ -23,15 +23,15 @@ def run(
     overwrite: Flag = False,
     json: Json = False,
 ) -> None:
-    """Run a recipe, or repeat a run from its config.toml: bit for bit on the same type of machine.
+    """Run a recipe, or repeat a run from its config.toml.
 
-    A file names its command and contains a table with the options of that command; heedful.toml is not read.
+    The file names a command, adapt or pretrain, and has a table with its
+    options. On the same type of machine the result is the same, bit for bit.
+    The defaults in heedful.toml are not used.
 
     Examples:
-
-        heedful run runs/sst2/config.toml --out runs/sst2-again
-
-        heedful run recipe.toml --set lr=3e-5 seed=1 --set method_options=rank=4
+      heedful run runs/sst2/config.toml --out runs/sst2-again
+      heedful run recipe.toml --set lr=3e-5 seed=1 --set method_options=rank=4
 
     Parameters
     ----------

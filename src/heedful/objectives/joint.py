@@ -41,7 +41,7 @@ def add_masked_head(setup: TaskSetup) -> None:
 
 
 class Joint(Objective):
-    """The classification loss plus `mlm_weight` times the masked loss; batches of both in step.
+    """The classification loss plus `mlm_weight` times the masked loss; each step has a batch of both.
 
     `first_steps` is the number of steps of masked language modeling alone, with weight 1, at the start; with
     `mlm_weight` 0 after them, training is sequential.

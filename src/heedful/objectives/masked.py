@@ -47,7 +47,7 @@ class Masking:
 
 
 class Masked(PackedText):
-    """The loss of hidden tokens, hidden anew at each step; for scoring always the same ones.
+    """The loss of masked tokens, drawn again at each step; scoring always masks the same ones.
 
     Its perplexity is that of hidden tokens given all others: not to be compared with a causal model's.
     """

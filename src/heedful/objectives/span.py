@@ -80,7 +80,7 @@ class Corruption:
 
 
 class Span(Objective):
-    """Cross-entropy of hidden spans (sums over tokens), hidden anew at each step; scored by perplexity.
+    """Cross-entropy of masked spans (sums over tokens), drawn again at each step; scored by perplexity.
 
     For scoring, always the same spans are hidden, and the span's tokens alone count, also where training
     has loss on all. Texts are encoded without special tokens; those too short to hide something in, such as

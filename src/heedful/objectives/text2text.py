@@ -108,7 +108,7 @@ def token_losses(
 
 
 class Text2Text(Classify):
-    """Cross-entropy of the pieces of the label's word (sums over pieces); T5's way (Raffel et al. 2020).
+    """Cross-entropy of the tokens of the label's word (sums over tokens), as in T5 (Raffel et al. 2020).
 
     The prediction is the class whose word has the largest summed log-probability, never generated freely;
     probabilities are the softmax of these sums over the classes. While training, an example counts as right
