@@ -38,19 +38,14 @@ def write_bundle(
         add("report.html", page.html().encode())
         for name, content in sorted(figures.items()):
             add(f"figures/{name}", content)
-        folders = name_folders(facts)
-        for name, item in folders.items():
+        folders: dict[str, RunFacts | StudyFacts] = {}
+        for item in facts:
+            name = make_unique(slug(item.path.resolve().name), {*folders, *RESERVED})
+            folders[name] = item
             for file in list_files(item):
                 add(f"{name}/{file.relative_to(item.path).as_posix()}", file.read_bytes())
         add("reproduce.sh", make_script(folders).encode(), 0o755)
     return write_bytes(path, packed.getvalue())
-
-
-def name_folders(facts: Sequence[RunFacts | StudyFacts]) -> dict[str, RunFacts | StudyFacts]:
-    folders: dict[str, RunFacts | StudyFacts] = {}
-    for item in facts:
-        folders[make_unique(slug(item.path.resolve().name), {*folders, *RESERVED})] = item
-    return folders
 
 
 def list_files(item: RunFacts | StudyFacts) -> Iterator[Path]:

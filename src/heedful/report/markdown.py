@@ -8,7 +8,7 @@ from typing import Any
 
 from heedful.report.page import Page
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$])")
+SPECIAL = re.compile(r"([\\`*_{}\[\]|~$]|(?<!&)#)")  # a number sign after & belongs to a character entity
 LINKS = re.compile(r"(?<=\w)(:)(?=//)|(?<=www)(\.)|(@)", re.IGNORECASE)
 AT_START = re.compile(r"^(\s*)([-+=]|\d+[.)](?=\s|$))", re.MULTILINE)
 """What would start a list, a heading or a rule."""
@@ -72,12 +72,7 @@ def escape_markdown(text: str) -> str:
     flat = " ".join(text.split())
     flat = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     flat = LINKS.sub(lambda m: f"&#{ord(m[0])};", flat)
-    flat = SPECIAL.sub(lambda m: m[1] if is_entity(flat, m.start()) else "\\" + m[1], flat)
+    flat = SPECIAL.sub(r"\\\1", flat)
     return AT_START.sub(
         lambda m: m[1] + "\\" + m[2] if len(m[2]) == 1 else m[1] + m[2][:-1] + "\\" + m[2][-1], flat
     )
-
-
-def is_entity(text: str, index: int) -> bool:
-    """Whether a number sign belongs to a character entity such as `&#64;`."""
-    return text[index] == "#" and text[index - 1 : index] == "&"

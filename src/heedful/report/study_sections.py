@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from heedful.errors import UserError, unknown
@@ -61,7 +61,9 @@ def add_answer(page: Page, study: StudyFacts, add_heading: Heading, prefix: str)
         chart = add_title_note(draw_figure(figure, where), study.note)
         page.figure(chart, figure.caption, f"{prefix} {figure.name}")
     for table in answer.tables:
-        check_table(table.columns, table.rows, str(study.path / ANSWER))
+        if any(len(row) != len(table.columns) for row in table.rows):
+            n, where = len(table.columns), study.path / ANSWER
+            raise UserError(f"{where}: a table with {n} columns has a row with another number of cells")
         page.table(table.columns, table.rows, table.title)
 
 
@@ -96,13 +98,6 @@ def flatten_options(options: Mapping[str, Any]) -> dict[str, Any]:
         else:
             flat[name] = value
     return {name.replace("_", " "): value for name, value in flat.items() if value is not None}
-
-
-def check_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], where: str) -> None:
-    if any(len(row) != len(columns) for row in rows):
-        raise UserError(
-            f"{where}: a table with {len(columns)} columns has a row with another number of cells"
-        )
 
 
 def draw_figure(figure: Figure, where: str) -> Chart:

@@ -66,51 +66,32 @@ class Theme:
 # Series colors follow Okabe and Ito (2008), safe for color-blind readers, lightened or darkened for contrast.
 DEFAULT = Theme(
     light=Palette(
-        paper="#ffffff",
-        ink="#1c2430",
-        muted="#5a6472",
-        grid="#e3e7ec",
-        raised="#f5f7f9",
-        good="#00704f",
-        warning="#8a5a00",
-        bad="#b3261e",
+        paper="#ffffff", ink="#1c2430", muted="#5a6472", grid="#e3e7ec", raised="#f5f7f9",
+        good="#00704f", warning="#8a5a00", bad="#b3261e",
         series=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#56b4e9", "#5b3a8e", "#4d4d4d"),
     ),
     dark=Palette(
-        paper="#14181f",
-        ink="#e8ecf2",
-        muted="#a3adbb",
-        grid="#2c333e",
-        raised="#1c222b",
-        good="#3ecf9e",
-        warning="#f0b64a",
-        bad="#ff8a80",
+        paper="#14181f", ink="#e8ecf2", muted="#a3adbb", grid="#2c333e", raised="#1c222b",
+        good="#3ecf9e", warning="#f0b64a", bad="#ff8a80",
         series=("#4da3e0", "#f0803c", "#2cc79c", "#e5a3c8", "#e0c341", "#8fd0f5", "#b59ae6", "#b8b8b8"),
     ),
     # Light to dark in one hue, readable in gray.
     sequential=("#f4f8fc", "#c6ddf0", "#86b8dd", "#4690c4", "#17659f", "#07365f"),
     diverging=("#8c3a00", "#d98242", "#f3d2b5", "#f5f6f7", "#b7d5ec", "#4690c4", "#083e6b"),
-)
+)  # fmt: skip
 # For projectors and low vision: black on white or white on black, series with at least 4.5 : 1 contrast.
 CONTRAST = replace(
     DEFAULT,
     light=replace(
-        DEFAULT.light,
-        ink="#000000",
-        muted="#3a3a3a",
-        grid="#c8c8c8",
+        DEFAULT.light, ink="#000000", muted="#3a3a3a", grid="#c8c8c8",
         series=("#004488", "#b33c00", "#006b4f", "#9b2f74", "#6b5500", "#006c9c", "#4b2a7e", "#333333"),
     ),
     dark=replace(
-        DEFAULT.dark,
-        paper="#000000",
-        ink="#ffffff",
-        muted="#cccccc",
-        grid="#4a4a4a",
+        DEFAULT.dark, paper="#000000", ink="#ffffff", muted="#cccccc", grid="#4a4a4a",
         series=("#74bdff", "#ff9a5c", "#4fe3b8", "#ffb3dc", "#ffe066", "#a8deff", "#cdb5ff", "#d9d9d9"),
     ),
     low_ink="#000000",
-)
+)  # fmt: skip
 
 THEMES: Registry[Theme] = Registry(
     "theme", {"default": "heedful.report.theme:DEFAULT", "contrast": "heedful.report.theme:CONTRAST"}
@@ -146,42 +127,28 @@ def make_page_palette(theme: Theme) -> Palette:
 def make_vega_config(theme: Theme, palette: Palette) -> dict[str, Any]:
     paper, ink, muted = palette.paper, palette.ink, palette.muted
     labels = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12}
+    title = {
+        "anchor": "start",
+        "frame": "group",
+        "color": ink,
+        "fontSize": 15,
+        "fontWeight": 600,
+        "offset": 12,
+    }
+    subtitle = {"subtitleColor": muted, "subtitleFontSize": 12, "subtitlePadding": 4}
+    axis_title = {"titleFontWeight": "normal", "titleFontSize": 12.5, "titlePadding": 8}
+    axis_colors = {"gridColor": palette.grid, "domainColor": muted, "tickColor": muted}
+    legend_title = {"titleFontWeight": "normal", "titleFontSize": 12, "titleLimit": 260}
     return {
         "background": paper,
         "font": theme.font,
         "padding": 8,
         "view": {"stroke": None, "continuousWidth": 480, "continuousHeight": 280},
-        "title": {
-            "anchor": "start",
-            "frame": "group",
-            "color": ink,
-            "fontSize": 15,
-            "fontWeight": 600,
-            "offset": 12,
-            "subtitleColor": muted,
-            "subtitleFontSize": 12,
-            "subtitlePadding": 4,
-        },
-        "axis": {
-            **labels,
-            "titleFontWeight": "normal",
-            "titleFontSize": 12.5,
-            "titlePadding": 8,
-            "labelLimit": 220,
-            "gridColor": palette.grid,
-            "domainColor": muted,
-            "tickColor": muted,
-        },
+        "title": {**title, **subtitle},
+        "axis": {**labels, "labelLimit": 220, **axis_title, **axis_colors},
         "axisX": {"grid": False, "labelFlush": False},
         "axisY": {"domain": False, "ticks": False, "labelPadding": 6},
-        "legend": {
-            **labels,
-            "titleFontWeight": "normal",
-            "titleFontSize": 12,
-            "labelLimit": 260,
-            "titleLimit": 260,
-            "unselectedOpacity": 0.25,
-        },
+        "legend": {**labels, "labelLimit": 260, **legend_title, "unselectedOpacity": 0.25},
         "header": {**labels, "labelLimit": 220},
         "range": {
             "category": list(palette.series),

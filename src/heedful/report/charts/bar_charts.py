@@ -46,41 +46,24 @@ def bars(
     rotated = any(len(line) > letters for label in wrapped.values() for line in label.split("\n"))
     for row in data:
         row["wrapped"] = wrapped[row["label"]]
-    label_layout: dict[str, Any] = {"labelExpr": "split(datum.label, '\\n')", "labelOverlap": False}
-    x: dict[str, Any] = {
-        "field": "wrapped",
-        "type": "nominal",
-        "sort": list(wrapped.values()),
-        "axis": vega.make_axis(x_title, labelAngle=-35 if rotated else 0, **label_layout),
-        "scale": {"paddingInner": 0.25, "range": [0, {"expr": f"width - {margin}"}]},
-    }
+    angle, split_lines = -35 if rotated else 0, "split(datum.label, '\\n')"
+    axis = vega.make_axis(x_title, labelAngle=angle, labelExpr=split_lines, labelOverlap=False)
+    scale: dict[str, Any] = {"paddingInner": 0.25, "range": [0, {"expr": f"width - {margin}"}]}
+    order = list(wrapped.values())
+    x = {"field": "wrapped", "type": "nominal", "sort": order, "axis": axis, "scale": scale}
     offset = {"field": "series", "type": "nominal", "sort": groups, "scale": {"domain": groups}}
     position = {"x": x} | ({"xOffset": offset} if len(groups) > 1 else {})
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "axis": vega.make_axis(y_title or "value"),
-        "scale": vega.make_scale(domain=y_domain, zero=True),
-    }
-    tips = vega.make_tooltip(
-        ("label", x_title or "bar"),
-        *([("series", group_title or "group")] if len(groups) > 1 else []),
-        ("value", y_title),
-        ("low", "low"),
-        ("high", "high"),
-        ("note", "note"),
-    )
+    axis, scale = vega.make_axis(y_title or "value"), vega.make_scale(domain=y_domain, zero=True)
+    y = {"field": "value", "type": "quantitative", "axis": axis, "scale": scale}
+    which = [("label", x_title or "bar"), *([("series", group_title or "group")] if len(groups) > 1 else [])]
+    numbers = [("value", y_title), ("low", "low"), ("high", "high")]
+    tips = vega.make_tooltip(*which, *numbers, ("note", "note"))
     drawn, failed = [row for row in data if not row["failed"]], [row for row in data if row["failed"]]
     color = vega.color_by_series(groups, group_title)
     opacity = vega.fade_unselected(groups, 0.92, 0.15)
-    layers: list[Chart] = [
-        {
-            "data": {"values": data},
-            "params": vega.make_legend_toggle(groups),
-            "mark": {"type": "bar", "clip": True},
-            "encoding": {**position, "y": y, "color": color, "opacity": opacity, "tooltip": tips},
-        }
-    ]
+    encoding = {**position, "y": y, "color": color, "opacity": opacity, "tooltip": tips}
+    params, mark = vega.make_legend_toggle(groups), {"type": "bar", "clip": True}
+    layers: list[Chart] = [{"data": {"values": data}, "params": params, "mark": mark, "encoding": encoding}]
     if spans := [row for row in drawn if row["low"] is not None]:
         span = {**position, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "tooltip": tips}
         whisker = {"type": "rule", "strokeWidth": 1.5}
@@ -103,7 +86,9 @@ def bars(
                 layers.append({"data": {"values": failures}, "mark": reason, "encoding": encoding})
     axis_values = [0.0, *(y_domain or (row["top"] for row in data))]
     layers += vega.draw_horizontal_rules(rules, y, axis_values, stacked=True)
-    min_width = margin + compute_min_width(wrapped.values(), len(groups))
+    # Below this width labels and numbers would overlap.
+    letters = max((len(line) for label in wrapped.values() for line in label.split("\n")), default=0)
+    min_width = margin + 90 + len(wrapped) * max(7 * min(letters, 16) + 8, 36 * len(groups))
     body = {"width": width, "height": vega.HEIGHT, "layer": layers, "usermeta": {"min_width": min_width}}
     return vega.make_chart(title, subtitle, body)
 
@@ -122,12 +107,6 @@ def merge_failures(
         else:
             single += rows
     return shared, single
-
-
-def compute_min_width(labels: Iterable[str], groups: int) -> int:
-    """Return the width below which labels and numbers would overlap."""
-    widths = [max(len(line) for line in label.split("\n")) for label in labels]
-    return 90 + len(widths) * int(max(7 * min(max(widths, default=0), 16) + 8, 36 * groups))
 
 
 def make_row(row: Mapping[str, Any]) -> dict[str, Any]:

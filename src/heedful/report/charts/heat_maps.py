@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from heedful.errors import UserError
@@ -15,20 +14,8 @@ Matrix = Sequence[Sequence[float | None]]
 NUMBERS_MOST = 14
 
 
-@dataclass(frozen=True)
-class Grid:
-    x_labels: Sequence[object]
-    y_labels: Sequence[object]
-    x_title: str
-    y_title: str
-    value_title: str
-    form: str | None
-    numbers: bool
-    diverging: bool
-
-
 def heat_map(
-    values: Matrix,
+    values: Matrix | Mapping[str, Matrix],
     *,
     x_labels: Sequence[object],
     y_labels: Sequence[object],
@@ -42,70 +29,74 @@ def heat_map(
     form: str | None = None,
     numbers: bool | None = None,
     diverging: bool = False,
-    notes: Mapping[tuple[int, int], str] | None = None,
+    columns: int = 4,
+    notes: Mapping[Any, Any] | None = None,
     hover: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
-    """Draw a matrix, the first row on top.
+    """Draw a matrix, the first row on top; or several, by name, side by side with one color scale.
 
     A cell without a value is gray; its note, by (row, column), gives the reason. A value with a note gets a
     star, which is explained below the title. `hover` adds to the tooltip of cells. Labels may repeat, as the
     tokens of a sentence do. `domain` fixes the ends of the color scale; by default they are those of the data
     (for proportions at least `least` apart), and symmetric around zero if the scale is `diverging`. `numbers`
-    are written into the cells, by default unless there are too many of them.
-    """
-    rows = make_rows(values, x_labels, y_labels, note=notes or {}, detail=hover or {})
-    ends = choose_color_domain([row["value"] for row in rows], domain, diverging, least)
-    if numbers is None:
-        numbers = max(len(x_labels), len(y_labels)) <= NUMBERS_MOST
-    step = choose_cell_size(len(x_labels), len(y_labels), numbers=numbers)
-    grid = Grid(x_labels, y_labels, x_title, y_title, value_title, form, numbers, diverging)
-    layers = make_layers(rows, grid, ends, step[1] * len(y_labels))
-    subtitle = explain_stars(subtitle, rows) if numbers else subtitle
-    size = {"width": {"step": step[0]}, "height": {"step": step[1]}}
-    return vega.make_chart(title, subtitle, {**size, "data": {"values": rows}, "layer": layers})
+    are written into the cells, by default into those of one matrix that is not too large.
 
-
-def small_multiples(
-    panels: Mapping[str, Matrix],
-    *,
-    x_labels: Sequence[object],
-    y_labels: Sequence[object],
-    title: str,
-    x_title: str = "",
-    y_title: str = "",
-    value_title: str = "value",
-    subtitle: str = "",
-    domain: Sequence[float] | None = None,
-    least: float | None = None,
-    form: str | None = None,
-    numbers: bool = False,
-    diverging: bool = False,
-    columns: int = 4,
-    notes: Mapping[str, Mapping[tuple[int, int], str]] | None = None,
-) -> Chart:
-    """Draw many matrices with the same labels side by side, with one color scale.
-
-    `notes` are those of a heat map, by panel.
+    Several matrices have the same labels, are in rows of `columns`, and have their notes by name.
     """
     rows: list[dict[str, Any]] = []
-    for name, values in panels.items():
-        panel_rows = make_rows(values, x_labels, y_labels, note=(notes or {}).get(name, {}))
-        rows += [{"panel": vega.clean_label(name), **row} for row in panel_rows]
+    if isinstance(values, Mapping):
+        for name, matrix in values.items():
+            panel_rows = make_rows(matrix, x_labels, y_labels, note=(notes or {}).get(name, {}))
+            rows += [{"panel": vega.clean_label(name), **row} for row in panel_rows]
+    else:
+        rows = make_rows(values, x_labels, y_labels, note=notes or {}, detail=hover or {})
+        numbers = max(len(x_labels), len(y_labels)) <= NUMBERS_MOST if numbers is None else numbers
     ends = choose_color_domain([row["value"] for row in rows], domain, diverging, least)
-    width = max(90, min(220, 22 * len(x_labels)))
-    height = max(60.0, width * len(y_labels) / max(1, len(x_labels)))
-    grid = Grid(x_labels, y_labels, x_title, y_title, value_title, form, numbers, diverging)
-    layers = make_layers(rows, grid, ends, height)
-    subtitle = explain_stars(subtitle, rows) if numbers else subtitle
-    names = [vega.clean_label(name) for name in panels]
-    body = {
-        "data": {"values": rows},
-        "facet": {"field": "panel", "type": "nominal", "sort": names, "header": {"title": None}},
-        "columns": columns,
-        "spacing": {"row": 18, "column": 18},
-        "spec": {"width": width, "height": height, "layer": layers},
+    position = make_positions(x_labels, y_labels, x_title, y_title, rotated_from=7 if numbers else 3)
+    tips = vega.make_tooltip(
+        *([("panel", "panel")] if any("panel" in row for row in rows) else []),
+        ("line", y_title or "row"),
+        ("column", x_title or "column"),
+        ("value", value_title),
+        *([("detail", "that is")] if any("detail" in row for row in rows) else []),
+        *([("note", "note")] if any("note" in row for row in rows) else []),
+    )
+    width, height = choose_cell_size(len(x_labels), len(y_labels), numbers=bool(numbers))
+    size: dict[str, Any] = {"width": {"step": width}, "height": {"step": height}}
+    whole_height = height * len(y_labels)
+    if isinstance(values, Mapping):
+        width = max(90, min(220, 22 * len(x_labels)))
+        whole_height = max(60.0, width * len(y_labels) / max(1, len(x_labels)))
+        size = {"width": width, "height": whole_height}
+    colors = {"range": "diverging" if diverging else "heatmap", "interpolate": "rgb"}
+    legend = {"title": vega.clean_label(value_title), "format": ",.3~r" if ends[1] >= 1000 else ".3~g"}
+    shade = {
+        "field": "value",
+        "type": "quantitative",
+        "scale": {"domain": list(ends), "clamp": True, **colors},
+        "legend": {**legend, "gradientLength": min(140.0, whole_height)},
     }
+    cells = {**position, "color": shade, "tooltip": tips}
+    layers: list[Chart] = [{"mark": {"type": "rect"}, "encoding": cells}]
+    if any(row["value"] is None for row in rows):
+        empty = {"type": "rect", "style": "empty-cell"}
+        missing = [{"filter": "!isValid(datum.value)"}]
+        layers.append({"transform": missing, "mark": empty, "encoding": {**position, "tooltip": tips}})
+    if numbers:
+        layers += write_numbers(rows, position, ends, form, diverging)
+        subtitle = explain_stars(subtitle, rows)
+    body: Chart = {"data": {"values": rows}}
+    if isinstance(values, Mapping):
+        names = [vega.clean_label(name) for name in values]
+        facet = {"field": "panel", "type": "nominal", "sort": names, "header": {"title": None}}
+        spacing = {"row": 18, "column": 18}
+        body |= {"facet": facet, "columns": columns, "spacing": spacing, "spec": {**size, "layer": layers}}
+    else:
+        body |= {**size, "layer": layers}
     return vega.make_chart(title, subtitle, body)
+
+
+small_multiples = heat_map
 
 
 def make_rows(
@@ -173,60 +164,42 @@ def choose_cell_size(n_columns: int, n_rows: int, *, numbers: bool) -> tuple[flo
     return size, size
 
 
-def make_position_axis(labels: Sequence[object], title: str, **more: Any) -> dict[str, Any]:
-    """Make an axis that labels the positions 0, 1, 2, ..., through an expression of Vega."""
-    texts = json.dumps([vega.clean_label(label) for label in labels])
-    layout = {"domain": False, "ticks": False, "labelOverlap": False, **more}
-    return {"title": vega.clean_label(title) or None, "labelExpr": f"{texts}[datum.value]", **layout}
+def make_positions(
+    x_labels: Sequence[object], y_labels: Sequence[object], x_title: str, y_title: str, *, rotated_from: int
+) -> dict[str, Any]:
+    """Make axes that label the positions 0, 1, 2, ...; long labels of the x axis are rotated."""
+    longest = max((len(vega.clean_label(label)) for label in x_labels), default=0)
+    layout = {"domain": False, "ticks": False, "labelOverlap": False}
+    channels: dict[str, Any] = {}
+    for channel, field, labels, title in (("x", "j", x_labels, x_title), ("y", "i", y_labels, y_title)):
+        texts = json.dumps([vega.clean_label(label) for label in labels])
+        axis = {"title": vega.clean_label(title) or None, "labelExpr": f"{texts}[datum.value]", **layout}
+        channels[channel] = {"field": field, "type": "ordinal", "axis": axis, "scale": {"padding": 0}}
+    channels["x"]["axis"]["labelAngle"] = -45 if longest >= rotated_from else 0
+    return channels
 
 
-def make_layers(
-    rows: Sequence[dict[str, Any]], grid: Grid, ends: tuple[float, float], height: float
+def write_numbers(
+    rows: Sequence[dict[str, Any]],
+    position: Mapping[str, Any],
+    ends: tuple[float, float],
+    form: str | None,
+    diverging: bool,
 ) -> list[Chart]:
-    longest = max((len(vega.clean_label(label)) for label in grid.x_labels), default=0)
-    angle = -45 if longest > (6 if grid.numbers else 2) else 0
-    x_axis = make_position_axis(grid.x_labels, grid.x_title, labelAngle=angle)
-    y_axis = make_position_axis(grid.y_labels, grid.y_title)
-    position = {
-        channel: {"field": field, "type": "ordinal", "axis": axis, "scale": {"padding": 0}}
-        for channel, field, axis in (("x", "j", x_axis), ("y", "i", y_axis))
-    }
-    form = grid.form or choose_number_format([row["value"] for row in rows])
-    colors = {"range": "diverging" if grid.diverging else "heatmap", "interpolate": "rgb"}
-    number_format = ",.3~r" if ends[1] >= 1000 else ".3~g"
-    legend = {"title": vega.clean_label(grid.value_title), "format": number_format}
-    shade = {
-        "field": "value",
-        "type": "quantitative",
-        "scale": {"domain": list(ends), "clamp": True, **colors},
-        "legend": {**legend, "gradientLength": min(140.0, height)},
-    }
-    tips = vega.make_tooltip(
-        *([("panel", "panel")] if any("panel" in row for row in rows) else []),
-        ("line", grid.y_title or "row"),
-        ("column", grid.x_title or "column"),
-        ("value", grid.value_title),
-        *([("detail", "that is")] if any("detail" in row for row in rows) else []),
-        *([("note", "note")] if any("note" in row for row in rows) else []),
-    )
-    cells = {**position, "color": shade, "tooltip": tips}
-    layers: list[Chart] = [{"mark": {"type": "rect"}, "encoding": cells}]
-    if any(row["value"] is None for row in rows):
-        empty = {"type": "rect", "style": "empty-cell"}
-        missing = [{"filter": "!isValid(datum.value)"}]
-        layers.append({"transform": missing, "mark": empty, "encoding": {**position, "tooltip": tips}})
-    if grid.numbers:
-        high = f"datum.value > {ends[0] + 0.55 * (ends[1] - ends[0])}"
-        if grid.diverging:
-            high = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
-        for row in rows:
-            if (exact := vega.format_value(row["value"], form)) is not None:
-                row["exact"] = exact
-        plain = f"isValid(datum.exact) ? datum.exact : format(datum.value, {json.dumps(form)})"
-        written = {"calculate": f"({plain}) + (isValid(datum.note) ? '*' : '')", "as": "written"}
-        text = {**position, "text": {"field": "written", "type": "nominal"}}
-        for style, test in (("low-cell", f"!({high})"), ("high-cell", high)):
-            select = {"filter": f"isValid(datum.value) && {test}"}
-            mark = {"type": "text", "style": style, "fontSize": 11.5}
-            layers.append({"transform": [select, written], "mark": mark, "encoding": text})
+    """Write each value into its cell, in an ink that can be read on the cell's color."""
+    form = form or choose_number_format([row["value"] for row in rows])
+    high = f"datum.value > {ends[0] + 0.55 * (ends[1] - ends[0])}"
+    if diverging:
+        high = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
+    for row in rows:
+        if (exact := vega.format_value(row["value"], form)) is not None:
+            row["exact"] = exact
+    plain = f"isValid(datum.exact) ? datum.exact : format(datum.value, {json.dumps(form)})"
+    written = {"calculate": f"({plain}) + (isValid(datum.note) ? '*' : '')", "as": "written"}
+    text = {**position, "text": {"field": "written", "type": "nominal"}}
+    layers = []
+    for style, test in (("low-cell", f"!({high})"), ("high-cell", high)):
+        select = {"filter": f"isValid(datum.value) && {test}"}
+        mark = {"type": "text", "style": style, "fontSize": 11.5}
+        layers.append({"transform": [select, written], "mark": mark, "encoding": text})
     return layers

@@ -45,20 +45,13 @@ def histogram(
                 bar = {"x": float(low), "end": float(high), "y": float(height), "count": int(count)}
                 rows.append({"series": name, **bar})
     whole = {"nice": True} if isinstance(bins, int) else {"domain": [float(edges[0]), float(edges[-1])]}
-    x = {
-        "type": "quantitative",
-        "axis": vega.make_axis(x_title, tickCount=12),
-        "scale": {"zero": False, **whole},
-    }
+    axis = vega.make_axis(x_title, tickCount=12)
+    x = {"type": "quantitative", "axis": axis, "scale": {"zero": False, **whole}}
     y_title = y_title or ("share" if share else "count")
     floor = 0.5 * min((row["y"] for row in rows), default=1.0) if log_y else 0.0
-    height = {
-        "field": "y",
-        "type": "quantitative",
-        "axis": vega.make_axis(y_title, format="%") if share else vega.make_axis(y_title, [0.0]),
-        "scale": {"type": "log", "domainMin": floor} if log_y else {"zero": True},
-        "stack": None,
-    }
+    axis = vega.make_axis(y_title, format="%") if share else vega.make_axis(y_title, [0.0])
+    scale = {"type": "log", "domainMin": floor} if log_y else {"zero": True}
+    height = {"field": "y", "type": "quantitative", "axis": axis, "scale": scale, "stack": None}
     tips = [("x", "from"), ("end", "to"), ("count", "count"), *([("y", "share")] if share else [])]
     tips = [*([("series", "sample")] if len(names) > 1 else []), *tips]
     color = vega.color_by_series(names)

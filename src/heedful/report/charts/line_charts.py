@@ -50,20 +50,13 @@ def lines(
         rows += thin(curve)
     names = [vega.clean_label(name) for name in series]
     most = max((sum(row["series"] == name for row in rows) for name in names), default=0)
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "axis": make_x_axis(x_title, [row["x"] for row in rows], log_x),
-        "scale": vega.make_scale(log=log_x, domain=x_domain, padding=10),
-    }
+    axis = make_x_axis(x_title, [row["x"] for row in rows], log_x)
+    scale = vega.make_scale(log=log_x, domain=x_domain, padding=10)
+    x = {"field": "x", "type": "quantitative", "axis": axis, "scale": scale}
     y_values = [v for row in rows for v in (row["y"], row["low"], row["high"]) if v is not None]
     y_ends = y_domain or vega.choose_domain([*y_values, *(levels or {}).values()], y_least)
-    y = {
-        "field": "y",
-        "type": "quantitative",
-        "axis": vega.make_axis(y_title),
-        "scale": vega.make_scale(log=log_y, domain=y_ends, padding=10 if log_y else None) | INSET,
-    }
+    scale = vega.make_scale(log=log_y, domain=y_ends, padding=10 if log_y else None) | INSET
+    y = {"field": "y", "type": "quantitative", "axis": vega.make_axis(y_title), "scale": scale}
     color = vega.color_by_series(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220)
     shared = {"x": x, "color": color}
     layers: list[Chart] = []

@@ -48,16 +48,12 @@ def scatter(
         data.append({**point, "series": group, "label": label})
     groups = list(dict.fromkeys(row["series"] for row in data))
     y_values = [row[key] for row in data for key in ("y", "low", "high")]
-    x_axis = {
-        "type": "quantitative",
-        "axis": make_x_axis(x_title, [row["x"] for row in data], log_x),
-        "scale": vega.make_scale(log=log_x, domain=x_domain, padding=24),
-    }
-    y_axis = {
-        "type": "quantitative",
-        "axis": vega.make_axis(y_title),
-        "scale": vega.make_scale(log=log_y, domain=y_domain or vega.choose_domain(y_values)) | INSET,
-    }
+    y_ends = y_domain or vega.choose_domain(y_values)
+    x_scale = vega.make_scale(log=log_x, domain=x_domain, padding=24)
+    y_scale = vega.make_scale(log=log_y, domain=y_ends) | INSET
+    ticks = make_x_axis(x_title, [row["x"] for row in data], log_x)
+    x_axis = {"type": "quantitative", "axis": ticks, "scale": x_scale}
+    y_axis = {"type": "quantitative", "axis": vega.make_axis(y_title), "scale": y_scale}
     color = vega.color_by_series(groups, group_title)
     position = {"x": {"field": "x", **x_axis}, "y": {"field": "y", **y_axis}, "color": color}
     has_labels = any(row["label"] for row in data)
@@ -78,20 +74,13 @@ def scatter(
             encoding = {**position, **ends, "opacity": vega.fade_unselected(groups, 0.6)}
             whisker = {"type": "rule", "strokeWidth": 1.5}
             layers.append({"data": {"values": spans}, "mark": whisker, "encoding": encoding})
-    scale = {"domain": groups}
-    shape = {"field": "series", "type": "nominal", "sort": groups, "legend": color["legend"], "scale": scale}
-    opacity = vega.fade_unselected(groups, 0.95)
-    layers.append(
-        {
-            "params": [*vega.make_legend_toggle(groups), vega.ZOOM],
-            "mark": {"type": "point", "filled": True, "size": 90},
-            "encoding": {**position, "shape": shape, "opacity": opacity, "tooltip": tips},
-        }
-    )
+    opacity, params = vega.fade_unselected(groups, 0.95), [*vega.make_legend_toggle(groups), vega.ZOOM]
+    encoding = {**position, "shape": color, "opacity": opacity, "tooltip": tips}
+    mark = {"type": "point", "filled": True, "size": 90}
+    layers.append({"params": params, "mark": mark, "encoding": encoding})
     if has_labels and len(data) <= LABELED_POINTS:
         xs = estimate_pixels([row["x"] for row in data], x_domain, log_x, (24, vega.WIDTH - 24))
-        y_ends = y_domain or vega.choose_domain(y_values) or y_values
-        ys = estimate_pixels([row["y"] for row in data], y_ends, log_y, (vega.HEIGHT - 8, 8))
+        ys = estimate_pixels([row["y"] for row in data], y_ends or y_values, log_y, (vega.HEIGHT - 8, 8))
         opacity = vega.fade_unselected(groups)
         encoding = {"x": position["x"], "y": position["y"], "text": {"field": "label"}, "opacity": opacity}
         corners = place_labels([row["label"] for row in data], xs, ys)
@@ -115,11 +104,7 @@ def place_labels(names: Sequence[str], xs: Sequence[float], ys: Sequence[float])
             inward, outward = outward, inward
         corners: list[Corner] = [(*side, *level) for side in (inward, outward) for level in (ABOVE, BELOW)]
         boxes = [find_label_box(corner, x, y, LETTER_WIDTH * len(name)) for corner in corners]
-        free = [
-            box[0] >= 0 and box[1] <= vega.WIDTH and not any(boxes_overlap(box, other) for other in taken)
-            for box in boxes
-        ]
-        best = free.index(True) if any(free) else 0
+        best = next((j for j, box in enumerate(boxes) if is_free(box, taken)), 0)
         taken.append(boxes[best])
         placed.setdefault(corners[best], []).append(i)
     return placed
@@ -133,8 +118,9 @@ def find_label_box(corner: Corner, x: float, y: float, width: float) -> Box:
     return left, left + width, top, top + LINE_HEIGHT
 
 
-def boxes_overlap(a: Box, b: Box) -> bool:
-    return a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3]
+def is_free(a: Box, taken: Sequence[Box]) -> bool:
+    overlaps = any(a[0] < b[1] and b[0] < a[1] and a[2] < b[3] and b[2] < a[3] for b in taken)
+    return a[0] >= 0 and a[1] <= vega.WIDTH and not overlaps
 
 
 def estimate_pixels(

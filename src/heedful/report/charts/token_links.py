@@ -28,25 +28,20 @@ def token_links(
     Hovering over a label on the left shows its lines alone, with their values on the right. Labels may
     repeat.
     """
-    names = [vega.clean_label(name) for name in panels]
-    if not names or any(
-        len(m) != len(labels) or any(len(r) != len(labels) for r in m) for m in panels.values()
-    ):
-        raise UserError(f"a map of {len(labels)} labels needs {len(labels)} rows and columns of values")
+    names, texts, n = (
+        [vega.clean_label(name) for name in panels],
+        list(map(vega.clean_label, labels)),
+        len(labels),
+    )
+    if not names or any(len(m) != n or any(len(row) != n for row in m) for m in panels.values()):
+        raise UserError(f"a map of {n} labels needs {n} rows and columns of values")
     rows = [
-        {
-            "map": name,
-            "i": i,
-            "j": j,
-            "from": vega.clean_label(labels[i]),
-            "to": vega.clean_label(labels[j]),
-            "value": vega.finite_or_none(value),
-        }
+        {"map": name, "i": i, "j": j, "from": texts[i], "to": texts[j], "value": vega.finite_or_none(value)}
         for name, matrix in zip(names, panels.values(), strict=True)
         for i, row in enumerate(matrix)
         for j, value in enumerate(row)
     ]
-    axis = {"scale": {"domain": [-0.5, len(labels) - 0.5], "reverse": True, "nice": False}, "axis": None}
+    axis = {"scale": {"domain": [-0.5, n - 0.5], "reverse": True, "nice": False}, "axis": None}
     source, target = ({"field": field, "type": "quantitative", **axis} for field in ("i", "j"))
     number = {"field": "value", "type": "quantitative"}
 
@@ -72,16 +67,12 @@ def token_links(
             "tooltip": vega.make_tooltip(("from", "from"), ("to", "to"), ("value", value_title)),
         },
     }
+    faded = {"condition": {"param": "token", "value": 1}, "value": 0.35}
     sources = {
         "params": [{"name": "token", "select": hover}],
         "transform": [{"filter": "datum.j === 0"}],
         "mark": {"type": "text", "align": "right", "fontSize": 13, "dx": -8, "cursor": "pointer"},
-        "encoding": {
-            "x": {"value": LEFT},
-            "y": source,
-            "text": {"field": "from"},
-            "opacity": {"condition": {"param": "token", "value": 1}, "value": 0.35},
-        },
+        "encoding": {"x": {"value": LEFT}, "y": source, "text": {"field": "from"}, "opacity": faded},
     }
     opacity = scale_value(0.3, 0.3, 1)
     targets = {
@@ -96,7 +87,7 @@ def token_links(
     }
     body = {
         "width": WIDTH,
-        "height": ROW_HEIGHT * len(labels),
+        "height": ROW_HEIGHT * n,
         "params": [{"name": "chosen", "value": names[0], "bind": menu}],
         "data": {"values": rows},
         "transform": [{"filter": "datum.map === chosen"}],

@@ -118,20 +118,11 @@ def choose_domain(values: Iterable[float | None], least: float | None = None) ->
 def color_by_series(names: Sequence[str], title: str = "", **legend: Any) -> dict[str, Any]:
     """Color by series, in the given order; a single series needs no legend."""
     longest = max((len(name) for name in names), default=1)
-    layout = {
-        "title": clean_label(title) or None,
-        "orient": "top",
-        "columns": max(1, min(len(names), LEGEND_LETTERS // (longest + 5))),
-        "symbolOpacity": 1,
-        **legend,
-    }
-    return {
-        "field": "series",
-        "type": "nominal",
-        "sort": list(names),
-        "scale": {"domain": list(names)},
-        "legend": layout if has_legend(names) or title else None,
-    }
+    columns = max(1, min(len(names), LEGEND_LETTERS // (longest + 5)))
+    layout = {"title": clean_label(title) or None, "orient": "top", "columns": columns, "symbolOpacity": 1}
+    shown = {**layout, **legend} if has_legend(names) or title else None
+    order = list(names)
+    return {"field": "series", "type": "nominal", "sort": order, "scale": {"domain": order}, "legend": shown}
 
 
 def has_legend(names: Sequence[str]) -> bool:
