@@ -62,8 +62,8 @@ def add_answer(page: Page, study: StudyFacts, add_heading: Heading, prefix: str)
         page.figure(chart, figure.caption, f"{prefix} {figure.name}")
     for table in answer.tables:
         if any(len(row) != len(table.columns) for row in table.rows):
-            n, where = len(table.columns), study.path / ANSWER
-            raise UserError(f"{where}: a table with {n} columns has a row with another number of cells")
+            columns = f"a table with {len(table.columns)} columns"
+            raise UserError(f"{study.path / ANSWER}: {columns} has a row with another number of cells")
         page.table(table.columns, table.rows, table.title)
 
 

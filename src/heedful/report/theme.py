@@ -127,15 +127,8 @@ def make_page_palette(theme: Theme) -> Palette:
 def make_vega_config(theme: Theme, palette: Palette) -> dict[str, Any]:
     paper, ink, muted = palette.paper, palette.ink, palette.muted
     labels = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12}
-    title = {
-        "anchor": "start",
-        "frame": "group",
-        "color": ink,
-        "fontSize": 15,
-        "fontWeight": 600,
-        "offset": 12,
-    }
-    subtitle = {"subtitleColor": muted, "subtitleFontSize": 12, "subtitlePadding": 4}
+    title = {"anchor": "start", "frame": "group", "color": ink, "fontSize": 15, "fontWeight": 600}
+    subtitle = {"offset": 12, "subtitleColor": muted, "subtitleFontSize": 12, "subtitlePadding": 4}
     axis_title = {"titleFontWeight": "normal", "titleFontSize": 12.5, "titlePadding": 8}
     axis_colors = {"gridColor": palette.grid, "domainColor": muted, "tickColor": muted}
     legend_title = {"titleFontWeight": "normal", "titleFontSize": 12, "titleLimit": 260}
