@@ -73,8 +73,11 @@ def test_importing_heedful_is_quick_and_without_torch() -> None:
 @pytest.mark.parametrize(("arguments", "line"), [
     (["lst"], 'heedful: unknown command "lst"; did you mean "list"?'),
     (["list", "attention"], "attentions"),
-    (["inspect"], "MODEL"),
-    (["inspect", "minilm", "--atention", "softmax"], "--attention"),
+    (["inspect"], "heedful: MODEL is missing; see heedful inspect --help"),
+    (["inspect", "minilm", "--head"], "heedful: the value of --head is missing; see heedful inspect --help"),
+    (["inspect", "minilm", "tinybert"], "heedful: unexpected argument 'tinybert'; text with spaces needs quotes"),
+    (["adapt", "minilm", "boolq", "--learning_rate", "1e-3"], "unknown option --learning_rate; did you mean --lr?"),
+    (["inspect", "minilm", "--atention", "softmax"], "unknown option --atention; did you mean --attention?"),
     (["inspect", "minilm", "--attention", "sofmax"], 'did you mean "softmax"?'),
     (["inspect", "minilm", "--attention", "performer:feature=3"], "features"),
     (["inspect", "minilm", "--attention", "performer:features=x"], 'performer attention features "x": must be a whole number'),

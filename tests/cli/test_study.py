@@ -153,7 +153,7 @@ def test_a_search_prints_its_cells_its_best_and_its_test_score(
     (["overfit", "bert-tiny", "TASK"], "has no tokenizer; --tokenizer names one"),
     (["overfit", "MODEL", "TASK", "--tokenizer", "word"], "has a vocabulary already"),
     (["labels", "bert-tiny", "TASK", "--tokenizer", "word", "--sizes", "all"], "joint needs one (kinds that have it: bpe"),
-    (["compare", "TASK"], "--models: names nothing"),
+    (["compare", "TASK"], "--models: is empty; give one or more names"),
     (["overfit", "MODEL", "TASK", "--jobs", "-1"], "--jobs -1: must be at least 0"),
     (["show", "."], "is not a study"),
     (["worker", "."], "is not a study"),

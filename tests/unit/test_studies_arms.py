@@ -419,7 +419,7 @@ def test_text_without_labels_goes_to_the_joint_arm_alone(lab: Laboratory, tmp_pa
 @pytest.mark.parametrize(("call", "line"), [
     (lambda p: run_labels(p, run={"mlm_first": 5}, arms="classify"), "--mlm-first: for the arm joint, which --arms classify does not have"),
     (lambda p: run_compare(p, methods="full,lorra"), 'unknown method "lorra"; did you mean "lora"?'),
-    (lambda p: run_compare(p, methods=","), "--methods: names nothing"),
+    (lambda p: run_compare(p, methods=","), "--methods: is empty; give one or more names"),
     (lambda p: run_compare(p, seeds=0), "--seeds 0: must be at least 1"),
     (lambda p: run_compare(p, rates="1e-3"), "--rates needs --search"),
     (lambda p: run_optimizers(p, optimizers="adam"), 'did you mean "adamw"'),

@@ -6,6 +6,7 @@ Commands are registered by import path, so that `heedful --help` imports none of
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
 STATUS_USER_ERROR = 2
 STATUS_INTERRUPTED = 130
 
+NAMES_ELSEWHERE = {
+    "--learning-rate": "--lr",
+    "--num-epochs": "--epochs",
+    "--num-train-epochs": "--epochs",
+    "--max-length": "--max-len",
+    "--max-seq-length": "--max-len",
+    "--output": "--out",
+    "--output-dir": "--out",
+}
+"""Options of other tools that are not spelled like ours."""
 COMMANDS = {
     "demo": ("heedful.cli.demo:demo", "Run everything once, from data to report, on generated data."),
     "list": (
@@ -119,7 +130,17 @@ def read_user_defaults() -> list[Source]:
 
 
 def error_line(error: CycloptsError) -> str:
-    return one_line(" ".join(str(error).split()))
+    """Return the parser's error in one line, in the words of the other errors."""
+    line = one_line(" ".join(str(error).split()))
+    if match := re.fullmatch(r'Command "(.+)" parameter (\S+) requires an argument\.', line):
+        missing = f"the value of {match[2]}" if match[2].startswith("-") else match[2]
+        return f"{missing} is missing; see heedful {match[1]} --help"
+    if match := re.fullmatch(r"Unknown option: (\S+)\.(?: Did you mean (\S+)\?)?", line):
+        near = NAMES_ELSEWHERE.get(match[1].replace("_", "-"), match[2])
+        return f"unknown option {match[1]}; " + (f"did you mean {near}?" if near else "--help lists them")
+    if match := re.fullmatch(r"Unused Tokens: \[(.*)\]\.", line):
+        return f"unexpected argument {match[1]}; text with spaces needs quotes"
+    return line
 
 
 def main(argv: Sequence[str] | None = None) -> int:

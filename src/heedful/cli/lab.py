@@ -23,14 +23,14 @@ from heedful.lab.base import TOPICS, Finding, Vector, Vectors, describe_conditio
 STATUS_FAILED = 1
 COMMON_PARAMETERS = """
 figure
-    Draw it: a file that ends in .png, .svg, .pdf or .html.
+    Write the figure to this file: .png, .svg, .pdf or .html.
 json
     Print one JSON object.
 """
 
 app = App(
     name="lab",
-    help="Attention taken apart: claims, constructions, and the numbers that verify them.",
+    help="Show properties of attention, constructed, checked with numbers and drawn.",
     help_epilogue="Scores are not scaled (scale 1) unless an option says so.",
 )
 
@@ -50,19 +50,18 @@ def topics(topic: Annotated[str | None, Parameter(show=False)] = None, /, *, jso
         print_json([{"topic": t.name, "about": t.about} for t in TOPICS.values()])
         return
     print_table("topics", ("topic", "what it shows"), [(t.name, t.about) for t in TOPICS.values()])
-    console().print("heedful lab TOPIC --help tells a topic's options; heedful lab all runs them all")
+    console().print("heedful lab TOPIC --help shows the options of a topic; heedful lab all runs every topic")
 
 
 @app.command(name="all")
 def everything(
     *, figures: Path | None = None, form: Literal["svg", "png", "pdf", "html"] = "svg", json: Json = False
 ) -> int:
-    """Run every topic with its defaults; status 1 if one fails. Times never decide that.
+    """Run every topic with its default options; the exit status is 1 if one fails.
 
-    Only scaling keeps to fewer mechanisms and shorter texts than by default.
-
-    A topic that needs what is not installed (a pretrained model) is listed as
-    not run, with the reason.
+    Only scaling is shortened, to fewer mechanisms and shorter texts. A topic
+    whose pretrained model is not installed is listed as not run, with the
+    reason. Measured times never make a topic fail.
 
     Examples:
       heedful lab all
@@ -71,9 +70,9 @@ def everything(
     Parameters
     ----------
     figures
-        A folder for the figures, lab-TOPIC.svg and so on.
+        Write the figures into this folder, as lab-TOPIC.svg and so on.
     form
-        How the figures are written.
+        File format of the figures.
     json
         Print one JSON array.
     """

@@ -21,7 +21,7 @@ JSON_HELP = "Print one JSON object."
 COMMAND = "command_"
 """What the parser calls a study's command in this module, before the study's name."""
 
-app = App(name="study", help=f"Many runs, one answer: {', '.join(STUDIES)}.")
+app = App(name="study", help="Answer a question with many runs.")
 for study_name in STUDIES:
     app.command(f"{__name__}:{COMMAND}{study_name}", name=study_name, help=describe_study(study_name))
 

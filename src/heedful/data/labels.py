@@ -88,7 +88,7 @@ def choose_label_names(path: Path, unit: str, labels: LabelIndex) -> list[str]:
         raise UserError(f"{path} {unit} 1: no rows")
     if len(names) == 1:
         raise UserError(
-            f"{path} {unit} {labels.line(names[0])}: all {sum(labels.counts):,} rows have the label "
+            f"{path} {unit} {labels.line(names[0])}: every row has the label "
             f'"{shorten(names[0], 30)}"; at least two classes are needed'
         )
     refuse_label_lists(path, unit, labels)

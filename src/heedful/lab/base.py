@@ -29,12 +29,12 @@ Vectors = Annotated[npt.ArrayLike, "vectors, one per row"]
 """An option that takes several vectors; on the command line a .npy file, or numbers like 1,0;0,1."""
 Vector = Annotated[npt.ArrayLike, "one vector"]
 COMMON_OPTIONS = {
-    "values": "As many vectors as keys; generated if not given.",
-    "scale": "Factor on the scores.",
+    "values": "As many vectors as keys. By default generated.",
+    "scale": "Factor by which scores are multiplied.",
     "eps": "The weight that may stay with the other keys.",
-    "size": "Generate this many keys instead.",
-    "width": "Components of generated vectors.",
-    "seed": "Seed of what is generated.",
+    "size": "Generate this many keys instead of the example.",
+    "width": "Number of components of generated vectors.",
+    "seed": "Seed of everything random.",
 }
 """Descriptions of options that mean the same in many topics, unless a topic's docstring has its own."""
 

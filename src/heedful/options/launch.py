@@ -33,11 +33,11 @@ class LaunchOptions:
     constraint: str | None = None
     """Features that the node must have, such as "a100|h100"."""
     gpus: str | None = None
-    """GPUs, such as 1 or a100:2."""
+    """GPUs per node, such as 1 or a100:2."""
     cpus: Positive | None = None
-    """Number of CPU cores."""
+    """Number of CPU cores per task."""
     mem_gb: Positive | None = None
-    """Memory, in units of 2^30 bytes."""
+    """Memory per node, in GiB."""
     time_min: Annotated[int, Bounds(least=1, cap=10_000_000)] | None = None
     """Time limit of the job, in minutes."""
     setup: Several = ()

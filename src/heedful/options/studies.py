@@ -38,15 +38,16 @@ class StudyOptions:
     """The options that all studies share."""
 
     out: Path | None = None
-    """Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study."""
+    """Folder of the study. By default studies/STUDY-TASK-MODEL. The same command continues a study."""
     jobs: Annotated[int, Bounds(least=0, cap=4096)] = 1
-    """Number of runs at a time, each in a process with its share of the threads; 0 for this process."""
+    """Number of runs at a time, each in its own process with its share of the threads; 0 runs them one by one
+    in this process."""
     overwrite: Flag = False
     """Replace the study in --out."""
     retry: Flag = False
     """Try failed runs again."""
     keep: Keep = "best"
-    """Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none."""
+    """Which weights to keep when the study ends: those of the best run on dev, of all runs, or none."""
     launch: Workers = WORKERS
     """Where the workers run."""
 
@@ -69,7 +70,7 @@ class OverfitOptions(StudyOptions):
     """The options of `heedful study overfit`, beside those of its run."""
 
     keep: Keep = "all"
-    """Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none."""
+    """Which weights to keep when the study ends: those of the best run on dev, of all runs, or none."""
     examples: Annotated[int, Bounds(least=2, cap=10**9)] = 10
     """Number of training examples to memorize, balanced between the labels."""
 
@@ -106,11 +107,11 @@ class SearchOptions(StudyOptions):
     method: str = "full"
     """Methods, such as full,head,lora."""
     random: Positive | None = None
-    """Draw this many configurations instead of trying all."""
+    """Draw this many configurations at random instead of trying all."""
     tpe: Positive | None = None
     """Draw this many configurations, each guided by the results so far (tree-structured Parzen estimator)."""
     prune: Flag = False
-    """With --random or --tpe: stop runs early that fall behind (Hyperband)."""
+    """With --random or --tpe: stop early those runs that fall behind (Hyperband)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,9 +125,10 @@ class SearchRun(RunOptions):
     token_budget: Annotated[int | None, Decided] = None
     method: Annotated[str, Decided] = "full"
     schedule: str = "constant"
-    """constant, linear, cosine or wsd. Only with constant do runs of different length share epochs."""
+    """Learning-rate schedule: constant, linear, cosine or wsd. Only with constant can runs of different
+    lengths share epochs."""
     warmup: Weight = 10.0
-    """Warm-up: a number of steps from 1 on, a share of all steps if below 1."""
+    """Warm-up: a share of all steps if below 1, otherwise a number of steps."""
     eval_every: Annotated[int | None, Decided] = None
     patience: Annotated[int | None, Decided] = None
     select: Annotated[Literal["best", "last"], Decided] = "last"
@@ -137,9 +139,9 @@ class KnowledgeOptions(StudyOptions):
     """The options of `heedful study knowledge`."""
 
     keep: Keep = "all"
-    """Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none."""
+    """Which weights to keep when the study ends: those of the best run on dev, of all runs, or none."""
     data: Argument = "world/birthplaces"
-    """world/birthplaces (generated), birthplaces, or a folder with a wiki.txt and questions in its form."""
+    """world/birthplaces (generated), birthplaces, or a folder with such a wiki.txt and questions."""
     people: Positive = 600
     """Number of people with a biography in the generated world."""
     name_signal: Annotated[float, Bounds(least=0, most=1)] = 0.8
@@ -149,13 +151,13 @@ class KnowledgeOptions(StudyOptions):
     """A recipe (command = "pretrain") for the biographies, or the folder of a finished run that has learned
     them. By default a recipe of a few minutes."""
     finetune: Path | None = None
-    """A recipe (command = "adapt") for the questions."""
+    """A recipe (command = "adapt") for the questions. By default ten passes over them."""
     from_nothing_epochs: Positive | None = None
     """Number of passes over the questions without pretraining. By default as many as with it."""
     strangers: Annotated[int, Bounds(least=8, cap=10**9)] = 400
     """Number of questions about people who do not exist."""
     risk: OpenShare = 0.1
-    """Largest acceptable share of wrong answers when the model answers only if it is sure."""
+    """Largest acceptable share of wrong answers when the model answers only if it is confident."""
     seed: Seed = 0
     """Seed of everything random."""
     data_dir: Path | None = None
@@ -232,9 +234,9 @@ class LabelsOptions(ArmOptions):
     """What `heedful study labels` compares."""
 
     sizes: str = "50,200,1000,all"
-    """Numbers of labels, such as 50,200,all. Each seed draws its own; a larger draw contains the smaller."""
+    """Numbers of labels, such as 50,200,all. Each seed draws its own; larger draws contain smaller ones."""
     arms: str = "classify,joint"
-    """Objectives: classify, joint (also masked language modeling on the training texts)."""
+    """Objectives: classify, and joint (also masked language modeling on unlabeled text)."""
     rates: str = ""
     """Learning rates to choose from. By default three around the usual rate of the method."""
     mlm_weights: str = "0.1,0.3,1"
@@ -251,7 +253,7 @@ class LabelsRun(RunOptions):
 
     lr: Annotated[float | None, Decided] = None
     epochs: Positive = 3
-    """Number of passes over the labels, or more where --least-steps asks for it. Dev selects the best."""
+    """Number of passes over the labels, or more if --least-steps requires it. Dev selects the best."""
     steps: Annotated[int | None, Decided] = None
     token_budget: Annotated[int | None, Decided] = None
     train_rows: Annotated[int | None, Decided] = None
@@ -264,7 +266,7 @@ class AttentionOptions(StudyOptions):
     """The options of `heedful study attention`."""
 
     keep: Keep = "all"
-    """Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none."""
+    """Which weights to keep when the study ends: those of the best run on dev, of all runs, or none."""
     corpus: Argument = "world/birthplaces"
     """A text file, a folder, the text of a task or world/...; each line is a text."""
     attentions: str = "softmax,additive"
@@ -272,7 +274,7 @@ class AttentionOptions(StudyOptions):
     projections: str = "separate,shared_qk,shared_qkv"
     """With softmax: whether queries, keys and values share their projection."""
     masking: str = "before,zero_after,zero_scores"
-    """With softmax: how the future is masked: before (minus infinity), or in two ways that leak."""
+    """With softmax: how to mask the future: before the softmax (minus infinity), or in two ways that leak."""
     model: str = "gpt-nano"
     """The decoder to train."""
     tokenizer: str = "word"

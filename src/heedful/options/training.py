@@ -43,11 +43,11 @@ class LoopOptions:
     accumulate: Positive = 1
     """Compute each batch in this many parts: less memory, the same result."""
     optimizer: str = "adamw"
-    """adamw, sgd, rmsprop or muon."""
+    """adamw, sgd, rmsprop or muon (heedful list optimizers)."""
     schedule: str = "linear"
     """Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay)."""
     warmup: Weight = 0.06
-    """Warm-up: a share of all steps if below 1, a number of steps from 1 on."""
+    """Warm-up: a share of all steps if below 1, otherwise a number of steps."""
     weight_decay: Weight = 0.01
     """Weight decay of matrices; biases, norms and embeddings have none."""
     clip: Weight = 1.0
@@ -57,7 +57,7 @@ class LoopOptions:
     patience: Positive | None = None
     """Stop after this many evaluations without a better dev score."""
     metric: str | None = None
-    """The metric that selects the best evaluation on dev. The default depends on the task."""
+    """Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task."""
     select: Literal["best", "last"] = "best"
     """Keep the model with the best dev score, or the last one."""
     train_eval_rows: Count = 2000
@@ -97,8 +97,8 @@ class AdaptOptions(LoopOptions):
     method: str = "full"
     """full, head, prompt, prefix, lora or bitfit (heedful list methods)."""
     kind: str | None = None
-    """The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
-    what the task is."""
+    """Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
+    that of the task."""
     objective: str = "auto"
     """classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
     answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify."""
@@ -111,15 +111,15 @@ class AdaptOptions(LoopOptions):
     """What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
     suits sentence encoders such as minilm and frozen models. By default the model's own choice."""
     max_len: Length = MAX_LEN
-    """Number of tokens per text; longer texts are truncated, and counted."""
+    """Largest number of tokens per text; longer texts are truncated, and the run counts them."""
     train_rows: Positive | None = None
     """Train on this many labeled rows, balanced between the labels."""
     dev_rows: Positive | None = None
-    """Score this many rows of dev, with the same shares of labels. --split-seed chooses them."""
+    """Score this many rows of dev, with the same shares of the labels; --split-seed chooses the rows."""
     label_smoothing: Share = 0.0
-    """Share of the target that is given to the other labels."""
+    """Share of the target probability that is given to the other labels."""
     class_weights: Literal["none", "balanced"] = "none"
-    """balanced: all labels have the same total weight in the loss."""
+    """balanced gives all labels the same total weight in the loss."""
     dropout: Share | None = None
     """Dropout of the model's body, instead of the checkpoint's."""
     attention: str | None = None
@@ -146,9 +146,9 @@ class AdaptOptions(LoopOptions):
     data_dir: Path | None = None
     """Folder with the files of a named task. By default $HEEDFUL_DATA/NAME."""
     split: Literal["hash", "first"] = "hash"
-    """How to split rows where the files do not: by a hash of their content, or in their order."""
+    """How to split rows if the files are not split: by a hash of their content, or in order (first)."""
     split_seed: Seed = 0
-    """Seed of the split, which --seed does not change."""
+    """Seed of the split; --seed does not change the split."""
     text_column: str | None = None
     """Name of the column with the text."""
     pair_column: str | None = None
@@ -158,7 +158,7 @@ class AdaptOptions(LoopOptions):
     cache_features: bool = True
     """With --method head: compute the features of the frozen body once, without dropout, and reuse them."""
     score_dev: bool = True
-    """Score dev at each evaluation; without it the last model is kept."""
+    """Score dev at each evaluation. Otherwise the last model is kept."""
     score_test: bool = True
     """Score test with the selected model at the end."""
 
@@ -170,7 +170,7 @@ class PretrainOptions(LoopOptions):
     model: Argument = ""
     """A preset (heedful list models) to train from scratch, or a folder, a run or a Hub id to continue."""
     corpus: Argument = ""
-    """A text file, a folder, a table, the text of a task (ptb, birthplaces, ...) or world/..."""
+    """A text file, a folder, a table, the text of a task (birthplaces, ...), or world/..."""
     objective: str = "causal"
     """causal (the next token, for decoders), masked (masked tokens, for encoders), span (masked spans, for
     decoders and T5)."""
@@ -196,12 +196,12 @@ class PretrainOptions(LoopOptions):
     block: Length | None = None
     """Number of tokens per row. By default 256, or the model's limit."""
     pack: bool = True
-    """Put several documents into each row of --block tokens, none of which sees another. Otherwise one
-    document per row, truncated at --block, as span corruption always has them."""
+    """Put several documents, which do not see each other, into each row of --block tokens. Otherwise, and
+    always with span corruption, each row is one document, truncated at --block."""
     dev: str | None = None
     """Text to score during training. By default the corpus's dev split, or a part of the corpus."""
     dev_share: Share = 0.05
-    """Share of the documents to hold out where there is no dev split, by a hash of their content; 0 for
+    """Share of the documents to hold out if there is no dev split, chosen by a hash of their content; 0 for
     none."""
     test: str | None = None
     """Text to score once at the end. By default the corpus's test split, if it has one."""
@@ -210,19 +210,20 @@ class PretrainOptions(LoopOptions):
     whole_words: Flag = False
     """With --objective masked: mask all pieces of a word together."""
     span_form: Literal["line", "window"] = "line"
-    """With --objective span: line (a text truncated at random, one span masked; several for T5), or window
-    (the title and a few tokens around one name, date or number, so that each fact depends on the title)."""
+    """With --objective span: line (a text truncated at random, with one masked span, or several for T5), or
+    window (the title and a few tokens around one masked name, date or number, so that each fact depends on
+    the title)."""
     span_loss: Literal["all", "span"] = "all"
     """With --span-form line: compute the loss on every token, or on the masked span only."""
     salient: Literal["all", "names"] | None = None
     """With --objective span: mask names, dates and numbers, recognized by their spelling, or only names,
     instead of random spans. --span-form window always masks one of them."""
     window_left: Count = 5
-    """With --span-form window: largest number of tokens before the span; each step draws one."""
+    """With --span-form window: largest number of tokens before the span; each step draws a number."""
     window_right: Count = 3
     """With --span-form window: largest number of tokens after the span."""
     questions: str | None = None
-    """A task with answers, whose training questions are mixed into each batch as in heedful adapt."""
+    """A task with answers, such as birthplaces, whose training questions are mixed into each batch."""
     questions_share: OpenShare = 0.25
     """Share of each batch that is questions."""
     sentences: Several = ()
@@ -231,7 +232,8 @@ class PretrainOptions(LoopOptions):
     """Fit the run into this many minutes: its speed is measured, and config.toml stores the number of
     steps."""
     branch: Path | None = None
-    """Continue from a run with --schedule wsd and the same options, as if it had had this length."""
+    """Continue from a shorter run with --schedule wsd and the same options, with the same result as from the
+    start."""
     data_dir: Path | None = None
     """Folder with the files of a named task. By default $HEEDFUL_DATA/NAME."""
     score_test: bool = True
@@ -247,6 +249,6 @@ def named_after(options: LoopOptions) -> tuple[str, str, str, int]:
 
 
 PRETRAIN_LR = {"nothing": 1e-3, "checkpoint": 1e-4}
-"""Of a model from nothing, and of one that goes on."""
+"""Default learning rates of a model from scratch and of one that is pretrained further."""
 BLOCK = 256
 NOT_IN_CONFIG = ("out", "resume", "overwrite")

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 TABLE = {
     "overfit": (
         "heedful.studies.overfit:Overfit",
-        "Can this model learn at all? Trains on a few examples until they are known by heart.",
+        "Can this model learn at all? Trains on a few examples until it has memorized them.",
     ),
     "search": (
         "heedful.studies.search.study:Search",
-        "Which settings are best? A grid, or draws; the best on dev is scored on test, once.",
+        "Which settings are best? Tries a grid or random draws; the best on dev is scored on test, once.",
     ),
     "compare": (
         "heedful.studies.compare:Compare",
@@ -35,7 +35,7 @@ TABLE = {
     "attention": ("heedful.studies.attention:AttentionStudy", "What does the attention mechanism change?"),
     "knowledge": (
         "heedful.studies.knowledge.study:Knowledge",
-        "What does a model know, and can its memories be told from its inventions?",
+        "What does a model know, and does its confidence separate memories from inventions?",
     ),
 }
 """The import path of each study and a line of help, in the order of `heedful study --help`."""

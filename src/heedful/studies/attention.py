@@ -47,10 +47,10 @@ SHOWN, SHOWN_CHARS = 2, 160
 class AttentionStudy(Study):
     """What does the attention mechanism change?
 
-    The same small decoder, trained with each variant on the same batches:
-    time, loss, perplexities, given sentences, samples, and how much each sees
-    of the future it has to predict. The same command continues a study that
-    was stopped.
+    Trains the same small decoder with each variant on the same batches, and
+    compares the time, the loss, the perplexities of the corpus and of your
+    sentences, samples of text, and how much each variant sees of the future
+    that it has to predict. The same command continues a study that was stopped.
 
     Examples:
       heedful study attention
@@ -61,7 +61,7 @@ class AttentionStudy(Study):
     name = "attention"
     options = AttentionOptions
     arguments: ClassVar[Mapping[str, str]] = {
-        "corpus": "A text file, a folder, a task's text or world/...; one text per line."
+        "corpus": "A text file, a folder, the text of a task, or world/...; one text per line."
     }
 
     @classmethod

@@ -24,9 +24,10 @@ from heedful.studies.shared.search_space import read_number, usual_rates
 class Compare(ArmStudy):
     """Which model and which method are best on a task, and which cannot be told apart?
 
-    Arms are compared on the same examples (McNemar's test for single runs, a
-    bootstrap over examples and seeds for several), corrected for the number of
-    tests. What fails or does not fit is shown at 0 with its reason.
+    Each arm is a model with a method. Arms are compared on the same examples
+    (McNemar's test for single runs, a bootstrap over examples and seeds for
+    several), corrected for the number of tests. An arm that fails or does not
+    fit into memory is shown at 0 with its reason.
 
     Examples:
       heedful study compare reviews.csv --models minilm --methods full,head,lora --seeds 3

@@ -29,9 +29,11 @@ ALL = "all"
 class Labels(ArmStudy):
     """How many labels are enough, and does text without labels help?
 
-    Learning rate, epochs (at least 200 steps) and the weight of masked language
-    modeling are chosen on dev for each number of labels and each arm; further
-    seeds draw other labels. Test is scored once for each chosen run.
+    The arms are classification alone, and classification together with masked
+    language modeling on unlabeled text. The learning rate, the epochs (at least
+    200 steps) and the weight of masked language modeling are chosen on dev for
+    each number of labels and each arm. Each seed draws other labels. Test is
+    scored once for each chosen run.
 
     Examples:
       heedful study labels minilm yelp --sizes 50,200,1000,all --seeds 5

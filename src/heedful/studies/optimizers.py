@@ -26,9 +26,9 @@ MOST_RATES = 6
 class Optimizers(ArmStudy):
     """Which optimizer is best? Each gets its own learning-rate search on dev.
 
-    One rate for all would compare how well it suits each of them;
+    A single rate for all would only show how well that rate suits each of them;
     --same-settings does that, and flags the optimizers that learned nothing.
-    The best run of each is scored on test, once.
+    The best run of each optimizer is scored on test, once.
 
     Examples:
       heedful study optimizers minilm sst2 --epochs 2 --train-rows 2000

@@ -26,12 +26,12 @@ ROSE, FELL = 1.2, 0.98
 
 
 class Overfit(Study):
-    """Can this model learn at all? Trains on a few examples until they are known by heart.
+    """Can this model learn at all? Trains on a few examples until it has memorized them.
 
-    PASS: every example is right in evaluation mode after the last epoch, at
-    least three of each label among them. FAIL names the likely cause.
-    Accuracy on trained examples is never a test score; dev and test are not
-    looked at.
+    PASS means that after the last epoch every example is predicted correctly
+    in evaluation mode, and that each label has at least three examples. FAIL
+    names the likely cause. Accuracy on the training examples says nothing about
+    new texts; dev and test are not used.
 
     Examples:
       heedful study overfit minilm boolq --examples 10 --epochs 20

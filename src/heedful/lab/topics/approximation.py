@@ -66,7 +66,7 @@ def approximation(
     Performer's features are positive or trigonometric, in orthogonal or
     independent directions; its product is computed in both orders. Linformer's
     rank is compared with the best possible one. BigBird's layers are counted
-    until every token has seen every token. Times are shown and decide nothing.
+    until every token has seen every token. Times are only shown: they never make the topic fail.
 
     Examples:
       heedful lab approximation
@@ -76,15 +76,15 @@ def approximation(
     Parameters
     ----------
     keys
-        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default generated, of length about 1.
+        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default generated, with length about 1.
     queries
-        Vectors as wide as the keys; generated, of length about 1, if not given.
+        Vectors as wide as the keys. By default generated, with length about 1.
     draws
         How often random directions are drawn; errors are root mean squares over them.
     size
-        Vectors to generate.
+        Number of vectors to generate.
     seed
-        Seed of what is generated and drawn.
+        Seed of everything random.
     """
     check_positive(scale=scale)
     if draws < 2:

@@ -52,9 +52,9 @@ def argmax(
     """Hard attention: it selects one value, and its gradient to q and k is exactly zero.
 
     Three small models learn to look up values by their keys. With argmax,
-    q_proj and k_proj end bit by bit as they began, and the loss stays where a
-    model without attention is; softmax and a straight-through gradient
-    (softmax's gradient for argmax's choice) solve the task.
+    q_proj and k_proj end bit by bit as they began, and the loss stays at that
+    of a model without attention; softmax solves the task, and so does a
+    straight-through gradient (softmax's gradient for argmax's choice).
 
     Examples:
       heedful lab argmax
@@ -63,15 +63,15 @@ def argmax(
     Parameters
     ----------
     keys
-        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default a textbook's.
+        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default an example of a textbook.
     values
         As many vectors as keys.
     query
         One vector.
     steps
-        Training steps of each of the three models; 0 trains none.
+        Number of training steps of each of the three models; 0 trains none.
     size
-        Generate this many keys and values instead.
+        Generate this many keys and values instead of the example.
     """
     k = choose_vectors("keys", keys, size, width, seed, ARGMAX_KEYS)
     textbook = keys is None and size is None

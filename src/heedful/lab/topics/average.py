@@ -77,7 +77,7 @@ def average(
     Parameters
     ----------
     keys
-        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default a textbook's.
+        Vectors, one per row: a .npy file, or numbers like 1,0;0,1. By default an example of a textbook.
     chosen
         The keys to average, counted from 1.
     """

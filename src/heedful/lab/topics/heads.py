@@ -54,8 +54,8 @@ def heads(
 
     The maps are those of the model's own attention while it reads the text.
     A head is removed by setting its output to zero; the rest stays as it is.
-    An .html figure is a page where the pointer on a token shows what it attends
-    to, in the layer and head that you choose.
+    An .html figure is a page on which hovering over a token shows what it
+    attends to, in the layer and head that you choose.
 
     Examples:
       heedful lab heads "The trophy does not fit the case because it is too big." --figure heads.html
@@ -69,7 +69,7 @@ def heads(
     model
         An encoder or a decoder with its tokenizer: minilm, a folder in Hub form, a run's folder, or a Hub id.
     layers
-        Only these, counted from 1; all if not given.
+        Layers to show, counted from 1. By default all.
     """
     reading = read_text(model, text)
     mechanisms = find_mechanisms(reading.model, model)

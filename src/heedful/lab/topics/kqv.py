@@ -50,9 +50,10 @@ def kqv(
 ) -> Finding[KqvResults]:
     """What K, Q and V are good for: outputs that x alone can never give, from outer products.
 
-    x_1 = u_d + u_b, x_2 = u_a, x_3 = u_c + u_b. With q = k = v = x, c_2 is x_2
-    itself, and adding u_d or u_c to x_2 does not turn it into u_b. Matrices
-    made of outer products give c_2 = u_b and c_1 = u_b - u_c.
+    The inputs are x_1 = u_d + u_b, x_2 = u_a and x_3 = u_c + u_b, the outputs
+    c_1, c_2 and c_3. With q = k = v = x, c_2 is x_2 itself, and adding u_d or
+    u_c to x_2 does not turn it into u_b. Matrices made of outer products give
+    c_2 = u_b and c_1 = u_b - u_c.
 
     Examples:
       heedful lab kqv
@@ -62,7 +63,7 @@ def kqv(
     Parameters
     ----------
     vectors
-        u_a, u_b, u_c and u_d, one per row: a .npy file, or numbers. Generated, orthogonal, if not given.
+        u_a, u_b, u_c and u_d, one per row: a .npy file, or numbers. By default generated, orthogonal.
     beta
         Length of the generated vectors, and of the queries and keys that are made.
     """

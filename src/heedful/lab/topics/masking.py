@@ -67,13 +67,13 @@ def masking(
     Parameters
     ----------
     keys
-        A vector for each position, one per row: a .npy file, or numbers like 1,0;0,1. Generated if not given.
+        A vector for each position, one per row: a .npy file, or numbers like 1,0;0,1. By default generated.
     queries
-        As many vectors as keys, as wide as they; generated, of length about 1, if not given.
+        As many vectors as keys, and as wide. By default generated, with length about 1.
     steps
-        Training steps of each of the four models; 0 trains none.
+        Number of training steps of each of the four models; 0 trains none.
     size
-        Positions to generate.
+        Number of positions to generate.
     """
     check_positive(scale=scale)
     k = generate(size, width, seed, "keys") if keys is None else check_vectors("keys", keys)

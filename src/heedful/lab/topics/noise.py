@@ -67,15 +67,15 @@ def noise(
     Parameters
     ----------
     keys
-        The means, orthonormal, one per row: a .npy file, or numbers. Generated if not given.
+        The means, orthonormal, one per row: a .npy file, or numbers. By default generated.
     alpha
         Variance of every component.
     beta
-        Length of each part of the query; by default the geometric middle of the window.
+        Length of each part of the query. By default the geometric middle of the window.
     samples
-        Sets of keys to draw.
+        Number of sets of keys to draw.
     size
-        Means to generate.
+        Number of means to generate.
     """
     check_positive(alpha=alpha, scale=scale, samples=samples)
     if keys is None:

@@ -46,8 +46,8 @@ def scaling(
 
     Each mechanism is measured in a child process of its own, with 8 heads of
     64: performer with 256 features, linformer with rank 256, bigbird with 8
-    blocks of 64. Softmax is measured twice: fused, and with its weights made.
-    Only memory decides; times are shown.
+    blocks of 64. Softmax is measured twice: with the fused kernel, and with
+    explicit weights. Only memory decides whether the topic passes.
 
     Examples:
       heedful lab scaling --figure scaling.svg
@@ -59,7 +59,7 @@ def scaling(
     max_length
         The longest text; lengths are 256, 512, 1024 and so on up to it.
     mechanisms
-        Only these (heedful list attentions); softmax with explicit weights always.
+        Mechanisms to measure (heedful list attentions), and softmax with explicit weights. By default all.
     seconds
         Time limit of each mechanism, for all its lengths together.
     """

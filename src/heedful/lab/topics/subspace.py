@@ -53,7 +53,7 @@ def subspace(
 ) -> Finding[SubspaceResults]:
     """How v_a is recovered from the average of v_a and v_b, each from a subspace of its own.
 
-    Possible exactly if the subspaces share no direction. If they are not
+    It is possible exactly if the subspaces share no direction. If they are not
     orthogonal, the answer is twice the oblique projection onto A along B, and
     it amplifies noise by 1 / sin of the smallest angle between them.
 
@@ -65,11 +65,11 @@ def subspace(
     Parameters
     ----------
     a
-        Vectors that span A, one per row: a .npy file, or numbers like 1,0;0,1. Generated if not given.
+        Vectors that span A, one per row: a .npy file, or numbers like 1,0;0,1. By default generated.
     b
         Vectors that span B.
     size
-        Dimensions of each generated subspace.
+        Number of dimensions of each generated subspace.
     angle
         Smallest angle between the generated subspaces, in degrees.
     noise

@@ -69,14 +69,14 @@ DECIDED = (
 
 
 class Knowledge(Study):
-    """What does a model know, and can its memories be told from its inventions?
+    """What does a model know, and does its confidence separate memories from inventions?
 
-    Pretrains on biographies, fine-tunes on "Where was NAME born?", and
-    compares with no pretraining and with always giving one answer. Then asks
-    about people it was asked about, people it has only read about, and people
-    who do not exist: how sure it is of each, and by which rule it invents.
-    Predictions are in each run's folder, one per line. The same command
-    continues a study that was stopped.
+    Pretrains a model on biographies, fine-tunes it on "Where was NAME born?",
+    and compares it with the same model without pretraining and with a constant
+    answer. Then asks about people of the fine-tuning questions, people it has
+    only read about, and people who do not exist: how confident it is about
+    each, and which rule its inventions follow. Predictions are in each run's
+    folder, one per line. The same command continues a study that was stopped.
 
     Examples:
       heedful study knowledge
@@ -88,7 +88,7 @@ class Knowledge(Study):
     name = "knowledge"
     options = KnowledgeOptions
     arguments: ClassVar[Mapping[str, str]] = {
-        "data": "world/birthplaces (made here), birthplaces, or a folder with wiki.txt and questions like it."
+        "data": "world/birthplaces (generated), birthplaces, or a folder with such a wiki.txt and questions."
     }
 
     @classmethod
@@ -98,7 +98,7 @@ class Knowledge(Study):
         generated = o.data == WORLD
         signals = [0.0, o.name_signal] if generated and o.name_signal else [0.0]
         return StudyPlan(
-            question="What does a model know, and can its memories be told from its inventions?",
+            question="What does a model know, and does its confidence separate memories from inventions?",
             seed=o.seed,
             options={
                 "data": absolute_value("task", o.data),

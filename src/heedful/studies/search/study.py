@@ -27,11 +27,12 @@ HEADS = "heads"
 
 
 class Search(Study):
-    """Which settings are best? A grid, or draws; the best on dev is scored on test, once.
+    """Which settings are best? Tries a grid or random draws; the best on dev is scored on test, once.
 
-    Runs that differ only in epochs share their first epochs, to the same bits;
-    heads of a frozen body share its features. The same command continues a
-    search that was stopped (Ctrl-C, SIGTERM: status 75).
+    Runs that differ only in epochs share their first epochs, and heads on a
+    frozen body share its features; the results have the same bits as those of
+    separate runs. The same command continues a search that was stopped (Ctrl-C,
+    SIGTERM: status 75).
 
     Examples:
       heedful study search minilm boolq --lr 1e-4,5e-4,1e-3 --epochs 5,7,9 --method head

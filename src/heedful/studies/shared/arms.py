@@ -29,7 +29,7 @@ def read_list(option: str, text: str) -> list[str]:
     """Parse words divided by commas, each once."""
     words = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
     if not words:
-        raise UserError(f"{option}: names nothing; give one or more, divided by commas")
+        raise UserError(f"{option}: is empty; give one or more names, separated by commas")
     return words
 
 
