@@ -228,7 +228,7 @@ def test_a_mistake_gets_one_line_and_leaves_no_run(
     assert not list(Path().rglob("results.json"))
 
 
-def test_a_misspelt_preset_is_told_its_name(heedful: Callable[..., Any], tiny_task: Path) -> None:
+def test_a_misspelled_preset_is_told_its_name(heedful: Callable[..., Any], tiny_task: Path) -> None:
     done = heedful("adapt", "bert-tinny", tiny_task, *FAST)
     assert done.status == 2
     assert 'unknown model "bert-tinny"; did you mean "bert-tiny"?' in done.err

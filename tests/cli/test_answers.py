@@ -31,7 +31,7 @@ def decoder(task: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def run(task: Path, decoder: Path) -> Path:
-    """A run that has learnt its twelve answers by heart."""
+    """A run that has learned its twelve answers by heart."""
     import heedful
 
     done = heedful.adapt(

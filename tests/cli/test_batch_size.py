@@ -231,7 +231,7 @@ def test_mistakes_get_one_line(
     assert line in done.err
 
 
-def test_joint_training_is_measured_with_the_longest_unlabelled_texts_and_its_second_head(
+def test_joint_training_is_measured_with_the_longest_unlabeled_texts_and_its_second_head(
     heedful: Callable[..., Any],
     tiny_bert: Path,
     tiny_task: Path,

@@ -181,7 +181,7 @@ def test_a_text_without_tokens_gets_one_line(
 def test_columns_that_are_there_keep_their_names(
     heedful: Callable[..., Any], run_of: Callable[[str], Path], tiny_task: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "labelled.csv"
+    out = tmp_path / "labeled.csv"
     done = heedful("predict", run_of("full"), "--in", tiny_task, "--out", out, "--json")
     facts = json.loads(done.out)
     rows = read(out)
@@ -193,7 +193,7 @@ def test_columns_that_are_there_keep_their_names(
     assert right > 200
 
 
-def test_a_file_is_labelled_in_constant_memory(
+def test_a_file_is_labeled_in_constant_memory(
     heedful: Callable[..., Any],
     run_of: Callable[[str], Path],
     tmp_path: Path,

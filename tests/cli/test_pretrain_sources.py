@@ -52,7 +52,7 @@ def make_source(kind: str, folder: Path) -> object:
         ("world", None, None),
     ],
 )
-def test_every_kind_of_text_is_learnt_from_and_scored_the_same_again(
+def test_every_kind_of_text_is_learned_from_and_scored_the_same_again(
     heedful: Callable[..., Any], kind: str, dev: int | None, test: int | None, tmp_path: Path
 ) -> None:
     source, out = make_source(kind, tmp_path), tmp_path / "run"

@@ -103,11 +103,11 @@ def test_show_never_sends_control_characters(heedful: Run, notes: Path, tmp_path
     assert (done.status, len(done.err.splitlines())) == (2, 1)
 
 
-def test_pieces_are_coloured_in_turn_on_a_terminal_and_wrapped_to_its_width() -> None:
+def test_pieces_are_colored_in_turn_on_a_terminal_and_wrapped_to_its_width() -> None:
     from heedful.cli.tokenizer_show import STYLES, piece_lines
 
     cells = ["[CLS]", *(f"piece{i}" for i in range(12))]
-    lines = piece_lines(cells, list(range(13)), [True] + [False] * 12, 40, coloured=True)
+    lines = piece_lines(cells, list(range(13)), [True] + [False] * 12, 40, colored=True)
     styles = [str(span.style) for line in lines[::2] for span in line.spans]
     assert styles[1:5] == list(STYLES)
     assert styles[0] not in STYLES

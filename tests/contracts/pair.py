@@ -19,7 +19,7 @@ ADAPT: dict[str, dict[str, Any]] = {
     "full": {"class_weights": "balanced", "accumulate": 3, "clip": 0.1},
     "lora": {"method": "lora", "optimizer": "sgd", "lr": 0.05},
     "head": {"method": "head", "patience": 1, "lr": 0.5, "epochs": 6},
-    # Four parts of which, in an epoch's last step, the first alone has a labelled row.
+    # Four parts of which, in an epoch's last step, the first alone has a labeled row.
     "joint": {"objective": "joint", "mlm_first": 3, "batch_size": 6, "accumulate": 4, "optimizer": "muon"},
 }
 PRETRAIN: dict[str, dict[str, Any]] = {

@@ -208,7 +208,7 @@ def test_switching_off_restores_the_base(folders, family, name, given) -> None:
 
 
 @every_method
-def test_padding_and_neighbours_change_nothing(folders, family, name, given) -> None:
+def test_padding_and_neighbors_change_nothing(folders, family, name, given) -> None:
     model = fresh(folders, family, name).double()
     method = new(name, given)
     method.attach(model)

@@ -51,10 +51,10 @@ def boolq(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [
         {
             "question": QUESTION.format(thing),
-            "passage": PASSAGE.format(thing, colour),
-            "answer": colour == "red",
+            "passage": PASSAGE.format(thing, color),
+            "answer": color == "red",
         }
-        for colour in ("red", "blue", "green")
+        for color in ("red", "blue", "green")
         for thing in things
     ]
     for name, part in (("train", rows[::2]), ("dev", rows[1::2])):

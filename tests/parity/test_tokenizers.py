@@ -257,7 +257,7 @@ def test_t5_from_spiece_model(tmp_path: Path) -> None:
 def test_spiece_model_is_read_as_sentencepiece_reads_it(tmp_path: Path, options: dict[str, Any]) -> None:
     theirs = train_sentencepiece(tmp_path, **options)
     ours = load(tmp_path)
-    # The tokenizers library normalises \r\n as one character: one space, where sentencepiece sees two. It
+    # The tokenizers library normalizes \r\n as one character: one space, where sentencepiece sees two. It
     # shows only where spaces are not collapsed.
     texts = [text.replace("\r\n", "\n") for text in TEXTS]
     got = [e.ids for e in ours.encode_batch(texts, special=False)]

@@ -83,7 +83,7 @@ def test_the_number_of_products_is_linear_in_length(monkeypatch: pytest.MonkeyPa
 
 
 def test_rows_of_different_length_have_their_own_random_blocks() -> None:
-    """A pattern drawn for the longest row of a batch would make a row's output depend on its neighbours."""
+    """A pattern drawn for the longest row of a batch would make a row's output depend on its neighbors."""
     mechanism = make("bigbird", n_heads=1, d_head=4, max_len=64, block=2, window=1, n_global=1, n_random=1)
     lengths = torch.tensor([[33], [64], [20]])
     mask = Mask(keys=torch.arange(64) < lengths)

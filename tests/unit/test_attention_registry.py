@@ -18,8 +18,8 @@ def test_an_unknown_mechanism_lists_the_nearest() -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_an_unknown_option_lists_the_known_ones(name: str) -> None:
-    with pytest.raises(UserError, match=f'{name} attention has no option "colour"') as error:
-        make(name, **SIZES, colour=3)
+    with pytest.raises(UserError, match=f'{name} attention has no option "color"') as error:
+        make(name, **SIZES, color=3)
     for option in options(name):
         assert option in str(error.value)
 

@@ -351,10 +351,10 @@ def test_hub_sets_are_fetched_once_and_follow_the_same_rules(monkeypatch: pytest
     calls: list[str] = []
     text = {"text": [f"meal {n} was\nlate" for n in range(100)], "label": [n % 5 for n in range(100)]}
     sentence = {"idx": [0, 1], "sentence": ["so bad", "so good"], "label": [0, 1]}
-    unlabelled = {"idx": [0, 1], "sentence": ["one", "two"], "label": [-1, -1]}
+    unlabeled = {"idx": [0, 1], "sentence": ["one", "two"], "label": [-1, -1]}
     parts = {
         "Yelp/yelp_review_full": {"train": text, "test": text},
-        "stanfordnlp/sst2": {"train": sentence, "validation": sentence, "test": unlabelled},
+        "stanfordnlp/sst2": {"train": sentence, "validation": sentence, "test": unlabeled},
     }
 
     def load_dataset(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Generation: a cache, a batch and a neighbour change nothing; what is drawn has the right distribution."""
+"""Generation: a cache, a batch and a neighbor change nothing; what is drawn has the right distribution."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def test_positions_and_projections_decode_from_a_cache(changes: dict[str, Any]) 
 
 @pytest.mark.parametrize("sampling", [GREEDY, Sampling(seed=5), DRAWN], ids=["greedy", "plain", "truncated"])
 @pytest.mark.parametrize("make", [decoder, encoder_decoder])
-def test_a_row_does_not_depend_on_its_neighbours(make: Any, sampling: Sampling) -> None:
+def test_a_row_does_not_depend_on_its_neighbors(make: Any, sampling: Sampling) -> None:
     model = make()
     together = generate(model, PROMPTS, max_tokens=10, stop_ids=[5, 9], sampling=sampling)
     if sampling.greedy:
         alone = [generate(model, [p], max_tokens=10, stop_ids=[5, 9], sampling=sampling)[0] for p in PROMPTS]
-    else:  # a row's random numbers follow its place, so its neighbours are changed instead of taken away
+    else:  # a row's random numbers follow its place, so its neighbors are changed instead of taken away
         alone = []
         for at, prompt in enumerate(PROMPTS):
             others = [[(t + at + 1) % VOCABULARY for t in p[::-1]] for p in PROMPTS]

@@ -15,15 +15,16 @@ from heedful.data.corruption import hide_single_span
 from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.models import PRESETS, LanguageModel, build
-from heedful.objectives.answer import (
-    AnswerEvaluation,
-    AnswerObjective,
+from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
+from heedful.objectives.questions import (
+    QuestionFormat,
+    answer_room,
     answer_rows,
     encode_answers,
     encode_questions,
+    question_room,
     separator,
 )
-from heedful.objectives.questions import QuestionFormat, answer_room, question_room
 from heedful.text import Tokenizer, train
 
 PLACES = {"Ada": "Oslo", "Bo": "Port Elm", "Cy": "Ulm", "Dee": "Oslo", "Eve": "Rome", "Flo": "Ulm"}

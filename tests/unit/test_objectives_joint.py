@@ -57,9 +57,9 @@ def test_the_body_s_gradient_is_the_weighted_sum(places: tuple[Path, Path, Path]
     options = AdaptOptions(batch_size=8, clip=0.0, accumulate=3)
     loop = Loop(model, dict(model.named_parameters()), joint, options, 1e-3, Run.create(tmp_path))
     _, examples = loop.examples_of(2)
-    (labelled,) = joint.classify.prepare(examples, 2)
+    (labeled,) = joint.classify.prepare(examples, 2)
     (hidden,) = joint.masked.prepare(2)
-    one = gradient(model, joint.classify.losses(model, labelled).sums["classify"] / 8)
+    one = gradient(model, joint.classify.losses(model, labeled).sums["classify"] / 8)
     count = hidden.counts["masked"]
     two = gradient(model, joint.masked.losses(model.body, model.masked_head, hidden).sums["masked"] / count)
     model.zero_grad()

@@ -1,4 +1,4 @@
-"""Causal and masked language modelling on packed documents."""
+"""Causal and masked language modeling on packed documents."""
 
 from __future__ import annotations
 

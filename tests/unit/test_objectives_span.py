@@ -94,7 +94,7 @@ def test_a_window_tells_one_salient_span_after_the_title_and_a_few_tokens(corpus
     told = set()
     for step in range(60):
         for part in span.prepare(np.array([0]), step):
-            ids, targets = part.tensors["ids"][0], part.tensors["targets"][0]
+            ids, targets = part.tensors["ids"][0], part.tensors["labels"][0]
             first, second = (ids == mask).nonzero().flatten().tolist()
             assert span.tokenizer.decode(ids[:3].tolist()) == "Ada Lund."
             assert first - 3 <= 2
@@ -139,8 +139,8 @@ def test_loss_on_the_span_is_a_part_of_the_loss_on_all(corpus):
     rows = np.arange(len(alone.rows["train"]))
     a, b = everywhere.prepare(rows, 0)[0], alone.prepare(rows, 0)[0]
     assert torch.equal(a.tensors["ids"], b.tensors["ids"])
-    counted = b.tensors["targets"] != IGNORED
-    assert torch.equal(a.tensors["targets"][counted], b.tensors["targets"][counted])
+    counted = b.tensors["labels"] != IGNORED
+    assert torch.equal(a.tensors["labels"][counted], b.tensors["labels"][counted])
     assert 0 < b.counts["span"] < a.counts["span"]
 
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_is_refused_in_one_line(corpus):
         objective(corpus, "unigram", whole=True, form="window", salient=True)
     with pytest.raises(UserError, match="T5's spans need both"):
         objective(corpus, "char", whole=True)
-    with pytest.raises(UserError, match="not looked for"):
+    with pytest.raises(UserError, match="windows need salient spans, and none were searched for"):
         objective(corpus, form="window")
     (corpus.parent / "short.txt").write_text("a\nb\n")
     with pytest.raises(UserError, match="long enough"):

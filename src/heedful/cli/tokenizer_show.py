@@ -74,7 +74,7 @@ def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = Fal
     )
     cells = [one_line(format_piece(loaded, piece)) for piece in pieces]
     special = [i in loaded.special_ids for i in encoded.ids]
-    for line in piece_lines(cells, encoded.ids, special, out.width, coloured=out.is_terminal):
+    for line in piece_lines(cells, encoded.ids, special, out.width, colored=out.is_terminal):
         out.print(line, no_wrap=True, crop=False, soft_wrap=True)
     if words:
         out.print()
@@ -85,12 +85,12 @@ def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = Fal
 
 
 def piece_lines(
-    cells: Sequence[str], ids: Sequence[int], special: Sequence[bool], width: int, *, coloured: bool
+    cells: Sequence[str], ids: Sequence[int], special: Sequence[bool], width: int, *, colored: bool
 ) -> list[Text]:
-    """Lay pieces out with their ids beneath: on coloured ground, or between bars where there is no colour."""
+    """Lay pieces out with their ids beneath: on colored ground, or between bars where there is no color."""
     lines: list[Text] = []
-    bar = "" if coloured else "|"
-    gap = 1 if coloured else 0
+    bar = "" if colored else "|"
+    gap = 1 if colored else 0
     top, bottom, used, ordinary = Text(bar), Text(bar), len(bar), 0
     for cell, i, is_special in zip(cells, ids, special, strict=True):
         wide = max(cell_len(cell), len(str(i))) + gap
@@ -99,9 +99,9 @@ def piece_lines(
             top, bottom, used = Text(bar), Text(bar), len(bar)
         style = SPECIAL if is_special else STYLES[ordinary % len(STYLES)]
         ordinary += not is_special
-        top.append(cell, style=style if coloured else "")
+        top.append(cell, style=style if colored else "")
         top.append(" " * (wide - cell_len(cell)) + bar)
-        bottom.append(str(i).ljust(wide), style="dim" if coloured else "")
+        bottom.append(str(i).ljust(wide), style="dim" if colored else "")
         bottom.append(bar)
         used += wide + len(bar)
     return [*lines, top, bottom] if used > len(bar) else lines

@@ -200,13 +200,13 @@ class Layout:
         return [name for name in (self.text, self.pair, self.label) if name is not None]
 
 
-def find_layout(sheet: Sheet, wanted: ColumnChoice, labelled: bool = True) -> Layout:
-    """Find the text, pair and label columns of a file; `labelled=False` looks for text alone."""
+def find_layout(sheet: Sheet, wanted: ColumnChoice, labeled: bool = True) -> Layout:
+    """Find the text, pair and label columns of a file; `labeled=False` looks for text alone."""
     for name in wanted.names():
         if name not in sheet.names:
             raise missing_column_error(sheet, name)
-    text, pair = find_texts(sheet, wanted, labelled)
-    if not labelled:
+    text, pair = find_texts(sheet, wanted, labeled)
+    if not labeled:
         return Layout(text, pair, None)
     label = wanted.label or find_label(sheet, {text, pair})
     if label in (text, pair):
@@ -231,7 +231,7 @@ def missing_column_error(sheet: Sheet, name: str) -> UserError:
     return UserError(f"{sheet.path} {sheet.unit} 1: {unknown('column', name, sheet.names)}")
 
 
-def find_texts(sheet: Sheet, wanted: ColumnChoice, labelled: bool) -> tuple[str, str | None]:
+def find_texts(sheet: Sheet, wanted: ColumnChoice, labeled: bool) -> tuple[str, str | None]:
     if wanted.text:
         return wanted.text, wanted.pair
     lower = {name.lower(): name for name in sheet.names if name not in (wanted.pair, wanted.label)}
@@ -253,7 +253,7 @@ def find_texts(sheet: Sheet, wanted: ColumnChoice, labelled: bool) -> tuple[str,
         raise ambiguous_column_error(sheet, looks, "text", options)
     if len(rest) == 1:
         return rest[0], wanted.pair
-    if len(rest) == 2 and labelled and not wanted.label:
+    if len(rest) == 2 and labeled and not wanted.label:
         label = choose_label_column(sheet, rest)
         return next(name for name in rest if name != label), wanted.pair
     raise ambiguous_column_error(sheet, rest, "text", "--text-column")

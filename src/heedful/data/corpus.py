@@ -16,7 +16,7 @@ from heedful.data.tasks import find_task, load_task, split_files
 from heedful.errors import UserError
 
 T = TypeVar("T")
-UNLABELLED = ("unlabeled.txt", "unlabelled.txt")
+UNLABELED = ("unlabeled.txt", "unlabelled.txt")
 Documents = Literal["line", "paragraph", "file"]
 PIECE_CHARS = 2**14
 """Length of the pieces in which a file that is one document is read, up to the end of a line."""
@@ -93,7 +93,7 @@ def read_file_texts(
                 yield change(text) if change else text
         return
     sheet = open_sheet(path)
-    for _, text, pair, _ in read_examples(sheet, find_layout(sheet, ColumnChoice(), labelled=False), change):
+    for _, text, pair, _ in read_examples(sheet, find_layout(sheet, ColumnChoice(), labeled=False), change):
         yield text
         if pair is not None:
             yield pair
@@ -142,7 +142,7 @@ def open_corpus(source: str | Path, *, data_dir: Path | None = None, split: str 
         readers.detect_format(place)
         return Corpus(name, (place,))
     parts = find_split_files(place, rules.more_splits)
-    extra = tuple(place / file for file in UNLABELLED if (place / file).is_file()) if split == "train" else ()
+    extra = tuple(place / file for file in UNLABELED if (place / file).is_file()) if split == "train" else ()
     if rules.corpus and split == "train":
         if not (place / rules.corpus).is_file():
             raise UserError(f"{place}: its corpus {rules.corpus} is missing")

@@ -107,7 +107,7 @@ class Labeler:
         names = (trained.text, trained.pair, trained.label)
         present = [name if name in sheet.names else None for name in names]
         wanted = ColumnChoice(text or present[0], pair or (None if text else present[1]), present[2])
-        chosen = find_layout(sheet, wanted, labelled=False)
+        chosen = find_layout(sheet, wanted, labeled=False)
         if self.pairs is False and pair is None:
             return Layout(chosen.text, None, None)
         self.check_pairs(chosen.pair is not None, f"--pair-column names the second text in {sheet.path}")

@@ -23,7 +23,7 @@ from heedful.objectives.base import (
     Ints,
     Losses,
     Objective,
-    evaluation_batch_tokens,
+    evaluation_mode,
     iterate_by_length,
 )
 from heedful.objectives.questions import (
@@ -31,34 +31,17 @@ from heedful.objectives.questions import (
     EncodedTexts,
     GenerateFunction,
     QuestionFormat,
-    answer_room,
     answer_rows,
-    encode_answers,
-    encode_questions,
     normalize_spaces,
-    question_room,
     separator,
 )
 from heedful.objectives.setup import TaskSetup
-from heedful.objectives.text2text import token_losses
+from heedful.objectives.vocabulary import score_tokens
 from heedful.options.training import AdaptOptions
-
-__all__ = [
-    "AnswerEvaluation",
-    "AnswerObjective",
-    "answer_room",
-    "answer_rows",
-    "encode_answers",
-    "encode_questions",
-    "question_room",
-    "separator",
-]
 
 
 @dataclass(frozen=True)
 class AnswerEvaluation(Evaluation):
-    """Answers to a split's questions."""
-
     answers: tuple[str, ...] = ()
     confidence: Floats = field(default_factory=lambda: np.empty(0), repr=False)
     """The probability of each answer, its end included."""
@@ -74,12 +57,12 @@ class AnswerEvaluation(Evaluation):
 
 
 class AnswerObjective(Objective):
-    """Cross-entropy of the answer after its question (sums over tokens); scored by exact match.
+    """Cross-entropy of the answer after its question, summed over tokens; scored by exact match.
 
-    An answer is right when the most probable tokens, one after the other up to the end, are its text, runs of
-    white space apart. Where every token of the true answer is the most probable one, generating would give
-    it, so that only the other questions are put to the model once more (same mathematics). Some rows of train
-    that are watched while training are not asked at all: there another spelling of the same text is wrong.
+    An answer is right if greedy decoding writes its text, apart from runs of white space. If every token of
+    the true answer is the most probable one, decoding would write it; so the model answers only the other
+    questions (same mathematics). For the rows of train that are scored during training nothing is decoded:
+    there, the same text in other tokens is wrong.
     """
 
     name = "answer"
@@ -119,8 +102,7 @@ class AnswerObjective(Objective):
         n = len(self.texts["train"])
         if train_rows is not None and not 0 < train_rows <= n:
             raise UserError(f"--train-rows {train_rows}: the training data has {n} rows")
-        chosen = stream(seed, "train rows").permutation(n)[:train_rows]
-        self.rows = np.sort(chosen)
+        self.rows = np.sort(stream(seed, "train rows").permutation(n)[:train_rows])
 
     @classmethod
     def check_options(cls, options: AdaptOptions) -> None:
@@ -148,7 +130,7 @@ class AnswerObjective(Objective):
         return list(self.answers)
 
     def lengths(self, split: str, rows: Ints) -> Ints:
-        """Tokens of some questions with their answers."""
+        """Return the number of tokens of some questions with their answers."""
         q, a = self.questions[split].ids, self.answers[split].ids
         return np.array([len(q[row]) + len(a[row]) + 1 for row in rows], np.int64)
 
@@ -179,84 +161,74 @@ class AnswerObjective(Objective):
     def token_losses(
         self, model: Any, inputs: Inputs, smoothing: float = 0.0
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Each target's loss [n], whether it is the most probable [n], and where the targets are [b, t]."""
+        """Return the loss of each target [n], whether it is the most probable [n], and their mask."""
         t, body = inputs.tensors, model.body
-        wanted = t["targets"] != IGNORED  # [b, t]
+        counted = t["targets"] != IGNORED  # [b, t]
         if self.form.whole:
             states = body(t["ids"], t["mask"], decoder_input_ids=body.shift(t["targets"]))
         else:
             states = body(t["ids"])  # padding is on the right, where no earlier token sees it
-        losses, right = token_losses(model.head, states[wanted], t["targets"][wanted], smoothing)
-        return losses, right, wanted
+        losses, right = score_tokens(model.head, states[counted], t["targets"][counted], smoothing)
+        return losses, right, counted
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
-        """Cross-entropy of the targets; a row whose whole answer is right counts with all its targets."""
-        losses, right, wanted = self.token_losses(model, inputs, self.label_smoothing)
-        wrong = torch.zeros_like(wanted).masked_scatter(wanted, ~right)
+        """Return the loss; all targets of a row count as right if its whole answer is right."""
+        losses, right, counted = self.token_losses(model, inputs, self.label_smoothing)
+        wrong = torch.zeros_like(counted).masked_scatter(counted, ~right)
         if "begins" in inputs.tensors:
-            places = torch.arange(wanted.shape[1], device=wanted.device)
-            wrong &= places >= inputs.tensors["begins"][:, None]
-        return Losses({self.name: losses.sum()}, (wanted & ~wrong.any(1, keepdim=True)).sum())
+            positions = torch.arange(counted.shape[1], device=counted.device)
+            wrong &= positions >= inputs.tensors["begins"][:, None]
+        return Losses({self.name: losses.sum()}, (counted & ~wrong.any(1, keepdim=True)).sum())
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
-        """Exact match and the loss of the true answers; of a whole split also what the model answers."""
+        """Return exact match and the loss of the true answers; for a whole split, also the answers."""
         rows = np.arange(len(self.texts[split])) if examples is None else examples
         if examples is not None and split == "train":
             rows = self.rows[examples]  # numbered among the rows that are trained on
-        sums, counts, forced = self.score_references(model, split, rows)
-        n = len(rows)
-        loss = float(sums.sum() / counts.sum()) if n else float("nan")
-        references = tuple(self.texts[split][row] for row in rows)
+        sums, counts, right = self.score_references(model, split, rows)
+        references = [self.texts[split][row] for row in rows]
         if examples is not None:
-            answers = [text if right else "" for text, right in zip(references, forced, strict=True)]
-            value = float(forced.mean()) if n else float("nan")
-            return AnswerEvaluation(
-                self.metric, value, loss, n, answers=tuple(answers), right=forced, references=references
-            )
-        answers = [self.form.text(own.tolist()) for own in self.answers[split].ids]
-        confidence = np.exp(-sums)
-        asked = np.flatnonzero(~forced)
-        if len(asked):
-            texts, confidence[asked] = self.ask(model, split, asked)
-            for row, text in zip(asked, texts, strict=True):
-                answers[row] = text
-        right = np.array([a == b for a, b in zip(answers, self.texts[split], strict=True)], bool)
-        value = float(right.mean()) if n else float("nan")
+            answers = [text if good else "" for text, good in zip(references, right, strict=True)]
+            confidence = np.empty(0)
+        else:
+            answers = [self.form.text(ids.tolist()) for ids in self.answers[split].ids]
+            confidence = np.exp(-sums)
+            asked = np.flatnonzero(~right)
+            if len(asked):
+                texts, confidence[asked] = self.ask(model, split, asked)
+                for row, text in zip(asked, texts, strict=True):
+                    answers[row] = text
+            right = np.array([a == b for a, b in zip(answers, references, strict=True)], bool)
         return AnswerEvaluation(
             self.metric,
-            value,
-            loss,
-            n,
+            float(right.mean()) if len(rows) else float("nan"),
+            float(sums.sum() / counts.sum()) if len(rows) else float("nan"),
+            len(rows),
             answers=tuple(answers),
             confidence=confidence,
             right=right,
-            references=references,
+            references=tuple(references),
         )
 
     def score_references(
         self, model: nn.Module, split: str, rows: Ints
     ) -> tuple[Floats, Ints, npt.NDArray[np.bool_]]:
-        """The summed loss of each true answer, its tokens, and whether all of them are the most probable."""
-        device = next(model.parameters()).device
+        """Return the summed loss of each true answer, its number of tokens, and if it would be written."""
         sums, counts = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
         right = np.zeros(len(rows), bool)
-        was_training = model.training
-        model.eval()
-        with torch.inference_mode():
-            lengths = self.lengths(split, rows)
-            for batch in iterate_by_length(lengths, evaluation_batch_tokens(device), f"scoring {split}"):
+        with evaluation_mode(model) as device:
+            for batch in iterate_by_length(self.lengths(split, rows), device, f"scoring {split}"):
                 inputs = self.inputs(split, rows[batch]).to(device)
-                losses, best, wanted = self.token_losses(model, inputs)
-                each = torch.zeros(wanted.shape, dtype=torch.float64)  # not every device has these
-                sums[batch] = each.masked_scatter(wanted.cpu(), losses.cpu().double()).sum(1).numpy()
-                counts[batch] = wanted.sum(1).cpu().numpy()
-                missed = torch.zeros_like(wanted).masked_scatter(wanted, ~best)
+                losses, best, counted = self.token_losses(model, inputs)
+                zeros = torch.zeros(counted.shape, dtype=torch.float64)  # not every device has these
+                sums[batch] = zeros.masked_scatter(counted.cpu(), losses.cpu().double()).sum(1).numpy()
+                counts[batch] = counted.sum(1).cpu().numpy()
+                missed = torch.zeros_like(counted).masked_scatter(counted, ~best)
                 right[batch] = (~missed.any(1)).cpu().numpy()
-        model.train(was_training)
         return sums, counts, right
 
     def ask(self, model: nn.Module, split: str, rows: Ints | None = None) -> tuple[list[str], Floats]:
-        """The model's answers to a split's questions, answered in the data or not, and how sure it is."""
+        """Return the model's answers to a split's questions, or to some of them, and their probabilities."""
         questions = self.questions[split].ids
         chosen = questions if rows is None else [questions[row] for row in rows]
         return self.form.ask(model, chosen, self.write)
@@ -264,6 +236,6 @@ class AnswerObjective(Objective):
     def content(self) -> str:
         digest = blake2b(digest_size=16)
         for encoded in (*self.questions.values(), *self.answers.values()):
-            for own in encoded.ids:
-                digest.update(len(own).to_bytes(8, "little") + own.tobytes())
+            for ids in encoded.ids:
+                digest.update(len(ids).to_bytes(8, "little") + ids.tobytes())
         return digest.hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,7 +43,6 @@ class Inputs:
     """What the sums are divided by if it is not the counts, as with class weights."""
 
     def to(self, device: torch.device) -> Inputs:
-        """Return the micro-batch on another device."""
         if device.type == "cpu":
             return self
         moved = {name: tensor.to(device, non_blocking=True) for name, tensor in self.tensors.items()}
@@ -55,7 +55,7 @@ class Losses:
 
     sums: Mapping[str, Tensor]
     right: int | Tensor | None = None
-    """Examples (or tokens) predicted right while training."""
+    """The number of examples (or tokens) that were predicted right during training."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Evaluation:
     text_losses: Floats | None = field(default=None, repr=False)
     """For a language model: the summed loss of each text, 0 if none of its tokens are predicted."""
     text_tokens: Ints | None = field(default=None, repr=False)
-    """How many predicted tokens each text's loss is a sum over."""
+    """The number of predicted tokens that each text's loss is a sum over."""
 
     def arrays(self, kind: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
         """Return what a metric is computed from, one row per example: targets and outputs.
@@ -105,7 +105,7 @@ class Objective(ABC):
     heads: ClassVar[Mapping[str, str]]
     """The head that it needs on each kind of model; it cannot train other kinds."""
     own_options: ClassVar[tuple[str, ...]] = ()
-    """Options of the command that no other objective reads."""
+    """Options of the command that only this objective reads."""
     trains_body: ClassVar[bool] = False
     """Whether it needs a method that trains the model's body."""
     scored_as: ClassVar[str | None] = None
@@ -150,7 +150,6 @@ class Objective(ABC):
 
     @classmethod
     def find_head(cls, model: str | Path) -> str:
-        """Return the head that the objective needs on a model."""
         if len(cls.heads) == len(ALL_KINDS) and len(set(cls.heads.values())) == 1:
             return cls.heads[ALL_KINDS[0]]  # without loading a Hub model to learn its kind
         kind = checkpoints.kind_of(model)
@@ -161,7 +160,7 @@ class Objective(ABC):
 
     @classmethod
     def build(cls, setup: Any) -> Objective:
-        """Make the objective from a `TaskSetup` (of `adapt`) or a `TextSetup` (of `pretrain`)."""
+        """Build the objective from a `TaskSetup` (of `adapt`) or a `TextSetup` (of `pretrain`)."""
         raise NotImplementedError(f"{cls.__name__} is part of other objectives and not built by its name")
 
     @property
@@ -175,11 +174,10 @@ class Objective(ABC):
 
     @abstractmethod
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """Put a step's training examples into tensors, in parts; random choices depend on the step alone."""
+        """Return a step's training examples as tensors, in parts; random choices depend on the step alone."""
 
     @abstractmethod
-    def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
-        """Run the model and return the sums of its losses."""
+    def losses(self, model: nn.Module, inputs: Inputs) -> Losses: ...
 
     @abstractmethod
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
@@ -194,11 +192,10 @@ class Objective(ABC):
         """The splits that can be scored."""
 
     def weights_at(self, step: int) -> Mapping[str, float]:
-        """Return the weights of the parts at a step."""
         return self.weights
 
     def value(self, loss: float, right: int, n: int) -> float | None:
-        """Return the metric while training, from the mean loss and how many of n units were right."""
+        """Return the metric during training, from the mean loss and how many of n units were right."""
         return right / n if n else None
 
     def content(self) -> str:
@@ -219,11 +216,11 @@ def pad_rows(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, npt.NDArray
     lengths = tokens.offsets[rows + 1] - starts
     along = np.arange(lengths.max(initial=0))
     mask = along < lengths[:, None]  # [b, t]
-    places = np.where(mask, starts[:, None] + along, 0)
-    ids = np.where(mask, np.asarray(tokens.ids)[places], pad_id).astype(np.int64, copy=False)
+    positions = np.where(mask, starts[:, None] + along, 0)
+    ids = np.where(mask, np.asarray(tokens.ids)[positions], pad_id).astype(np.int64, copy=False)
     if tokens.all_types is None:
         return ids, mask, None
-    return ids, mask, np.where(mask, np.asarray(tokens.all_types)[places], 0).astype(np.int64)
+    return ids, mask, np.where(mask, np.asarray(tokens.all_types)[positions], 0).astype(np.int64)
 
 
 def upcast(logits: Tensor) -> Tensor:
@@ -231,18 +228,26 @@ def upcast(logits: Tensor) -> Tensor:
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
-def evaluation_batch_tokens(device: torch.device) -> int:
-    """Return the number of tokens per evaluation batch."""
-    return EVALUATION_TOKENS if device.type == "cpu" else DEVICE_TOKENS
+@contextmanager
+def evaluation_mode(model: nn.Module) -> Iterator[torch.device]:
+    """Switch dropout and gradients off inside the block, and yield the model's device."""
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield next(model.parameters()).device
+    finally:
+        model.train(was_training)
 
 
-def iterate_by_length(lengths: Ints, tokens: int = EVALUATION_TOKENS, label: str = "") -> Iterator[Ints]:
-    """Yield batches for evaluation by a token budget, longest first, with a progress bar if it takes long."""
+def iterate_by_length(lengths: Ints, device: torch.device | None = None, label: str = "") -> Iterator[Ints]:
+    """Yield batches for evaluation, longest first; with a label, a progress bar is shown if it takes long."""
+    tokens = EVALUATION_TOKENS if device is None or device.type == "cpu" else DEVICE_TOKENS
     batches = Batches(lengths, token_budget=tokens, order="sorted")
     if not label:
         yield from batches
         return
-    with progress(label, len(lengths)) as shown:
+    with progress(label, len(lengths)) as bar:
         for batch in batches:
             yield batch
-            shown.advance(len(batch))
+            bar.advance(len(batch))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from torch import Tensor
 
-from heedful.objectives.base import Inputs, Ints
+from heedful.objectives.base import Ints
 from heedful.objectives.packed import PackedText
 from heedful.objectives.setup import TextSetup
 
@@ -20,19 +19,14 @@ class Causal(PackedText):
     shift = 1
 
     @classmethod
-    def more(cls, setup: TextSetup) -> dict[str, Any]:
+    def further_arguments(cls, setup: TextSetup) -> dict[str, Any]:
         return {"unsafe": setup.mechanism.unsafe}
 
-    def labels(self, split: str, ids: Ints, places: Ints, rows: Ints, step: int | None) -> tuple[Ints, Ints]:
-        return ids, np.asarray(self.texts[split].ids)[places + 1].astype(np.int64)
-
-    def states(self, model: Any, inputs: Inputs) -> Tensor:
-        """Return the decoder's states. Padding is on the right, where no earlier token sees it."""
-        t = inputs.tensors
-        found: Tensor = model.body(t["ids"], t.get("mask"), segments=t.get("segments"))
-        return found
+    def make_labels(
+        self, split: str, ids: Ints, positions: Ints, rows: Ints, step: int | None
+    ) -> tuple[Ints, Ints]:
+        return ids, np.asarray(self.texts[split].ids)[positions + 1].astype(np.int64)
 
     @property
     def sees_padding(self) -> bool:
-        """Whether the future is not hidden: padding is on the right."""
-        return self.unsafe
+        return self.unsafe  # padding is on the right, where no earlier token sees it

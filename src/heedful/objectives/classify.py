@@ -1,4 +1,4 @@
-"""Classification: one label a text, or a pair of texts."""
+"""Classification: one label per text, or per pair of texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from heedful.objectives.base import (
     Ints,
     Losses,
     Objective,
-    evaluation_batch_tokens,
+    evaluation_mode,
     iterate_by_length,
     pad_rows,
     upcast,
@@ -34,11 +34,11 @@ from heedful.text import Tokenizer
 
 ClassWeights = Literal["none", "balanced"]
 PART = 4096
-"""Texts that are looked at together."""
+"""The number of texts that `train_ids` reads at a time."""
 
 
 def choose_balanced_rows(labels: Ints, count: int, seed: int) -> Ints:
-    """Choose `count` rows, as equal in labels as they can be, seeded; more rows contain the fewer."""
+    """Choose `count` rows with labels as balanced as possible; a larger choice contains a smaller one."""
     n_classes = int(labels.max()) + 1
     if count > len(labels):
         raise UserError(f"--train-rows {count}: the training data has {len(labels)} rows")
@@ -47,14 +47,14 @@ def choose_balanced_rows(labels: Ints, count: int, seed: int) -> Ints:
     order = stream(seed, "train rows").permutation(len(labels))
     turn = np.empty(len(labels), np.int64)  # how many rows of the same label come earlier in the order
     for label in range(n_classes):
-        own = order[labels[order] == label]
-        turn[own] = np.arange(len(own))
+        rows = order[labels[order] == label]
+        turn[rows] = np.arange(len(rows))
     ranked = order[np.argsort(turn[order], kind="stable")]
     return np.sort(ranked[:count])
 
 
 def common_options(setup: TaskSetup) -> dict[str, Any]:
-    """Return what every objective with labels takes from the command's options."""
+    """Return the arguments that every objective with labels takes from the command's options."""
     o = setup.options
     return {
         "max_len": setup.max_len,
@@ -67,7 +67,7 @@ def common_options(setup: TaskSetup) -> dict[str, Any]:
 
 
 class Classify(Objective):
-    """Cross-entropy of the label (sums over texts)."""
+    """Cross-entropy of the label, summed over texts."""
 
     name = "classify"
     metric = "accuracy"
@@ -99,12 +99,13 @@ class Classify(Objective):
             for name, split in task.splits.items()
             if split.labels is not None
         }
-        self.labels: dict[str, Ints] = {n: self.labels_of(n).astype(np.int64) for n in self.tokens}
+        self.labels: dict[str, Ints] = {
+            name: np.asarray(task.splits[name].labels).astype(np.int64) for name in self.tokens
+        }
         self.lengths = {name: tokens.lengths for name, tokens in self.tokens.items()}
-        whole = np.arange(len(self.tokens["train"]))
-        self.rows = (
-            whole if train_rows is None else choose_balanced_rows(self.labels["train"], train_rows, seed)
-        )
+        self.rows = np.arange(len(self.tokens["train"]))
+        if train_rows is not None:
+            self.rows = choose_balanced_rows(self.labels["train"], train_rows, seed)
         self.label_smoothing = label_smoothing
         self.class_weights = self.compute_class_weights(class_weights)
         self.pad_id = 0 if tokenizer.pad_id is None else tokenizer.pad_id
@@ -113,12 +114,8 @@ class Classify(Objective):
     def build(cls, setup: TaskSetup) -> Objective:
         return cls(setup.task, setup.tokenizer, **common_options(setup))
 
-    def labels_of(self, split: str) -> Any:
-        """The labels of a split."""
-        return self.task.splits[split].labels
-
     def compute_class_weights(self, how: ClassWeights) -> Tensor | None:
-        """Weights that make every label count the same in total."""
+        """Return weights with which every label counts the same in total."""
         if how == "none":
             return None
         counts = np.bincount(self.labels["train"][self.rows], minlength=len(self.task.label_names))
@@ -143,7 +140,7 @@ class Classify(Objective):
         return self.add_labels(tensors, split, rows, int(mask.sum()))
 
     def add_labels(self, tensors: dict[str, Tensor], split: str, rows: Ints, tokens: int) -> Inputs:
-        """Add the labels, and what their losses are a mean over: with class weights, a weighted one."""
+        """Add the labels to the tensors. With class weights, the loss becomes a weighted mean."""
         labels = tensors["labels"] = torch.from_numpy(self.labels[split][rows])
         divisors = None
         if self.class_weights is not None:
@@ -167,26 +164,20 @@ class Classify(Objective):
         return score_labels(self.labels[split][rows], probabilities)
 
     def find_rows(self, split: str, examples: Ints) -> Ints:
-        """The rows of some examples: those of train are numbered among the rows that are trained on."""
+        """Return the rows of examples; those of train are numbered among the rows that are trained on."""
         return self.rows[examples] if split == "train" else examples
 
     def probabilities(self, model: nn.Module, split: str, rows: Ints) -> Floats:
-        """Probabilities [n, n_classes] of some rows, in their order."""
-        device = next(model.parameters()).device
-        found = np.empty((len(rows), len(self.task.label_names)))
-        was_training = model.training
-        model.eval()
-        with torch.inference_mode():
-            for batch in iterate_by_length(
-                self.lengths[split][rows], evaluation_batch_tokens(device), f"scoring {split}"
-            ):
+        """Return probabilities [n, n_classes] of some rows, in their order."""
+        probabilities = np.empty((len(rows), len(self.task.label_names)))
+        with evaluation_mode(model) as device:
+            for batch in iterate_by_length(self.lengths[split][rows], device, f"scoring {split}"):
                 logits = self.logits(model, self.inputs(split, rows[batch]).to(device))
-                found[batch] = logits.cpu().double().softmax(1).numpy()
-        model.train(was_training)
-        return found
+                probabilities[batch] = logits.cpu().double().softmax(1).numpy()
+        return probabilities
 
     def content(self) -> str:
-        labels = [blake2b(own.tobytes(), digest_size=16).hexdigest() for own in self.labels.values()]
+        labels = [blake2b(array.tobytes(), digest_size=16).hexdigest() for array in self.labels.values()]
         return " ".join([*(tokens.folder.name for tokens in self.tokens.values()), *labels])
 
     def train_ids(self) -> Ints | None:
@@ -202,25 +193,26 @@ class Classify(Objective):
 
 
 def score_labels(labels: Ints, probabilities: Floats) -> Evaluation:
-    """Accuracy and cross-entropy of probabilities."""
-    predicted = probabilities.argmax(1)
-    own = probabilities[np.arange(len(labels)), labels]
-    loss = float(-np.log(np.maximum(own, np.finfo(np.float64).tiny)).mean()) if len(labels) else float("nan")
-    right = float((predicted == labels).mean()) if len(labels) else float("nan")
-    return Evaluation("accuracy", right, loss, len(labels), labels, predicted, probabilities)
+    """Return the accuracy and the cross-entropy of probabilities [n, n_classes]."""
+    predicted, accuracy, loss = probabilities.argmax(1), float("nan"), float("nan")
+    if len(labels):
+        accuracy = float((predicted == labels).mean())
+        of_labels = probabilities[np.arange(len(labels)), labels]
+        loss = float(-np.log(np.maximum(of_labels, np.finfo(np.float64).tiny)).mean())
+    return Evaluation("accuracy", accuracy, loss, len(labels), labels, predicted, probabilities)
 
 
 class ClassifyFeatures(Classify):
-    """Classification on a frozen body: it runs once, its pooled states are kept, only the head trains.
+    """Classification on a frozen body, which runs once; its pooled states are kept, and the head is trained.
 
     Grade: same mathematics, with dropout in the body off. Twenty epochs cost about one forward pass.
-    A step is so small that a second thread would only be waited for.
+    A step is so small that a second thread would only cost time.
     """
 
     threads = 1
 
     def __init__(self, plain: Classify, model: Any, split: str | None = None) -> None:
-        """Run the body over all that training needs, or over the whole of one split."""
+        """Run the body over all texts that training needs, or over one split."""
         self.__dict__.update(plain.__dict__)
         self.plain = plain
         self.features: dict[str, Tensor] = {}
@@ -236,7 +228,6 @@ class ClassifyFeatures(Classify):
         return self.plain
 
     def compute(self, model: Any, split: str, rows: Ints) -> None:
-        """Run the body over a split, unless another run in this process shares its features."""
         texts = f"{split} {self.tokens[split].folder.name}"
         self.features[split], seconds = compute_once(
             lambda: self.run_body(model, split, rows), model, texts, rows
@@ -245,19 +236,13 @@ class ClassifyFeatures(Classify):
 
     def run_body(self, model: Any, split: str, rows: Ints) -> tuple[Tensor, float]:
         """Return the pooled states of a split, and the seconds that they took."""
-        began = time.monotonic()
-        device = next(model.parameters()).device
-        out = torch.zeros(len(self.tokens[split]), model.config.d_model)
-        was_training = model.training
-        model.eval()
-        with torch.inference_mode():
-            for batch in iterate_by_length(
-                self.lengths[split][rows], evaluation_batch_tokens(device), f"features of {split}"
-            ):
+        start = time.monotonic()
+        states = torch.zeros(len(self.tokens[split]), model.config.d_model)
+        with evaluation_mode(model) as device:
+            for batch in iterate_by_length(self.lengths[split][rows], device, f"features of {split}"):
                 t = self.inputs(split, rows[batch]).to(device).tensors
-                out[rows[batch]] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu()
-        model.train(was_training)
-        return out.clone(), time.monotonic() - began
+                states[rows[batch]] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu()
+        return states.clone(), time.monotonic() - start
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
         if split not in self.features:
@@ -270,15 +255,10 @@ class ClassifyFeatures(Classify):
         return result
 
     def probabilities(self, model: nn.Module, split: str, rows: Ints) -> Floats:
-        """All rows in one product."""
-        device = next(model.parameters()).device
-        was_training = model.training
-        model.eval()
-        with torch.inference_mode():
+        with evaluation_mode(model) as device:
             logits = self.logits(model, self.inputs(split, rows).to(device))
-        model.train(was_training)
-        found: Floats = logits.cpu().double().softmax(1).numpy()
-        return found
+            probabilities: Floats = logits.cpu().double().softmax(1).numpy()
+        return probabilities
 
     def train_ids(self) -> Ints:
-        return np.empty(0, np.int64)  # no text is read any more
+        return np.empty(0, np.int64)  # no text is read

@@ -20,7 +20,7 @@ SHARED: ContextVar[dict[str, Computed] | None] = ContextVar("shared features", d
 
 @contextmanager
 def share_features() -> Iterator[None]:
-    """Compute the features of the same texts by the same body once inside, however many runs need them."""
+    """Compute the features of the same texts by the same body only once inside the block."""
     token = SHARED.set({})
     try:
         yield
@@ -31,19 +31,10 @@ def share_features() -> Iterator[None]:
 def compute_once(
     compute: Callable[[], Computed], model: Any, texts: str, rows: npt.NDArray[np.int64]
 ) -> Computed:
-    """Return what `compute` returns, or what it returned before for the same model and texts.
+    """Return what `compute` returns, or inside `share_features` what it returned for the same inputs.
 
-    Parameters
-    ----------
-    compute
-        Runs the body; called where nothing is shared yet.
-    model
-        Its body's weights, down to the bit, and its configuration are part of what must be the same.
-    texts
-        The name of the tokenized texts, which depends on their content.
-    rows
-        Which of the texts are needed.
-
+    The inputs are the same if the configuration of `model`, the bits of its body's weights, the name of the
+    tokenized `texts` (which depends on their content) and the `rows` among them are.
     """
     shared = SHARED.get()
     if shared is None:

@@ -31,7 +31,7 @@ def merge_inputs(*parts: Inputs) -> Inputs:
 
 
 def add_masked_head(setup: TaskSetup) -> None:
-    """Give the model a second head on the same body, with the checkpoint's weights if it has them."""
+    """Add a second head on the same body, with the checkpoint's weights if it has them."""
     other = checkpoints.load(setup.options.model, head="masked", **setup.model_changes)
     assert isinstance(other, LanguageModel)
     model = setup.model
@@ -43,9 +43,8 @@ def add_masked_head(setup: TaskSetup) -> None:
 class Joint(Objective):
     """The classification loss plus `mlm_weight` times the masked loss; each step has a batch of both.
 
-    `first_steps` is the number of steps of masked language modeling alone, with weight 1, at the start; with
-    `mlm_weight` 0 after them, training is sequential.
-    The classifier sees unmasked text; selection and scores are the classification's.
+    The first `first_steps` steps are masked language modeling alone, with weight 1; if `mlm_weight` is 0,
+    training is sequential. The classifier sees unmasked text. Only the classification is scored.
     """
 
     name = "joint"
@@ -91,22 +90,19 @@ class Joint(Objective):
         return self.classify.splits
 
     def weights_at(self, step: int) -> Mapping[str, float]:
-        return (
-            {"masked": 1.0} if step < self.first_steps else self.weights
-        )  # the masked loss comes alone first
+        return {"masked": 1.0} if step < self.first_steps else self.weights
 
     def content(self) -> str:
         return f"{self.classify.content()} {self.masked.tokens.folder.name}"
 
     def train_ids(self) -> Ints | None:
-        alone = self.weights["masked"] == 0 and not self.first_steps
-        return self.classify.train_ids() if alone else None  # corrupted text may hold any token
+        only_classify = self.weights["masked"] == 0 and not self.first_steps
+        return self.classify.train_ids() if only_classify else None  # masking may insert any token
 
     def train_lengths(self) -> Ints:
         return self.classify.train_lengths()
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """Prepare the labeled batch and the unlabeled batch of a step."""
         if step < self.first_steps:
             return self.masked.prepare(step, parts)
         labeled = self.classify.prepare(examples, step, parts)

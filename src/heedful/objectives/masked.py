@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from heedful.data import Tokens
 from heedful.data.batches import Batches
@@ -22,18 +22,18 @@ from heedful.text import Tokenizer, missing_mask_error
 
 
 class Masking:
-    """Hides tokens of a batch at a rate, one by one or as whole words."""
+    """Hides a share of the tokens of a batch, one by one or as whole words."""
 
     def __init__(self, tokenizer: Tokenizer, rate: float, whole_words: bool) -> None:
         if tokenizer.mask_id is None:
-            raise missing_mask_error("masked language modelling")
+            raise missing_mask_error("masked language modeling")
         if not 0 < rate < 1:
             raise UserError(f"{rate:g} of the tokens cannot be hidden; the rate is above 0 and below 1")
         self.tokenizer, self.mask_id, self.rate = tokenizer, tokenizer.mask_id, rate
         self.word_starts = np.array(tokenizer.word_starts) if whole_words else None
 
     def __call__(self, ids: Ints, generator: np.random.Generator) -> tuple[Ints, Ints]:
-        """Return ids [b, t] with some of them hidden, and the labels of those."""
+        """Return ids [b, t] with some of them hidden, and labels that are `IGNORED` everywhere else."""
         inputs, labels = mask_tokens(
             ids,
             special_ids=self.tokenizer.special_ids,
@@ -49,7 +49,7 @@ class Masking:
 class Masked(PackedText):
     """The loss of masked tokens, drawn again at each step; scoring always masks the same ones.
 
-    Its perplexity is that of hidden tokens given all others: not to be compared with a causal model's.
+    Its perplexity is that of hidden tokens given all others and cannot be compared with a causal model's.
     """
 
     name = "masked"
@@ -58,7 +58,7 @@ class Masked(PackedText):
     hides_tokens = True
 
     @classmethod
-    def more(cls, setup: TextSetup) -> dict[str, Any]:
+    def further_arguments(cls, setup: TextSetup) -> dict[str, Any]:
         return {"rate": setup.options.mask_rate, "whole_words": setup.options.whole_words}
 
     def __init__(
@@ -73,22 +73,19 @@ class Masked(PackedText):
         self.masking = Masking(tokenizer, rate, whole_words)
         super().__init__(texts, tokenizer, **options)
 
-    def labels(self, split: str, ids: Ints, places: Ints, rows: Ints, step: int | None) -> tuple[Ints, Ints]:
+    def make_labels(
+        self, split: str, ids: Ints, positions: Ints, rows: Ints, step: int | None
+    ) -> tuple[Ints, Ints]:
         if step is not None:
             return self.masking(ids, stream(self.seed, "masking", step))
         streams = [stream(self.seed, f"masking {split}", int(row)) for row in rows]
-        hidden = [self.masking(own[None], drawn) for own, drawn in zip(ids, streams, strict=True)]
-        read, labels = (np.concatenate(parts) for parts in zip(*hidden, strict=True))
-        return read, labels
-
-    def states(self, model: Any, inputs: Inputs) -> Tensor:
-        t = inputs.tensors
-        found: Tensor = model.body(t["ids"], t.get("mask"), segments=t.get("segments"))
-        return found
+        hidden = [self.masking(row[None], generator) for row, generator in zip(ids, streams, strict=True)]
+        inputs, labels = (np.concatenate(parts) for parts in zip(*hidden, strict=True))
+        return inputs, labels
 
 
 class MaskedText:
-    """Batches of corrupted text and their loss; the same step always gives the same batch."""
+    """Batches of masked text and their loss; the same step always gives the same batch."""
 
     def __init__(
         self,
@@ -108,20 +105,18 @@ class MaskedText:
         self.plan(batch_size)
 
     def plan(self, batch_size: int) -> None:
-        """Put the texts into batches."""
         self.batches = Batches(self.tokens.lengths[self.rows], batch_size=batch_size, seed=self.seed)
         self.per_epoch = len(self.batches.plan(0))
 
     def keep_longest(self, batch_size: int) -> None:
-        """Keep only one batch of the longest texts: no step needs more memory."""
+        """Keep only one batch of the longest texts, which needs the most memory of all."""
         longest = np.argsort(self.tokens.lengths[self.rows])[::-1]
         self.rows = self.rows[longest[:batch_size]]
         self.plan(batch_size)
 
     def prepare(self, step: int, parts: int = 1) -> list[Inputs]:
-        """Prepare the corrupted batch of a step, in parts."""
-        epoch, at = divmod(step, self.per_epoch)
-        rows = self.rows[self.batches.plan(epoch)[at]]
+        epoch, number = divmod(step, self.per_epoch)
+        rows = self.rows[self.batches.plan(epoch)[number]]
         pad = 0 if self.tokenizer.pad_id is None else self.tokenizer.pad_id
         plain, mask, _ = pad_rows(self.tokens, rows, pad)
         ids, labels = self.masking(plain, stream(self.seed, "masking", step))
@@ -141,7 +136,6 @@ class MaskedText:
         ]
 
     def losses(self, body: nn.Module, head: nn.Module, inputs: Inputs) -> Losses:
-        """Cross-entropy at the masked positions; logits are made nowhere else."""
         t = inputs.tensors
         states = body(t["masked_ids"], t["masked_mask"])  # [b, t, d]
         return Losses({"masked": vocabulary_loss(head, *select_labeled(states, t["masked_labels"]))})

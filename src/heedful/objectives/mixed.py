@@ -12,12 +12,12 @@ from heedful.objectives.base import Evaluation, Inputs, Ints, Losses, Objective
 
 
 class Mixed(Objective):
-    """A pretraining objective, and in every step some questions with their answers.
+    """A pretraining objective with some questions and their answers in every step.
 
-    Facts that were read before any question was seen may be stored where no question finds them; with
-    questions about some of the texts from the first step on, the model also finds the answers about others
+    A model that reads facts before it sees any question may store them where no question finds them. With
+    questions about some of the texts from the first step on, it also finds the answers about other texts
     (Allen-Zhu and Li 2023, "Physics of Language Models: Part 3.1"). The loss is the mean over the predicted
-    tokens of both. Scores are the text's.
+    tokens of both. Only the text is scored.
     """
 
     name = "mixed"
@@ -44,12 +44,11 @@ class Mixed(Objective):
         return self.text.train_lengths()
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        epoch, at = divmod(step, self.per_epoch)
-        asked = self.batches.plan(epoch)[at]
-        return [*self.text.prepare(examples, step, parts), *self.answer.prepare(asked, step)]
+        epoch, number = divmod(step, self.per_epoch)
+        questions = self.batches.plan(epoch)[number]
+        return [*self.text.prepare(examples, step, parts), *self.answer.prepare(questions, step)]
 
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
-        """Return the losses of text or of questions; only right tokens of text are counted."""
         if self.answer.name in inputs.counts:
             return Losses(self.answer.losses(model, inputs).sums)
         return self.text.losses(model, inputs)

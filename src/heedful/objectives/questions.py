@@ -1,8 +1,8 @@
-"""Questions and free answers as ids: one form for pretraining, fine-tuning, evaluation and use.
+"""Questions and free answers as ids, in the same form for pretraining, fine-tuning, evaluation and use.
 
 A decoder reads `question MASK answer MASK`: the form of span corruption (`hide_single_span` in
-`heedful.data.corruption`) with the whole question visible, so that fine-tuning asks for what pretraining has
-taught. An encoder-decoder reads the question and writes the answer.
+`heedful.data.corruption`) with the whole question visible, so that fine-tuning asks in the form of
+pretraining. An encoder-decoder reads the question and writes the answer.
 """
 
 from __future__ import annotations
@@ -25,22 +25,20 @@ ANSWER_PART = 4
 
 
 def separator(tokenizer: Tokenizer) -> int:
-    """The token that opens and closes an answer: MASK, or the end of text where there is no MASK (GPT-2)."""
-    found = tokenizer.mask_id if tokenizer.mask_id is not None else tokenizer.eos_id
-    if found is None:
+    """Return the token before and after an answer: MASK, or the end of text if there is no MASK (GPT-2)."""
+    token_id = tokenizer.mask_id if tokenizer.mask_id is not None else tokenizer.eos_id
+    if token_id is None:
         raise UserError("this tokenizer has no mask token and no end of text; answers need one of them")
-    return found
+    return token_id
 
 
 @dataclass(frozen=True)
 class EncodedTexts:
-    """Texts as ids, and what was lost on the way."""
-
     ids: list[Ints]
     truncated: int
-    """Texts that were cut."""
+    """The number of texts that were cut."""
     unknown: int
-    """Texts with a token that the vocabulary lacks."""
+    """The number of texts with a token that the vocabulary lacks."""
 
 
 def answer_room(max_len: int) -> int:
@@ -56,24 +54,19 @@ def question_room(max_len: int) -> int:
 def encode_questions(
     tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None, *, special: bool = False
 ) -> EncodedTexts:
-    """Questions as ids, at most `room` of them; `special` with the frame that an encoder expects."""
-    return encode_texts(tokenizer, texts, room, special)
+    """Encode texts as at most `room` ids each; `special` adds the special tokens that an encoder expects."""
+    encodings = tokenizer.encode_batch(list(texts), max_len=room, special=special)
+    ids = [np.array(encoding.ids, np.int64) for encoding in encodings]
+    unknown = 0
+    if tokenizer.unk_id is not None:
+        unknown = sum(bool((text_ids == tokenizer.unk_id).any()) for text_ids in ids)
+    return EncodedTexts(ids, sum(encoding.truncated > 0 for encoding in encodings), unknown)
 
 
 def encode_answers(tokenizer: Tokenizer, texts: Sequence[str], room: int | None = None) -> EncodedTexts:
-    """Answers as ids, spelled as they are inside a text: byte-level pieces carry the space before them."""
+    """Encode answers as inside a text: byte-level pieces include the space before them."""
     before = " " if tokenizer.kind == "bpe" else ""
-    return encode_texts(tokenizer, [before + normalize_spaces(text) for text in texts], room, special=False)
-
-
-def encode_texts(tokenizer: Tokenizer, texts: Sequence[str], room: int | None, special: bool) -> EncodedTexts:
-    """Encode texts, and count those that were cut or have unknown tokens."""
-    found = tokenizer.encode_batch(list(texts), max_len=room, special=special)
-    ids = [np.array(one.ids, np.int64) for one in found]
-    unknown = 0
-    if tokenizer.unk_id is not None:
-        unknown = sum(bool((own == tokenizer.unk_id).any()) for own in ids)
-    return EncodedTexts(ids, sum(one.truncated > 0 for one in found), unknown)
+    return encode_questions(tokenizer, [before + normalize_spaces(text) for text in texts], room)
 
 
 def answer_rows(
@@ -85,18 +78,18 @@ def answer_rows(
     loss: AnswerLoss = "answer",
     width: int | None = None,
 ) -> tuple[Ints, Ints]:
-    """Inputs and targets [b, t] of `question MASK answer MASK PAD ...`, the same row shifted by one.
+    """Return inputs and targets [b, t] of `question MASK answer MASK PAD ...`, the same row shifted by one.
 
-    `width` is t; by default the longest row's. Targets without loss are `IGNORED`: padding, and with
-    `loss="answer"` everything before the answer.
+    `width` is t, by default the length of the longest row. Targets without loss are `IGNORED`: padding, and
+    with `loss="answer"` everything before the answer.
     """
     mark = np.array([separator], np.int64)
     rows = [np.concatenate([q, mark, a, mark]) for q, a in zip(questions, answers, strict=True)]
     whole = pad(rows, pad_id, None if width is None else width + 1)  # [b, t + 1]
     begins = np.fromiter((len(q) for q in questions), np.int64, len(questions))[:, None]
     ends = np.fromiter((len(row) for row in rows), np.int64, len(rows))[:, None]
-    at = np.arange(whole.shape[1])[None]
-    counted = (at < ends) & ((at > begins) if loss == "answer" else True)
+    position = np.arange(whole.shape[1])[None]
+    counted = (position < ends) & ((position > begins) if loss == "answer" else True)
     targets = np.where(counted, whole, IGNORED)
     return whole[:, :-1].copy(), targets[:, 1:].copy()
 
@@ -119,7 +112,7 @@ class GeneratedText(Protocol):
 
 
 class GenerateFunction(Protocol):
-    """Continues prompts greedily (`heedful.inference.generation.generate`, in a layer beside this one)."""
+    """Continues prompts greedily (`heedful.inference.generation.generate`, in a higher layer)."""
 
     def __call__(
         self, model: Any, prompts: Sequence[Sequence[int]], *, max_tokens: int, stop_ids: Collection[int]
@@ -129,12 +122,12 @@ class GenerateFunction(Protocol):
 
 @dataclass(frozen=True)
 class QuestionFormat:
-    """How a model is asked and answers: the one place for training, evaluation and use."""
+    """How a question is put to a model and its answer is read, in training, evaluation and use."""
 
     tokenizer: Tokenizer
     max_len: int
     whole: bool
-    """An encoder-decoder: the question is its input, the answer its output."""
+    """Whether the model is an encoder-decoder: the question is its input, the answer its output."""
 
     @property
     def stop_id(self) -> int:
@@ -144,7 +137,6 @@ class QuestionFormat:
 
     @property
     def pad_id(self) -> int:
-        """What fills rows up."""
         return 0 if self.tokenizer.pad_id is None else self.tokenizer.pad_id
 
     def questions(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> EncodedTexts:
@@ -154,18 +146,15 @@ class QuestionFormat:
         return encode_questions(self.tokenizer, whole, room, special=self.whole)
 
     def answers(self, texts: Sequence[str]) -> EncodedTexts:
-        """Answers as ids."""
         return encode_answers(self.tokenizer, texts, answer_room(self.max_len))
 
     def text(self, ids: Sequence[int]) -> str:
-        """An answer as text."""
         return normalize_spaces(self.tokenizer.decode(ids))
 
     def ask(self, model: Any, questions: Sequence[Ints], write: GenerateFunction) -> tuple[list[str], Floats]:
-        """The model's most probable answer to each question, token by token, and its probability."""
+        """Return the model's greedy answer to each question, and its probability."""
         end = [] if self.whole else [separator(self.tokenizer)]
         prompts = [[*question.tolist(), *end] for question in questions]
-        room = answer_room(self.max_len)
-        found = write(model, prompts, max_tokens=room, stop_ids=(self.stop_id,))
-        logs = np.array([one.log_probability for one in found], np.float64)
-        return [self.text(one.ids) for one in found], np.exp(logs)
+        answers = write(model, prompts, max_tokens=answer_room(self.max_len), stop_ids=(self.stop_id,))
+        log_probabilities = np.array([answer.log_probability for answer in answers], np.float64)
+        return [self.text(answer.ids) for answer in answers], np.exp(log_probabilities)

@@ -34,11 +34,9 @@ class SplitTexts(Protocol):
     """A corpus by splits."""
 
     @property
-    def splits(self) -> Mapping[str, Any]:
-        """The texts of each split."""
+    def splits(self) -> Mapping[str, Any]: ...
 
-    def tokens(self, tokenizer: Tokenizer, special: bool = True) -> dict[str, Tokens]:
-        """Return the token ids of each split."""
+    def tokens(self, tokenizer: Tokenizer, special: bool = True) -> dict[str, Tokens]: ...
 
 
 @dataclass(frozen=True)
@@ -54,5 +52,4 @@ class TextSetup:
 
     @property
     def mechanism(self) -> type[Mechanism]:
-        """The model's attention mechanism."""
         return MECHANISMS[self.model.config.attention]

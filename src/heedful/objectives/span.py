@@ -1,8 +1,8 @@
-"""Span corruption: part of a text is hidden, and the model writes it, knowing the rest."""
+"""Span corruption: part of a text is hidden, and the model writes it after reading the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,18 +25,9 @@ from heedful.data.corruption.spans import SHORTEST, SHORTEST_T5, SMALLEST_BLOCK
 from heedful.data.corruption.windows import RANDOM_SPAN
 from heedful.data.random import stream
 from heedful.errors import UserError, unknown
-from heedful.objectives.base import (
-    Evaluation,
-    Inputs,
-    Ints,
-    Losses,
-    Objective,
-    evaluation_batch_tokens,
-    iterate_by_length,
-)
-from heedful.objectives.packed import perplexity, score_texts
+from heedful.objectives.base import Inputs, Ints, Objective, iterate_by_length
+from heedful.objectives.packed import TextObjective
 from heedful.objectives.setup import TextSetup
-from heedful.objectives.vocabulary import select_labeled, token_losses, vocabulary_loss
 from heedful.text import Tokenizer, missing_mask_error
 
 SpanForm = Literal["line", "window"]
@@ -53,7 +44,7 @@ CHUNK = 256
 
 @dataclass(frozen=True)
 class Corruption:
-    """What is hidden of a document, and how the row is written.
+    """What is hidden of a document, and in which form.
 
     `line`, for a decoder, is `prefix MASK suffix MASK span MASK` of a text cut at random
     (`hide_single_span`); for an encoder-decoder it is T5's spans behind sentinels. `window` is
@@ -70,7 +61,6 @@ class Corruption:
     """In a window, the largest number of tokens after the span."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
         if self.form not in FORMS:
             raise unknown("form of span corruption", self.form, FORMS)
         if self.block < SMALLEST_BLOCK:
@@ -79,21 +69,17 @@ class Corruption:
             raise UserError("a window cannot have fewer than 0 tokens beside its span")
 
 
-class Span(Objective):
+class Span(TextObjective):
     """Cross-entropy of masked spans (sums over tokens), drawn again at each step; scored by perplexity.
 
-    For scoring, always the same spans are hidden, and the span's tokens alone count, also where training
-    has loss on all. Texts are encoded without special tokens; those too short to hide something in, such as
-    an empty last line, are skipped. `salient`, for each split, makes the spans names, dates and numbers.
-    `whole` says that the model is an encoder-decoder, `unsafe` that its attention may see the padding behind
-    a text.
+    For scoring, the same spans are always hidden, and only their tokens count, even if training has loss on
+    all tokens. Texts are encoded without special tokens; those too short to hide something in, such as an
+    empty last line, are skipped. `salient` has the names, dates and numbers of each split, which are then the
+    spans. `whole` says that the model is an encoder-decoder, `unsafe` that its attention may see the padding
+    after a text.
     """
 
     name = "span"
-    metric = "perplexity"
-    outputs = ("losses",)
-    problem = "next_token"
-    commands = ("pretrain",)
     heads = {"decoder": "causal", "encoder_decoder": "text2text"}  # noqa: RUF012
     own_options = ("span_form", "span_loss", "salient")
 
@@ -126,11 +112,9 @@ class Span(Objective):
         salient: Mapping[str, SalientSpans] | None = None,
         seed: int = 0,
     ) -> None:
-        self.texts, self.tokenizer, self.seed = dict(texts), tokenizer, seed
+        super().__init__(texts, tokenizer, seed)
         self.whole, self.unsafe = whole, unsafe
         self.corruption = how = corruption or Corruption()
-        self.weights = {self.name: 1.0}
-        self.pad_id = 0 if tokenizer.pad_id is None else tokenizer.pad_id
         if whole and how.form == "window":
             raise UserError("windows are for decoders; an encoder-decoder takes the form line")
         if whole and (len(tokenizer.sentinel_ids) < 2 or tokenizer.eos_id is None):
@@ -138,39 +122,34 @@ class Span(Objective):
         if not whole and tokenizer.mask_id is None:
             raise missing_mask_error("span corruption")
         if how.form == "window" and salient is None:
-            raise UserError("windows stand around salient spans, which were not looked for")
-        self.salient = {name: own.limit_to(how.block) for name, own in (salient or {}).items()}
-        self.rows = {name: self.usable(name) for name in self.texts}
+            raise UserError("windows need salient spans, and none were searched for")
+        self.salient = {name: spans.limit_to(how.block) for name, spans in (salient or {}).items()}
+        self.rows = {name: self.find_usable_documents(name) for name in self.texts}
         for name, rows in self.rows.items():
             if not len(rows):
                 raise UserError(f"{name} has no text that is long enough to hide a span in")
 
-    def usable(self, split: str) -> Ints:
-        """The documents in which something can be hidden."""
+    def find_usable_documents(self, split: str) -> Ints:
+        """Return the documents in which something can be hidden."""
         lengths = self.texts[split].lengths
         if self.corruption.form == "window":
             return np.flatnonzero(lengths > self.salient[split].titles)
         return np.flatnonzero(is_long_enough(lengths, SHORTEST_T5 if self.whole else SHORTEST))
 
-    @property
-    def splits(self) -> Sequence[str]:
-        return list(self.texts)
-
     def train_lengths(self) -> Ints:
-        """Tokens of each document, as far as rows take them in; of windows, how many they have on average."""
+        """Return the tokens of each document, up to the length of a row; for windows, their mean length."""
         how, rows = self.corruption, self.rows["train"]
+        lengths: Ints = self.texts["train"].lengths[rows]
         if how.form == "line":
-            return np.minimum(self.texts["train"].lengths[rows], how.block)
+            return np.minimum(lengths, how.block)
         salient = self.salient["train"]
         span = np.diff(salient.ranges).mean() if len(salient.ranges) else RANDOM_SPAN
         most = np.minimum(salient.titles[rows], how.block // 2) + round(span + (how.left + how.right) / 2) + 2
-        found: Ints = np.minimum(most, how.block).astype(np.int64)
-        return found
+        return np.asarray(np.minimum(most, how.block), np.int64)
 
-    def corrupted(
+    def hide_spans(
         self, split: str, documents: Ints, generator: np.random.Generator, counted: SpanLoss
     ) -> WindowBatch:
-        """Hide something of each document."""
         how, tokens = self.corruption, self.texts[split]
         if how.form == "window":
             assert self.tokenizer.mask_id is not None
@@ -213,63 +192,39 @@ class Span(Objective):
         return WindowBatch(ids, targets, (targets != IGNORED).cumsum(1).argmax(1) + 1)
 
     def prepare(self, examples: Ints, step: int, parts: int = 1) -> list[Inputs]:
-        """Corrupt training documents, in at least `parts` parts of rows of similar length."""
+        """Hide spans of training documents, in at least `parts` parts of rows of similar length."""
         documents = self.rows["train"][examples]
-        rows = self.corrupted("train", documents, stream(self.seed, "spans", step), self.corruption.counted)
+        rows = self.hide_spans("train", documents, stream(self.seed, "spans", step), self.corruption.counted)
         order = np.argsort(rows.lengths, kind="stable")
         parts = max(parts, min(MOST_PARTS, int(rows.lengths.sum()) // PART_TOKENS))
         return [self.inputs(rows, part) for part in np.array_split(order, parts) if len(part)]
 
     def inputs(self, rows: WindowBatch, part: Ints) -> Inputs:
         ids = rows.ids[part, : int(rows.lengths[part].max())]
-        targets = rows.targets[part]
-        counted = targets != IGNORED
+        labels = rows.targets[part]
+        counted = labels != IGNORED
         tensors = {"ids": torch.from_numpy(ids)}
         if self.whole or self.unsafe:
             tensors["mask"] = torch.from_numpy(np.arange(ids.shape[1]) < rows.lengths[part, None])
-        targets = targets[:, : int(counted.sum(1).max()) if self.whole else ids.shape[1]]
-        tensors["targets"] = torch.from_numpy(np.ascontiguousarray(targets))
+        labels = labels[:, : int(counted.sum(1).max()) if self.whole else ids.shape[1]]
+        tensors["labels"] = torch.from_numpy(np.ascontiguousarray(labels))
         return Inputs(tensors, {self.name: int(counted.sum())}, len(part), int(rows.lengths[part].sum()))
 
     def states(self, model: Any, inputs: Inputs) -> Tensor:
         t, body = inputs.tensors, model.body
-        more = {"decoder_input_ids": body.shift(t["targets"])} if self.whole else {}
-        found: Tensor = body(t["ids"], t.get("mask"), **more)
-        return found
+        decoder_inputs = {"decoder_input_ids": body.shift(t["labels"])} if self.whole else {}
+        states: Tensor = body(t["ids"], t.get("mask"), **decoder_inputs)
+        return states
 
-    def losses(self, model: Any, inputs: Inputs) -> Losses:
-        """Cross-entropy of what is predicted; logits are made nowhere else."""
-        states = self.states(model, inputs)
-        return Losses(
-            {self.name: vocabulary_loss(model.head, *select_labeled(states, inputs.tensors["targets"]))}
-        )
-
-    def evaluate(self, model: Any, split: str, examples: Ints | None = None) -> Evaluation:
-        """Perplexity of the spans of a split, or of some of its documents, with each text's loss."""
-        own = np.arange(len(self.rows[split])) if examples is None else examples
-        sums = np.zeros(len(self.texts[split]))
-        counts = np.zeros(len(self.texts[split]), np.int64)
-        device = next(model.parameters()).device
-        was_training = model.training
-        model.eval()
-        with torch.inference_mode():
-            for chunk in np.unique(own // CHUNK):
-                documents = self.rows[split][chunk * CHUNK : (chunk + 1) * CHUNK]
-                rows = self.corrupted(split, documents, stream(self.seed, f"spans {split}", chunk), "span")
-                wanted = own[own // CHUNK == chunk] - chunk * CHUNK
-                for batch in iterate_by_length(rows.lengths[wanted], evaluation_batch_tokens(device)):
-                    part = wanted[batch]
-                    inputs = self.inputs(rows, part).to(device)
-                    targets = inputs.tensors["targets"]
-                    each = token_losses(model.head, *select_labeled(self.states(model, inputs), targets))
-                    row = (targets != IGNORED).nonzero()[:, 0].cpu().numpy()
-                    sums += np.bincount(documents[part][row], each.cpu().double().numpy(), len(sums))
-                    counts += np.bincount(documents[part][row], minlength=len(sums))
-        model.train(was_training)
-        return score_texts(sums, counts)
-
-    def value(self, loss: float, right: int, n: int) -> float:
-        return perplexity(loss)
-
-    def content(self) -> str:
-        return " ".join(tokens.folder.name for tokens in self.texts.values())
+    def evaluation_batches(
+        self, split: str, examples: Ints | None, device: torch.device
+    ) -> Iterator[tuple[Inputs, Ints]]:
+        examples = np.arange(len(self.rows[split])) if examples is None else examples
+        for chunk in np.unique(examples // CHUNK):
+            documents = self.rows[split][chunk * CHUNK : (chunk + 1) * CHUNK]
+            rows = self.hide_spans(split, documents, stream(self.seed, f"spans {split}", chunk), "span")
+            chosen = examples[examples // CHUNK == chunk] - chunk * CHUNK
+            for batch in iterate_by_length(rows.lengths[chosen], device):
+                inputs = self.inputs(rows, chosen[batch])
+                of_labels = (inputs.tensors["labels"] != IGNORED).nonzero()[:, 0].numpy()
+                yield inputs, documents[chosen[batch]][of_labels]

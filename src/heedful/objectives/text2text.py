@@ -7,40 +7,37 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from heedful.data import Task
+from heedful.data.batches import IGNORED
 from heedful.errors import UserError, shorten, unknown
 from heedful.models import EncoderDecoder
 from heedful.objectives.base import Inputs, Ints, Losses, Objective
 from heedful.objectives.classify import Classify, common_options
 from heedful.objectives.setup import TaskSetup
+from heedful.objectives.vocabulary import score_tokens
 from heedful.text import Tokenizer
 
-CHUNK = 2048
-"""Positions whose vocabulary-wide logits are made at a time."""
-IGNORED = -100
 
-
-def parse_words(given: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """Read label words written as `label=word`."""
+def parse_words(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Read label words written as `label=word`; a label may contain `=` itself."""
     words: dict[str, str] = {}
-    for text in given:
-        known = [name for name in names if text.startswith(f"{name}=")]
-        if not known:
+    for text in texts:
+        matches = [name for name in names if text.startswith(f"{name}=")]
+        if not matches:
             label, equals, _ = text.partition("=")
             if equals:
                 raise unknown("label in --label-words", label, names)
             raise UserError(f'--label-words "{shorten(text)}": is not label=word')
-        label = max(known, key=len)
+        label = max(matches, key=len)
         words[label] = text[len(label) + 1 :]
     return words
 
 
 class LabelWords:
-    """The pieces of each class's word, its end included, and how probable a model finds each.
+    """The pieces of each class's word, its end included, and their scores by a model.
 
-    A class that `words` does not name is called by its own name.
+    The word of a class that `words` does not contain is the name of the class.
     """
 
     def __init__(
@@ -51,26 +48,26 @@ class LabelWords:
         self.words = [(words or {}).get(name, name) for name in names]
         pieces = [(*e.ids, tokenizer.eos_id) for e in tokenizer.encode_batch(self.words, special=False)]
         owner: dict[tuple[int, ...], int] = {}
-        for i, own in enumerate(pieces):
+        for i, ids in enumerate(pieces):
             word = shorten(self.words[i])
-            if len(own) == 1:
+            if len(ids) == 1:
                 raise UserError(f'the label word "{word}" is empty to this tokenizer; choose another')
-            if own in owner:
-                first = shorten(self.words[owner[own]])
-                unknown = " (this tokenizer does not know them)" if tokenizer.unk_id in own else ""
+            if ids in owner:
+                first = shorten(self.words[owner[ids]])
+                unknown = " (this tokenizer does not know them)" if tokenizer.unk_id in ids else ""
                 raise UserError(
                     f'the label words "{first}" and "{word}" have the same pieces{unknown}; choose others, '
-                    f"as --label-words {shorten(names[owner[own]])}=this {shorten(names[i])}=that"
+                    f"as --label-words {shorten(names[owner[ids]])}=this {shorten(names[i])}=that"
                 )
-            owner[own] = i
-        rows = [torch.tensor(own) for own in pieces]
+            owner[ids] = i
+        rows = [torch.tensor(ids) for ids in pieces]
         self.targets = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORED)  # [c, l]
 
     def scores(self, model: Any, ids: Tensor, mask: Tensor | None) -> Tensor:
-        """The summed log-probability of each class's pieces [b, c], teacher-forced.
+        """Return the summed log-probability [b, c] of each class's pieces, teacher-forced.
 
-        The encoder runs once, and the decoder once over the words of all classes, packed side by side: each
-        sees itself and the text, whose keys and values are made once. Grade: same mathematics.
+        The encoder runs once, and the decoder runs once over the words of all classes, packed side by side.
+        Each word sees itself and the text, whose keys and values are computed once. Grade: same mathematics.
         """
         body: EncoderDecoder = model.body
         targets = self.targets.to(ids.device)
@@ -78,41 +75,25 @@ class LabelWords:
         packed = body.shift(targets)[real].expand(len(ids), -1)  # [b, n]
         classes = torch.arange(len(targets), device=ids.device)[:, None].expand_as(targets)[real]  # [n]
         segments = classes.expand_as(packed)
-        places = body.embed.find_positions(packed, segments, 0, body.skip)
+        positions = body.embed.find_positions(packed, segments, 0, body.skip)
         states = body.decoder(
-            body.embed(packed, places),
+            body.embed(packed, positions),
             segments=segments,
-            positions=places,
+            positions=positions,
             context=body.encode(ids, mask),
             context_keys=body.real_keys(mask),
         )  # [b, n, d]
-        wanted = targets[real].repeat(len(ids))
-        losses, _ = token_losses(model.head, states.flatten(0, 1), wanted)
+        losses, _ = score_tokens(model.head, states.flatten(0, 1), targets[real].repeat(len(ids)))
         sums = losses.new_zeros(len(ids), len(targets))
         return sums.index_add(1, classes, -losses.view(len(ids), -1))
-
-
-def token_losses(
-    head: nn.Module, states: Tensor, targets: Tensor, smoothing: float = 0.0
-) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of each target [n] at its state [n, d], and whether it is the most probable.
-
-    The vocabulary-wide logits are made a chunk at a time.
-    """
-    losses, right = [], []
-    for s, t in zip(torch.split(states, CHUNK), torch.split(targets, CHUNK), strict=True):
-        logits = head(s).float()  # [n, vocab_size]
-        losses.append(F.cross_entropy(logits, t, reduction="none", label_smoothing=smoothing))
-        right.append(logits.detach().argmax(1) == t)
-    return torch.cat(losses), torch.cat(right)
 
 
 class Text2Text(Classify):
     """Cross-entropy of the tokens of the label's word (sums over tokens), as in T5 (Raffel et al. 2020).
 
-    The prediction is the class whose word has the largest summed log-probability, never generated freely;
-    probabilities are the softmax of these sums over the classes. While training, an example counts as right
-    when every piece of its word is the most probable of the whole vocabulary, with the weight of its pieces.
+    The prediction is the class whose word has the largest summed log-probability; nothing is generated.
+    Probabilities are the softmax of these sums over the classes. During training, an example counts as right,
+    with the weight of its pieces, if each piece of its word is the most probable token of the vocabulary.
     """
 
     name = "text2text"
@@ -132,7 +113,6 @@ class Text2Text(Classify):
         return cls(setup.task, setup.tokenizer, words=words, **common_options(setup))
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
-        """Texts of any split, and the pieces of their labels' words: with class weights, a weighted mean."""
         plain = super().inputs(split, rows)
         labels = plain.tensors["labels"]
         targets = self.words.targets[labels]  # [b, l]
@@ -144,21 +124,19 @@ class Text2Text(Classify):
         return Inputs(tensors, {self.name: int(pieces.sum())}, plain.examples, plain.tokens, divisors)
 
     def train_ids(self) -> None:
-        """The output layer may be the token table, and then every row of it moves."""
+        """Return None: the output layer may be the token table, and then every row of it changes."""
 
     def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
         return self.words.scores(model, inputs.tensors["ids"], inputs.tensors["mask"])
 
     def losses(self, model: Any, inputs: Inputs) -> Losses:
-        """Cross-entropy of the own label's pieces; the other classes' words are not run."""
         t, body = inputs.tensors, model.body
         real = t["targets"] != IGNORED  # [b, l]
         states = body(t["ids"], t["mask"], decoder_input_ids=body.shift(t["targets"]))[real]  # [n, d]
-        targets = t["targets"][real]
-        losses, right = token_losses(model.head, states, targets, self.label_smoothing)
+        losses, right = score_tokens(model.head, states, t["targets"][real], self.label_smoothing)
         if self.class_weights is not None:
-            own = self.class_weights.to(losses.device)[t["labels"]]
-            losses = losses * own[:, None].expand_as(real)[real]
+            weights = self.class_weights.to(losses.device)[t["labels"]]
+            losses = losses * weights[:, None].expand_as(real)[real]
         wrong = torch.zeros_like(real).masked_scatter(real, ~right)
         whole = real & ~wrong.any(1, keepdim=True)
         return Losses({self.name: losses.sum()}, int(whole.sum()))

@@ -136,7 +136,7 @@ def masking(
             value_title="change of the output",
             title="How much the future changes the past under four masks: it must be nothing",
             subtitle="one position's key and value become others: how far each earlier output moves; "
-            "grey: not the future",
+            "gray: not the future",
             columns=2,
         ),
         tables=(
