@@ -35,15 +35,15 @@ def test_an_unknown_option_lists_the_known_ones(name: str) -> None:
             {"features": 5, "kind": "trigonometric"},
             "trigonometric features come in pairs, so not 5",
         ),
-        ("performer", {"features": 0}, "features is at least 1"),
+        ("performer", {"features": 0}, "features 0: must be at least 1"),
         ("performer", {"scale": 0.0}, "scale is above 0, not 0"),
-        ("linformer", {"rank": 0}, "rank is at least 1, not 0"),
+        ("linformer", {"rank": 0}, "rank 0: must be at least 1"),
         ("linformer", {"share": "layers"}, 'share "layers": must be nothing, heads or all'),
         ("bigbird", {"window": 2}, "window is an odd number of blocks, not 2"),
-        ("bigbird", {"block": 0}, "block is at least 1, not 0"),
-        ("additive", {"d_hidden": 0}, "d_hidden is at least 1, not 0"),
-        ("synthesizer", {"d_hidden": -1}, "d_hidden is at least 1, not -1"),
-        ("softmax", {"dropout": 1.5}, "dropout is from 0 to below 1, not 1.5"),
+        ("bigbird", {"block": 0}, "block 0: must be at least 1"),
+        ("additive", {"d_hidden": 0}, "d_hidden 0: must be at least 1"),
+        ("synthesizer", {"d_hidden": -1}, "d_hidden -1: must be at least 1"),
+        ("softmax", {"dropout": 1.5}, "dropout 1.5: must be at least 0 and below 1"),
     ],
 )
 def test_a_wrong_value_is_told_in_one_line(name: str, given: dict[str, object], message: str) -> None:
@@ -99,7 +99,11 @@ def test_who_can_do_what() -> None:
 )
 def test_a_size_that_is_no_whole_number_from_one_on_is_refused(size: str, value: object) -> None:
     sizes = {"n_heads": 2, "d_head": 4, "max_len": 8, size: value}
-    with pytest.raises(UserError, match=f"{size} is a whole number from 1 on"):
+    shown, expected = (
+        repr(value).replace("'", '"'),
+        "at least 1" if isinstance(value, int) else "a whole number",
+    )
+    with pytest.raises(UserError, match=f"{size} {shown}: must be {expected}"):
         make("softmax", **sizes)
 
 

@@ -1,4 +1,4 @@
-"""How q, k and v become an output: one file per mechanism, one `Mask`, one registry."""
+"""How q, k and v become an output: a file per mechanism (one for both leaking masks), `Mask`, a registry."""
 
 from typing import TYPE_CHECKING
 

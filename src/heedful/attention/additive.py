@@ -13,6 +13,7 @@ from heedful.attention.chunked import CHUNK, Chunk, ChunkedAttention
 from heedful.attention.dropout import draw_seed
 from heedful.attention.mask import Mask
 from heedful.attention.mechanism import CommonOptions, Mechanism
+from heedful.options.types import Positive
 
 PARTS = 5
 """Row chunks of a causal sequence: 5 make 60 % of the square, and each still fills the vector units."""
@@ -32,10 +33,9 @@ class Additive(Mechanism):
     cost = "t s d"
     causal = cross = bias = explicit_weights = prefix = segments = cache = True
 
-    def __init__(self, *, d_hidden: int | None = None, **common: Unpack[CommonOptions]) -> None:
+    def __init__(self, *, d_hidden: Positive | None = None, **common: Unpack[CommonOptions]) -> None:
         super().__init__(**common)
         self.d_hidden = self.d_head if d_hidden is None else d_hidden
-        self.refuse_below(1, d_hidden=self.d_hidden)
         self.w1_q = nn.Parameter(torch.empty(self.n_heads, self.d_head, self.d_hidden))
         self.w1_k = nn.Parameter(torch.empty(self.n_heads, self.d_head, self.d_hidden))
         self.w2 = nn.Parameter(torch.empty(self.n_heads, self.d_hidden))

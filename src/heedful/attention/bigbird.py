@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Annotated, Unpack
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from heedful.attention.mask import Mask, masked_softmax
 from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.attention.softmax import attend, dot_scores
 from heedful.errors import UserError
+from heedful.options.types import Bounds, Count, Positive
 
 
 class Bigbird(Mechanism):
@@ -36,23 +37,21 @@ class Bigbird(Mechanism):
     def __init__(
         self,
         *,
-        block: int = 64,
-        window: int = 3,
-        n_global: int = 2,
-        n_random: int = 3,
-        seed: int = 0,
+        block: Positive = 64,
+        window: Positive = 3,
+        n_global: Count = 2,
+        n_random: Count = 3,
+        seed: Annotated[int, Bounds(least=0)] = 0,
         **common: Unpack[CommonOptions],
     ) -> None:
         super().__init__(**common)
-        self.refuse_below(1, block=block, window=window)
-        self.refuse_below(0, n_global=n_global, n_random=n_random, seed=seed)
         if window % 2 == 0:
             raise UserError(f"bigbird attention: window is an odd number of blocks, not {window}")
         self.block = block
         self.pattern = Pattern(window, n_global, n_random, seed)
 
     def splits_documents(self, mask: Mask) -> bool:
-        """Blocks are counted from the first real position of each document."""
+        # Blocks are counted from the first real position of each document.
         return mask.segments is not None or mask.padded_left()
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
@@ -111,10 +110,9 @@ class Bigbird(Mechanism):
     def attend_blocks(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, tables: Tensor, p: float) -> Tensor:
         n = k.shape[-2] - mask.prefix
         short = -n % self.block
-        real = None if mask.keys is None else mask.keys.bool()
-        if short:
-            real = torch.ones(1, n, dtype=torch.bool, device=q.device) if real is None else real
-            real = F.pad(real, (0, short))
+        real = None if mask.keys is None else F.pad(mask.keys.bool(), (0, short))
+        if short and real is None:
+            real = torch.arange(n + short, device=q.device)[None] < n
         text = [F.pad(x, (0, 0, 0, short)) for x in (q, k[:, :, mask.prefix :], v[:, :, mask.prefix :])]
         out: Tensor = BlockAttention.apply(  # type: ignore[no-untyped-call]
             *text,

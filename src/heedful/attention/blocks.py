@@ -198,12 +198,12 @@ class BlockAttention(torch.autograd.Function):
             weights = chunk.weights(queries, keys, triangle, ctx.slot)
             g = chunk.queries(grad)
             dweights = torch.matmul(g, chunk.gather(v, v_prefix).mT)
+            seen = weights
             if ctx.p:
                 kept = keep.draw(weights).mul_(keep.scale)
                 dweights *= kept
-                chunk.scatter(torch.matmul(kept.mul_(weights).mT, g), dv, dv_prefix)
-            else:
-                chunk.scatter(torch.matmul(weights.mT, g), dv, dv_prefix)
+                seen = kept.mul_(weights)
+            chunk.scatter(torch.matmul(seen.mT, g), dv, dv_prefix)
             dscores = dweights.sub_((dweights * weights).sum(-1, keepdim=True)).mul_(weights)
             chunk.queries(dq).copy_(torch.matmul(dscores, keys)).mul_(ctx.scale)
             chunk.scatter(torch.matmul(dscores.mT, queries), dk, dk_prefix)

@@ -98,14 +98,7 @@ class Chunk:
     """The place of one chunk, and its part of mask and bias."""
 
     def __init__(
-        self,
-        b: slice,
-        h: slice,
-        rows: slice,
-        n: int,
-        added: list[Tensor],
-        alive: Tensor | None,
-        first: bool = True,
+        self, b: slice, h: slice, rows: slice, n: int, added: list[Tensor], alive: Tensor | None, first: bool
     ) -> None:
         self.queries, self.keys, self.first = (b, h, rows), (b, h, slice(n)), first
         self.added = [slice_heads(x, b, h) for x in added]
@@ -281,12 +274,12 @@ def backward_recomputing(
         weights = chunk.weights(scores.forward(chunk))
         g = chunk.output_gradient(grad)
         dweights = torch.matmul(g, v[chunk.keys].mT)  # [b, h, c, n]
+        seen = weights
         if keep is not None:
             mask = keep.draw(weights)
             dweights *= mask
-            dv[chunk.keys].add_(torch.matmul(mask.mul_(weights).mT, g))
-        else:
-            dv[chunk.keys].add_(torch.matmul(weights.mT, g))
+            seen = mask.mul_(weights)
+        dv[chunk.keys].add_(torch.matmul(seen.mT, g))
         dscores = chunk.softmax_backward(weights, dweights)
         chunk.add_bias_gradient(dbias, dscores)
         scores.backward(chunk, dscores)

@@ -44,18 +44,10 @@ class Keys:
     v: Tensor  # [x, n, d + 1]
 
 
-@dataclass
-class Sizes:
-    """The number of heads, causal positions and other positions per chunk."""
-
-    group: int
-    causal: int
-    free: int
-
-    @classmethod
-    def of(cls, x: int, m: int) -> Sizes:
-        group = max(1, min(x, CHUNK // (LENGTH * m)))
-        return cls(group, LENGTH, max(LENGTH, CHUNK // (group * m)))
+def chunk_sizes(x: int, m: int) -> tuple[int, int]:
+    """Return the number of heads per chunk, and of positions where every query sees every key."""
+    group = max(1, min(x, CHUNK // (LENGTH * m)))
+    return group, max(LENGTH, CHUNK // (group * m))
 
 
 def query_features(features: FeatureMap, q: Tensor) -> Tensor:
@@ -77,19 +69,12 @@ class Heads:
     """Some heads of one call: everything that forward and backward both walk through."""
 
     def __init__(
-        self,
-        features: FeatureMap,
-        q: Tensor,
-        k: Tensor,
-        v: Tensor,
-        real: Tensor | None,
-        lead: int,
-        sizes: Sizes,
+        self, features: FeatureMap, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, lead: int, free: int
     ) -> None:
         self.features, self.q, self.k, self.v, self.real, self.lead = features, q, k, v, real, lead
         self.causal = lead < k.shape[1]
-        self.queries = split_positions(q.shape[1], sizes.causal if self.causal else sizes.free)
-        self.leading = split_positions(lead, sizes.free)
+        self.queries = split_positions(q.shape[1], LENGTH if self.causal else free)
+        self.leading = split_positions(lead, free)
 
     def keys(self, at: slice, before: Tensor, running: bool) -> Keys:
         """Return some keys, zero for padding, scaled by the maximum up to each key or of all of them.
@@ -191,12 +176,13 @@ class Favor(torch.autograd.Function):
         lead: int,
         least: float,
     ) -> Tensor:
-        ctx.features, ctx.lead, ctx.sizes = features, lead, Sizes.of(q.shape[0], features.m)
+        ctx.features, ctx.lead = features, lead
+        ctx.group, ctx.free = chunk_sizes(q.shape[0], features.m)
         out = torch.empty(*q.shape[:2], v.shape[-1], dtype=q.dtype, device=q.device)
         norm = torch.empty(*q.shape[:2], 1, dtype=q.dtype, device=q.device)
         ctx.states = []
-        for at in split_positions(q.shape[0], ctx.sizes.group):
-            heads = Heads(features, q[at], k[at], v[at], None if real is None else real[at], lead, ctx.sizes)
+        for at in split_positions(q.shape[0], ctx.group):
+            heads = Heads(features, q[at], k[at], v[at], None if real is None else real[at], lead, ctx.free)
             ctx.states.append(heads.forward(out[at], norm[at], least))
         ctx.save_for_backward(q, k, v, real, out, norm)
         return out
@@ -206,10 +192,9 @@ class Favor(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
         q, k, v, real, out, norm = ctx.saved_tensors
         dq, dk, dv = torch.empty_like(q), torch.empty_like(k), torch.empty_like(v)
-        for at, states in zip(split_positions(q.shape[0], ctx.sizes.group), ctx.states, strict=True):
-            heads = Heads(
-                ctx.features, q[at], k[at], v[at], None if real is None else real[at], ctx.lead, ctx.sizes
-            )
+        for at, states in zip(split_positions(q.shape[0], ctx.group), ctx.states, strict=True):
+            some = None if real is None else real[at]
+            heads = Heads(ctx.features, q[at], k[at], v[at], some, ctx.lead, ctx.free)
             share = grads[0][at] / norm[at]
             both = torch.cat([share, -(share * out[at]).sum(-1, keepdim=True)], -1)  # [x, t, d + 1]
             heads.backward(states, both, dq[at], dk[at], dv[at])

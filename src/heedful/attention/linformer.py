@@ -11,6 +11,9 @@ from heedful.attention.mask import Mask
 from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.attention.softmax import attend
 from heedful.errors import UserError
+from heedful.options.types import Positive
+
+Sharing = Literal["nothing", "heads", "all"]
 
 
 class Linformer(Mechanism):
@@ -32,14 +35,9 @@ class Linformer(Mechanism):
     cross = prefix = segments = True
 
     def __init__(
-        self,
-        *,
-        rank: int = 64,
-        share: Literal["nothing", "heads", "all"] = "heads",
-        **common: Unpack[CommonOptions],
+        self, *, rank: Positive = 64, share: Sharing = "heads", **common: Unpack[CommonOptions]
     ) -> None:
         super().__init__(**common)
-        self.refuse_below(1, rank=rank)
         self.rank, self.share = rank, share
         size = (self.n_heads if share == "nothing" else 1, self.max_len, rank)
         self.k_mix = nn.Parameter(torch.empty(size))

@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from heedful.attention.documents import attend_each_document
 from heedful.attention.dropout import dropout
 from heedful.attention.mask import Mask
-from heedful.errors import UserError
+from heedful.options.types import Share
 
 CAPABILITIES = ("causal", "cross", "bias", "explicit_weights", "prefix", "segments", "cache")
 WEIGHTS = 1 << 24
@@ -62,19 +62,12 @@ class Mechanism(nn.Module):
     """Each row attends to a single key, so only that key's value is reached."""
 
     def __init__(
-        self, *, n_heads: int, d_head: int, max_len: int, scale: float | None = None, dropout: float = 0.0
+        self, *, n_heads: int, d_head: int, max_len: int, scale: float | None = None, dropout: Share = 0.0
     ) -> None:
         super().__init__()
-        if not 0.0 <= dropout < 1.0:
-            raise UserError(f"{self.name} attention: dropout is from 0 to below 1, not {dropout:g}")
         self.n_heads, self.d_head, self.max_len = n_heads, d_head, max_len
         self.scale = d_head**-0.5 if scale is None else scale
         self.dropout = dropout
-
-    def refuse_below(self, least: int, **options: int) -> None:
-        for option, value in options.items():
-            if value < least:
-                raise UserError(f"{self.name} attention: {option} is at least {least}, not {value}")
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         self.check(q, k, mask, bias)
@@ -103,14 +96,9 @@ class Mechanism(nn.Module):
             return self.attend_rows(q, k, v, mask, bias)
         parts: list[Tensor] = []
         for i in range(0, t, rows):
-            part = (
-                q[:, :, i : i + rows],
-                k,
-                v,
-                mask.after(i),
-                None if bias is None else bias[..., i : i + rows, :],
-            )
-            parts.append(checkpoint(self.attend_rows, *part, use_reentrant=False))
+            part, its_bias = q[:, :, i : i + rows], None if bias is None else bias[..., i : i + rows, :]
+            args = (part, k, v, mask.after(i), its_bias)
+            parts.append(checkpoint(self.attend_rows, *args, use_reentrant=False))
         return torch.cat(parts, dim=2)
 
     def attend_rows(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None) -> Tensor:
@@ -146,14 +134,10 @@ class Mechanism(nn.Module):
                 takes = f"[b, {self.n_heads}, t, {self.d_head}]"
                 raise ValueError(f"{name} is {tuple(x.shape)}; this {self.name} takes {takes}")
         t, n = q.shape[-2], k.shape[-2] - mask.prefix
-        if mask.keys is not None and mask.keys.shape[-1] != n:
-            raise ValueError(
-                f"mask.keys is for {mask.keys.shape[-1]} keys, but there are {n} and {mask.prefix} of prefix"
-            )
-        if mask.segments is not None and mask.segments.shape[-1] != n:
-            raise ValueError(
-                f"mask.segments is for {mask.segments.shape[-1]} positions, but there are {n} keys"
-            )
+        if mask.keys is not None and (m := mask.keys.shape[-1]) != n:
+            raise ValueError(f"mask.keys is for {m} keys, but there are {n} and {mask.prefix} of prefix")
+        if mask.segments is not None and (m := mask.segments.shape[-1]) != n:
+            raise ValueError(f"mask.segments is for {m} positions, but there are {n} keys")
         if mask.offset + t > n and (mask.causal or mask.segments is not None or not self.cross):
             raise ValueError(f"{t} queries from position {mask.offset} on, but only {n} keys")
 

@@ -13,6 +13,7 @@ from heedful.attention.features import FeatureMap, Kind, draw_directions
 from heedful.attention.mask import Mask
 from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.errors import UserError
+from heedful.options.types import Positive
 
 
 class Performer(Mechanism):
@@ -36,7 +37,7 @@ class Performer(Mechanism):
     def __init__(
         self,
         *,
-        features: int = 256,
+        features: Positive = 256,
         kind: Kind = "positive",
         orthogonal: bool = True,
         seed: int | None = None,
@@ -45,7 +46,6 @@ class Performer(Mechanism):
         super().__init__(**common)
         if self.scale <= 0:
             raise UserError(f"performer attention: scale is above 0, not {self.scale:g}")
-        self.refuse_below(1, features=features)
         if kind != "positive" and features % 2:
             raise UserError(f"performer attention: {kind} features come in pairs, so not {features} of them")
         self.features, self.kind, self.orthogonal = features, kind, orthogonal

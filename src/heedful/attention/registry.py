@@ -6,6 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError
+from heedful.options.types import Positive
 from heedful.options.values import convert_value, parse_assignments, type_hints
 from heedful.plugins import Registry
 
@@ -22,8 +23,8 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
         "bigbird": "heedful.attention.bigbird:Bigbird",
         "performer": "heedful.attention.performer:Performer",
         "synthesizer": "heedful.attention.synthesizer:Synthesizer",
-        "zero_after": "heedful.attention.zero_after:ZeroAfter",
-        "zero_scores": "heedful.attention.zero_scores:ZeroScores",
+        "zero_after": "heedful.attention.leaking_masks:ZeroAfter",
+        "zero_scores": "heedful.attention.leaking_masks:ZeroScores",
     },
 )
 SIZES = ("n_heads", "d_head", "max_len")
@@ -43,16 +44,14 @@ def options(name: str) -> dict[str, Any]:
 
 def make(name: str, *, n_heads: int, d_head: int, max_len: int, **values: Any) -> Mechanism:
     """Build a mechanism. An unknown option is an error that lists the mechanism's options."""
-    for size, number in (("n_heads", n_heads), ("d_head", d_head), ("max_len", max_len)):
-        if not isinstance(number, int) or number < 1:
-            raise UserError(f"{name} attention: {size} is a whole number from 1 on, not {number!r}")
     accepted = options(name)
-    for option, value in values.items():
+    for option in values:
         if option not in accepted:
-            raise UserError(
-                f'{name} attention has no option "{option}"; it has {", ".join(sorted(accepted))}'
-            )
-        convert_value(accepted[option], value, f"{name} attention: {option}")
+            has = ", ".join(sorted(accepted))
+            raise UserError(f'{name} attention has no option "{option}"; it has {has}')
+    sizes = {"n_heads": n_heads, "d_head": d_head, "max_len": max_len}
+    for option, value in (sizes | values).items():
+        convert_value(accepted.get(option, Positive), value, f"{name} attention: {option}")
     return MECHANISMS[name](n_heads=n_heads, d_head=d_head, max_len=max_len, **values)
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from heedful.attention.mask import Mask
 from heedful.attention.mechanism import CommonOptions, Mechanism
 from heedful.errors import UserError
+from heedful.options.types import Positive
 
 
 class Synthesizer(Mechanism):
@@ -25,10 +26,9 @@ class Synthesizer(Mechanism):
     cost = "t s d"
     causal = bias = explicit_weights = segments = cache = True
 
-    def __init__(self, *, d_hidden: int | None = None, **common: Unpack[CommonOptions]) -> None:
+    def __init__(self, *, d_hidden: Positive | None = None, **common: Unpack[CommonOptions]) -> None:
         super().__init__(**common)
         self.d_hidden = self.d_head if d_hidden is None else d_hidden
-        self.refuse_below(1, d_hidden=self.d_hidden)
         self.w1 = nn.Parameter(torch.empty(self.n_heads, self.d_head, self.d_hidden))
         self.b1 = nn.Parameter(torch.empty(self.n_heads, 1, self.d_hidden))
         self.w2 = nn.Parameter(torch.empty(self.n_heads, self.d_hidden, self.max_len))

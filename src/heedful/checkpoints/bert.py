@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import processors
 
-from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, required, weight
+from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, fields, layers, pair, weight
 from heedful.models.config import TransformerConfig
 from heedful.text.tokenizer import WITH_TYPES
 from heedful.text.tokenizer_forms import SpecialToken, TokenizerForm, wordpiece
@@ -37,24 +37,16 @@ def rows(config: TransformerConfig) -> list[Row]:
 
 
 FIELDS = (
-    *required(
-        "vocab_size",
-        "hidden_size=d_model",
-        "num_hidden_layers=n_layers",
-        "num_attention_heads=n_heads",
-        "intermediate_size=d_ff",
-        "max_position_embeddings=max_len",
-    ),
+    *fields("vocab_size", "hidden_size=d_model", "num_hidden_layers=n_layers", "num_attention_heads=n_heads"),
+    *fields("intermediate_size=d_ff", "max_position_embeddings=max_len"),
     Field("type_vocab_size", "n_types", 2),
     Field("layer_norm_eps", "norm_eps", 1e-12),
     Field("hidden_act", "activation", "gelu", ACTIVATIONS),
-    Field("hidden_dropout_prob", "dropout", 0.1),
-    Field("attention_probs_dropout_prob", "attention_dropout", 0.1),
+    *fields("hidden_dropout_prob=dropout", "attention_probs_dropout_prob=attention_dropout", default=0.1),
     Field("classifier_dropout", "head_dropout", None),
     Field("initializer_range", "init_std", 0.02),
     Field("tie_word_embeddings", "tie_output", True),
-    Field("bos_token_id", "bos_id", None),
-    Field("eos_token_id", "eos_id", None),
+    *fields("bos_token_id=bos_id", "eos_token_id=eos_id", default=None),
 )
 FIXED = {"kind": "encoder", "norm_place": "post", "embed_norm": True, "pooler": True}
 REFUSED = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from heedful.checkpoints import bert
-from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, required, weight
+from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, fields, layers, pair, weight
 from heedful.models.config import TransformerConfig
 from heedful.text.tokenizer import NO_TYPES
 from heedful.text.tokenizer_forms import TokenizerForm, wordpiece
@@ -33,10 +31,6 @@ def rows(config: TransformerConfig) -> list[Row]:
     ]
 
 
-def finish_read(ours: dict[str, Any], theirs: Mapping[str, Any]) -> None:
-    ours["embed_dropout"] = ours["dropout"]
-
-
 DISTILBERT = Family(
     name="distilbert",
     rows=rows,
@@ -54,17 +48,15 @@ DISTILBERT = Family(
     },
     prefixes={None: "", "classify": "distilbert.", "masked": "distilbert."},
     fields=(
-        *required("vocab_size", "dim=d_model", "n_layers", "n_heads", "hidden_dim=d_ff"),
-        *required("max_position_embeddings=max_len"),
+        *fields("vocab_size", "dim=d_model", "n_layers", "n_heads", "hidden_dim=d_ff"),
+        *fields("max_position_embeddings=max_len"),
         Field("activation", "activation", "gelu", ACTIVATIONS),
-        Field("dropout", "dropout", 0.1),
-        Field("attention_dropout", "attention_dropout", 0.1),
+        *fields("dropout", "attention_dropout", default=0.1),
         Field("seq_classif_dropout", "head_dropout", 0.2),
         Field("initializer_range", "init_std", 0.02),
         Field("tie_word_embeddings", "tie_output", True),
         Field("pad_token_id", "pad_id", 0),
-        Field("bos_token_id", "bos_id", None),
-        Field("eos_token_id", "eos_id", None),
+        *fields("bos_token_id=bos_id", "eos_token_id=eos_id", default=None),
     ),
     fixed={
         "kind": "encoder", "norm_place": "post", "embed_norm": True, "norm_eps": 1e-12,
@@ -79,5 +71,5 @@ DISTILBERT = Family(
     peft_refusals={
         "prefix": "transformers' distilbert model takes no keys from outside, so peft has no prefix there"
     },
-    finish_read=finish_read,
+    finish_read=bert.finish_read,
 )  # fmt: skip

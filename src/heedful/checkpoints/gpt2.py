@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import processors
 
-from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, layers, pair, weight
+from heedful.checkpoints.tables import ACTIVATIONS, Family, Field, Row, fields, layers, pair, weight
 from heedful.models.config import TransformerConfig
 from heedful.text.tokenizer import NO_TYPES
 from heedful.text.tokenizer_forms import SpecialToken, TokenizerForm, byte_level
@@ -49,22 +49,16 @@ GPT2 = Family(
     classes={None: "GPT2Model", "classify": "GPT2ForSequenceClassification", "causal": "GPT2LMHeadModel"},
     prefixes={None: "", "classify": "transformer.", "causal": "transformer."},
     fields=(
-        Field("vocab_size", "vocab_size"),
-        Field("n_embd", "d_model"),
-        Field("n_layer", "n_layers"),
-        Field("n_head", "n_heads"),
+        *fields("vocab_size", "n_embd=d_model", "n_layer=n_layers", "n_head=n_heads"),
         Field("n_inner", "d_ff", None),
         Field("n_positions", "max_len"),
         Field("layer_norm_epsilon", "norm_eps", 1e-5),
         Field("activation_function", "activation", "gelu_new", ACTIVATIONS),
-        Field("resid_pdrop", "dropout", 0.1),
-        Field("embd_pdrop", "embed_dropout", 0.1),
-        Field("attn_pdrop", "attention_dropout", 0.1),
+        *fields("resid_pdrop=dropout", "embd_pdrop=embed_dropout", default=0.1),
+        *fields("attn_pdrop=attention_dropout", default=0.1),
         Field("initializer_range", "init_std", 0.02),
         Field("tie_word_embeddings", "tie_output", True),
-        Field("pad_token_id", "pad_id", None),
-        Field("bos_token_id", "bos_id", None),
-        Field("eos_token_id", "eos_id", None),
+        *fields("pad_token_id=pad_id", "bos_token_id=bos_id", "eos_token_id=eos_id", default=None),
     ),
     fixed={"kind": "decoder", "head_dropout": 0.0, "classifier": "unbiased"},
     refused={

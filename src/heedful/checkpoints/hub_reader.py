@@ -207,10 +207,8 @@ def describe(config: Any, module: Any, family: str, decoder: bool, where: str) -
     d_model, n_heads = int(config.hidden_size), int(getattr(config, "num_attention_heads", 1))
     activation = str(getattr(config, "hidden_act", ""))
     forward = inspect.signature(module.forward).parameters
-    tokens_by_role = (config.pad_token_id, config.bos_token_id, config.eos_token_id)
-    pad_id, bos_id, eos_id = (
-        i if isinstance(i, int) else None for i in tokens_by_role
-    )  # a list has no one id
+    ids = (config.pad_token_id, config.bos_token_id, config.eos_token_id)
+    pad_id, bos_id, eos_id = (i if isinstance(i, int) else None for i in ids)  # a list has no one id
     return TransformerConfig(
         kind="decoder" if decoder else "encoder",
         family=family,

@@ -202,7 +202,13 @@ def load_family(
     if lacking and any(row.ours[0] in state for row in head_rows):
         raise UserError(f'{where}: the {head} head lacks "{lacking[0]}"; half a head is not loaded')
     rest = set(stored) - used
-    refuse_unknown_tensors(family, config, rest, names, where)
+    for canonical in sorted(rest):
+        # An unknown tensor inside a layer means that this is another model.
+        if family.layer.match(canonical) and not family.ignored.match(canonical):
+            raise UserError(
+                f'{where}: "{names[canonical]}" is unknown in a {family.name} with {config.n_layers} layers; '
+                f"is config.json of another model?"
+            )
     set_weights(parameters, state)
     new = [n for n in parameters if n not in state]
     loaded, ignored = (sorted({names[n] for n in group}) for group in (used, rest))
@@ -243,18 +249,6 @@ def shape_error(row: Row, tensor: Tensor, wanted: tuple[int, ...], where: str) -
     return UserError(
         f'{where}: "{row.theirs}" has shape {tuple(tensor.shape)}; config.json calls for {wanted}'
     )
-
-
-def refuse_unknown_tensors(
-    family: Family, config: TransformerConfig, rest: set[str], names: Mapping[str, str], where: str
-) -> None:
-    """Refuse an unknown tensor inside a layer: it means that this is another model."""
-    for name in sorted(rest):
-        if family.layer.match(name) and not family.ignored.match(name):
-            raise UserError(
-                f'{where}: "{names[name]}" is unknown in a {family.name} with {config.n_layers} layers; '
-                f"is config.json of another model?"
-            )
 
 
 def load_own(

@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import processors
 
-from heedful.checkpoints.tables import Family, Field, Row, layers, pair, required, weight
+from heedful.checkpoints.tables import Family, Field, Row, fields, layers, pair, weight
 from heedful.models.config import TransformerConfig
 from heedful.text.tokenizer import NO_TYPES
 from heedful.text.tokenizer_forms import SpecialToken, TokenizerForm, sentencepiece_vocabulary
@@ -22,12 +22,9 @@ def attention(theirs: str, ours: str) -> list[Row]:
 
 def feed_forward(theirs: str, ours: str, gated: bool) -> list[Row]:
     """Return the rows of two layers, or three when gated; the first goes through the non-linearity."""
-    inner = (
-        [*weight(f"{theirs}.wi_0", f"{ours}.gate_proj"), *weight(f"{theirs}.wi_1", f"{ours}.in_proj")]
-        if gated
-        else weight(f"{theirs}.wi", f"{ours}.in_proj")
-    )
-    return [*inner, *weight(f"{theirs}.wo", f"{ours}.out_proj")]
+    gate = weight(f"{theirs}.wi_0", f"{ours}.gate_proj") if gated else []
+    inner = weight(f"{theirs}.wi_1" if gated else f"{theirs}.wi", f"{ours}.in_proj")
+    return [*gate, *inner, *weight(f"{theirs}.wo", f"{ours}.out_proj")]
 
 
 def stack(side: str, n_layers: int, gated: bool) -> list[Row]:
@@ -100,7 +97,7 @@ T5 = Family(
     },
     prefixes={None: "", "classify": "transformer.", "text2text": ""},
     fields=(
-        *required("vocab_size", "d_model", "d_kv=d_head", "d_ff", "num_layers=n_layers", "num_heads=n_heads"),
+        *fields("vocab_size", "d_model", "d_kv=d_head", "d_ff", "num_layers=n_layers", "num_heads=n_heads"),
         Field("num_decoder_layers", "n_decoder_layers", None),
         Field("n_positions", "max_len", 512),
         Field("relative_attention_num_buckets", "relative_buckets", 32),

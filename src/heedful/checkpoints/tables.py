@@ -75,9 +75,9 @@ class Field:
     values: Mapping[Any, Any] = field(default_factory=dict)
 
 
-def required(*names: str) -> list[Field]:
-    """Return the fields without a default, each as `theirs=ours`, or as one name where they agree."""
-    return [Field(name.partition("=")[0], name.rpartition("=")[2]) for name in names]
+def fields(*names: str, default: Any = REQUIRED) -> list[Field]:
+    """Return fields with the same default, each as `theirs=ours`, or as one name where they agree."""
+    return [Field(name.partition("=")[0], name.rpartition("=")[2], default) for name in names]
 
 
 @dataclass(frozen=True)

@@ -105,17 +105,10 @@ def write_card(model: Model, reason: str | None, source: str) -> str:
         use = f"from transformers import {name}\nmodel = {name}.from_pretrained(FOLDER)"
     else:
         use = f"import heedful\nmodel = heedful.models.load(FOLDER, head={head!r})"
-    lines = [
-        f"# {config.family} {config.kind.replace('_', '-')}, {count:,} parameters",
-        "",
+    own_form = f"\nIn heedful's own form: {reason}." if reason else ""
+    return (
+        f"# {config.family} {config.kind.replace('_', '-')}, {count:,} parameters\n\n"
         f"{config.n_layers} layers, {config.d_model} wide, {config.n_heads} heads, "
         f"{config.attention} attention, vocabulary of {config.vocab_size:,}. "
-        f"Made from `{source}` with heedful {__version__}.",
-        *([f"In heedful's own form: {reason}."] if reason else []),
-        "",
-        "```python",
-        use,
-        "```",
-        "",
-    ]
-    return "\n".join(lines)
+        f"Made from `{source}` with heedful {__version__}.{own_form}\n\n```python\n{use}\n```\n"
+    )

@@ -115,17 +115,8 @@ def write_card(facts: dict[str, Any], formula: str) -> str:
     form = "In peft's format." if peft else f"In heedful's own form: {facts['why_not_peft']}."
     how = "`heedful.load(FOLDER)` in Python and `heedful predict FOLDER TEXT` load it"
     how += ", and so does peft's `PeftModel.from_pretrained(base, FOLDER)`." if peft else "."
-    return "\n".join(
-        [
-            "---",
-            f"base_model: {json.dumps(facts['base'])}",
-            *(["library_name: peft"] if peft else []),
-            "---",
-            f"# {facts['method']} adapter",
-            "",
-            f"{formula} parameters, trained with heedful {facts['heedful_version']}. {form}",
-            "",
-            how,
-            "",
-        ]
+    library = "library_name: peft\n" if peft else ""
+    return (
+        f"---\nbase_model: {json.dumps(facts['base'])}\n{library}---\n# {facts['method']} adapter\n\n"
+        f"{formula} parameters, trained with heedful {facts['heedful_version']}. {form}\n\n{how}\n"
     )

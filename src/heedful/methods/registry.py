@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 METHODS: Registry[type[Method]] = Registry(
     "method",
     {
-        "full": "heedful.methods.full:Full",
-        "head": "heedful.methods.head:Head",
+        "full": "heedful.methods.subsets:Full",
+        "head": "heedful.methods.subsets:Head",
         "prompt": "heedful.methods.prompt:Prompt",
         "prefix": "heedful.methods.prefix:Prefix",
         "lora": "heedful.methods.lora:Lora",
-        "bitfit": "heedful.methods.bitfit:Bitfit",
+        "bitfit": "heedful.methods.subsets:Bitfit",
     },
 )
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 from heedful.errors import UserError, unknown
+from heedful.options.types import Positive, Rate, Share
+from heedful.options.values import convert_value, describe_bounds, type_hints
 
 Kind = Literal["encoder", "decoder", "encoder_decoder"]
 Position = Literal["learned", "sinusoidal", "rotary", "relative"]
@@ -23,12 +25,12 @@ class TransformerConfig:
     """Sizes and choices. `family` names the checkpoint table that reads and writes the model."""
 
     kind: Kind
-    vocab_size: int
-    d_model: int
-    n_layers: int
-    n_heads: int
-    d_ff: int
-    max_len: int
+    vocab_size: Positive
+    d_model: Positive
+    n_layers: Positive
+    n_heads: Positive
+    d_ff: Positive
+    max_len: Positive
     family: str = "heedful"
     d_head: int = 0
     """Width of a head; 0 means d_model / n_heads."""
@@ -53,7 +55,7 @@ class TransformerConfig:
 
     norm: Literal["layer", "rms"] = "layer"
     norm_place: Literal["pre", "post"] = "pre"
-    norm_eps: float = 1e-5
+    norm_eps: Rate = 1e-5
     activation: Activation = "gelu"
     bias: bool = True
     """Whether linear layers have biases."""
@@ -68,29 +70,32 @@ class TransformerConfig:
     """The factor of the attention scores; None means d_head ** -0.5 (T5: 1)."""
     qk_norm: bool = False
 
-    dropout: float = 0.1
+    dropout: Share = 0.1
     """On the output of feed-forward, and of attention unless `attention_output_dropout` says otherwise."""
-    attention_output_dropout: float | None = None
-    attention_dropout: float = 0.1
+    attention_output_dropout: Share | None = None
+    attention_dropout: Share = 0.1
     """On the attention weights."""
-    embed_dropout: float = 0.1
-    ff_dropout: float = 0.0
+    embed_dropout: Share = 0.1
+    ff_dropout: Share = 0.0
     """Between the two layers of the feed-forward."""
-    final_dropout: float = 0.0
+    final_dropout: Share = 0.0
     """After the final norm."""
-    head_dropout: float = 0.1
+    head_dropout: Share = 0.1
 
     pad_id: int | None = 0
     bos_id: int | None = None
     eos_id: int | None = None
     start_id: int | None = None
     """First token of an encoder-decoder's output."""
-    init_std: float = 0.02
+    init_std: Rate = 0.02
 
     def __post_init__(self) -> None:
-        for name, hint in get_type_hints(type(self)).items():
-            if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
-                raise unknown(name, str(getattr(self, name)), get_args(hint))
+        for name, hint in type_hints(type(self)).items():
+            value = getattr(self, name)
+            if get_origin(hint) is Literal and value not in get_args(hint):
+                raise unknown(name, str(value), get_args(hint))
+            if describe_bounds(hint):
+                convert_value(hint, value, name)
         if self.d_head == 0:
             if self.d_model % self.n_heads:
                 raise UserError(f"d_model {self.d_model} is not a multiple of n_heads {self.n_heads}")
@@ -103,17 +108,6 @@ class TransformerConfig:
             if self.kind != "encoder":
                 raise UserError(f"pool mean is for encoders; {self.kind} has a place of its own")
             object.__setattr__(self, "pooler", False)  # it was trained on the first token
-        for size in ("vocab_size", "d_model", "n_layers", "n_heads", "d_ff", "max_len"):
-            if getattr(self, size) < 1:
-                raise UserError(f"{size} must be at least 1, not {getattr(self, size)}")
-        for name in (*DROPOUTS, "head_dropout"):
-            p = getattr(self, name)
-            if p is not None and not (isinstance(p, int | float) and 0 <= p < 1):
-                raise UserError(f"{name} is at least 0 and below 1, not {p!r}")
-        for name in ("norm_eps", "init_std"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and value > 0):
-                raise UserError(f"{name} is a number above 0, not {value!r}")
         object.__setattr__(self, "attention_options", dict(self.attention_options))
 
     def replace(self, **changes: Any) -> TransformerConfig:

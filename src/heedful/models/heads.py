@@ -124,9 +124,7 @@ class Classifier(Headed):
         if form == "family" and config.classifier in ("tanh", "relu"):
             self.head: LinearHead | DenseHead = DenseHead(config, n_classes)
         else:
-            self.head = LinearHead(
-                config, n_classes, bias=form == "linear" or config.classifier != "unbiased"
-            )
+            self.head = LinearHead(config, n_classes, form == "linear" or config.classifier != "unbiased")
         initialize(self.head, config.replace(norm_place="post"))
 
     def forward(

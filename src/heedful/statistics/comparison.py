@@ -59,16 +59,8 @@ class Comparison:
     def better_first(self) -> Comparison:
         if not self.difference or (self.difference > 0) == self.higher_is_better:
             return self
-        return replace(
-            self,
-            a=self.b,
-            b=self.a,
-            value_a=self.value_b,
-            value_b=self.value_a,
-            difference=-self.difference,
-            low=-self.high,
-            high=-self.low,
-        )
+        swapped = replace(self, a=self.b, b=self.a, value_a=self.value_b, value_b=self.value_a)
+        return replace(swapped, difference=-self.difference, low=-self.high, high=-self.low)
 
 
 @dataclass(frozen=True)
@@ -129,27 +121,16 @@ def compare(
     if freedom:
         draws = draws + math.sqrt(seed_variance) * rng.standard_t(freedom, size=DRAWS)
     low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
-    difference = float(each.mean())
     beyond = min(np.sum(draws <= 0), np.sum(draws >= 0))
     if single:
         p = mcnemar(runs_a[0], runs_b[0])
     else:
         p = max(float(min(1.0, 2 * (beyond + 1) / (DRAWS + 1))), permutation_p(each, rng))
-    return Comparison(
-        *names,
-        float(runs_a.mean()),
-        float(runs_b.mean()),
-        difference,
-        max(-1.0, float(low)),
-        min(1.0, float(high)),
-        p,
-        n,
-        min(len(runs_a), len(runs_b)),
-        "McNemar" if single else "bootstrap over examples and seeds",
-        estimate_example_variance(each),
-        seed_variance,
-        freedom,
-    )
+    means = float(runs_a.mean()), float(runs_b.mean()), float(each.mean())
+    seeds, test = min(len(runs_a), len(runs_b)), "McNemar" if single else "bootstrap over examples and seeds"
+    variances = estimate_example_variance(each), seed_variance
+    ends = max(-1.0, float(low)), min(1.0, float(high))
+    return Comparison(*names, *means, *ends, p, n, seeds, test, *variances, freedom)
 
 
 def estimate_seed_variance(a: Floats, b: Floats, paired: bool) -> tuple[float, float]:

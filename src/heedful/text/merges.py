@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 
 from heedful.text.tokenizer import Tokenizer
 
@@ -49,18 +49,11 @@ def merge_words(tokenizer: Tokenizer, *texts: str) -> list[Word]:
 def split_words(tokenizer: Tokenizer, text: str) -> Iterator[list[str]]:
     """Yield the pieces of each word, without special tokens."""
     encoded = tokenizer.backend.encode(text, add_special_tokens=False)
-    last, pieces = None, list[str]()
-    for i, piece, word in zip(encoded.ids, encoded.tokens, encoded.word_ids, strict=True):
-        if i in tokenizer.special_ids or word is None or word != last:
-            if pieces:
-                yield pieces
-            pieces = []
-        if i in tokenizer.special_ids or word is None:
-            last = None
-            continue
-        pieces, last = [*pieces, piece], word
-    if pieces:
-        yield pieces
+    numbers = zip(encoded.ids, encoded.word_ids, strict=True)
+    words = [None if i in tokenizer.special_ids else word for i, word in numbers]
+    for word, group in groupby(zip(words, encoded.tokens, strict=True), key=lambda pair: pair[0]):
+        if word is not None:
+            yield [piece for _, piece in group]
 
 
 def spell(pieces: list[str], prefix: str, suffix: str) -> list[str]:

@@ -15,7 +15,7 @@ import tokenizers
 from tokenizers import processors
 
 from heedful.errors import UserError, shorten
-from heedful.runs.files import write_error
+from heedful.runs.files import write_text
 
 if TYPE_CHECKING:
     from heedful.text.bulk_encoder import BulkEncoder
@@ -183,7 +183,6 @@ class Tokenizer:
 
         The class is written as PreTrainedTokenizerFast, so that transformers uses tokenizer.json as it is.
         """
-        folder = Path(folder)
         named = {f"{role}_token": token for role, token in self.roles.items()}
         added = self.backend.get_added_tokens_decoder()
         extra = [str(token.content) for _, token in sorted(added.items()) if token.special]
@@ -197,12 +196,8 @@ class Tokenizer:
             "tokenizer_config.json": json.dumps(config, indent=2, ensure_ascii=False),
             "special_tokens_map.json": json.dumps(named, indent=2, ensure_ascii=False),
         }
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, text in files.items():
-                write(folder / name, text)
-        except OSError as error:
-            raise write_error(folder, error) from None
+        for name, text in files.items():
+            write_text(Path(folder) / name, text + "\n")
 
 
 def refuse_no_room(max_len: int | None, added: int) -> None:
@@ -251,9 +246,3 @@ def divide_room(first: int, second: int, room: int) -> tuple[int, int]:
     if small + large > room:
         small, large = room // 2, room - room // 2
     return (large, small) if first > second else (small, large)
-
-
-def write(path: Path, text: str) -> None:
-    part = path.with_name(path.name + ".part")
-    part.write_text(text + "\n", encoding="utf-8")
-    part.replace(path)

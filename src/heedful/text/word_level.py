@@ -57,7 +57,9 @@ def find_rule(backend: tokenizers.Tokenizer) -> Rule | None:
     if not splits or any(" " in added_token_text(backend, token) for token in added):
         return None
     if splits[0]["type"] in SPLITTERS:
-        return rule_dropping_spaces(splits, changes)
+        # It drops the spaces, so the later steps must only split inside words.
+        separate = step_types(splits) <= INSIDE_WORDS and step_types(changes) <= AROUND_DROPPED_SPACES
+        return Rule(False, accept_any) if separate else None
     # An added token that takes the space after it would take it from the next word.
     if len(splits) > 1 or any(token.rstrip for token in added):
         return None
@@ -68,12 +70,6 @@ def find_rule(backend: tokenizers.Tokenizer) -> Rule | None:
 
 def step_types(changes: Sequence[Step]) -> set[str]:
     return {step["type"] for step in changes}
-
-
-def rule_dropping_spaces(splits: Sequence[Step], changes: Sequence[Step]) -> Rule | None:
-    """The first step splits at spaces and drops them, so the later steps must only split inside words."""
-    separate = step_types(splits) <= INSIDE_WORDS and step_types(changes) <= AROUND_DROPPED_SPACES
-    return Rule(False, accept_any) if separate else None
 
 
 def byte_level_rule(split: Step, changes: Sequence[Step], added: Sequence[Any]) -> Rule | None:

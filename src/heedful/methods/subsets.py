@@ -1,4 +1,4 @@
-"""Only biases and the head are trained."""
+"""Methods that train a part of what the model has: everything, the head alone, or biases and the head."""
 
 from __future__ import annotations
 
@@ -8,6 +8,34 @@ from torch import nn
 
 from heedful.errors import UserError
 from heedful.methods.base import Method, Trainee
+
+
+@dataclass(kw_only=True)
+class Full(Method):
+    """Fine-tuning of the whole model (Howard and Ruder 2018; Devlin et al. 2019, section 3.2)."""
+
+    name = "full"
+    about = "every parameter"
+    learning_rate = 5e-5
+    saves_whole_model = True
+    switchable = False
+
+    def add(self, model: Trainee) -> set[str]:
+        return {name for name, _ in model.named_parameters()}
+
+
+@dataclass(kw_only=True)
+class Head(Method):
+    """A linear probe: the pretrained body stays as it is, so its features can be computed once."""
+
+    name = "head"
+    about = "the head alone, on a frozen body"
+    learning_rate = 1e-3
+    default_head_form = "linear"
+    frozen_body = head_only = True
+
+    def add(self, model: Trainee) -> set[str]:
+        return set()
 
 
 @dataclass(kw_only=True)
