@@ -50,7 +50,7 @@ def test_a_program_gets_the_same_as_json(heedful: Callable[..., Any], task: Path
     assert facts["splits"]["dev"]["truncated"] == 1.0
     assert 0 <= facts["padding_waste"]["length-grouped"] < 1
     assert facts["shared"]["train and dev"] == {"rows": 0}
-    assert facts["columns"] == {"text": "text", "label": "label", "found": "by name"}
+    assert facts["columns"] == {"text": "text", "label": "label", "selection": "by name"}
 
 
 def test_without_minilm_words_are_counted_and_it_is_said(

@@ -207,5 +207,5 @@ def test_a_tokenizer_of_another_kind_belongs_to_the_model_that_was_pretrained_wi
         done = heedful(*words, *fast, "--out", tmp_path / name)
         assert done.status == 0, done.err
         (check,) = [c for c in Run.open(tmp_path / name).checks().checks if c.name == "tokenizer_fits"]
-        assert check.status == "passed", check.found
+        assert check.status == "passed", check.message
     assert "do not belong together" not in heedful("check", run / "best").out

@@ -135,8 +135,8 @@ def test_compare_answers_in_words(heedful: Run, notes: Path, tmp_path: Path) -> 
     assert "is a tokenizer of its own" in " ".join(done.out.split())
     found = json.loads(heedful("tokenizer", "compare", tmp_path / "own", "--on", notes, "--json").out)
     assert set(found["tokenizers"][0]) == {
-        *("name", "kind", "vocab_size", "tokens_a_word", "unknown", "whole_words"),
-        *("bytes_a_token", "vocab_used", "mb_a_second"),
+        *("name", "kind", "vocab_size", "tokens_per_word", "unknown", "whole_words"),
+        *("bytes_per_token", "vocab_used", "mb_per_second"),
     }
 
 

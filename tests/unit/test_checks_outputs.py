@@ -25,7 +25,7 @@ def made(kind: str = "decoder", head: str | None = None, **changes: object) -> M
 @pytest.mark.parametrize("attention", SAFE)
 def test_every_safe_mechanism_is_found_causal(attention: str) -> None:
     check = causality(made(attention=attention))
-    assert check.status == "passed", check.found
+    assert check.status == "passed", check.message
     assert check.value is not None
     assert check.limit is not None
     assert check.value <= check.limit / 10
@@ -41,7 +41,7 @@ def test_every_unsafe_mechanism_is_found_to_leak_even_in_a_new_model(
         made(kind, attention=attention, attention_options={"unsafe": True}, init_std=init_std, start_id=0)
     )
     assert check.status == "failed"
-    assert attention in check.found
+    assert attention in check.message
     assert check.value is not None
     assert check.limit is not None
     assert check.value > 2 * check.limit
@@ -113,7 +113,7 @@ def test_an_encoder_is_skipped_and_broken_weights_are_not_passed() -> None:
         model.stack.layers[0].ff.in_proj.weight.fill_(float("nan"))
     check = causality(model)
     assert check.status == "failed"
-    assert "finite" in check.found
+    assert "finite" in check.message
 
 
 def test_a_text_of_one_token_has_no_past() -> None:

@@ -41,7 +41,7 @@ def test_collapse_knows_a_constant_answer_from_an_uneven_task(
     predicted: dict[str, int], labels: dict[str, int], accuracy: float | None, status: str
 ) -> None:
     check = checks.collapse(predicted, labels, accuracy)
-    assert check.status == status, check.found
+    assert check.status == status, check.message
 
 
 def answers(n: int, accuracy: float, seed: int) -> np.ndarray:
@@ -56,7 +56,7 @@ def test_better_equal_and_worse_than_a_bag_of_words_are_told_apart() -> None:
     assert checks.summarize([equal]).startswith("no better than a bag of words")
     worse = checks.beats_bag_of_words(answers(1000, 0.6, 3), bag)
     assert worse.status == "failed"
-    assert worse.found.startswith("Worse than a bag of words")
+    assert worse.message.startswith("Worse than a bag of words")
     assert worse.value is not None
     assert worse.value < 0
 
@@ -74,7 +74,7 @@ def test_a_few_examples_more_are_not_called_better() -> None:
 def test_a_small_evaluation_set_says_how_many_examples_would_tell() -> None:
     small = checks.evaluation_size(500, 0.62, 0.60, "the majority")
     assert small.status == "warning"
-    assert "about 9,300 examples" in small.found
+    assert "about 9,300 examples" in small.message
     enough = checks.evaluation_size(9400, 0.62, 0.60)
     assert enough.status == "passed"
     assert checks.evaluation_size(500, 0.9, 0.6).status == "passed"
@@ -164,7 +164,7 @@ def test_a_warning_never_hides_a_failure() -> None:
 def test_a_label_from_data_never_breaks_the_line(label: str, other: str) -> None:
     check = checks.collapse({label: 10}, {label: 5, label + other: 5})
     assert check.status == "failed"
-    assert check.found.isprintable()
+    assert check.message.isprintable()
     assert checks.summarize([check]).startswith("collapsed: every prediction is")
 
 

@@ -58,9 +58,9 @@ def test_copies_are_counted_by_letter_and_by_content_with_an_example(make: Make)
     check = shared_texts(make(train=texts("a", 50), dev=dev))
     assert check.status == "warning"
     assert check.value == pytest.approx(3 / 40)
-    assert "3 of dev's 40 rows" in check.found
-    assert "1 of them letter for letter" in check.found
-    assert '"a number 3"' in check.found
+    assert "3 of dev's 40 rows" in check.message
+    assert "1 of them letter for letter" in check.message
+    assert '"a number 3"' in check.message
 
 
 def test_a_test_set_that_was_trained_on_fails(make: Make) -> None:
@@ -70,7 +70,7 @@ def test_a_test_set_that_was_trained_on_fails(make: Make) -> None:
 def test_one_copy_in_many_rows_is_said_and_passes(make: Make) -> None:
     check = shared_texts(make(train=texts("a", 50), dev=[*texts("b", 300), ("a number 3", 1)]))
     assert check.status == "passed"
-    assert "1 of dev's 301 rows" in check.found
+    assert "1 of dev's 301 rows" in check.message
 
 
 def test_shared_passages_are_apart_from_shared_rows(make: Make) -> None:
@@ -81,7 +81,7 @@ def test_shared_passages_are_apart_from_shared_rows(make: Make) -> None:
     check = shared_parts(task)
     assert check.status == "warning"
     assert check.value == pytest.approx(0.2)
-    assert "of dev's second texts 4 also in train (in 4 of 20 rows, 20 %)" in check.found
+    assert "of dev's second texts 4 also in train (in 4 of 20 rows, 20 %)" in check.message
 
 
 def test_a_question_that_every_row_has_is_no_shared_passage(make: Make) -> None:
@@ -100,8 +100,8 @@ def test_data_is_quoted_safely(make: Make) -> None:
     evil = "\x1b[2J" + "x" * 200
     check = shared_texts(make(train=[*texts("a", 9), (evil, 1)], dev=[*texts("b", 4), (evil, 1)]))
     assert check.status == "failed"
-    assert check.found.isprintable()
-    assert len(check.found) < 400
+    assert check.message.isprintable()
+    assert len(check.message) < 400
 
 
 def test_every_label_everywhere_passes(make: Make) -> None:
@@ -113,7 +113,7 @@ def test_a_label_that_a_split_lacks_is_named(make: Make) -> None:
         make(train=[(f"a {i}", i % 6) for i in range(60)], dev=texts("b", 9), test=[("c", 1), ("d", 5)])
     )
     assert check.status == "warning"
-    assert 'dev lacks "2", "3", "4" and 1 more' in check.found
+    assert 'dev lacks "2", "3", "4" and 1 more' in check.message
     assert check.value == 4 + 4
 
 
@@ -123,14 +123,14 @@ def test_a_label_that_train_lost_to_dev_fails(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "all.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
     check = labels_everywhere(load_task(str(tmp_path / "all.csv"), split="first"))
     assert check.status == "failed"
-    assert 'train lacks "late"' in check.found
+    assert 'train lacks "late"' in check.message
 
 
 def test_uneven_labels_are_noted(make: Make) -> None:
     rows = [(f"a {i}", int(i < 95)) for i in range(100)]
     check = labels_everywhere(make(train=rows, dev=texts("b", 20)))
     assert check.status == "warning"
-    assert 'uneven: 95 % of train is "1"' in check.found
+    assert 'uneven: 95 % of train is "1"' in check.message
 
 
 def test_boolq_shares_passages_but_no_rows(
@@ -141,4 +141,4 @@ def test_boolq_shares_passages_but_no_rows(
     assert shared_texts(task).status == "passed"
     check = shared_parts(task)
     assert check.status == "warning"
-    assert "second texts" in check.found
+    assert "second texts" in check.message

@@ -48,7 +48,7 @@ def test_a_bert_tokenizer_on_a_gpt2_model_fires_although_every_id_is_in_range(
     assert bert.vocab_size < gpt2.vocab_size
     check = tokenizer_fits(bert, gpt2, pretrained=True)
     assert check.status == "failed"
-    assert "wordpiece" in check.found
+    assert "wordpiece" in check.message
     silent = gpt2.replace(bos_id=None, eos_id=None)
     assert tokenizer_fits(bert, silent, pretrained=True).status == "failed"
     assert tokenizer_fits(bert, silent, pretrained=True, shipped=own["bpe"]).status == "failed"
@@ -68,7 +68,7 @@ def test_a_special_token_with_another_id_fires(role: str, own: dict[str, Tokeniz
     config = model("gpt2", own["bpe"], **{role: 17})
     check = tokenizer_fits(own["bpe"], config, pretrained=False)
     assert check.status == "failed"
-    assert f"{role.removesuffix('_id')} is id" in check.found
+    assert f"{role.removesuffix('_id')} is id" in check.message
 
 
 def test_an_id_that_the_model_itself_lacks_says_nothing(own: dict[str, Tokenizer]) -> None:
@@ -82,7 +82,7 @@ def test_the_tokenizer_beside_the_weights_decides(own: dict[str, Tokenizer]) -> 
     other = train([line.upper() for line in CORPUS], kind="bpe", vocab_size=600)
     check = tokenizer_fits(other, config.replace(vocab_size=1000), pretrained=True, shipped=shipped)
     assert check.status == "failed"
-    assert "pieces beside the weights" in check.found
+    assert "pieces beside the weights" in check.message
     again = trained("bpe")
     assert tokenizer_fits(again, config, pretrained=True, shipped=shipped).status == "passed"
 
@@ -102,14 +102,14 @@ def test_the_same_pieces_cut_in_another_way_fire_and_written_in_another_way_do_n
     lowered.backend.normalizer = Lowercase()
     check = tokenizer_fits(lowered, config, pretrained=True, shipped=shipped)
     assert check.status == "failed"
-    assert "cuts or frames" in check.found
+    assert "cuts or frames" in check.message
 
 
 def test_a_pretrained_bert_needs_its_frame_and_most_of_its_vocabulary(own: dict[str, Tokenizer]) -> None:
     framed = own["wordpiece"]
     bare = Tokenizer(framed.backend, {"pad": "[PAD]", "unk": "[UNK]"})
     config = model("bert", framed, bos_id=None, eos_id=None)
-    assert "no cls and no sep" in tokenizer_fits(bare, config, pretrained=True).found
+    assert "no cls and no sep" in tokenizer_fits(bare, config, pretrained=True).message
     assert tokenizer_fits(framed, config, pretrained=True).status == "passed"
     larger = config.replace(vocab_size=2 * framed.vocab_size)
     assert tokenizer_fits(framed, larger, pretrained=True).status == "warning"
@@ -121,7 +121,7 @@ def test_a_role_that_the_tokenizer_lacks_fires_where_the_model_learned_it(own: d
     assert tokenizer_fits(char, config, pretrained=False).status == "passed"
     check = tokenizer_fits(char, config, pretrained=True, shipped=char)
     assert check.status == "failed"
-    assert "the model's eos, means" in check.found
+    assert "the model's eos, means" in check.message
 
 
 def test_truncation_warns_above_one_row_in_twenty_and_says_what_would_do() -> None:
@@ -132,14 +132,14 @@ def test_truncation_warns_above_one_row_in_twenty_and_says_what_would_do() -> No
     many = truncation(lengths, 90)
     assert many.status == "warning"
     assert many.value == pytest.approx(0.10)
-    assert "max_len 99 would keep 99 % of rows whole" in many.found
+    assert "max_len 99 would keep 99 % of rows whole" in many.message
     lost = (sum(range(1, 10)) + 910) / sum(lengths)
-    assert f"{100 * lost:.1f} % of all tokens" in many.found
+    assert f"{100 * lost:.1f} % of all tokens" in many.message
     assert truncation([], 10).status == "skipped"
 
 
 def test_truncation_never_advises_more_than_the_model_can_read() -> None:
     lengths = [*range(1, 100), 1000]
-    assert "reads 95 at most, which keeps 95 %" in truncation(lengths, 50, 95).found
-    assert "reads 50 at most: shorten" in truncation(lengths, 50, 50).found
-    assert "at most" not in truncation(lengths, 50, 512).found
+    assert "reads 95 at most, which keeps 95 %" in truncation(lengths, 50, 95).message
+    assert "reads 50 at most: shorten" in truncation(lengths, 50, 50).message
+    assert "at most" not in truncation(lengths, 50, 512).message

@@ -82,7 +82,7 @@ def test_many_unknown_tokens_are_a_warning() -> None:
     assert unknown_tokens({"train": 0.0, "dev": 0.001}).status == "passed"
     found = unknown_tokens({"train": 0.01, "dev": 0.2})
     assert found.status == "warning"
-    assert "20 % of dev's tokens" in found.found
+    assert "20 % of dev's tokens" in found.message
 
 
 def test_packed_documents_are_divided_and_single_ones_cut() -> None:
@@ -90,8 +90,8 @@ def test_packed_documents_are_divided_and_single_ones_cut() -> None:
     assert row_truncation(lengths, 10, 100, packed=False).status == "warning"
     packed = row_truncation(lengths, 10, 100, packed=True)
     assert packed.status == "passed"
-    assert "50 % of texts" in packed.found
-    assert row_truncation(lengths, 60, 100, packed=True).found == "No text is longer than 60 tokens."
+    assert "50 % of texts" in packed.message
+    assert row_truncation(lengths, 60, 100, packed=True).message == "No text is longer than 60 tokens."
 
 
 def test_scored_texts_that_were_trained_on_are_found() -> None:

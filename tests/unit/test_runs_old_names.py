@@ -10,7 +10,7 @@ import pytest
 from heedful import attention, checkpoints, methods
 from heedful.errors import UserError
 from heedful.models import TransformerConfig, build
-from heedful.runs import Run
+from heedful.runs import Check, Checks, Run
 from heedful.runs.config import load_run_config
 from heedful.runs.studies import Configuration, StudyFolder, StudyRecord
 
@@ -34,6 +34,13 @@ def test_a_configuration_with_old_names_is_read_with_those_of_today(tmp_path: Pa
     options = load_run_config(run.path)
     assert options.attention == config["attention"]
     assert list(options.method_options) == config["method_options"]
+
+
+def test_checks_of_an_older_version_are_read(tmp_path: Path) -> None:
+    run = Run.create(tmp_path / "run")
+    stored = {"checks": [{"name": "reload", "status": "passed", "found": "The same logits."}]}
+    (run.path / "checks.json").write_text(json.dumps(stored))
+    assert run.checks() == Checks((Check("reload", "passed", message="The same logits."),))
 
 
 def test_a_study_with_old_names_is_read_with_those_of_today(tmp_path: Path) -> None:

@@ -304,7 +304,7 @@ def cells(tmp_path: Path) -> Callable[..., list[Outcome]]:
             (folder / "predictions_dev.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
             status = "failed" if collapsed else "passed"
             write_json(
-                folder / "checks.json", {"checks": [{"name": "collapse", "status": status, "found": ""}]}
+                folder / "checks.json", {"checks": [{"name": "collapse", "status": status, "message": ""}]}
             )
             dev = SplitResult("accuracy", value, 20, (value - 0.1, value + 0.1), 1.0)
             results = Results("t", "m", "full", None, 0, {"dev": dev}, 1, 1, 1.0)

@@ -19,19 +19,19 @@ LINES = ["ab cd", "ab  xyz é"]
 
 def test_words_bytes_and_unknowns_are_counted() -> None:
     made = measure("words", train(["ab cd ab cd", "é é"], kind="word"), LINES)
-    assert made.tokens_a_word == 1
+    assert made.tokens_per_word == 1
     assert made.unknown == 1 / 5
     assert made.whole_words == 4 / 5
-    assert made.bytes_a_token == (5 + 10) / 5
+    assert made.bytes_per_token == (5 + 10) / 5
     assert made.vocab_used == 4 / 7  # ab cd é <UNK> of these and <START> <STOP> <PAD>
     assert made.line_tokens == [2, 3]
-    assert made.mb_a_second > 0
+    assert made.mb_per_second > 0
 
 
 def test_spaces_and_pieces_are_counted_as_tokens_but_never_as_words() -> None:
     characters = measure("characters", train(LINES, kind="char"), LINES)
     assert characters.line_tokens == [5, 9]
-    assert characters.tokens_a_word == 14 / 5
+    assert characters.tokens_per_word == 14 / 5
     assert characters.whole_words == 1 / 5  # é
     pieces = measure("bytes", train(["ab cd"] * 9, kind="bpe"), LINES)
     assert pieces.unknown == 0
@@ -80,7 +80,7 @@ def test_a_tokenizer_of_another_language_loses_to_ones_own() -> None:
     assert [one.name for one in found] == ["other", "trained on this text"]
     assert verdict.train_own == "only from nothing"
     assert verdict.saving_ci95[0] <= verdict.saving <= verdict.saving_ci95[1]
-    assert verdict.saving == pytest.approx(1 - found[1].tokens_a_word / found[0].tokens_a_word)
+    assert verdict.saving == pytest.approx(1 - found[1].tokens_per_word / found[0].tokens_per_word)
     assert "MB of text is little" in verdict.reason
 
 

@@ -57,7 +57,7 @@ def check(what: str, /, *, json: Json = False) -> int:
                     check.name.replace("_", " "),
                     Text(check.status, style=STYLES[check.status]),
                     "now" if check.name in again else "by the run",
-                    one_line(check.found),
+                    one_line(check.message),
                 )
                 for check in checks
             ],

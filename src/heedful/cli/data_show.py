@@ -157,8 +157,8 @@ def print_all(facts: dict[str, Any]) -> None:
 
 
 def describe_columns(columns: dict[str, str]) -> str:
-    roles = [f"{role} = {shorten(name, 30)}" for role, name in columns.items() if role != "found"]
-    return f"{', '.join(roles)} ({columns['found']})"
+    roles = [f"{role} = {shorten(name, 30)}" for role, name in columns.items() if role != "selection"]
+    return f"{', '.join(roles)} ({columns['selection']})"
 
 
 def print_sizes(facts: dict[str, Any]) -> None:

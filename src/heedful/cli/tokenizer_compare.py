@@ -70,12 +70,12 @@ def compare(
                 one.name,
                 one.kind,
                 f"{one.vocab_size:,}",
-                f"{one.tokens_a_word:.2f}",
+                f"{one.tokens_per_word:.2f}",
                 f"{100 * one.unknown:.2f} %",
                 f"{100 * one.whole_words:.1f} %",
-                f"{one.bytes_a_token:.2f}",
+                f"{one.bytes_per_token:.2f}",
                 f"{100 * one.vocab_used:.1f} %",
-                f"{one.mb_a_second:.1f} MB/s",
+                f"{one.mb_per_second:.1f} MB/s",
             )
             for one in measured
         ],
@@ -91,12 +91,12 @@ FIELDS = (
     "name",
     "kind",
     "vocab_size",
-    "tokens_a_word",
+    "tokens_per_word",
     "unknown",
     "whole_words",
-    "bytes_a_token",
+    "bytes_per_token",
     "vocab_used",
-    "mb_a_second",
+    "mb_per_second",
 )
 COLUMNS = (
     "tokenizer",

@@ -172,7 +172,7 @@ def read_files(
 def named_columns(sheet: Sheet, layout: Layout) -> dict[str, str]:
     roles = {"text": layout.text, "pair": layout.pair, "label": layout.label}
     header = "by name" if sheet.header else "by number: the file has no header"
-    return {role: name for role, name in roles.items() if name is not None} | {"found": header}
+    return {role: name for role, name in roles.items() if name is not None} | {"selection": header}
 
 
 Parts = dict[str, tuple[str, Index | None, str]]

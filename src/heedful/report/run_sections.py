@@ -49,7 +49,7 @@ def add_run(page: Page, run: RunFacts, add_heading: Heading, prefix: str = "") -
         add_heading("Curves")
         falls = run.check("dev_falls_while_train_rises")
         if falls is not None and falls.status in STATUS_KIND:
-            page.note(falls.found, STATUS_KIND[falls.status])
+            page.note(falls.message, STATUS_KIND[falls.status])
         add_figure(run_figures.draw_score_curves(run), run.metric)
         add_figure(run_figures.draw_loss_curves(run), "loss")
     labels = run.results.labels if run.results else None
@@ -196,7 +196,7 @@ def make_check_table(checks: Sequence[Check]) -> Columns:
     for check in sorted(checks, key=lambda check: STATUSES.index(check.status)):
         kind = STATUS_KIND.get(check.status, "plain")
         status = Cell(check.status, str(STATUSES.index(check.status)), kind)
-        rows.append([check.name.replace("_", " "), status, check.found])
+        rows.append([check.name.replace("_", " "), status, check.message])
     return ["check", "status", "finding"], rows
 
 

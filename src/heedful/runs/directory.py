@@ -11,7 +11,7 @@ from typing import Any
 
 from heedful.errors import UserError
 from heedful.runs.files import JsonLines, recover, remove_temporary, temporary_path, write_error, write_json
-from heedful.runs.json_files import iterate_rows, read_record
+from heedful.runs.json_files import decode_record, iterate_rows, read_json, read_record
 from heedful.runs.old_names import update_names
 from heedful.runs.schemas import Checks, Environment, Metrics, Prediction, Results, Timing
 from heedful.runs.toml import read_toml, write_toml
@@ -113,7 +113,8 @@ class Run:
         write_json(self.path / CHECKS, checks)
 
     def checks(self) -> Checks:
-        return read_record(Checks, self.path / CHECKS)
+        path = self.path / CHECKS
+        return decode_record(Checks, update_names(read_json(path)), str(path))
 
     def write_environment(self, environment: Environment) -> None:
         write_json(self.path / ENVIRONMENT, environment)

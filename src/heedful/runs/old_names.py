@@ -1,17 +1,19 @@
-"""Option names in files that older versions wrote, read as they are called today."""
+"""Names of options and fields in files that older versions wrote, read as they are called today."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-RENAMED = {
+OPTIONS = {
     "rank_stabilised": "rank_stabilized",
     "reparametrise": "reparametrize",
     "renormalise": "renormalize",
 }
 """Options of methods and of attention mechanisms."""
-ASSIGNMENT = re.compile(rf"\b({'|'.join(RENAMED)})(?=\s*=)")
+RENAMED = {**OPTIONS, "found": "message"}
+"""These, and the fields of checks.json."""
+ASSIGNMENT = re.compile(rf"\b({'|'.join(OPTIONS)})(?=\s*=)")
 ASSIGNMENT_KEYS = ("attention", "attentions", "command", "method_options")
 """The keys whose texts contain assignments, such as `zero_after:renormalize=true`."""
 
@@ -29,5 +31,5 @@ def update_names(stored: Any, assignments: bool = False) -> Any:
     if isinstance(stored, list):
         return [update_names(value, assignments) for value in stored]
     if isinstance(stored, str) and assignments:
-        return ASSIGNMENT.sub(lambda match: RENAMED[match[0]], stored)
+        return ASSIGNMENT.sub(lambda match: OPTIONS[match[0]], stored)
     return stored

@@ -113,7 +113,7 @@ class Check:
 
     name: str
     status: Literal["passed", "warning", "failed", "skipped"]
-    found: str
+    message: str
     """One sentence in plain words."""
     value: float | None = None
     limit: float | None = None

@@ -139,7 +139,7 @@ class Overfit(Study):
         causes = []
         warmup = {c.name: c for c in Run(outcome.folder).checks().checks}.get("warmup")
         if warmup is not None and warmup.status != "passed":
-            causes.append(warmup.found)
+            causes.append(warmup.message)
         if METHODS.find(options.method).frozen_body:
             causes.append(sentences.OVERFIT_FROZEN.format(method=options.method))
         labels: dict[tuple[str, str | None], set[str]] = {}

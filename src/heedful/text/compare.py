@@ -45,14 +45,14 @@ class TokenizerMeasurement:
     name: str
     kind: str
     vocab_size: int
-    tokens_a_word: float
+    tokens_per_word: float
     unknown: float
     """The share of tokens that are unknown."""
     whole_words: float
     """The share of words that are one token, unknown ones apart."""
-    bytes_a_token: float
+    bytes_per_token: float
     vocab_used: float
-    mb_a_second: float
+    mb_per_second: float
     lowercases: bool
     line_tokens: list[int]
 
@@ -121,12 +121,12 @@ def measure(name: str, tokenizer: Tokenizer, lines: list[str]) -> TokenizerMeasu
         name=name,
         kind=tokenizer.kind,
         vocab_size=tokenizer.vocab_size,
-        tokens_a_word=tokens / words,
+        tokens_per_word=tokens / words,
         unknown=unknown / max(tokens, 1),
         whole_words=whole / words,
-        bytes_a_token=size / max(tokens, 1),
+        bytes_per_token=size / max(tokens, 1),
         vocab_used=len(used) / tokenizer.vocab_size,
-        mb_a_second=size / 2**20 / seconds,
+        mb_per_second=size / 2**20 / seconds,
         lowercases=tokenizer.encode("AbC", special=False).ids == tokenizer.encode("abc", special=False).ids,
         line_tokens=line_tokens,
     )
@@ -159,7 +159,7 @@ def compare(
     """
     measurements = [measure(name, tokenizer, sample.held_out) for name, tokenizer in tokenizers.items()]
     able = [one for one in measurements if one.unknown <= TOO_MANY_UNKNOWN]
-    best = min(able or measurements, key=lambda one: one.tokens_a_word if able else one.unknown)
+    best = min(able or measurements, key=lambda one: one.tokens_per_word if able else one.unknown)
     size = max(best.vocab_size, 2 * len(ALL_BYTES)) if vocab_size is None else vocab_size
     tokenizer = train(sample.train, kind="bpe", vocab_size=size, lowercase=best.lowercases, sentinels=0)
     trained = measure(OWN, tokenizer, sample.held_out)
@@ -179,8 +179,8 @@ def advise(
     saving = 1 - ratio
     low, high = saving - 1.96 * error, saving + 1.96 * error
     numbers = (
-        f"on held-out lines {best.name} needs {best.tokens_a_word:.2f} tokens per word, "
-        f"one {trained.name} {trained.tokens_a_word:.2f} ({100 * saving:.1f} % saved, "
+        f"on held-out lines {best.name} needs {best.tokens_per_word:.2f} tokens per word, "
+        f"one {trained.name} {trained.tokens_per_word:.2f} ({100 * saving:.1f} % saved, "
         f"95 % interval {100 * low:.1f} to {100 * high:.1f})"
     )
     if best.unknown > TOO_MANY_UNKNOWN:

@@ -54,7 +54,7 @@ def summarize(checks: Iterable[Check]) -> str:
         passed = sum(check.status == "passed" for check in checks)
         return f"{passed} check{'s' * (passed != 1)} passed" if passed else "nothing was checked"
     worst, *others = findings
-    first = FIRST_PART.match(worst.found)
+    first = FIRST_PART.match(worst.message)
     summary = first[0].rstrip(".") if first else worst.name
     summary = summary if summary[1:2].isupper() else summary[:1].lower() + summary[1:]
     more = ", ".join(summarize_check(check.name) for check in others)

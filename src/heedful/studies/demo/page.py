@@ -55,7 +55,7 @@ def tokenizer(page: Page, folder: Path) -> Facts:
     measured = measure(
         "trained here", made, split_sample(corpus_texts("world/reviews", split="dev")).held_out
     )
-    facts = {"vocabulary": made.vocab_size, "tokens_a_word": round(measured.tokens_a_word, 3)}
+    facts = {"vocabulary": made.vocab_size, "tokens_per_word": round(measured.tokens_per_word, 3)}
     page.section("A tokenizer trained here")
     page.facts({name.replace("_", " "): value for name, value in facts.items()})
     return facts
