@@ -1,4 +1,4 @@
-"""The demo with its birth places as `make demo` has them, and less of the rest: what it must show anywhere."""
+"""The demo with its birthplaces as `make demo` has them, and less of the rest: what it must show anywhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Birth places: pretrain on biographies, fine-tune on questions, evaluate.
+"""Birthplaces: pretrain on biographies, fine-tune on questions, evaluate.
 
 python src/run.py pretrain vanilla wiki.txt --writing_params_path P
 python src/run.py finetune vanilla wiki.txt --reading_params_path P --writing_params_path Q

@@ -32,10 +32,11 @@ def batch_size(
 
     Each size is tried in its own process, which builds the model and takes
     training steps on the longest texts. On a CPU that process is stopped when it
-    exceeds the budget, so that the machine is never in danger; on CUDA it runs
-    out of memory. Sizes double from 32 or halve, then the gap is bisected to an
-    eighth. The exit status is 1 when nothing fits. `head` is measured with its
-    body in each step; adapt's feature cache needs less.
+    exceeds the budget, so that the machine itself never runs out of memory. The
+    size is doubled or halved from 32 on, and then bisected until the gap is at
+    most an eighth. The exit status is 1 if nothing fits. --method head is
+    measured with the body in each step; heedful adapt needs less, because it
+    computes the features of the body only once.
 
     Examples:
       heedful batch-size minilm sst2

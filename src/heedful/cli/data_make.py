@@ -25,8 +25,8 @@ def world(
 ) -> None:
     """Generate an invented but consistent world: data for every task, without a download.
 
-    DIR/birthplaces contains biographies (wiki.txt) and questions about birth
-    places; birth_unseen.tsv asks about people without a biography. DIR/boolq
+    DIR/birthplaces contains biographies (wiki.txt) and questions about
+    birthplaces; birth_unseen.tsv asks about people without a biography. DIR/boolq
     contains yes/no questions with passages, DIR/reviews reviews with 1 to 5
     stars, DIR/sentiment positive and negative sentences. DIR/world.json states
     the best possible results. The default world needs no command: use it by
@@ -46,7 +46,7 @@ def world(
     seed
         Seed of the world; the same seed gives the same bytes.
     name_signal
-        From 0 (names and birth places independent) to 1 (surnames hint at the country).
+        From 0 (names and birthplaces are independent) to 1 (surnames hint at the country).
     overwrite
         Replace the world in DIR.
     json

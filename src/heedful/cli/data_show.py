@@ -64,7 +64,7 @@ def show(
     seed
         Seed of the content hash.
     tokenizer
-        Tokenizer or model to count tokens with. By default minilm if it is installed, or words.
+        Tokenizer or model to count tokens with. By default minilm if it is installed, otherwise words.
     max_len
         Number of tokens above which a text would be truncated.
     batches

@@ -25,7 +25,7 @@ def show(*folders: Path, json: Json = False) -> None:
 
     Jobs are found in the folders that --on slurm made, below ./runs and
     ./studies, and in Slurm's queue; or only below the given folders. squeue and,
-    where it is available, sacct complete the facts.
+    if the site has it, sacct add what the folders do not contain.
 
     Examples:
       heedful jobs

@@ -57,7 +57,7 @@ def predict(
     out
         File to write: .csv, .tsv or .jsonl.
     text_column
-        Name of the column with the text. By default found as for a task.
+        Name of the column with the text. By default found by name or content.
     pair_column
         Name of the column with the second text of a pair.
     overwrite

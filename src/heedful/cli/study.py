@@ -111,8 +111,9 @@ def show(folder: Path, /, *, json: Json = False) -> None:
 def worker(folder: Path, /, *, threads: int | None = None, parent: int | None = None) -> None:
     """Work on a study together with other workers: claim its runs, one after another, until none is left.
 
-    Any number of workers, on any machines that share the folder. A worker that is stopped (SIGTERM, SIGUSR1:
-    status 75) leaves a checkpoint, and the next one continues from there.
+    Any number of workers may run, on any machines that share the folder. A
+    worker that is stopped (SIGTERM, SIGUSR1: status 75) leaves a checkpoint, and
+    the next one continues from there.
 
     Example: heedful study worker studies/search-boolq-minilm --threads 4
 
@@ -121,9 +122,9 @@ def worker(folder: Path, /, *, threads: int | None = None, parent: int | None = 
     folder
         The study's folder, which the study's own command has made.
     threads
-        CPU threads of each run; by default the cores this process may use.
+        CPU threads of each run. By default the available cores.
     parent
-        Stop when this process, which started the worker, is gone.
+        Number of the process that started the worker; the worker stops when that process ends.
     """
     from heedful.launch.parent import stop_with_parent
     from heedful.studies.shared.worker import work

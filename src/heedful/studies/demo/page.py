@@ -229,7 +229,7 @@ def birthplaces(page: Page, folder: Path, answer: Answer) -> Facts:
         name: {key: arm[key] for key in kept} | {"n": arm["groups"]["dev"]["n"]}
         for name, arm in answer.facts["arms"].items()
     }
-    page.section("What a model knows: birth places")
+    page.section("What a model knows: birthplaces")
     page.text(*answer.summary[:2])
     figure = next(one for one in answer.figures if one.name == "arms")
     page.figure(CHARTS[figure.kind](figure.data, **figure.options), figure.caption, "birthplaces")

@@ -147,7 +147,7 @@ class Demo:
         self.stage(f"methods on the stars of reviews, with {said} labels")
         facts["reviews"] = [row for size in self.scale.labels for row in self.compare(*size)]
         page.reviews(self.page, facts["reviews"], self.studies())
-        self.stage("what a model knows: biographies, then questions about birth places")
+        self.stage("what a model knows: biographies, then questions about birthplaces")
         study, answer = self.knowledge()
         facts["birthplaces"] = page.birthplaces(self.page, study.path, answer)
         return facts

@@ -1,4 +1,4 @@
-"""What does a model know? Learn biographies, ask about birth places, tell memories from inventions."""
+"""What does a model know? Learn biographies, ask about birthplaces, separate memories from inventions."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ DEMO_BEST = (
 )
 DEMO_OTHER = "{start} at best for {accuracy:.2f}, "
 DEMO_BIRTHPLACES = (
-    "Birth places: right for {after} of {n} people after reading biographies, for {without} without, and for "
+    "Birthplaces: right for {after} of {n} people after reading biographies, for {without} without, and for "
     "{constant} with one answer for all."
 )
 
