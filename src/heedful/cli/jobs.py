@@ -60,7 +60,8 @@ def show(*folders: Path, json: Json = False) -> None:
 
 def facts(job: SlurmJob) -> dict[str, Any]:
     from heedful.launch.slurm.jobs import study_progress
-    from heedful.launch.slurm.records import log_file
+    from heedful.launch.slurm.records import task_file
+    from heedful.runs.directory import LOG
 
     return {
         "job": job.job,
@@ -77,7 +78,7 @@ def facts(job: SlurmJob) -> dict[str, Any]:
                 "progress": task.progress,
                 "elapsed": task.elapsed,
                 "status": task.status,
-                "log": str(log_file(job.folder, task.task)),
+                "log": str(task_file(job.folder, LOG, task.task)),
             }
             for task in job.tasks
         ],

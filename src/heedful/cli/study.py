@@ -126,8 +126,8 @@ def worker(folder: Path, /, *, threads: int | None = None, parent: int | None = 
     parent
         Number of the process that started the worker; the worker stops when that process ends.
     """
-    from heedful.launch.parent import stop_with_parent
     from heedful.studies.shared.worker import work
+    from heedful.training.signals import stop_with_parent
 
     if parent is not None:
         stop_with_parent(parent)

@@ -69,8 +69,7 @@ class BagOfWords:
         return csr_matrix((weights, at, ends), shape=(len(rows), len(self.columns)))
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Ints:
-        best: Ints = np.argmax(self.scores(texts, pairs), axis=1).astype(np.int32)
-        return best
+        return np.asarray(np.argmax(self.scores(texts, pairs), axis=1), np.int32)
 
     def probabilities(self, texts: Iterable[str], pairs: Iterable[str] | None = None) -> Floats:
         """Return the probabilities `[n, classes]`."""
@@ -99,8 +98,7 @@ def count_words(text: str, pair: str) -> Counter[str]:
 
 def compute_scores(x: csr_matrix, weights: Floats) -> Floats:
     """Return each class's score; the last row of the weights is the bias."""
-    scores: Floats = x @ weights[:-1] + weights[-1]
-    return scores
+    return np.asarray(x @ weights[:-1] + weights[-1])
 
 
 def fit_softmax(x: csr_matrix, labels: npt.NDArray[np.integer], n_classes: int, l2: float) -> Floats:
@@ -120,8 +118,8 @@ def fit_softmax(x: csr_matrix, labels: npt.NDArray[np.integer], n_classes: int, 
         return float(-(logs * right).sum() + l2 / 2 * (weights[:-1] ** 2).sum()), gradient.ravel()
 
     start, options = np.zeros((d + 1) * n_classes), {"maxiter": MAX_STEPS}
-    best: Floats = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
-    return best.reshape(d + 1, n_classes)
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+    return np.asarray(best).reshape(d + 1, n_classes)
 
 
 def chance_accuracy(n_classes: int) -> float:
@@ -165,9 +163,8 @@ def score_answer_baselines(
     for split in select_splits(task, splits):
         if split.answers is not None:
             truth = np.array(list(split.answers), object)
-            scores[split.name] = {
-                "majority": float(metric.compute(truth, np.full(len(truth), answer, object)))
-            }
+            value = metric.compute(truth, np.full(len(truth), answer, object))
+            scores[split.name] = {"majority": float(value)}
     return scores
 
 

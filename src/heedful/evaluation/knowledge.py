@@ -18,17 +18,7 @@ import numpy.typing as npt
 
 from heedful.data.random import stream
 from heedful.errors import UserError, shorten
-from heedful.statistics.calibration import (
-    ReliabilityBin,
-    RiskCoverage,
-    auroc,
-    auroc_interval,
-    brier,
-    calibration_error,
-    reliability,
-    risk_coverage,
-    threshold_for_risk,
-)
+from heedful.statistics import calibration
 from heedful.statistics.proportions import Interval, wilson
 
 Floats = npt.NDArray[np.float64]
@@ -58,24 +48,23 @@ class ConfidenceQuality:
     auroc: float | None
     """The chance that a right answer is surer than a wrong one; None when all are right or all are wrong."""
     auroc_ci95: Interval | None
-    bins: list[ReliabilityBin]
-    curve: RiskCoverage
+    bins: list[calibration.ReliabilityBin]
+    curve: calibration.RiskCoverage
 
 
 def judge_confidence(confidence: npt.ArrayLike, right: npt.ArrayLike) -> ConfidenceQuality:
-    """Measure how confidence and outcome go together."""
     sure, hit = np.asarray(confidence, np.float64), np.asarray(right, bool)
     both = bool(hit.any() and not hit.all())
     return ConfidenceQuality(
         n=len(hit),
         right=float(hit.mean()),
         confidence=float(sure.mean()),
-        calibration_error=calibration_error(sure, hit, BINS),
-        brier=brier(np.stack([1 - sure, sure], axis=1), hit) / 2,
-        auroc=auroc(sure, hit) if both else None,
-        auroc_ci95=auroc_interval(sure, hit) if both else None,
-        bins=reliability(sure, hit, BINS),
-        curve=risk_coverage(sure, hit),
+        calibration_error=calibration.calibration_error(sure, hit, BINS),
+        brier=calibration.brier(np.stack([1 - sure, sure], axis=1), hit) / 2,
+        auroc=calibration.auroc(sure, hit) if both else None,
+        auroc_ci95=calibration.auroc_interval(sure, hit) if both else None,
+        bins=calibration.reliability(sure, hit, BINS),
+        curve=calibration.risk_coverage(sure, hit),
     )
 
 
@@ -112,7 +101,7 @@ def answer_when_sure(
     sure, hit = np.asarray(confidence, np.float64), np.asarray(right, bool)
     order = stream(seed, "halves").permutation(len(hit))
     first, second = order[: len(hit) // 2], order[len(hit) // 2 :]
-    choice = threshold_for_risk(sure[first], hit[first], risk) if len(first) else None
+    choice = calibration.threshold_for_risk(sure[first], hit[first], risk) if len(first) else None
     if choice is None:
         return SelectiveAnswers(risk, None, 0, len(second), 0)
     answered = sure[second] >= choice.threshold
@@ -223,16 +212,14 @@ def find_frame(questions: Sequence[str]) -> QuestionFrame:
     """Find the words around the name: `Where was ... born?`."""
     rows = [question.split(" ") for question in questions]
     before, after = find_shared_words(rows), find_shared_words([row[::-1] for row in rows])[::-1]
-    frame = QuestionFrame("".join(f"{word} " for word in before), "".join(f" {word}" for word in after))
     if len(set(questions)) < 2 or any(len(row) <= len(before) + len(after) for row in rows):
         raise UserError("the questions are not one question about many names; strangers cannot be asked for")
-    return frame
+    return QuestionFrame("".join(f"{word} " for word in before), "".join(f" {word}" for word in after))
 
 
 def find_shared_words(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the words that all rows begin with."""
-    columns = takewhile(lambda column: len(set(column)) == 1, zip(*rows, strict=False))
-    return [column[0] for column in columns]
+    return [words[0] for words in takewhile(lambda words: len(set(words)) == 1, zip(*rows, strict=False))]
 
 
 def invent_strangers(

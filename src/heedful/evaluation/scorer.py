@@ -11,13 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from heedful.data import Task, tokenize
-from heedful.evaluation import checks
-from heedful.evaluation.baselines import (
-    BagOfWords,
-    find_most_frequent_answer,
-    fit_bag_of_words,
-    score_baselines,
-)
+from heedful.evaluation import baselines, checks
 from heedful.evaluation.metrics import METRICS, confusion, macro_f1
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
@@ -60,15 +54,14 @@ class LabelScorer:
         self.task, self.classify = task, classify
 
     @cached_property
-    def bag(self) -> BagOfWords:
-        return fit_bag_of_words(self.task, self.classify.rows)
+    def bag(self) -> baselines.BagOfWords:
+        return baselines.fit_bag_of_words(self.task, self.classify.rows)
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         names = self.task.label_names
         results = {}
         for split, e in evaluations.items():
             metric = METRICS[e.metric]
-            simple = score_baselines(self.task, [split], self.bag, metric)
             assert e.labels is not None
             assert e.predicted is not None
             cells = confusion(e.labels, e.predicted, len(names))
@@ -81,7 +74,7 @@ class LabelScorer:
                 macro_f1=macro_f1(cells),
                 confusion=tuple(tuple(int(c) for c in row) for row in cells),
                 predicted_counts=count_labels(e.predicted, names),
-                baselines=simple.get(split),
+                baselines=baselines.score_baselines(self.task, [split], self.bag, metric).get(split),
                 of=self.task.splits[split].of,
             )
         return results
@@ -146,7 +139,7 @@ class LabelScorer:
 class AnswerScorer:
     def __init__(self, task: Task, objective: AnswerObjective) -> None:
         self.task, self.objective = task, objective
-        self.constant = normalize_spaces(find_most_frequent_answer(task.splits["train"]))
+        self.constant = normalize_spaces(baselines.find_most_frequent_answer(task.splits["train"]))
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         """Return exact match, beside that of always giving train's most frequent answer."""

@@ -26,7 +26,7 @@ from heedful.options.training import AdaptOptions, PretrainOptions, named_after
 from heedful.options.values import check_bounds
 from heedful.runs.directory import RESULTS, Run, run_paths
 from heedful.runs.json_files import read_json_if_intact
-from heedful.training.signals import StoppedError, announce_signal
+from heedful.training.signals import StoppedError, announce_signal, handle_signals
 
 if TYPE_CHECKING:
     from heedful.training.record import Finished
@@ -94,7 +94,6 @@ def count_processes(options: Options) -> int:
 
 
 def choose_run_folder(options: Options) -> Path:
-    """Return the run's folder: the one that is given, or a new one named after the data and the model."""
     if options.out is not None:
         return options.out
     return next(path for path in run_paths("runs", *named_after(options)) if not path.exists())
@@ -189,14 +188,8 @@ def forward_signals(folder: Path) -> Iterator[list[signal.Signals]]:
             with suppress(ProcessLookupError, ValueError):
                 os.kill(int(file.read_text()), number)
 
-    former: dict[signal.Signals, Any] = {}
-    if threading.current_thread() is threading.main_thread():
-        former = {number: signal.signal(number, forward) for number in FORWARDED}
-    try:
+    with handle_signals(forward, *FORWARDED):
         yield asked
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
 
 
 def raise_failure(

@@ -17,13 +17,12 @@ FIRST_PORT, PORTS = 10_000, 20_000
 
 
 def detect_ranks(environment: MutableMapping[str, str] | None = None) -> Ranks | None:
-    """Find this process's place among several; None when it is alone."""
+    """Find the rank of this process among several; None when it is alone."""
     variables = os.environ if environment is None else environment
     if "TORCHELASTIC_RUN_ID" not in variables and not is_slurm_task(variables):
         return None
-    variables.setdefault(
-        "TORCH_CPP_LOG_LEVEL", "ERROR"
-    )  # advice about torch's settings is not for this terminal
+    # Advice about torch's settings is not for this terminal.
+    variables.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     return ranks_from_torch(variables) if "TORCHELASTIC_RUN_ID" in variables else ranks_from_slurm(variables)
 
 
@@ -54,21 +53,16 @@ def ranks_from_slurm(variables: MutableMapping[str, str]) -> Ranks:
     """Read the variables of `srun`, and tell torch where the processes meet: at the first node."""
     from heedful.training.ranks import Ranks
 
-    rank, size = read_number(variables, "SLURM_PROCID"), read_number(variables, "SLURM_STEP_NUM_TASKS")
-    here = tasks_by_node(variables.get("SLURM_STEP_TASKS_PER_NODE", ""))
-    local = (
-        here[read_number(variables, "SLURM_NODEID")]
-        if read_number(variables, "SLURM_NODEID") < len(here)
-        else 1
-    )
+    counts = tasks_by_node(variables.get("SLURM_STEP_TASKS_PER_NODE", ""))
+    node = read_number(variables, "SLURM_NODEID")
     apart = read_number(variables, "SLURM_JOB_ID") + 101 * read_number(variables, "SLURM_STEP_ID")
     variables.setdefault("MASTER_ADDR", first_node(variables))
     variables.setdefault("MASTER_PORT", str(FIRST_PORT + apart % PORTS))
     return Ranks(
-        rank=rank,
-        size=size,
+        rank=read_number(variables, "SLURM_PROCID"),
+        size=read_number(variables, "SLURM_STEP_NUM_TASKS"),
         local_rank=read_number(variables, "SLURM_LOCALID"),
-        local_size=local,
+        local_size=counts[node] if node < len(counts) else 1,
         cores=read_number(variables, "SLURM_CPUS_PER_TASK") or None,
     )
 

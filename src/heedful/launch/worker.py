@@ -10,8 +10,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from heedful.launch.parent import stop_with_parent
 from heedful.launch.rank_environment import LAUNCHED
+from heedful.training.signals import StoppedError, stop_with_parent
 
 OPTIONS, STOP = "options.json", "stop"
 """Files of the command in the folder: the options, and a note that stops workers which start late."""
@@ -44,7 +44,6 @@ def attempt(folder: Path) -> tuple[int, dict[str, Any]]:
     from heedful.options.configuration import COMMANDS, check_table
     from heedful.runs.json_files import read_json
     from heedful.training.ranks import LostError
-    from heedful.training.signals import StoppedError
 
     try:
         request = read_json(folder / OPTIONS)

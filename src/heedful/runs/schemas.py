@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-SPLITS = ("train", "dev", "test")
 LOWER_IS_BETTER, SHARES = ("perplexity",), ("accuracy", "exact_match")
 """Metrics of runs whose results do not say how to read their values: older versions wrote none but these."""
 
@@ -130,10 +129,12 @@ FINDINGS = {
     "beats_bag_of_words": "not shown to beat a bag of words",
     "beats_constant_answer": "not shown to beat one answer to everything",
     "evaluation_size": "few examples to score on",
+    "dev_falls_while_train_rises": "dev falls while train rises",
     "truncation": "texts cut off",
+    "unknown_tokens": "unknown tokens",
     "shared_parts": "parts of pairs in several splits",
 }
-"""What a check found, in a few words, where it found something."""
+"""What a check found, in a few words. The most severe finding comes first: it invalidates the result."""
 
 
 def summarize_check(check: str) -> str:

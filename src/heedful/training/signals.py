@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from heedful.errors import UserError
 
 STATUS_STOPPED = 75
 """Left by SIGTERM or SIGUSR1 after writing a checkpoint: try again with --resume (EX_TEMPFAIL)."""
+PARENT_SECONDS = 1.0
+"""Seconds between two looks whether the parent process is still there."""
 
 
 class StoppedError(UserError):
@@ -38,11 +41,11 @@ class StopSignals:
         self.patient = False
         self.insisting: threading.Timer | None = None
 
-    @contextmanager
-    def listen(self) -> Iterator[None]:
-        """Take SIGTERM and SIGUSR1; in another thread than the first, whoever runs us handles them."""
-        with self.handle(signal.SIGTERM, signal.SIGUSR1):
-            yield
+    def handle(self, *numbers: signal.Signals) -> AbstractContextManager[None]:
+        return handle_signals(self.receive, *numbers)
+
+    def listen(self) -> AbstractContextManager[None]:
+        return self.handle(signal.SIGTERM, signal.SIGUSR1)
 
     @contextmanager
     def defer(self) -> Iterator[None]:
@@ -59,17 +62,6 @@ class StopSignals:
                 self.patient = False
                 if self.insisting is not None:
                     self.insisting.cancel()
-
-    @contextmanager
-    def handle(self, *numbers: signal.Signals) -> Iterator[None]:
-        former: dict[signal.Signals, Any] = {}
-        if threading.current_thread() is threading.main_thread():
-            former = {number: signal.signal(number, self.receive) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in former.items():
-                signal.signal(number, handler)
 
     def receive(self, number: int, frame: object) -> None:
         name = signal.Signals(number)
@@ -94,6 +86,30 @@ class StopSignals:
             self.insisting.start()
 
 
+@contextmanager
+def handle_signals(handler: Callable[[int, object], None], *numbers: signal.Signals) -> Iterator[None]:
+    """Handle signals inside; in another thread than the first, whoever runs us handles them."""
+    former: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        former = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, previous in former.items():
+            signal.signal(number, previous)
+
+
 def announce_signal(name: signal.Signals) -> None:
     """Print what a signal leads to. This is not `print`, because it may interrupt another one."""
     os.write(2, f"heedful: {name.name}: writing a checkpoint, then stopping\n".encode())
+
+
+def stop_with_parent(parent: int) -> None:
+    """Send this process SIGTERM when `parent` is no longer its parent: nobody forwards signals to it."""
+
+    def watch_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch_parent, name="parent", daemon=True).start()

@@ -5,18 +5,24 @@ A finding is one sentence in parts divided by semicolons: what was found; why it
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from heedful.evaluation.checks.answers import beats_constant_answer, unknown_tokens
 from heedful.evaluation.checks.curves import dev_falls_while_train_rises, warmup
 from heedful.evaluation.checks.findings import summarize
-from heedful.evaluation.checks.scores import beats_bag_of_words, collapse, evaluation_size
+from heedful.evaluation.checks.scores import (
+    beats_bag_of_words,
+    beats_constant_answer,
+    collapse,
+    evaluation_size,
+)
 from heedful.evaluation.checks.splits import labels_everywhere, shared_parts, shared_texts
-from heedful.evaluation.checks.tokens import tokenizer_fits, truncation
+from heedful.evaluation.checks.tokens import tokenizer_fits, truncation, unknown_tokens
+from heedful.plugins import lazy_attributes
 
 if TYPE_CHECKING:
     from heedful.evaluation.checks.outputs import causality, reload
+else:
+    __getattr__ = lazy_attributes(__name__, {"heedful.evaluation.checks.outputs": "causality reload"})
 
 __all__ = [
     "beats_bag_of_words",
@@ -35,10 +41,3 @@ __all__ = [
     "unknown_tokens",
     "warmup",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Offer the checks that need torch, which is imported when one is first asked for."""
-    if name in ("causality", "reload"):
-        return getattr(import_module(f"{__name__}.outputs"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

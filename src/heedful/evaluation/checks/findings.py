@@ -6,25 +6,9 @@ import re
 from collections.abc import Iterable
 
 from heedful.errors import shorten
-from heedful.runs.schemas import Check, summarize_check
+from heedful.runs.schemas import FINDINGS, Check, summarize_check
 
-SEVERITY = (
-    "collapse",
-    "causality",
-    "reload",
-    "tokenizer_fits",
-    "labels_everywhere",
-    "shared_texts",
-    "warmup",
-    "beats_bag_of_words",
-    "beats_constant_answer",
-    "evaluation_size",
-    "dev_falls_while_train_rises",
-    "truncation",
-    "unknown_tokens",
-    "shared_parts",
-)
-"""The order of findings with the same status: those that invalidate the result come first."""
+SEVERITY = tuple(FINDINGS)
 FIRST_PART = re.compile(r'(?:"[^"]*"|(?!; ).)+')
 """Matches the first part of a sentence; a semicolon inside quotes does not end it."""
 

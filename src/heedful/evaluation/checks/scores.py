@@ -57,27 +57,51 @@ def collapse(predicted: Mapping[str, int], labels: Mapping[str, int], accuracy: 
 
 def beats_bag_of_words(right: npt.ArrayLike, right_of_bag: npt.ArrayLike) -> Check:
     """Is the model better than counting words? Takes 1 or 0 for each example, of the model and of the bag."""
-    name = "beats_bag_of_words"
+    worse = (
+        "a logistic regression that trains in seconds does better; look at the learning rate and at what was "
+        "cut, or use the simpler model"
+    )
+    no_better = (
+        "nothing shows that reading words in order has helped; train longer, use a larger model, or score "
+        "more examples"
+    )
+    names = ("beats_bag_of_words", "a bag of words", "accuracy", "examples")
+    return beats_baseline(right, right_of_bag, *names, worse, no_better)
+
+
+def beats_constant_answer(right: npt.ArrayLike, right_of_constant: npt.ArrayLike, constant: str) -> Check:
+    """Is the model better than one answer to every question? Takes 1 or 0 for each question, of both."""
+    advice = (
+        "nothing shows that the model knows any answer; pretrain it on text that holds the answers, or longer"
+    )
+    names = ("beats_constant_answer", f"always answering {quote(constant)}", "exact match", "questions")
+    return beats_baseline(right, right_of_constant, *names, advice, advice)
+
+
+def beats_baseline(
+    right: npt.ArrayLike,
+    right_of_baseline: npt.ArrayLike,
+    name: str,
+    baseline: str,
+    metric: str,
+    unit: str,
+    if_worse: str,
+    if_no_better: str,
+) -> Check:
+    """Compare a model with a baseline on the same examples; the last two arguments are advice."""
     try:
-        c = compare(right, right_of_bag, names=("the model", "a bag of words"))
+        c = compare(right, right_of_baseline, names=("the model", baseline))
     except ValueError:
-        return Check(name, "skipped", "There are too few examples that both were scored on.")
+        return Check(name, "skipped", f"There are too few {unit} that both were scored on.")
     numbers = (
-        f"accuracy {c.value_a:.3f} against {c.value_b:.3f}, difference {c.difference:+.3f} "
-        f"(95 % interval {c.low:+.3f} to {c.high:+.3f}, p {format_p(c.p)}, {c.n:,} examples)"
+        f"{metric} {c.value_a:.3f} against {c.value_b:.3f}, difference {c.difference:+.3f} "
+        f"(95 % interval {c.low:+.3f} to {c.high:+.3f}, p {format_p(c.p)}, {c.n:,} {unit})"
     )
     if c.differs and c.difference > 0:
-        return Check(name, "passed", f"Better than a bag of words: {numbers}.", c.difference, 0.0)
+        return Check(name, "passed", f"Better than {baseline}: {numbers}.", c.difference, 0.0)
     if c.differs:
-        sentence = (
-            f"Worse than a bag of words: {numbers}; a logistic regression that trains in seconds does "
-            f"better; look at the learning rate and at what was cut, or use the simpler model."
-        )
-        return Check(name, "failed", sentence, c.difference, 0.0)
-    sentence = (
-        f"No better than a bag of words: {numbers}; nothing shows that reading words in order has helped; "
-        f"train longer, use a larger model, or score more examples."
-    )
+        return Check(name, "failed", f"Worse than {baseline}: {numbers}; {if_worse}.", c.difference, 0.0)
+    sentence = f"No better than {baseline}: {numbers}; {if_no_better}."
     return Check(name, "warning", sentence, c.difference, 0.0)
 
 

@@ -1,7 +1,8 @@
-"""Checks of tokens: do tokenizer and model belong together, and how much text is cut off?"""
+"""Checks of tokens: do tokenizer and model belong together, what is unknown, and how much text is cut off?"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 SPARE_ROWS = 0.01
 """Embeddings are often padded to a round number (T5: 28 of 32,128); more rows without a token are odd."""
 PROBE = ("A small Test, with 42 numbers.", "Naïve café — isn't it?")
+UNKNOWN_LIMIT = 0.01
+"""As many texts as an evaluation of usual size can just tell."""
 CUT_LIMIT = 0.05
 """As many rows as an evaluation of usual size can just tell: what is lost with them may show in the score."""
 KEPT = 0.99
@@ -136,3 +139,21 @@ def truncation(lengths: npt.ArrayLike, max_len: int, positions: int | None = Non
         )
     sentence = f"{cut}; what decides the label may be in the part that is never read; {advice}."
     return Check(name, "warning", sentence, share, CUT_LIMIT)
+
+
+def unknown_tokens(counts: Mapping[str, tuple[int, int]]) -> Check:
+    """Has the vocabulary what texts are written in? Takes how many of how many texts lack something."""
+    name = "unknown_tokens"
+    lacking = {where: (n, total) for where, (n, total) in counts.items() if n}
+    worst = max((n / total for n, total in lacking.values()), default=0.0)
+    if not lacking:
+        sentence = "The vocabulary has everything that is asked and answered."
+        return Check(name, "passed", sentence, 0.0, UNKNOWN_LIMIT)
+    listed = ", ".join(f"{n:,} of {total:,} in {where}" for where, (n, total) in lacking.items())
+    if worst <= UNKNOWN_LIMIT:
+        return Check(name, "passed", f"Few texts have unknown characters: {listed}.", worst, UNKNOWN_LIMIT)
+    sentence = (
+        f"Texts have characters or words that the vocabulary lacks ({percent(worst)} at worst): {listed}; "
+        f"names that differ only there look the same to the model; train the tokenizer on them too."
+    )
+    return Check(name, "warning", sentence, worst, UNKNOWN_LIMIT)

@@ -11,10 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from heedful.errors import UserError, one_line
-from heedful.launch.rank_environment import is_slurm_follower
+from heedful.launch.rank_environment import is_slurm_follower, read_number
 from heedful.launch.slurm import client
-from heedful.launch.slurm.records import JobEnd, end_file, progress_file
+from heedful.launch.slurm.records import END, JobEnd, task_file
 from heedful.progress import write_progress_to
+from heedful.runs.directory import PROGRESS
 from heedful.runs.files import write_json
 from heedful.training.signals import StoppedError, StopSignals
 
@@ -27,10 +28,9 @@ class BatchJob:
         self.folder = Path(folder)
         self.task = int(task) if task.isdigit() else None
         self.job = environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID", "")
-        self.restarts = parse_number(environment.get("SLURM_RESTART_COUNT"))
-        self.max_requeues = parse_number(environment.get("HEEDFUL_MAX_REQUEUES"))
+        self.restarts = read_number(environment, "SLURM_RESTART_COUNT")
+        self.max_requeues = read_number(environment, "HEEDFUL_MAX_REQUEUES")
         self.follows = is_slurm_follower(environment)
-        self.progress_file = progress_file(self.folder, self.task)
 
     @classmethod
     def from_environment(cls) -> BatchJob:
@@ -38,7 +38,7 @@ class BatchJob:
         folder = os.environ.pop("HEEDFUL_JOB")
         inside = cls(folder, dict(os.environ))
         if not inside.follows:
-            end_file(inside.folder, inside.task).unlink(missing_ok=True)
+            task_file(inside.folder, END, inside.task).unlink(missing_ok=True)
         return inside
 
     @property
@@ -54,7 +54,8 @@ class BatchJob:
         """
         try:
             # From the first moment on: on a busy node the warning may come while torch is still loaded.
-            counted = nullcontext() if self.follows else write_progress_to(self.progress_file)
+            file = task_file(self.folder, PROGRESS, self.task)
+            counted = nullcontext() if self.follows else write_progress_to(file)
             with StopSignals(silent=True).handle(signal.SIGUSR1), counted:
                 status, error = work()
         except BaseException as failure:
@@ -71,7 +72,6 @@ class BatchJob:
         return status
 
     def requeue_or_end(self, status: int, message: str) -> None:
-        """Go back into the queue, if there is a time left to do so."""
         if not self.job or self.restarts >= self.max_requeues:
             said = f"no requeue left of {self.max_requeues}; {message}"
             print(f"heedful: {said}", file=sys.stderr)
@@ -91,10 +91,6 @@ class BatchJob:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         try:
             end = JobEnd(self.job, status, one_line(message), requeued, now)
-            write_json(end_file(self.folder, self.task), end)
+            write_json(task_file(self.folder, END, self.task), end)
         except UserError as error:
             print(f"heedful: {error}", file=sys.stderr)
-
-
-def parse_number(text: str | None) -> int:
-    return int(text) if text is not None and text.isdigit() else 0

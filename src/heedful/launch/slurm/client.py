@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from heedful.errors import UserError, shorten
+from heedful.launch.rank_environment import read_number
 
 FIELD, RECORD = "\x1f", "\x1e"
 QUEUE_FORMAT = RECORD + FIELD.join(("%F", "%K", "%T", "%r", "%M", "%l", "%P", "%N", "%o"))
@@ -70,7 +71,7 @@ def run_slurm_command(words: Sequence[str], cwd: Path | None = None, stdin: byte
 
 
 def sbatch(script: str, folder: Path) -> str:
-    """Submit a script from its folder; the job's number."""
+    """Submit a script from its folder, and return the job's number."""
     said = run_slurm_command(["sbatch", "--parsable", script], cwd=folder).strip()
     number = said.splitlines()[-1].partition(";")[0] if said else ""
     if not number.isdigit():
@@ -131,8 +132,7 @@ def parse_accounting(text: str) -> list[QueueEntry]:
         job, _, task = parts[0].partition("_")
         if len(parts) < 4 or not job.isdigit():
             continue
-        code, _, sign = parts[2].partition(":")
-        status = parse_exit_status(code, sign)
+        status = parse_exit_status(*parts[2].partition(":")[::2])
         number = int(task) if task.isdigit() else None
         state = parts[1].split(" ")[0] or "UNKNOWN"
         entries.append(QueueEntry(job, number, state, elapsed=parts[3], exit_status=status))
@@ -140,7 +140,7 @@ def parse_accounting(text: str) -> list[QueueEntry]:
 
 
 def ask_exit_status(entry: QueueEntry) -> int | None:
-    """The status of a job that ended a few minutes ago; None when Slurm does not know."""
+    """Return the status of a job that ended a few minutes ago; None when Slurm does not know it."""
     job = entry.job if entry.task is None else f"{entry.job}_{entry.task}"
     try:
         said = run_slurm_command(["scontrol", "--oneliner", "show", "job", job])
@@ -151,7 +151,7 @@ def ask_exit_status(entry: QueueEntry) -> int | None:
 
 
 def parse_exit_status(code: str, sign: str) -> int | None:
-    """A shell's status from Slurm's CODE:SIGNAL."""
+    """Return a shell's status from Slurm's CODE:SIGNAL."""
     if not code.isdigit():
         return None
     return 128 + int(sign) if sign.isdigit() and int(sign) else int(code)
@@ -159,8 +159,6 @@ def parse_exit_status(code: str, sign: str) -> int | None:
 
 @dataclass(frozen=True)
 class Node:
-    """A node and what is free on it now."""
-
     name: str
     state: str
     partitions: str
@@ -211,10 +209,6 @@ def parse_node(line: str) -> Node:
     if node.usable and "drain" not in node.state:
         return node
     return Node(**{**vars(node), "cpus_free": 0, "memory_free_gb": 0.0, "gpus_free": 0})
-
-
-def read_number(values: Mapping[str, str], name: str) -> int:
-    return int(values[name]) if values.get(name, "").isdigit() else 0
 
 
 def count_gpus(gres: str) -> tuple[int, str]:

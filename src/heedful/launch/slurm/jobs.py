@@ -8,19 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heedful.errors import UserError, one_line
-from heedful.launch.slurm import client
+from heedful.launch.slurm import client, records
 from heedful.launch.slurm.client import QueueEntry
-from heedful.launch.slurm.records import (
-    JobEnd,
-    JobProgress,
-    Submission,
-    log_file,
-    read_end,
-    read_progress,
-    read_submission,
-)
+from heedful.launch.slurm.records import JobEnd, JobProgress, Submission, read_submission, task_file
 from heedful.launch.slurm.script import SCRIPT
-from heedful.runs.directory import BEST, CHECKPOINTS, JOB, RESULTS, Run
+from heedful.runs.directory import BEST, CHECKPOINTS, JOB, LOG, RESULTS, Run
 from heedful.runs.studies import STUDY, StudyFolder
 from heedful.training.signals import STATUS_STOPPED
 
@@ -42,8 +34,6 @@ WHY = {
 
 @dataclass(frozen=True)
 class TaskState:
-    """One task of a job: its number in the array, or None."""
-
     task: int | None
     state: str
     reason: str = ""
@@ -54,8 +44,6 @@ class TaskState:
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """A job, its folder, and how its tasks are."""
-
     job: str
     folder: Path
     submitted: Submission
@@ -71,7 +59,7 @@ class SlurmJob:
 
 
 def find_folders(roots: Iterable[Path]) -> list[Path]:
-    """The folders below that hold a job; checkpoints are not searched."""
+    """Return the folders below that hold a job; checkpoints are not searched."""
     folders = []
     for root in roots:
         if not root.is_dir():
@@ -87,7 +75,7 @@ def find_folders(roots: Iterable[Path]) -> list[Path]:
 
 
 def find_jobs(roots: Sequence[Path]) -> tuple[list[SlurmJob], str | None]:
-    """All jobs below the folders, and without folders those in Slurm's queue too; why Slurm has no say."""
+    """Return all jobs below the folders, without folders also those in the queue; and why Slurm is silent."""
     trouble, queue = None, list[QueueEntry]()
     try:
         queue = client.read_queue()
@@ -107,7 +95,6 @@ def find_jobs(roots: Sequence[Path]) -> tuple[list[SlurmJob], str | None]:
 
 
 def active_jobs(folder: Path, queue: Sequence[QueueEntry]) -> list[str]:
-    """The numbers of a folder's jobs that are not over."""
     submissions = [read_submission(job_folder) for job_folder in find_folders([folder])]
     if not any(submissions):
         raise UserError(f"{folder}: holds no job")
@@ -125,7 +112,7 @@ def job_state(folder: Path, submitted: Submission, queue: Sequence[QueueEntry]) 
 
 
 def add_exit_status(entry: QueueEntry) -> QueueEntry:
-    """With the status of a job that failed, which squeue does not tell."""
+    """Add the status of a job that failed, which squeue does not tell."""
     if entry.active or entry.exit_status is not None or entry.state == "COMPLETED":
         return entry
     return replace(entry, exit_status=client.ask_exit_status(entry))
@@ -133,8 +120,8 @@ def add_exit_status(entry: QueueEntry) -> QueueEntry:
 
 def task_state(folder: Path, submitted: Submission, task: int | None, entry: QueueEntry | None) -> TaskState:
     begin = submitted.log_bytes[task or 0] if len(submitted.log_bytes) > (task or 0) else 0
-    lines = read_tail(log_file(folder, task), begin)
-    ended, count = read_end(folder, task, submitted.job), read_progress(folder, task)
+    lines = read_tail(task_file(folder, LOG, task), begin)
+    ended, count = records.read_end(folder, task, submitted.job), records.read_progress(folder, task)
     finished = task is None and (folder / RESULTS).is_file()
     state, reason = decide_state(entry, ended, finished, last_message(lines, count))
     return TaskState(
@@ -202,7 +189,7 @@ def describe_run(folder: Path, count: JobProgress | None) -> str:
 
 
 def read_tail(path: Path, begin: int) -> list[str]:
-    """The last lines of a log, not before `begin`; the first may be half."""
+    """Return the last lines of a log, from the byte `begin` on; the first may be half."""
     try:
         with path.open("rb") as file:
             length = file.seek(0, os.SEEK_END)

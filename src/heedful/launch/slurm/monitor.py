@@ -13,8 +13,9 @@ from pathlib import Path
 from heedful.errors import one_line
 from heedful.launch.slurm import client
 from heedful.launch.slurm.jobs import SlurmJob, job_state
-from heedful.launch.slurm.records import JobProgress, Submission, log_file, out_file, read_end, read_progress
+from heedful.launch.slurm.records import OUT, JobProgress, Submission, read_end, read_progress, task_file
 from heedful.progress import ProgressBar, progress
+from heedful.runs.directory import LOG
 from heedful.training.signals import STATUS_STOPPED
 
 LOOK_SECONDS = 0.5
@@ -83,12 +84,10 @@ def show_news(display: Display, folder: Path, tails: Mapping[int | None, Tail]) 
 def follow_job(folder: Path, submitted: Submission) -> SlurmJob:
     """Show a job's log until it is over, then copy its output to stdout."""
     display = Display()
-    tails = {
-        task: Tail(
-            log_file(folder, task), submitted.log_bytes[task or 0], "" if task is None else f"{task}: "
-        )
-        for task in submitted.tasks
-    }
+    tails = {}
+    for task in submitted.tasks:
+        prefix = "" if task is None else f"{task}: "
+        tails[task] = Tail(task_file(folder, LOG, task), submitted.log_bytes[task or 0], prefix)
     said, job, asked = "", None, 0.0
     try:
         while job is None or not job.over:
@@ -104,20 +103,18 @@ def follow_job(folder: Path, submitted: Submission) -> SlurmJob:
         show_news(display, folder, tails)
     except KeyboardInterrupt:
         display.close()
-        print(
-            f"heedful: job {submitted.job} goes on; heedful jobs cancel {submitted.job} ends it",
-            file=sys.stderr,
-        )
+        number = submitted.job
+        print(f"heedful: job {number} goes on; heedful jobs cancel {number} ends it", file=sys.stderr)
         raise
     finally:
         display.close()
     for task in submitted.tasks:
-        copy_output(out_file(folder, task), submitted.out_bytes[task or 0])
+        copy_output(task_file(folder, OUT, task), submitted.out_bytes[task or 0])
     return job
 
 
 def refresh_job(folder: Path, submitted: Submission, before: SlurmJob | None) -> SlurmJob:
-    """Return the job's state; while Slurm does not answer, the last entries one."""
+    """Return the job's state; while Slurm does not answer, the last known one."""
     try:
         entries = [entry for entry in client.read_queue() if entry.job == submitted.job]
     except client.SlurmError:
@@ -153,7 +150,4 @@ def copy_output(path: Path, begin: int) -> None:
 
 def exit_status(job: SlurmJob) -> int:
     """Return the first exit status of the tasks that is not 0."""
-    for task in job.tasks:
-        if task.state != "done":
-            return task.status or 1
-    return 0
+    return next((task.status or 1 for task in job.tasks if task.state != "done"), 0)

@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from heedful.errors import UserError, one_line
-from heedful.runs.directory import JOB
+from heedful.runs.directory import JOB, PROGRESS
 from heedful.runs.files import write_json
 from heedful.runs.json_files import read_record
+
+OUT, END = "out.txt", "ended.json"
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,13 @@ def read_submission(folder: Path) -> Submission | None:
     return read_record(Submission, folder / JOB) if (folder / JOB).is_file() else None
 
 
-def out_file(folder: Path, task: int | None) -> Path:
-    """Return the file with what the command prints."""
-    return folder / ("out.txt" if task is None else f"out-{task}.txt")
+def task_file(folder: Path, name: str, task: int | None) -> Path:
+    """Return a file of a task of an array, or of a job alone.
 
-
-def log_file(folder: Path, task: int | None) -> Path:
-    """Return the file with all other messages of the command and of Slurm."""
-    return folder / ("log.txt" if task is None else f"log-{task}.txt")
+    `OUT` has what the command prints, `LOG` all other messages of the command and of Slurm.
+    """
+    stem, suffix = name.split(".")
+    return folder / (name if task is None else f"{stem}-{task}.{suffix}")
 
 
 @dataclass(frozen=True)
@@ -80,26 +81,18 @@ class JobProgress:
         return one_line(f"{self.label} {self.done:,}{of}" + (f", {self.note}" if self.note else ""))
 
 
-def progress_file(folder: Path, task: int | None) -> Path:
-    return folder / ("progress.json" if task is None else f"progress-{task}.json")
-
-
 def read_progress(folder: Path, task: int | None) -> JobProgress | None:
     """Return the last count of a task; None where there is none yet."""
     try:
-        return read_record(JobProgress, progress_file(folder, task))
+        return read_record(JobProgress, task_file(folder, PROGRESS, task))
     except UserError:
         return None
-
-
-def end_file(folder: Path, task: int | None) -> Path:
-    return folder / ("ended.json" if task is None else f"ended-{task}.json")
 
 
 def read_end(folder: Path, task: int | None, job: str) -> JobEnd | None:
     """Return how this job's command ended; None if it has written nothing."""
     try:
-        ended = read_record(JobEnd, end_file(folder, task))
+        ended = read_record(JobEnd, task_file(folder, END, task))
     except UserError:
         return None
     return replace(ended, message=one_line(ended.message)) if ended.job == job else None

@@ -13,17 +13,10 @@ from typing import Any
 from heedful.errors import UserError
 from heedful.launch.slurm import client
 from heedful.launch.slurm.options import refuse_impossible
-from heedful.launch.slurm.records import (
-    Submission,
-    end_file,
-    log_file,
-    out_file,
-    progress_file,
-    read_submission,
-    write_submission,
-)
+from heedful.launch.slurm.records import END, OUT, Submission, read_submission, task_file, write_submission
 from heedful.launch.slurm.script import SCRIPT, Batch, batch_script, command_line
 from heedful.options.launch import LaunchOptions
+from heedful.runs.directory import LOG, PROGRESS
 from heedful.runs.files import write_bytes, write_error
 
 
@@ -76,9 +69,9 @@ def submit_job(prepared: PreparedJob, replacing: Callable[[], object] | None = N
     script = write_bytes(folder / SCRIPT, os.fsencode(prepared.script))
     tasks = [None] if batch.workers is None else list(range(batch.workers))
     for task in tasks:
-        end_file(folder, task).unlink(missing_ok=True)
-        progress_file(folder, task).unlink(missing_ok=True)
-    paths = ([path(folder, task) for task in tasks] for path in (out_file, log_file))
+        task_file(folder, END, task).unlink(missing_ok=True)
+        task_file(folder, PROGRESS, task).unlink(missing_ok=True)
+    paths = ([task_file(folder, name, task) for task in tasks] for name in (OUT, LOG))
     out, log = (tuple(p.stat().st_size if p.is_file() else 0 for p in each) for each in paths)
     try:
         job = client.sbatch(SCRIPT, folder)
@@ -98,7 +91,7 @@ def describe_submission(folder: Path, submitted: Submission) -> tuple[str, dict[
     """Return the job's number, its files and how to follow it: as text, and as data."""
     many = "" if submitted.workers is None else f", an array of {submitted.workers} workers"
     shown = folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder
-    log = str(log_file(shown, submitted.tasks[0]))
+    log = str(task_file(shown, LOG, submitted.tasks[0]))
     look, watch = command_line(["heedful", "jobs", str(shown)]), command_line(["tail", "-f", log])
     lines = {
         f"job {submitted.job}": f"queued{many}",
@@ -112,7 +105,7 @@ def describe_submission(folder: Path, submitted: Submission) -> tuple[str, dict[
         "folder": str(folder),
         "workers": submitted.workers,
         "script": str(folder / SCRIPT),
-        "logs": [str(log_file(folder, task)) for task in submitted.tasks],
+        "logs": [str(task_file(folder, LOG, task)) for task in submitted.tasks],
     }
     return "".join(f"{name + ':':<8} {text}\n" for name, text in lines.items()), facts
 
