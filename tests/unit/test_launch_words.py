@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from heedful.cli import build
 from heedful.options.command_line import command_words, option_flags
 from heedful.options.training import AdaptOptions, PretrainOptions
-from heedful.options.values import members, split_bounds
+from heedful.options.values import members
 
 TEXT = st.text(st.sampled_from(list(" '\"$;\n-=[]{},aé1")), min_size=1, max_size=8)
 SKIPPED = ("model", "task", "corpus")
@@ -22,8 +22,7 @@ SKIPPED = ("model", "task", "corpus")
 
 def value_of(hint: Any, default: Any) -> st.SearchStrategy[Any]:
     """Some values of an option's type, within its bounds."""
-    for member in members(hint):
-        kind, bounds = split_bounds(member)
+    for kind, bounds in members(hint):
         if kind in (int, float):
             numbers = st.integers(-9, 9) if kind is int else st.floats(-1e6, 1e6, allow_nan=False)
             return numbers.filter(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from heedful.errors import UserError, unknown
 from heedful.launch.site import SLURM, configuration_files
-from heedful.options.values import members, parse_value, split_bounds
+from heedful.options.values import members, parse_value
 
 if TYPE_CHECKING:
     from cyclopts import App, ArgumentCollection
@@ -72,7 +72,7 @@ def check_numbers(app: App, commands: tuple[str, ...], arguments: ArgumentCollec
     """Refuse what is not a number or outside an option's bounds, in the files and on the command line."""
     for argument in arguments:
         hint = argument.field_info.annotation
-        if {split_bounds(member)[0] for member in members(hint)} <= {int, float, type(None)}:
+        if {member for member, _ in members(hint)} <= {int, float, type(None)}:
             for token in argument.tokens:
                 name = token.keyword or argument.name
                 typed = token.source in ("", "cli")

@@ -46,22 +46,13 @@ def options_from_keywords(
     return kind(**check_table(kind, values, where))
 
 
-def make_signature(kind: type[Options]) -> inspect.Signature:
-    """Return what `help(heedful.adapt)` shows: every option with its default."""
-    hints, names = get_type_hints(kind), ("model", DATA_ARGUMENT[kind])
-    arguments = [
-        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=str | Path)
-        for name in names
-    ]
-    keywords = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-        )
-        for field in fields(kind)
-        if field.name not in names
-    ]
-    return inspect.Signature([*arguments, *keywords], return_annotation="Finished")
-
-
 def set_signature(function: Callable[..., Any], kind: type[Options]) -> None:
-    function.__signature__ = make_signature(kind)  # type: ignore[attr-defined]
+    """Let `help(heedful.adapt)` show every option with its default."""
+    hints, names = get_type_hints(kind), ("model", DATA_ARGUMENT[kind])
+    positional, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter(name, positional, annotation=str | Path) for name in names]
+    for field in fields(kind):
+        if field.name not in names:
+            default, hint = field.default, hints[field.name]
+            parameters.append(inspect.Parameter(field.name, keyword, default=default, annotation=hint))
+    function.__signature__ = inspect.Signature(parameters, return_annotation="Finished")  # type: ignore[attr-defined]

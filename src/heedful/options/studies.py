@@ -70,7 +70,6 @@ class OverfitOptions(StudyOptions):
     """The options of `heedful study overfit`, beside those of its run."""
 
     keep: Keep = "all"
-    """Which weights to keep when the study ends: those of the best run on dev, of all runs, or none."""
     examples: Annotated[int, Bounds(least=2, cap=10**9)] = 10
     """Number of training examples to memorize, balanced between the labels."""
 
@@ -82,7 +81,6 @@ class OverfitRun(RunOptions):
     epochs: Positive = 20
     """Number of passes over the examples."""
     batch_size: Positive = 2
-    """Number of examples per step."""
     steps: Annotated[int | None, Decided] = None
     eval_every: Annotated[int | None, Decided] = None
     select: Annotated[Literal["best", "last"], Decided] = "last"
@@ -139,7 +137,6 @@ class KnowledgeOptions(StudyOptions):
     """The options of `heedful study knowledge`."""
 
     keep: Keep = "all"
-    """Which weights to keep when the study ends: those of the best run on dev, of all runs, or none."""
     data: Argument = "world/birthplaces"
     """world/birthplaces (generated), birthplaces, or a folder with such a wiki.txt and questions."""
     people: Positive = 600
@@ -266,7 +263,6 @@ class AttentionOptions(StudyOptions):
     """The options of `heedful study attention`."""
 
     keep: Keep = "all"
-    """Which weights to keep when the study ends: those of the best run on dev, of all runs, or none."""
     corpus: Argument = "world/birthplaces"
     """A text file, a folder, the text of a task or world/...; each line is a text."""
     attentions: str = "softmax,additive"

@@ -175,7 +175,6 @@ class PretrainOptions(LoopOptions):
     """causal (the next token, for decoders), masked (masked tokens, for encoders), span (masked spans, for
     decoders and T5)."""
     train_eval_rows: Count = 200
-    """Number of training rows to score at each evaluation; 0 for none."""
     attention: str | None = None
     """The attention mechanism: performer, bigbird:block=32, ... (heedful list attentions)."""
     projections: Literal["separate", "shared_qk", "shared_qkv"] | None = None

@@ -51,7 +51,6 @@ Positive = Annotated[int, Bounds(least=1, cap=LARGEST_COUNT)]
 Count = Annotated[int, Bounds(least=0, cap=LARGEST_COUNT)]
 """A count that may be zero."""
 ClassCount = Annotated[int, Bounds(least=2, cap=LARGEST_COUNT)]
-"""A number of classes."""
 Length = Annotated[int, Bounds(least=4, cap=LARGEST_COUNT)]
 """A number of tokens that leaves room for the special ones."""
 Seed = Annotated[int, Bounds(floor=-(2**63), cap=2**64 - 1)]
@@ -59,7 +58,6 @@ Seed = Annotated[int, Bounds(floor=-(2**63), cap=2**64 - 1)]
 Threads = Annotated[int, Bounds(least=1, cap=4096)]
 """A number of threads or processes of one machine."""
 Rate = Annotated[float, Bounds(above=0)]
-"""A learning rate."""
 Share = Annotated[float, Bounds(least=0, below=1)]
 """A share from 0 to below 1."""
 OpenShare = Annotated[float, Bounds(above=0, below=1)]
@@ -67,7 +65,6 @@ OpenShare = Annotated[float, Bounds(above=0, below=1)]
 Weight = Annotated[float, Bounds(least=0)]
 """A finite number of at least 0."""
 Minutes = Annotated[float, Bounds(above=0, cap=10_000_000)]
-"""A time in minutes."""
 
 Flag = Annotated[bool, Parameter(negative=())]
 """An option that takes no value and has no `--no-` form."""

@@ -9,6 +9,7 @@ import math
 import tomllib
 import types
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -66,25 +67,21 @@ def convert_value(hint: Any, value: Any, where: str) -> Any:
         The file and the option, for the error message.
 
     """
-    for member in members(hint):
-        try:
-            return convert_member(member, value, where)
-        except WrongTypeError:
-            continue
+    for member, bounds in members(hint):
+        with suppress(WrongTypeError):
+            return convert_member(member, bounds, value, where)
     raise wrong_value(hint, value, where)
 
 
 def parse_value(hint: Any, text: str, where: str) -> Any:
     """Return text from the command line as the declared type; `none` is None where that is allowed."""
-    for member in sorted(members(hint), key=lambda member: member is not type(None)):
+    for member, bounds in sorted(members(hint), key=lambda member: member[0] is not type(None)):
         try:
             value = read_text_as(member, text)
         except ValueError:
             continue
-        try:
-            return convert_member(member, value, where)
-        except WrongTypeError:
-            continue
+        with suppress(WrongTypeError):
+            return convert_member(member, bounds, value, where)
     raise wrong_value(hint, text, where)
 
 
@@ -113,30 +110,18 @@ def check_bounds(options: Any) -> None:
         convert_value(hint, getattr(options, name), flag(name))
 
 
-def members(hint: Any) -> list[Any]:
-    """Return the alternatives of a type, each with the bounds of the whole."""
-    marks: tuple[Any, ...] = ()
+def members(hint: Any, outer: tuple[Bounds, ...] = ()) -> list[tuple[Any, tuple[Bounds, ...]]]:
+    """Return the alternatives of a type, each with its bounds and those of the whole."""
     if get_origin(hint) is Annotated:
-        hint, *extras = get_args(hint)
-        marks = tuple(mark for mark in extras if isinstance(mark, Bounds))
+        inner, *marks = get_args(hint)
+        return members(inner, (*(mark for mark in marks if isinstance(mark, Bounds)), *outer))
     if get_origin(hint) in (Union, types.UnionType):
-        alternatives = [member for part in get_args(hint) for member in members(part)]
-    else:
-        alternatives = [hint]
-    return [Annotated[one, *marks] if marks and one is not type(None) else one for one in alternatives]
+        return [member for part in get_args(hint) for member in members(part, outer)]
+    return [(hint, outer)]
 
 
-def split_bounds(member: Any) -> tuple[Any, list[Bounds]]:
-    if get_origin(member) is not Annotated:
-        return member, []
-    hint, *extras = get_args(member)
-    inner, more = split_bounds(hint)
-    return inner, [*more, *(mark for mark in extras if isinstance(mark, Bounds))]
-
-
-def convert_member(member: Any, value: Any, where: str) -> Any:
+def convert_member(hint: Any, bounds: tuple[Bounds, ...], value: Any, where: str) -> Any:
     """Return a value as one type; WrongTypeError when it has another."""
-    hint, bounds = split_bounds(member)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint is Any:
         return value
@@ -164,7 +149,7 @@ def convert_member(member: Any, value: Any, where: str) -> Any:
     return convert_scalar(hint, bounds, value, where)
 
 
-def convert_scalar(hint: Any, bounds: list[Bounds], value: Any, where: str) -> Any:
+def convert_scalar(hint: Any, bounds: tuple[Bounds, ...], value: Any, where: str) -> Any:
     if isinstance(value, bool) != (hint is bool):
         raise WrongTypeError
     if hint is float and isinstance(value, int):
@@ -192,9 +177,8 @@ def convert_tuple(arguments: tuple[Any, ...], value: Any, where: str) -> tuple[A
     )
 
 
-def read_text_as(member: Any, text: str) -> Any:
+def read_text_as(hint: Any, text: str) -> Any:
     """Return text as the Python value that a type expects; ValueError when it cannot be one."""
-    hint, _ = split_bounds(member)
     if hint is type(None):
         return None if text.lower() == "none" else text
     if hint is bool:
@@ -238,15 +222,13 @@ def show_value(value: Any) -> str:
 
 def describe_bounds(hint: Any) -> str:
     """Return the bounds of an option in words, for `--help`; empty where it has none."""
-    bounds = dict.fromkeys(bound for member in members(hint) for bound in split_bounds(member)[1])
-    return " and ".join(bound.describe() for bound in bounds)
+    return " and ".join(dict.fromkeys(bound.describe() for _, bounds in members(hint) for bound in bounds))
 
 
 def describe_type(hint: Any) -> str:
     """Return in words what a type accepts: `a whole number`, `auto, linear or family`."""
     words: list[str] = []
-    for member in members(hint):
-        kind, _ = split_bounds(member)
+    for kind, _ in members(hint):
         origin = get_origin(kind)
         if kind is type(None):
             continue

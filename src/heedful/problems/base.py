@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Problem:
         return None
 
     def make_scorer(self, *arguments: Any, **options: Any) -> Any:
-        return import_object(self.scorer)(*arguments, **options)
+        return resolve_name(self.scorer)(*arguments, **options)
 
     def score_baselines(
         self, task: Any, splits: Sequence[str] | None = None, bag: Any = None, metric: Any = None
@@ -49,11 +49,5 @@ class Problem:
         """Score the baselines on splits (by default all but train); see `heedful.evaluation.baselines`."""
         if self.baselines is None:
             return {}
-        scores: dict[str, dict[str, float]] = import_object(self.baselines)(task, splits, bag, metric)
+        scores: dict[str, dict[str, float]] = resolve_name(self.baselines)(task, splits, bag, metric)
         return scores
-
-
-def import_object(path: str) -> Any:
-    """Import `module:attribute`."""
-    module, _, attribute = path.partition(":")
-    return getattr(import_module(module), attribute)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.runs.files import JsonLines, recover, remove_temporary, temporary_path, write_error, write_json
+from heedful.runs import files
+from heedful.runs.files import JsonLines, write_error, write_json
 from heedful.runs.json_files import decode_record, iterate_rows, read_json, read_record
 from heedful.runs.old_names import update_names
 from heedful.runs.schemas import Checks, Environment, Metrics, Prediction, Results, Timing
@@ -51,9 +52,8 @@ class Run:
         except OSError as error:
             raise write_error(run.path, error) from None
         if holds and not (overwrite or resume):
-            raise UserError(
-                f"{run.path}: is not empty; --resume continues the run there, --overwrite replaces it"
-            )
+            advice = "--resume continues the run there, --overwrite replaces it"
+            raise UserError(f"{run.path}: is not empty; {advice}")
         # A run that was killed before its configuration was written has only files of a run.
         if CONFIG not in holds and not all(is_run_file(name) for name in holds):
             raise UserError(
@@ -62,9 +62,9 @@ class Run:
         if overwrite:
             run.clear()
         if resume:
-            remove_temporary(run.path)
-            remove_temporary(run.checkpoints)
-            recover(run.path / BEST)
+            files.remove_temporary(run.path)
+            files.remove_temporary(run.checkpoints)
+            files.recover(run.path / BEST)
         return run
 
     @classmethod
@@ -81,10 +81,9 @@ class Run:
         names = [RESULTS, *sorted(entry.name for entry in self.path.iterdir() if is_run_file(entry.name))]
         for name in dict.fromkeys(names):
             entry = self.path / name
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink(missing_ok=True)
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink(
+                missing_ok=True
+            )
 
     @property
     def finished(self) -> bool:
@@ -139,7 +138,7 @@ class Run:
     def write_predictions(self, split: str, predictions: Iterable[Prediction]) -> None:
         """Write one row per example; the file appears when it is complete."""
         path = self.path / f"predictions_{split}.jsonl"
-        temporary = temporary_path(path)
+        temporary = files.temporary_path(path)
         try:
             with JsonLines(temporary) as log:
                 for prediction in predictions:
@@ -151,15 +150,7 @@ class Run:
 
     def write_answers(self, split: str, answers: Iterable[str]) -> None:
         """Write only the answers, one per line, in the order of the questions."""
-        path = self.path / f"predictions_{split}.txt"
-        temporary = temporary_path(path)
-        try:
-            temporary.write_text("".join(f"{answer}\n" for answer in answers), encoding="utf-8", newline="\n")
-            temporary.replace(path)
-        except OSError as error:
-            raise write_error(path, error) from None
-        finally:
-            temporary.unlink(missing_ok=True)
+        files.write_text(self.path / f"predictions_{split}.txt", "".join(f"{answer}\n" for answer in answers))
 
     def predictions(self, split: str) -> list[Prediction]:
         return list(iterate_rows(Prediction, self.path / f"predictions_{split}.jsonl"))

@@ -89,10 +89,10 @@ def to_json_value(value: Any) -> Any:
         return str(value)
     if hasattr(value, "tolist"):
         return to_json_value(value.tolist())
-    if isinstance(value, list | tuple | set | frozenset):
-        return [
-            to_json_value(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)
-        ]
+    if isinstance(value, set | frozenset):
+        value = sorted(value)
+    if isinstance(value, list | tuple):
+        return [to_json_value(item) for item in value]
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 

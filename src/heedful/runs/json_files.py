@@ -17,22 +17,15 @@ from typing import Any, TypeVar, get_args, get_origin
 import msgspec
 
 from heedful.errors import UserError, shorten
-from heedful.options.values import type_hints
+from heedful.options.values import NAMES, type_hints
 
 R = TypeVar("R")
 MAX_BYTES = 256 * 2**20
 """No JSON or TOML file that is read whole may be larger."""
 MAX_ROWS_BYTES = 8 * 2**30
 """No file of one JSON object per line may be larger."""
-TYPES = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "text",
-    "bool": "true or false",
-    "null": "null",
-    "array": "an array",
-    "object": "an object",
-}
+TYPES = {kind.__name__: words for kind, words in NAMES.items()} | {"array": "an array", "object": "an object"}
+"""The types of msgspec's messages, in words."""
 MISMATCH = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<actual>[^`]+)`")
 MISSING_FIELD = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
 
@@ -70,8 +63,8 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        where = f"{path} line {error.lineno}"
-        raise UserError(f"{where}: is not JSON ({error.msg}); the file is damaged") from None
+        reason = f"is not JSON ({error.msg}); the file is damaged"
+        raise UserError(f"{path} line {error.lineno}: {reason}") from None
     except (RecursionError, ValueError):  # numbers of thousands of digits are refused by Python
         raise UserError(f"{path}: cannot be read as JSON (nested too deeply, or a huge number)") from None
 

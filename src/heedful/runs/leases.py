@@ -128,7 +128,6 @@ def holder_of(path: str | Path) -> str | None:
 
 
 def holder_file(path: Path, number: int) -> Path:
-    """Return the file of holder number `number` of a lease."""
     return path.parent / f"{path.name}.{number}"
 
 

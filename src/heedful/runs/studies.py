@@ -192,11 +192,9 @@ class StudyFolder:
 
 def read_ending(run: Path) -> tuple[State, Ended] | None:
     """Return why a run has no results, if it ended without them."""
-    endings: tuple[tuple[str, State], ...] = ((FAILED, "failed"), (PRUNED, "pruned"))
-    for name, state in endings:
-        if (run / name).is_file():
-            return state, read_record(Ended, run / name)
-    return None
+    endings: dict[str, State] = {FAILED: "failed", PRUNED: "pruned"}
+    name = next((name for name in endings if (run / name).is_file()), None)
+    return None if name is None else (endings[name], read_record(Ended, run / name))
 
 
 def begin(

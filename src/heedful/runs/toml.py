@@ -23,7 +23,6 @@ def to_toml(table: Mapping[str, Any]) -> str:
 
 
 def table_lines(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    """Write a table's own values, then its tables."""
     values = {key: value for key, value in table.items() if value is not None}
     lines = [f"{quote_key(k)} = {value_text(v, k)}" for k, v in values.items() if not isinstance(v, Mapping)]
     for key, value in values.items():
@@ -63,7 +62,6 @@ def value_text(value: Any, key: str) -> str:
 
 
 def write_toml(path: str | Path, table: Mapping[str, Any], *, comment: str = "") -> Path:
-    """Write a TOML file atomically, under a comment."""
     head = "".join(f"# {line}\n" for line in comment.splitlines())
     return write_text(path, head + to_toml(table))
 

@@ -20,7 +20,7 @@ from heedful.errors import UserError
 from heedful.options.training import LoopOptions, PretrainOptions
 from heedful.runs.checksums import find_damage
 from heedful.runs.directory import CONFIG, METRICS, TIMING, Run
-from heedful.training import checkpoint, resume, schedules
+from heedful.training import checkpoint, resume
 from heedful.training.build import Job
 from heedful.training.loop import Loop
 from heedful.training.ranks import current_ranks
@@ -45,9 +45,8 @@ def plan_length(job: Job, run: Run) -> Job:
     The checkpoint of that run is copied. A job of `adapt`, and a run that is resumed, stay as they are.
     """
     options, ranks = job.options, current_ranks()
-    if not isinstance(options, PretrainOptions):
-        return job
-    if not ranks.broadcast(not (options.resume and (run.path / CONFIG).is_file())):
+    resumed = options.resume and (run.path / CONFIG).is_file()
+    if not isinstance(options, PretrainOptions) or ranks.broadcast(resumed):
         return job
     spent, state = 0.0, None
     if options.branch is not None:
@@ -66,9 +65,11 @@ def plan_length(job: Job, run: Run) -> Job:
 
 def restore_length(options: O) -> O:
     """For a run that is resumed, take over what a measurement or a branch decided when it began."""
-    if not isinstance(options, PretrainOptions) or options.out is None:
-        return options
-    if not (options.out / CONFIG).is_file():
+    if (
+        not isinstance(options, PretrainOptions)
+        or options.out is None
+        or not (options.out / CONFIG).is_file()
+    ):
         return options
     stored = resume.stored_options(options.out, "pretrain")
     changes: dict[str, Any] = {}
@@ -77,11 +78,6 @@ def restore_length(options: O) -> O:
     if options.branch is not None:
         changes["warmup"] = stored.get("warmup", options.warmup)
     return replace(options, **changes)
-
-
-def is_branch(options: LoopOptions) -> bool:
-    """Whether a run goes on from the checkpoint of another one."""
-    return isinstance(options, PretrainOptions) and options.branch is not None
 
 
 def measure_steps_in_budget(
@@ -157,10 +153,9 @@ def copy_branch_point(
     """Copy the checkpoint that a branch goes on from, with its best weights and what was measured so far."""
     assert options.branch is not None
     if progress.step > loop.plan.decay_start:
-        begins = schedules.decay_begins("wsd", loop.plan.total, loop.plan.warmup)
         raise UserError(
             f"--branch {options.branch}: was {progress.step:,} steps far; a run of {loop.plan.total:,} steps "
-            f"decays from step {begins:,} on; give more --steps or --epochs"
+            f"decays from step {loop.plan.decay_start:,} on; give more --steps or --epochs"
         )
     parent = Run.open(options.branch)
     for name, length in ((METRICS, progress.metrics_bytes), (TIMING, progress.timing_bytes)):
@@ -168,5 +163,5 @@ def copy_branch_point(
             (run.path / name).write_bytes(file.read(length))
     run.checkpoints.mkdir(exist_ok=True)
     for step in {progress.step, progress.best_step} - {-1}:
-        folder = f"step-{step:08d}"
-        shutil.copytree(parent.checkpoints / folder, run.checkpoints / folder, dirs_exist_ok=True)
+        source, target = (checkpoint.checkpoint_folder(one, step) for one in (parent, run))
+        shutil.copytree(source, target, dirs_exist_ok=True)

@@ -137,7 +137,6 @@ def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, A
 
 
 def load_weights(run: Run, step: int) -> dict[str, Tensor]:
-    """Return the weights of one checkpoint, after checking its checksums."""
     folder = checkpoint_folder(run, step)
     wrong = find_damage(folder)
     if wrong is not None:

@@ -21,8 +21,6 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 
 @dataclass(frozen=True)
 class Machine:
-    """Where and in which number format a run computes."""
-
     device: torch.device
     precision: str
     threads: int

@@ -73,7 +73,6 @@ class StepPlan:
         return round(epoch + (step - begin) / (self.epoch_ends[epoch] - begin), 6)
 
     def evaluates_after(self, step: int) -> bool:
-        """Whether dev is scored after this many steps."""
         if step == self.total:
             return True
         done = step - self.first

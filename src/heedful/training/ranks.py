@@ -57,7 +57,6 @@ class Ranks:
 
     @property
     def alone(self) -> bool:
-        """Whether there is nobody to agree with."""
         return self.size == 1
 
     @property
@@ -81,27 +80,22 @@ class Ranks:
 
     def maximum(self, values: Sequence[int]) -> list[int]:
         """Return the largest of each value over all processes."""
+        return self.reduce(values, "MAX", "int64")
+
+    def sum(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
+        """Return the sum of each value over all processes."""
+        return self.reduce(rows, "SUM", "float64")
+
+    def reduce(self, values: Sequence[Any], operation: str, dtype: str) -> list[Any]:
         if self.alone:
             return list(values)
         import torch
         from torch import distributed as dist
 
-        maxima = torch.tensor(values)
+        reduced = torch.tensor(values, dtype=getattr(torch, dtype))
         with report_lost_process():
-            dist.all_reduce(maxima, dist.ReduceOp.MAX, group=self.group)
-        return maxima.tolist()
-
-    def sum(self, rows: Sequence[Sequence[float]]) -> list[list[float]]:
-        """Return the sum of each value over all processes."""
-        if self.alone:
-            return [list(row) for row in rows]
-        import torch
-        from torch import distributed as dist
-
-        total = torch.tensor(rows, dtype=torch.float64)
-        with report_lost_process():
-            dist.all_reduce(total, group=self.group)
-        return total.tolist()
+            dist.all_reduce(reduced, getattr(dist.ReduceOp, operation), group=self.group)
+        return reduced.tolist()
 
     @contextmanager
     def first_process_first(self) -> Iterator[None]:
@@ -162,7 +156,6 @@ def join_processes(ranks: Ranks, device: str) -> Iterator[Ranks]:
 
 @contextmanager
 def silence(silent: bool) -> Iterator[None]:
-    """Drop notices and progress, if `silent`."""
     if not silent:
         yield
         return

@@ -94,31 +94,21 @@ def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
 
 def option_mismatch(out: Path, name: str, was: Any, now: Any, asked: str = "--resume") -> UserError:
     option = name if name in ("model", "task", "corpus") else "--" + name.replace("_", "-")
-    had, has = (
-        "is not given"
-        if value is None
-        else shorten(" ".join(value) if isinstance(value, list) else str(value))
-        for value in (was, now)
-    )
-    instead = ", --overwrite starts anew" if asked == "--resume" else ""
+    had, has = (shorten(" ".join(v) if isinstance(v, list) else str(v)) for v in (was, now))
     before = f"without {option}" if was is None else f"with {option} {had}"
-    return UserError(
-        f"{out}: was begun {before}, now it {'is ' if now is not None else ''}{has}; "
-        f"{asked} takes the same options{instead}"
-    )
+    after = "not given" if now is None else has
+    instead = ", --overwrite starts anew" if asked == "--resume" else ""
+    return UserError(f"{out}: was begun {before}, now it is {after}; {asked} takes the same options{instead}")
 
 
 def warn_of_other_environment(run: Run, now: Environment) -> None:
     """Say what is not as it was when the run began, if that changes its bits."""
-    before = run.environment()
+    facts = [
+        {"processor": e.cpu, "device": e.device, "torch": e.packages.get("torch")}
+        for e in (run.environment(), now)
+    ]
     changed = [
-        f"{name} {was} is now {new}"
-        for name, was, new in (
-            ("processor", before.cpu, now.cpu),
-            ("device", before.device, now.device),
-            ("torch", before.packages.get("torch"), now.packages.get("torch")),
-        )
-        if was != new
+        f"{name} {was} is now {facts[1][name]}" for name, was in facts[0].items() if was != facts[1][name]
     ]
     if changed:
         print(

@@ -41,7 +41,6 @@ class RunLog:
         self.metrics = self.timing = None
 
     def write(self, row: Metrics) -> None:
-        """Write a row of metrics, and pass it on to the trackers."""
         if self.metrics is None:
             return
         self.metrics.append(row)
@@ -58,14 +57,9 @@ class RunLog:
 
     def save(self, state: TrainingState, weights: Mapping[str, Tensor], optimizer: dict[str, Any]) -> None:
         """Write a checkpoint, and remember in it how long the files are."""
-        if self.metrics is not None:
-            self.sync(state)
-            checkpoint.save(self.run, state, dict(weights), optimizer)
-
-    def sync(self, state: TrainingState) -> None:
-        """Write the files to disk, and remember their lengths."""
         if self.metrics is not None and self.timing is not None:
             state.metrics_bytes, state.timing_bytes = self.metrics.sync(), self.timing.sync()
+            checkpoint.save(self.run, state, dict(weights), optimizer)
 
     def restore(
         self, new: TrainingState, parameters: Collection[str], ranks: Ranks

@@ -11,14 +11,6 @@ DECAY_SHARE = 0.2
 """The share of a warm-up-stable-decay run in which the rate falls to zero."""
 
 
-def constant(progress: float) -> float:
-    return 1.0
-
-
-def linear(progress: float) -> float:
-    return 1.0 - progress
-
-
 def cosine(progress: float) -> float:
     """Fall along half a cosine to zero at the end; never rises again (Loshchilov and Hutter 2017)."""
     return 0.5 * (1.0 + math.cos(math.pi * progress))
@@ -38,8 +30,8 @@ def decay_begins(name: str, total: int, warmup: int) -> int:
 
 
 SCHEDULES: dict[str, Callable[[float], float]] = {
-    "constant": constant,
-    "linear": linear,
+    "constant": lambda progress: 1.0,
+    "linear": lambda progress: 1.0 - progress,
     "cosine": cosine,
     "wsd": wsd,
 }

@@ -17,19 +17,11 @@ from heedful.errors import UserError
 from heedful.options.training import AdaptOptions, LoopOptions, named_after
 from heedful.runs.directory import RESULTS, Run, new_run_path
 from heedful.runs.schemas import Metrics
-from heedful.training import budget, resume
+from heedful.training import budget, record, resume
 from heedful.training.build import Job, build_job
 from heedful.training.build.objective import resolve_objective
 from heedful.training.ranks import current_ranks
-from heedful.training.record import (
-    Finished,
-    collect_results,
-    config_values,
-    read_finished,
-    report_progress,
-    save_best,
-    write_description,
-)
+from heedful.training.record import Finished, config_values, read_finished
 from heedful.training.self_check import check_run_itself
 from heedful.training.signals import StopSignals
 from heedful.training.trackers import Tracker, begin_trackers
@@ -81,17 +73,17 @@ def train_job(
     """Train a job that is built, as the only owner of its run directory."""
     ranks, options = current_ranks(), job.options
     out = ranks.broadcast(options.out or new_run_path("runs", *named_after(options)))
-    with resume.open_run(out, options) as (run, lease), report_progress(run):
+    with resume.open_run(out, options) as (run, lease), record.report_progress(run):
         # A time budget or a branch decides the number of steps, which config.toml then has.
         job = budget.plan_length(job, run)
-        write_description(run, job)
+        record.write_description(run, job)
 
         followers = begin_trackers(run, job.options, trackers)
         loop = job.make_loop(
             run, trackers=followers, on_row=on_row, stopping=stop_signals or StopSignals(), lost=lease.lost
         )
         # Afterwards the model has the weights of the best evaluation.
-        loop.train(resume=options.resume or budget.is_branch(options))
+        loop.train(resume=options.resume or getattr(options, "branch", None) is not None)
         if not ranks.first:
             ranks.barrier()  # until the first process has written everything
             return read_finished(run)
@@ -99,8 +91,8 @@ def train_job(
         # The test split is scored once, with the selected model.
         splits = [split for split in ("dev", "test") if split in job.objective.splits]
         evaluations = {s: loop.score(s) for s in splits if s == "dev" or options.score_test}
-        results = collect_results(run, job, loop, evaluations)
-        save_best(run, job)
+        results = record.collect_results(run, job, loop, evaluations)
+        record.save_best(run, job)
         job.scorer.write_predictions(run, evaluations)
         job.scorer.write_unscored(run, job.model)
         checks = check_run_itself(run, job, loop, evaluations, results)

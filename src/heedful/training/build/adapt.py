@@ -6,16 +6,17 @@ import sys
 
 import torch
 
-from heedful import methods
+from heedful import checkpoints, methods
 from heedful.errors import UserError
 from heedful.inference.generation import generate
+from heedful.models import Classifier, LanguageModel
 from heedful.objectives.registry import find_objective
 from heedful.objectives.setup import TaskSetup
 from heedful.options.training import AdaptOptions
 from heedful.options.values import parse_assignments
 from heedful.problems import find_problem
 from heedful.training.build.job import Job
-from heedful.training.build.model import adaptation_changes, build_task_model, starts_from_scratch
+from heedful.training.build.model import adaptation_changes, check_vocabulary, starts_from_scratch
 from heedful.training.build.objective import resolve_objective, scored_part, use_cached_features
 from heedful.training.build.tokenizer import task_tokenizer
 from heedful.training.machine import resolve_machine
@@ -23,7 +24,6 @@ from heedful.training.run_task import load_run_task
 
 
 def build_adapt(options: AdaptOptions) -> Job:
-    """Load the task, the tokenizer and the model, and attach the method."""
     options = resolve_objective(options)
     machine = resolve_machine(options)
     task = load_run_task(options)
@@ -35,8 +35,13 @@ def build_adapt(options: AdaptOptions) -> Job:
     head = objective_class.find_head(options.model)
     head_form = method.default_head_form if options.head == "auto" else options.head
     changes = adaptation_changes(options, tokenizer)
-    outputs = problem.count_outputs(task)
-    model = build_task_model(options, task, tokenizer, head, head_form, changes, outputs)
+    outputs, attention = problem.count_outputs(task), options.attention
+    model = checkpoints.load(
+        options.model, head=head, n_classes=outputs, attention=attention, head_form=head_form, **changes
+    )
+    assert isinstance(model, Classifier | LanguageModel)
+    check_vocabulary(tokenizer, model)
+    model.labels = list(task.label_names)
     method.attach(model)
     model.to(machine.device)
     formula, room = method.formula(model), methods.room(model)

@@ -31,13 +31,13 @@ class CorpusSplits:
 def open_splits(options: PretrainOptions) -> CorpusSplits:
     """Open train, dev and test: the corpus's own splits, those that are named, or a held-out part as dev."""
     o = options
-    own = list_corpus_splits(o.corpus, data_dir=o.data_dir)
+    own_splits = list_corpus_splits(o.corpus, data_dir=o.data_dir)
     splits: dict[str, Corpus] = {}
     how: dict[str, str] = {}
     for split, named in (("train", o.corpus), ("dev", o.dev), ("test", o.test)):
         if split == "train" or named is not None:
             corpus = open_corpus(str(named), data_dir=o.data_dir if split == "train" else None)
-        elif split in own:
+        elif split in own_splits:
             corpus = open_corpus(o.corpus, data_dir=o.data_dir, split=split)
         else:
             continue

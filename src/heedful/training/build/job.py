@@ -87,7 +87,6 @@ class Job:
 
 
 def learning_rate(options: LoopOptions) -> float:
-    """Return the learning rate that is given, or the default of the method or of pretraining."""
     if options.lr is not None:
         return options.lr
     if isinstance(options, AdaptOptions):

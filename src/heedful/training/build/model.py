@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from heedful import checkpoints
-from heedful.data import Task
 from heedful.errors import UserError
 from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig
-from heedful.models.heads import HeadForm, with_article
+from heedful.models.heads import with_article
 from heedful.objectives.registry import find_objective
 from heedful.options.training import AdaptOptions, PretrainOptions
 from heedful.options.values import parse_assignments, type_hints
@@ -102,29 +101,6 @@ def adaptation_changes(options: AdaptOptions, tokenizer: Tokenizer) -> dict[str,
     if starts_from_scratch(options.model):
         changes = complete_changes(options.model, changes, tokenizer)
     return changes
-
-
-def build_task_model(
-    options: AdaptOptions,
-    task: Task,
-    tokenizer: Tokenizer,
-    head: str,
-    head_form: HeadForm,
-    changes: Mapping[str, Any],
-    n_outputs: int | None,
-) -> Classifier | LanguageModel:
-    model = checkpoints.load(
-        options.model,
-        head=head,
-        n_classes=n_outputs,
-        attention=options.attention,
-        head_form=head_form,
-        **changes,
-    )
-    assert isinstance(model, Classifier | LanguageModel)
-    check_vocabulary(tokenizer, model)
-    model.labels = list(task.label_names)
-    return model
 
 
 def was_trained_for_mean(model: Classifier | LanguageModel) -> bool:

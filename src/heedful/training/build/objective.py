@@ -90,7 +90,6 @@ def add_questions(
 
 
 def questions_per_step(options: PretrainOptions, answer: AnswerObjective) -> int:
-    """Return how many questions make up their share of a batch."""
     if options.token_budget is not None:
         mean = float(answer.train_lengths().mean())
         return max(1, round(options.questions_share * options.token_budget / mean))

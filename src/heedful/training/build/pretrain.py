@@ -21,7 +21,6 @@ from heedful.training.machine import keep_freed_memory, resolve_machine
 
 
 def build_pretrain(options: PretrainOptions) -> Job:
-    """Open the text, load or train the tokenizer, and build or load the language model."""
     keep_freed_memory()  # all rows have the same length, so steps have the same shapes
     machine = resolve_machine(options)
     sentences = read_sentences(options.sentences)

@@ -22,7 +22,6 @@ from heedful.training.build.model import preset_family, starts_from_scratch
 
 
 def task_tokenizer(options: AdaptOptions, task: Task) -> Tokenizer:
-    """Return the tokenizer for a task, trained on the task's text where the options ask for that."""
     tokenizer = load_existing_tokenizer(options)
     if tokenizer is not None:
         return tokenizer
