@@ -19,12 +19,11 @@ def find_device(name: str) -> torch.device:
         device = torch.device(name)
     except RuntimeError:
         raise UserError(f'--device "{name}": is one of auto, cpu, cuda, cuda:1, mps') from None
+    instead = "--device cpu works everywhere"
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(
-            "--device cuda: this machine or this torch has no CUDA; --device cpu works everywhere"
-        )
+        raise UserError(f"--device cuda: this machine or this torch has no CUDA; {instead}")
     if device.type == "mps" and not torch.backends.mps.is_available():
-        raise UserError("--device mps: this machine has no Metal; --device cpu works everywhere")
+        raise UserError(f"--device mps: this machine has no Metal; {instead}")
     return device
 
 

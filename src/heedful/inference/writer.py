@@ -26,8 +26,6 @@ class Continuation:
 
 
 class Writer:
-    """A language model with its tokenizer."""
-
     def __init__(self, model: LanguageModel, tokenizer: Tokenizer) -> None:
         self.model, self.tokenizer = model, tokenizer
         self.whole = isinstance(model.body, EncoderDecoder)
@@ -38,9 +36,8 @@ class Writer:
         if not self.whole and ids and ids[-1] in (self.tokenizer.eos_id, self.tokenizer.sep_id):
             ids = ids[:-1]
         if not ids:
-            raise UserError(
-                "the prompt is empty, and this tokenizer has no token that begins a text; write one"
-            )
+            no_start = "this tokenizer has no token that begins a text"
+            raise UserError(f"the prompt is empty, and {no_start}; write one")
         return ids
 
     def unknown(self, prompt: str) -> list[str]:

@@ -56,9 +56,8 @@ class Run:
             raise UserError(f"{run.path}: is not empty; {advice}")
         # A run that was killed before its configuration was written has only files of a run.
         if CONFIG not in holds and not all(is_run_file(name) for name in holds):
-            raise UserError(
-                f"{run.path}: contains files but no run ({CONFIG} is missing); give another folder with --out"
-            )
+            reason = f"contains files but no run ({CONFIG} is missing)"
+            raise UserError(f"{run.path}: {reason}; give another folder with --out")
         if overwrite:
             run.clear()
         if resume:
@@ -103,9 +102,8 @@ class Run:
 
     def results(self) -> Results:
         if not self.finished:
-            raise UserError(
-                f"{self.path}: has no {RESULTS}: the run has not finished (--resume continues it)"
-            )
+            unfinished = "the run has not finished (--resume continues it)"
+            raise UserError(f"{self.path}: has no {RESULTS}: {unfinished}")
         return read_record(Results, self.path / RESULTS)
 
     def write_checks(self, checks: Checks) -> None:

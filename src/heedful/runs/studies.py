@@ -277,11 +277,9 @@ def find_difference(was: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str
 
 def refuse_same_names(configurations: Sequence[Configuration]) -> None:
     """Refuse configurations with the same name, which would share a folder."""
-    for name, count in Counter(configuration.name for configuration in configurations).items():
-        if count > 1:
-            raise UserError(
-                f"{count} runs of this study would be called {shorten(name)}; give each thing once"
-            )
+    for name, n in Counter(configuration.name for configuration in configurations).items():
+        if n > 1:
+            raise UserError(f"{n} runs of this study would be called {shorten(name)}; give each thing once")
 
 
 def flatten_options(options: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -92,10 +92,8 @@ class Loop:
             self.exchange = GradientExchange(self.model, self.objective, self.moving, self.ranks)
         self.log = RunLog(self.run, self.trackers, self.on_row)
         self.losses = RunningLosses(self.objective, self.ranks)
-        n = len(self.objective.train_lengths())
-        self.train_rows: Ints = np.sort(
-            stream(o.seed, "train rows scored").permutation(n)[: o.train_eval_rows]
-        )
+        order = stream(o.seed, "train rows scored").permutation(len(self.objective.train_lengths()))
+        self.train_rows: Ints = np.sort(order[: o.train_eval_rows])
         """The training rows that evaluations score."""
 
     def train(self, *, resume: bool = False) -> TrainingState:

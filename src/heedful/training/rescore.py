@@ -66,9 +66,8 @@ def score_split(run: Run, split: str) -> tuple[Job, Evaluation]:
     if not run.best.is_dir():
         load_run(run.path)  # says why there is no best model
     options = load_adapt_config(run.path)
-    job = build_adapt(
-        replace(options, cache_features=False, score_dev=True, score_test=True, **options_to_score(options))
-    )
+    changes = {"cache_features": False, "score_dev": True, "score_test": True, **options_to_score(options)}
+    job = build_adapt(replace(options, **changes))
     objective = job.objective
     if split not in objective.splits:
         raise UserError(f"{job.data_name}: {unknown('split with labels', split, objective.splits)}")

@@ -169,10 +169,8 @@ def refuse_held(path: Path) -> None:
 
 def held_error(path: Path) -> UserError:
     by = holder_of(path)
-    who = f" ({by})" if by else ""
-    return UserError(
-        f"{path.parent.parent}: another process{who} is working on this run; wait for it, or stop it first"
-    )
+    who = f"another process ({by})" if by else "another process"
+    return UserError(f"{path.parent.parent}: {who} is working on this run; wait for it, or stop it first")
 
 
 def machine_name() -> str:

@@ -61,6 +61,9 @@ class RunLog:
             state.metrics_bytes, state.timing_bytes = self.metrics.sync(), self.timing.sync()
             checkpoint.save(self.run, state, dict(weights), optimizer)
 
+    def other_run(self, what: str) -> UserError:
+        return UserError(f"{self.run.path}: was made with other {what}; --overwrite starts anew")
+
     def restore(
         self, new: TrainingState, parameters: Collection[str], ranks: Ranks
     ) -> tuple[TrainingState, dict[str, Tensor], dict[str, Any]] | None:
@@ -75,11 +78,9 @@ class RunLog:
         folder = checkpoint.checkpoint_folder(self.run, step)
         state, weights, optimizer = latest or checkpoint.read_checkpoint(folder)
         if state.data != new.data:
-            raise UserError(
-                f"{self.run.path}: was made with other data or batch settings; --overwrite starts anew"
-            )
+            raise self.other_run("data or batch settings")
         if weights.keys() != set(parameters):
-            raise UserError(f"{self.run.path}: was made with other parameters; --overwrite starts anew")
+            raise self.other_run("parameters")
         if state.processes != ranks.size:
             before, now = (f"{n} process{'es' if n > 1 else ''}" for n in (state.processes, ranks.size))
             print(

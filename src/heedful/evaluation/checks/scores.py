@@ -36,19 +36,19 @@ def collapse(predicted: Mapping[str, int], labels: Mapping[str, int], accuracy: 
     top = max(predicted, key=lambda label: predicted[label])
     share, true_share = predicted[top] / sum(predicted.values()), labels.get(top, 0) / n
     others, true_others = 1 - share, 1 - true_share
-    advice = (
+    unused = (
         "the model does not use its input; lower the learning rate, or train longer if its loss still falls"
     )
     if others == 0 or (share >= NEARLY_ALL and others < LEFT * true_others):
         every = "every prediction is" if others == 0 else f"{percent(share)} of predictions are"
-        sentence = f"Collapsed: {every} {quote(top)}; of the labels {percent(true_share)} are, so {advice}."
+        sentence = f"Collapsed: {every} {quote(top)}; of the labels {percent(true_share)} are, so {unused}."
         rare = true_share >= NEARLY_ALL
         return Check(name, "warning" if rare else "failed", sentence, share, NEARLY_ALL)
     majority = max(labels.values())
     if accuracy is not None and share >= MOSTLY and accuracy <= wilson(majority, n).high:
         sentence = (
             f"Nearly collapsed: {percent(share)} of predictions are {quote(top)} and accuracy "
-            f"{accuracy:.3f} is no better than that of the most frequent label, {majority / n:.3f}; {advice}."
+            f"{accuracy:.3f} is no better than that of the most frequent label, {majority / n:.3f}; {unused}."
         )
         return Check(name, "warning", sentence, share, MOSTLY)
     sentence = f"The most frequent prediction, {quote(top)}, is {percent(share)} of all."
@@ -71,10 +71,12 @@ def beats_bag_of_words(right: npt.ArrayLike, right_of_bag: npt.ArrayLike) -> Che
 
 def beats_constant_answer(right: npt.ArrayLike, right_of_constant: npt.ArrayLike, constant: str) -> Check:
     """Is the model better than one answer to every question? Takes 1 or 0 for each question, of both."""
-    advice = (
-        "nothing shows that the model knows any answer; pretrain it on text that holds the answers, or longer"
+    baseline, cure = (
+        f"always answering {quote(constant)}",
+        "pretrain it on text that holds the answers, or longer",
     )
-    names = ("beats_constant_answer", f"always answering {quote(constant)}", "exact match", "questions")
+    advice = f"nothing shows that the model knows any answer; {cure}"
+    names = ("beats_constant_answer", baseline, "exact match", "questions")
     return beats_baseline(right, right_of_constant, *names, advice, advice)
 
 

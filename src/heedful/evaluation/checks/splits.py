@@ -69,9 +69,8 @@ def shared_texts(task: Task) -> Check:
     name = "shared_texts"
     if len(task.splits) < 2:
         return Check(name, "skipped", "There is only one split.")
-    overlaps = find_overlaps(
-        {split: hash_rows(part.texts, part.pairs, len(part)) for split, part in task.splits.items()}
-    )
+    keys = {split: hash_rows(part.texts, part.pairs, len(part)) for split, part in task.splits.items()}
+    overlaps = find_overlaps(keys)
     if not overlaps:
         return Check(name, "passed", "No text is in two splits.", 0.0, SHARED_WARNS)
     shares = []
@@ -101,15 +100,13 @@ def shared_parts(task: Task) -> Check:
     overlaps: list[tuple[float, str]] = []
     for which in ("first", "second"):
         columns = {s: part.texts if which == "first" else part.pairs for s, part in task.splits.items()}
-        keys = {
-            s: hash_rows(column, count=len(column)) for s, column in columns.items() if column is not None
-        }
+        keys = {s: hash_rows(texts, count=len(texts)) for s, texts in columns.items() if texts is not None}
         if min(len(np.unique(k)) / len(k) for k in keys.values()) < REPEATS:
             continue
         for share, earlier, later, both in find_overlaps(keys):
-            texts = len(np.unique(keys[later][both]))
+            distinct = len(np.unique(keys[later][both]))
             rows = f"in {both.sum():,} of {len(both):,} rows, {percent(share)}"
-            overlaps.append((share, f"of {later}'s {which} texts {texts:,} also in {earlier} ({rows})"))
+            overlaps.append((share, f"of {later}'s {which} texts {distinct:,} also in {earlier} ({rows})"))
     if not overlaps:
         return Check(name, "passed", "No text of a pair is in two splits.", 0.0, PARTS_WARN)
     overlaps.sort(reverse=True)

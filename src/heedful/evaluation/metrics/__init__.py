@@ -55,10 +55,5 @@ PERPLEXITY = Metric(
     unit="tokens",
 )
 METRICS: Registry[Metric] = Registry(
-    "metric",
-    {
-        "accuracy": f"{__name__}:ACCURACY",
-        "exact_match": f"{__name__}:EXACT_MATCH",
-        "perplexity": f"{__name__}:PERPLEXITY",
-    },
+    "metric", {name: f"{__name__}:{name.upper()}" for name in ("accuracy", "exact_match", "perplexity")}
 )

@@ -67,9 +67,7 @@ def command_lines(batch: Batch, sbatch_options: Mapping[str, str]) -> list[str]:
     if batch.tasks == 1:
         comment = "# exec, so that Slurm's signals reach the command itself."
         return [comment, f"exec {shlex.join(batch.words)}"]
-    cores = (
-        [f"--cpus-per-task={sbatch_options['cpus-per-task']}"] if "cpus-per-task" in sbatch_options else []
-    )
+    cores = [f"--{key}={value}" for key, value in sbatch_options.items() if key == "cpus-per-task"]
     return [
         "# One process per task. Slurm's signals reach each of them; one that fails ends the others.",
         f"exec {shlex.join(['srun', '--kill-on-bad-exit=1', *cores, *batch.words])}",

@@ -44,9 +44,8 @@ def prepare_job(
     refuse_impossible(options)
     absolute = folder.expanduser().absolute()
     if set(str(absolute)) & set("%\\"):
-        raise UserError(
-            f"{folder}: Slurm reads % and \\ in a path in its own way; --out names another folder"
-        )
+        reason = "Slurm reads % and \\ in a path in its own way"
+        raise UserError(f"{folder}: {reason}; --out names another folder")
     batch = Batch(words, absolute, Path.cwd(), name or absolute.name, workers, tasks)
     return PreparedJob(batch, batch_script(batch, options))
 

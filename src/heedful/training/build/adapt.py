@@ -77,7 +77,6 @@ def build_method(options: AdaptOptions) -> methods.Method:
     values = parse_assignments(options.method_options, hints, "--method-options", options.method)
     method = methods.make(options.method, **values)
     if starts_from_scratch(options.model) and not method.mergeable:
-        raise UserError(
-            f"--method {options.method} needs a pretrained model; {options.model} starts from nothing"
-        )
+        needs = f"--method {options.method} needs a pretrained model"
+        raise UserError(f"{needs}; {options.model} starts from nothing")
     return method

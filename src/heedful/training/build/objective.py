@@ -36,22 +36,18 @@ def check_objective(options: AdaptOptions) -> None:
     objective, method = find_objective(options.objective, "adapt"), METHODS.find(options.method)
     refuse_options_of_others(options, [options.objective])
     objective.check_options(options)
+    chosen = f"--method {options.method}"
     if objective.trains_body and method.frozen_body:
-        raise UserError(
-            f"--objective {options.objective} trains the body; --method {options.method} keeps it frozen"
-        )
+        raise UserError(f"--objective {options.objective} trains the body; {chosen} keeps it frozen")
     if find_problem(objective.problem).generates_text and method.head_only:
-        raise UserError(
-            f"--method {options.method} trains a classifier's head; answers are written by the whole model"
-        )
+        raise UserError(f"{chosen} trains a classifier's head; answers are written by the whole model")
 
 
 def scored_part(options: AdaptOptions, task: Task) -> Task:
     """Return the task without the splits that the options do not score."""
     scored = {"dev": options.score_dev, "test": options.score_test}
-    return replace(
-        task, splits={name: split for name, split in task.splits.items() if scored.get(name, True)}
-    )
+    splits = {name: split for name, split in task.splits.items() if scored.get(name, True)}
+    return replace(task, splits=splits)
 
 
 def use_cached_features(
