@@ -21,7 +21,7 @@ from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.runs.environment import environment
 from heedful.runs.leases import Lease
-from heedful.training import checkpoint, loop, resume
+from heedful.training import checkpoint, loop, record, resume
 from heedful.training.loop import Loop
 from heedful.training.record import Finished
 from heedful.training.signals import StoppedError
@@ -126,7 +126,7 @@ def test_a_death_after_training_loses_nothing(
     from heedful.training import train as module
 
     options = replace(base, method="lora", epochs=1, out=tmp_path / "run", resume=True)
-    places: dict[str, Any] = {"write_predictions": LabelScorer, "write_results": Run}
+    places: dict[str, Any] = {"save_best": record, "write_predictions": LabelScorer, "write_results": Run}
     place = places.get(moment, module)
     right = getattr(place, moment)
 
