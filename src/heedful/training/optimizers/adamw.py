@@ -6,6 +6,8 @@ from heedful.training.optimizers.base import Groups, OptimizerChoice
 
 
 class AdamWChoice(OptimizerChoice):
+    """Adam with decoupled weight decay, fused into one pass over all parameters."""
+
     name = "adamw"
     about = "Adam with decoupled weight decay"
     paper = "Loshchilov and Hutter 2019, Decoupled Weight Decay Regularization, arXiv:1711.05101"

@@ -6,6 +6,8 @@ from heedful.training.optimizers.base import Groups, OptimizerChoice
 
 
 class SGDChoice(OptimizerChoice):
+    """Gradient descent with momentum 0.9."""
+
     name = "sgd"
     about = "gradient descent with momentum 0.9"
     rate_factor = 200.0  # plain gradients are far smaller than the unit steps of the others
