@@ -88,7 +88,7 @@ def test_control_characters_are_shown_and_never_sent() -> None:
     ("arguments", "words"),
     [
         (("Ada☃ ☃",), 'characters that the model does not know: "☃"'),
-        (("A" * 65,), "65 tokens; this model has room for 64"),
+        (("A" * 65, "--no-slide"), "65 tokens; this model has room for 64"),
         (("",), "prompt is empty"),
         ((), "give one of them"),
         (("Ada", "--greedy", "--top-k", 3), "--greedy"),
@@ -107,6 +107,16 @@ def test_mistakes_are_told_in_one_line(
     assert done.status == 2
     assert done.err.count("\n") == 1
     assert words in done.err
+
+
+def test_a_prompt_longer_than_the_context_is_read_from_its_end(
+    heedful: Callable[..., Any], decoder: Path
+) -> None:
+    long = heedful("generate", decoder, "Bo" * 20 + "A" * 32, "--greedy", "--max-tokens", 5, "--json")
+    assert "a prompt has 72 tokens and the model's context 64; only the end of the prompt is read" in long.err
+    short = heedful("generate", decoder, "A" * 32, "--greedy", "--max-tokens", 5, "--json")
+    assert short.err == ""
+    assert texts(long)[0]["text"] == texts(short)[0]["text"]
 
 
 def test_models_that_write_nothing_are_refused(

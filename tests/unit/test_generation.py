@@ -164,6 +164,23 @@ def test_a_full_room_slides_to_its_second_half_and_goes_on() -> None:
     assert drawn[0].ids[38:59] != drawn[0].ids[17:38]  # the luck goes on, it does not begin anew
 
 
+def test_generation_never_leaves_the_length_that_the_model_was_trained_on() -> None:
+    model = decoder()  # with room for 40
+    model.trained_length = 12
+    ids = [5, 6, 7]
+    wanted = ids + plainly(model, ids, 10)
+    while len(wanted) < 40:
+        wanted += plainly(model, wanted[-6:], 7)
+    (found,) = generate(model, [ids], max_tokens=len(wanted) - 3, slide=True)
+    assert [*ids, *found.ids] == wanted
+    (ended,) = generate(model, [ids], max_tokens=30)
+    assert (len(ended.ids), ended.stopped) == (10, "room")
+    (tail,) = generate(model, [[1, 2, 3] * 8], max_tokens=3, slide=True)
+    assert tail.ids == plainly(model, [1, 2, 3] * 2, 3)
+    with pytest.raises(UserError, match="13 tokens; this model was trained on texts of at most 12"):
+        generate(model, [[1] * 13], max_tokens=1)
+
+
 def test_tokens_are_told_as_they_come() -> None:
     told: list[tuple[int, int]] = []
     found = generate(decoder(), PROMPTS, max_tokens=5, seen=lambda row, token: told.append((row, token)))

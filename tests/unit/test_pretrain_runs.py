@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from dataclasses import replace
@@ -11,8 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from heedful import checkpoints
+from heedful.checkpoints.reader import TRAINED_LENGTH
 from heedful.data.corpus import Corpus, open_corpus
 from heedful.errors import UserError
+from heedful.inference.loading import load_writer
 from heedful.options.training import PretrainOptions
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
@@ -46,6 +50,24 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> PretrainOptions:
         block=16, dev_share=0.1, threads=1, precision="float32", train_eval_rows=4,
         model_options=("n_layers=1", "d_model=16", "n_heads=2"),
     )  # fmt: skip
+
+
+def test_a_run_saves_the_length_that_it_trained_on(base: PretrainOptions, tmp_path: Path) -> None:
+    run = train(replace(base, out=tmp_path / "run", epochs=1)).folder
+    writer = load_writer(run)
+    assert (writer.model.body.room, writer.context) == (128, 16)
+    saved = tmp_path / "copy"
+    checkpoints.save(writer.model, saved, tokenizer=run / "best")
+    assert load_writer(saved).context == 16
+    # Older runs have it in config.toml alone.
+    config = json.loads((run / "best/config.json").read_text())
+    del config[TRAINED_LENGTH]
+    (run / "best/config.json").write_text(json.dumps(config))
+    assert load_writer(run).context == 16
+    # A model that goes on with longer rows is trained on those.
+    more = replace(base, model=str(saved), tokenizer=None, min_count=None, model_options=(), block=32)
+    assert build_pretrain(more).model.trained_length == 32
+    assert build_pretrain(replace(more, block=8)).model.trained_length == 16
 
 
 class DiedError(Exception):

@@ -23,6 +23,8 @@ from heedful.runs.old_names import update_names
 from heedful.text.model_folders import find_folder
 
 OWN = "heedful"
+TRAINED_LENGTH = "heedful_trained_length"
+"""The key of config.json for the largest number of tokens per text in training."""
 CHANGEABLE = {"attention", "attention_options", *DROPOUTS, "head_dropout", "pool"}
 """What may differ from a checkpoint's configuration: the rest is in its weights."""
 
@@ -70,8 +72,8 @@ def load(
     theirs = read_json(folder / "config.json")
     tensors = read_tensors(folder)
     if theirs.get("model_type") == OWN:
-        return load_own(name, folder, theirs, tensors, head, n_classes, head_form, changes)
-    if theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):
+        model = load_own(name, folder, theirs, tensors, head, n_classes, head_form, changes)
+    elif theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):
         model, *names = hub.read(folder, theirs, tensors, head, n_classes, head_form, spread_dropout(changes))
         attach_report(model, LoadReport(name, folder, *names))
     else:
@@ -81,6 +83,8 @@ def load(
     labels = theirs.get("id2label")
     if isinstance(model, Classifier) and isinstance(labels, dict) and len(labels) == model.n_classes:
         model.labels = [str(label) for _, label in sorted(labels.items(), key=lambda item: int(item[0]))]
+    if isinstance(length := theirs.get(TRAINED_LENGTH), int) and length > 0:
+        model.trained_length = length
     return model
 
 

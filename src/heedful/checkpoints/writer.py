@@ -10,7 +10,7 @@ from torch import Tensor
 
 from heedful import __version__
 from heedful.checkpoints.files import write_folder
-from heedful.checkpoints.reader import OWN, family_of, head_of, own_tensors
+from heedful.checkpoints.reader import OWN, TRAINED_LENGTH, family_of, head_of, own_tensors
 from heedful.errors import UserError
 from heedful.models import Classifier, Model
 
@@ -56,6 +56,8 @@ def write(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
     source = Path(tokenizer) if tokenizer is not None else (report.folder if report is not None else None)
     reason = why_not(model)
     config, tensors = to_transformers(model) if reason is None else to_own_form(model)
+    if getattr(model, "trained_length", None) is not None:
+        config[TRAINED_LENGTH] = model.trained_length
     files = {
         "config.json": json.dumps(config, indent=2, ensure_ascii=False) + "\n",
         "README.md": write_card(model, reason, report.source if report is not None else "nothing"),

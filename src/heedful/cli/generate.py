@@ -44,9 +44,9 @@ def generate(
     The model is that of a run of heedful pretrain, or a decoder or
     encoder-decoder by name. A single text is printed token by token. The same
     seed gives the same text. A text ends at the end-of-text token, at --stop or
-    after --max-tokens. When the model's context is full, a decoder continues
-    from the second half of it; with --no-slide, and with an encoder-decoder,
-    the text ends there.
+    after --max-tokens. The model's context is the length that it was trained on.
+    When it is full, a decoder continues from the second half of it; with
+    --no-slide, and with an encoder-decoder, the text ends there.
 
     Examples:
       heedful generate runs/shakespeare "ROMEO:"
@@ -97,6 +97,8 @@ def generate(
     prompts = [prompt] if prompt is not None else read_prompts(source)
     writer = load_writer(model, device=device)
     refuse_unknown(writer, prompts)
+    if slide:
+        tell_unread(writer, prompts)
     alone = len(prompts) * samples == 1 and not json
     if alone:
         say("" if writer.whole else prompts[0])
@@ -143,6 +145,17 @@ def refuse_unknown(writer: Writer, prompts: Sequence[str]) -> None:
                 f'the prompt "{shorten(prompt)}" has characters that the model does not know: {listed}'
             )
         print(f"heedful: unknown to the model's vocabulary: {listed}", file=sys.stderr)
+
+
+def tell_unread(writer: Writer, prompts: Sequence[str]) -> None:
+    """Say so if the beginning of a prompt is left out because the model's context is too short."""
+    longest, context = max(len(writer.encode(prompt)) for prompt in prompts), writer.context
+    if longest > context and not writer.whole:
+        print(
+            f"heedful: a prompt has {longest:,} tokens and the model's context {context:,}; "
+            "only the end of the prompt is read",
+            file=sys.stderr,
+        )
 
 
 def say(text: str) -> None:

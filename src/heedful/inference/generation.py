@@ -83,13 +83,18 @@ def generate(
 ) -> list[Generated]:
     """Continue each prompt (of an encoder-decoder: answer it) until a stop token, `max_tokens` or no room.
 
+    The room is what the model has positions for, or the length it was trained on where that is known and
+    shorter: later positions exist, but nothing was learned about them.
     `cached` False computes the whole text anew for each token, which is what mechanisms without a cache do.
-    With `slide`, a decoder whose room is full goes on from the second half of what it reads.
+    With `slide`, a decoder whose room is full goes on from the second half of what it reads, and reads only
+    the end of a longer prompt.
     """
     if max_tokens < 1:
         raise UserError(f"--max-tokens {max_tokens}: must be at least 1")
+    room, slide = context_length(model), slide and isinstance(model.body, Decoder)
+    if slide:
+        prompts = [prompt if len(prompt) <= room else prompt[-max(1, room // 2) :] for prompt in prompts]
     check_prompts(model, prompts)
-    room = model.body.room
     # A mechanism with a cache computes the last row alone, exactly as the whole would.
     use_cache = MECHANISMS[model.config.attention].cache if cached is None else cached
     was_training = model.training
@@ -98,7 +103,7 @@ def generate(
         with torch.inference_mode():
             begin = {row: (list(prompt), max_tokens) for row, prompt in enumerate(prompts)}
             results = continue_rows(model, begin, stop_ids, sampling, use_cache, seen, 0)
-            slides, full = 0, sorted(results) if slide and isinstance(model.body, Decoder) else []
+            slides, full = 0, sorted(results) if slide else []
             while full := [row for row in full if results[row].stopped == "room"]:
                 slides += 1
                 tails = {
@@ -129,7 +134,7 @@ def continue_rows(
     slides: int,
 ) -> dict[int, Generated]:
     """Continue rows, each with a prompt and the most new tokens, as far as the model's room goes."""
-    whole, room = isinstance(model.body, EncoderDecoder), model.body.room
+    whole, room = isinstance(model.body, EncoderDecoder), context_length(model)
     results: dict[int, Generated] = {}
     numbers = list(begin)
     lengths = [len(prompt) for prompt, _ in begin.values()]
@@ -145,15 +150,22 @@ def continue_rows(
     return results
 
 
+def context_length(model: LanguageModel) -> int:
+    """Return the number of tokens that the model has room for and was trained on."""
+    room: int = model.body.room
+    return room if model.trained_length is None else min(room, model.trained_length)
+
+
 def check_prompts(model: LanguageModel, prompts: Sequence[Sequence[int]]) -> None:
     if not isinstance(model.body, Decoder | EncoderDecoder):
         raise UserError("an encoder reads text and writes none; generation needs a decoder")
-    room = model.body.room
+    room = context_length(model)
     for prompt in prompts:
         if not len(prompt):
             raise UserError("the prompt is empty; give at least one token to continue")
         if len(prompt) > room:
-            raise UserError(f"the prompt has {len(prompt):,} tokens; this model has room for {room:,}")
+            limit = "has room for" if room == model.body.room else "was trained on texts of at most"
+            raise UserError(f"the prompt has {len(prompt):,} tokens; this model {limit} {room:,}")
 
 
 def start_token(model: LanguageModel) -> int:

@@ -113,9 +113,20 @@ def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
         raise UserError(f"{name}: starts from nothing and has nothing to say; heedful pretrain it first")
     model = checkpoints.load(name, head=generating_head(name))
     assert isinstance(model, LanguageModel)
+    if model.trained_length is None:
+        model.trained_length = trained_length(folder)
     if any(part.startswith("head.") for part in model.report.new):
         raise UserError(f"{name}: its weights have no output layer for text")
     return Writer(model.to(find_device(device)), load_tokenizer(name))
+
+
+def trained_length(folder: Path) -> int | None:
+    """Return the length of the rows that a run trained a new model on; older runs have it nowhere else."""
+    if not (folder / CONFIG).is_file():
+        return None
+    options = Run.open(folder).config().get("pretrain", {})
+    block, preset = options.get("block"), options.get("model") in PRESETS
+    return block if preset and isinstance(block, int) else None
 
 
 def generates_text(config: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from heedful.errors import UserError, shorten
-from heedful.inference.generation import Sampling, Stopped, generate
+from heedful.inference.generation import Sampling, Stopped, context_length, generate
 from heedful.models import EncoderDecoder, LanguageModel
 from heedful.text import Tokenizer
 
@@ -29,6 +29,11 @@ class Writer:
     def __init__(self, model: LanguageModel, tokenizer: Tokenizer) -> None:
         self.model, self.tokenizer = model, tokenizer
         self.whole = isinstance(model.body, EncoderDecoder)
+
+    @property
+    def context(self) -> int:
+        """The number of tokens that the model reads at once."""
+        return context_length(self.model)
 
     def encode(self, prompt: str) -> list[int]:
         """Return the ids of a prompt, with the token that begins a text and without the one that ends it."""

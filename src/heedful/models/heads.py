@@ -101,6 +101,8 @@ class Headed(nn.Module):
     kind: str
     report: Any = None
     """What reading a checkpoint did (`heedful.checkpoints.LoadReport`)."""
+    trained_length: int | None = None
+    """The largest number of tokens per text in training, where the model has room for more."""
     method: Any = None
     """The method that is attached (`heedful.methods.Method`), if one is."""
 

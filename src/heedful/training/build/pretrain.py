@@ -14,7 +14,7 @@ from heedful.options.training import BLOCK, PretrainOptions
 from heedful.problems import find_problem
 from heedful.training.build.corpus import open_splits
 from heedful.training.build.job import Job
-from heedful.training.build.model import build_language_model
+from heedful.training.build.model import build_language_model, starts_from_scratch
 from heedful.training.build.objective import add_questions
 from heedful.training.build.tokenizer import corpus_tokenizer
 from heedful.training.machine import keep_freed_memory, resolve_machine
@@ -37,6 +37,8 @@ def build_pretrain(options: PretrainOptions) -> Job:
     block = min(options.block or BLOCK, room)
     if options.block is not None and block < options.block:
         print(f"heedful: rows have {block} tokens, what the model has room for", file=sys.stderr)
+    if starts_from_scratch(options.model) or model.trained_length is not None:
+        model.trained_length = max(block, model.trained_length or 0)
     objective_class = find_objective(options.objective, "pretrain")
     objective = objective_class.build(TextSetup(options, splits, tokenizer, model, block))
     problem, packed = find_problem(objective_class.problem), options.pack and objective_class.packs
