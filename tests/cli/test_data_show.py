@@ -70,7 +70,7 @@ def test_a_histogram_is_drawn(heedful: Callable[..., Any], task: Path, tmp_path:
     assert (tmp_path / f"lengths.{suffix}").stat().st_size > 5000
     assert f"lengths.{suffix}" in done.out
     if suffix == "svg":
-        assert "max_len 128" in (tmp_path / "lengths.svg").read_text()
+        assert "max_len 256" in (tmp_path / "lengths.svg").read_text()
 
 
 def test_columns_and_split_are_options(heedful: Callable[..., Any], tmp_path: Path, task: Path) -> None:

@@ -43,6 +43,15 @@ def test_a_text_gets_a_label_and_its_probability(
     assert "good" in heedful("predict", run_of("full"), "lovely warm fresh staff").out.splitlines()[0]
 
 
+@pytest.mark.parametrize("text", ["", " \n"], ids=repr)
+def test_an_empty_text_is_refused(
+    text: str, heedful: Callable[..., Any], run_of: Callable[[str], Path], pair_run: Path
+) -> None:
+    for command in ((run_of("full"), text), (pair_run, "is it warm", text)):
+        done = heedful("predict", *command)
+        assert (done.status, done.err) == (2, "heedful: the text is empty: there is nothing to label\n")
+
+
 @pytest.mark.parametrize("method", ["full", "head", "prompt"])
 def test_predictions_are_those_that_the_run_recorded(run_of: Callable[[str], Path], method: str) -> None:
     run = run_of(method)
@@ -175,7 +184,7 @@ def test_a_text_without_tokens_gets_one_line(
     )  # fmt: skip
     assert done.status == 0, done.err
     empty = heedful("predict", tmp_path / "r", "")
-    assert (empty.status, empty.err) == (2, 'heedful: the text "" has no tokens: there is nothing to label\n')
+    assert (empty.status, empty.err) == (2, "heedful: the text is empty: there is nothing to label\n")
 
 
 def test_columns_that_are_there_keep_their_names(

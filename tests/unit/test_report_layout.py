@@ -124,6 +124,17 @@ def test_a_fall_of_dev_is_noted_and_drawn_where_it_begins(tmp_path: Path) -> Non
     assert not any("falls" in str(row.get("label")) for row in values(steady.charts["accuracy"]))
 
 
+def test_of_equal_scores_the_dot_is_on_the_epoch_that_was_kept(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", falls=True)
+    path = run / "metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    dev = [row for row in rows if row["split"] == "dev"]
+    dev[1]["value"] = dev[2]["value"] = max(row["value"] for row in dev)  # a tie, decided by the loss
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    chart = page_of(run).charts["accuracy"]
+    assert [row["x"] for row in values(chart) if row.get("best") and row["series"] == "dev"] == [3.0]
+
+
 def test_each_curves_best_is_marked_and_dev_has_its_interval(tmp_path: Path) -> None:
     chart = page_of(write_run(tmp_path / "run", falls=True)).charts["accuracy"]
     best = {row["series"]: row["x"] for row in values(chart) if row.get("best")}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from heedful.cli.output import Flag, Json, print_facts, print_json, print_table
 from heedful.errors import UserError, shorten
+from heedful.options.training import MAX_LEN
 from heedful.options.types import Positive, Seed
 from heedful.problems import find_problem_of_task
 
@@ -28,7 +29,7 @@ def show(
     split: Literal["hash", "first"] = "hash",
     seed: Seed = 0,
     tokenizer: str | None = None,
-    max_len: Positive = 128,
+    max_len: Positive = MAX_LEN,
     batches: Flag = False,
     batch_size: Positive = 32,
     figure: Path | None = None,

@@ -56,6 +56,8 @@ class Labeler:
 
     def label_text(self, text: str, pair: str | None) -> PredictedLabel:
         self.check_pairs(pair is not None, "give the second text after the first")
+        if not text.strip() or (pair is not None and not pair.strip()):
+            raise UserError("the text is empty: there is nothing to label")
         second = None if pair is None else [self.change(pair)]
         return self.predictor.predict([self.change(text)], second)[0]
 

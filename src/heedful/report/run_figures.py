@@ -44,6 +44,13 @@ def make_curve(
     return points
 
 
+def kept_at(run: RunFacts, *, by_step: bool) -> float | None:
+    """Return the step or the epoch of the model that the run kept; None if it is not finished."""
+    best = None if run.results is None else run.results.best_step
+    row = next((row for row in run.metrics if row.split == "dev" and row.step == best), None)
+    return None if row is None else row.step if by_step else row.epoch
+
+
 def draw_score_curves(run: RunFacts) -> Chart | None:
     """Draw a run's score on train and dev, with baselines and the point from which dev falls."""
     by_step, is_share = is_followed_by_step(run), run.metric_is_share
@@ -58,19 +65,19 @@ def draw_score_curves(run: RunFacts) -> Chart | None:
     dev = run.split("dev")
     falls = run.check("dev_falls_while_train_rises")
     rules: dict[str, float] = {}
-    if falls is not None and falls.status in ("warning", "failed") and curves.get("dev"):
-        choose = max if run.best_is == "max" else min
-        best = choose(curves["dev"], key=lambda point: point[1] or 0.0)
-        rules[f"dev {'falls' if run.best_is == 'max' else 'worsens'} from here"] = best[0] or 0.0
+    kept = kept_at(run, by_step=by_step) if curves.get("dev") else None
+    if falls is not None and falls.status in ("warning", "failed") and kept is not None:
+        rules[f"dev {'falls' if run.best_is == 'max' else 'worsens'} from here"] = kept
     x_title = "step" if by_step else "epoch"
     return lines(
         curves,
         title=f"{run.metric.capitalize()} by {x_title}",
-        subtitle="large dot: a curve's best" + ("; band: 95 % interval of dev" if is_share else ""),
+        subtitle="large dot: a curve's best; on dev the model that was kept" + ("; band: 95 % interval of dev" if is_share else ""),
         x_title=x_title,
         y_title=run.metric,
         log_y=not is_share and needs_log_axis([p[1] for curve in curves.values() for p in curve]),
         mark_best=run.best_is,
+        marks={} if kept is None else {"dev": kept},
         rules=rules,
         levels=name_baselines(dev.baselines if dev else None),
     )
@@ -210,12 +217,13 @@ def draw_run_curves(runs: Sequence[RunFacts], split: str) -> Chart | None:
     return lines(
         curves,
         title=f"{first.metric.capitalize()} on {'train' if split.startswith('train') else split}, all runs",
-        subtitle="large dot: a run's best",
+        subtitle="large dot: the model that was kept",
         x_title="step" if by_step else "epoch",
         y_title=first.metric,
         log_y=not is_share and needs_log_axis([p[1] for curve in curves.values() for p in curve]),
         y_least=widest_interval((row.value, row.n) for row in rows) if is_share else None,
         mark_best=first.best_is,
+        marks={run.name: at for run in runs if (at := kept_at(run, by_step=by_step)) is not None},
         levels=shared_baselines([run.split("dev") for run in runs]) if split == "dev" else None,
     )
 

@@ -29,13 +29,15 @@ def lines(
     y_domain: Sequence[float] | None = None,
     y_least: float | None = None,
     mark_best: Literal["max", "min"] | None = None,
+    marks: Mapping[str, float] | None = None,
     rules: Mapping[str, float] | None = None,
     levels: Mapping[str, float] | None = None,
     guide: Sequence[Sequence[float]] = (),
 ) -> Chart:
     """Draw curves of points `(x, y)` or `(x, y, low, high)`; low and high become a band.
 
-    `mark_best` puts a dot on each curve's largest or smallest value. `rules` are labeled vertical lines,
+    `mark_best` puts a dot on each curve's largest or smallest value; a curve that is named in `marks` has
+    it at that x instead. `rules` are labeled vertical lines,
     `levels` labeled horizontal ones, such as baselines; `guide` is a dashed line through points, such as a
     diagonal. An axis of proportions is at least `y_least` long. A value that cannot be drawn (an infinite
     loss, a value below zero on a logarithmic axis) leaves a gap. A very long curve is thinned to as many
@@ -45,7 +47,10 @@ def lines(
     for name, points in series.items():
         curve = [make_row(vega.clean_label(name), point, log_x, log_y) for point in points]
         finite = [row for row in curve if row["y"] is not None]
-        if mark_best and finite:
+        if marks and name in marks:
+            for row in finite:
+                row["best"] = row["x"] == marks[name]
+        elif mark_best and finite:
             (max if mark_best == "max" else min)(finite, key=lambda row: cast(float, row["y"]))["best"] = True
         rows += thin(curve)
     names = [vega.clean_label(name) for name in series]
