@@ -144,8 +144,10 @@ def continue_rows(
         prompts = [begin[row][0] for row in rows]
         steps = Steps(model, prompts if whole else None, cached)
         first = [[start_token(model)] for _ in rows] if whole else prompts
-        luck = [stream(sampling.seed, "generation", row, *([slides] if slides else [])) for row in rows]
-        under_way = Rows(rows, first, [begin[row][1] for row in rows], room, stop_ids, sampling, luck, seen)
+        generators = [stream(sampling.seed, "generation", row, *([slides] if slides else [])) for row in rows]
+        under_way = Rows(
+            rows, first, [begin[row][1] for row in rows], room, stop_ids, sampling, generators, seen
+        )
         results |= under_way.finish(steps)
     return results
 
@@ -225,8 +227,9 @@ class Steps:
     def keep(self, rows: Tensor) -> None:
         rows = rows.to(self.device)
         for layer in self.cache.layers:
-            layer.own = None if layer.own is None else (layer.own[0][rows], layer.own[1][rows])
-            layer.cross = None if layer.cross is None else (layer.cross[0][rows], layer.cross[1][rows])
+            for name in ("self_attention", "cross"):
+                if (keys_values := getattr(layer, name)) is not None:
+                    setattr(layer, name, tuple(tensor[rows] for tensor in keys_values))
         self.past = None if self.past is None else self.past[rows]
         self.context = None if self.context is None else self.context[rows]
         self.mask = None if self.mask is None else self.mask[rows]
@@ -243,14 +246,14 @@ class Rows:
         room: int,
         stop_ids: Collection[int],
         sampling: Sampling,
-        luck: list[np.random.Generator],
+        generators: list[np.random.Generator],
         seen: Seen | None,
     ) -> None:
         self.numbers, self.prompts, self.sampling, self.seen = numbers, prompts, sampling, seen
         self.stop_ids = frozenset(stop_ids)
         # The last new token need not be read.
         self.limits = [min(m, room + 1 - len(prompt)) for m, prompt in zip(max_tokens, prompts, strict=True)]
-        self.max_tokens, self.luck = max_tokens, luck
+        self.max_tokens, self.generators = max_tokens, generators
         self.new: list[list[int]] = [[] for _ in prompts]
         self.logs = [0.0] * len(prompts)
         self.ended: dict[int, Stopped] = {}
@@ -286,8 +289,10 @@ class Rows:
                 free.append(i)
         if not free:
             return chosen
-        luck = [0.0 if self.sampling.greedy else self.luck[active[i]].random() for i in free]
-        chosen[free] = pick_tokens(logits[free], torch.tensor(luck, dtype=torch.float64), self.sampling)
+        random_numbers = [0.0 if self.sampling.greedy else self.generators[active[i]].random() for i in free]
+        chosen[free] = pick_tokens(
+            logits[free], torch.tensor(random_numbers, dtype=torch.float64), self.sampling
+        )
         logs = logits[free].log_softmax(1).gather(1, chosen[free, None])[:, 0].tolist()
         for i, log in zip(free, logs, strict=True):
             self.take(active[i], int(chosen[i]), log)
@@ -306,7 +311,7 @@ class Rows:
             self.ended[row] = "max_tokens" if self.limits[row] == self.max_tokens[row] else "room"
 
 
-def pick_tokens(logits: Tensor, luck: Tensor, sampling: Sampling) -> Tensor:
+def pick_tokens(logits: Tensor, random_numbers: Tensor, sampling: Sampling) -> Tensor:
     """Choose a token of each row [b] of logits [b, v], by a number from 0 to 1 each [b]."""
     if sampling.greedy:
         return logits.argmax(1)
@@ -318,6 +323,6 @@ def pick_tokens(logits: Tensor, luck: Tensor, sampling: Sampling) -> Tensor:
         before = shares.cumsum(1) - shares
         shares = shares.masked_fill((before >= sampling.top_p) & (before > 0), 0.0)
     sums = shares.cumsum(1)
-    at = (sums <= luck[:, None] * sums[:, -1:]).sum(1, keepdim=True)
+    at = (sums <= random_numbers[:, None] * sums[:, -1:]).sum(1, keepdim=True)
     last = (shares > 0).sum(1, keepdim=True) - 1
     return order.gather(1, torch.minimum(at, last))[:, 0]

@@ -59,7 +59,7 @@ class FeedForward(nn.Module):
 class LayerCache:
     """Keys and values of one layer, kept between decoding steps; each [b, h, s, d]."""
 
-    own: tuple[Tensor, Tensor] | None = None
+    self_attention: tuple[Tensor, Tensor] | None = None
     cross: tuple[Tensor, Tensor] | None = None
 
 
@@ -134,10 +134,10 @@ class Attention(nn.Module):
         if self.qk_norm:
             q, k = F.rms_norm(q, (self.d_head,)), F.rms_norm(k, (self.d_head,))
         if cache is not None and not self.cross:
-            if cache.own is not None:
-                k = torch.cat([cache.own[0], k], dim=2)
-                v = torch.cat([cache.own[1], v], dim=2)
-            cache.own = (k, v)
+            if cache.self_attention is not None:
+                k = torch.cat([cache.self_attention[0], k], dim=2)
+                v = torch.cat([cache.self_attention[1], v], dim=2)
+            cache.self_attention = (k, v)
         if prefix is not None:
             k, v = (
                 torch.cat([p.expand(len(x), -1, -1, -1), x], dim=2)

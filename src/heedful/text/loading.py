@@ -35,17 +35,17 @@ USUAL_NAMES = {
 }
 
 
-def load(name: str | Path, known: Iterable[str] = ()) -> Tokenizer:
+def load(name: str | Path, other_names: Iterable[str] = ()) -> Tokenizer:
     """Load a tokenizer by folder, file, or a model's name (`minilm`, `$HEEDFUL_MODELS/<name>`, a Hub id).
 
     Reads tokenizer.json, spiece.model, vocab.txt, vocab.json with merges.txt, or GPT-2's first names for
     these (encoder.json, vocab.bpe). Padding and truncation stored in a tokenizer.json are switched off.
-    `known` are further names the caller understands, for the error message alone.
+    `other_names` are further names the caller understands, for the error message alone.
     """
     path = Path(name).expanduser()
     if path.is_file():
         return from_files(path.parent, path.name)
-    return from_files(find_folder(str(name), TOKENIZER_FILES, known))
+    return from_files(find_folder(str(name), TOKENIZER_FILES, other_names))
 
 
 def from_files(folder: Path, only: str | None = None) -> Tokenizer:

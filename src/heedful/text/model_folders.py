@@ -22,7 +22,7 @@ TOKENIZER_FILES = (
 )  # fmt: skip
 
 
-def find_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -> Path:
+def find_folder(name: str, patterns: Iterable[str], other_names: Iterable[str] = ()) -> Path:
     """Find the folder of the model called `name`; only files matching `patterns` are fetched from the Hub.
 
     The order: a local folder, of a run its best model; `minilm`, the installed package's model;
@@ -41,7 +41,7 @@ def find_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -
         return Path(models).expanduser() / name
     if name.startswith((".", "/", "~")) or not HUB_ID.fullmatch(name):
         raise UserError(f'no model folder "{shorten(name)}"')
-    return hub_folder(name, patterns, known)
+    return hub_folder(name, patterns, other_names)
 
 
 def best_of_run(folder: Path) -> Path:
@@ -62,15 +62,15 @@ def minilm_folder() -> Path:
     return Path(next(iter(spec.submodule_search_locations))) / "model"
 
 
-def hub_folder(name: str, patterns: Iterable[str], known: Iterable[str] = ()) -> Path:
+def hub_folder(name: str, patterns: Iterable[str], other_names: Iterable[str] = ()) -> Path:
     """Fetch a model's files from the Hub, or say in one line why that failed and what to do."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
-    near = difflib.get_close_matches(name, ["minilm", *known], n=1, cutoff=0.7)
+    near = difflib.get_close_matches(name, ["minilm", *other_names], n=1, cutoff=0.7)
     if near:
         raise UserError(f'unknown model "{name}"; did you mean "{near[0]}"?')
-    others = f"; built in: minilm, {', '.join(sorted(known))}" if known else "; built in: minilm"
+    others = f"; built in: minilm, {', '.join(sorted(other_names))}" if other_names else "; built in: minilm"
     try:
         return Path(snapshot_download(name, allow_patterns=list(patterns)))
     except RepositoryNotFoundError:

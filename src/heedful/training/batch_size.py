@@ -1,8 +1,8 @@
 """The largest batch that fits, and the fastest: measured in child processes, which may run out of memory.
 
 A child builds the model and takes real training steps on the longest texts. On a CPU its parent watches how
-much memory it holds and ends it at the budget; on CUDA it says itself that memory ran out. The module is also
-the child's program, and imports torch only there.
+much memory it holds and ends it at the budget; on CUDA the child reports that memory ran out. The module is
+also the child's program, and imports torch only there.
 """
 
 from __future__ import annotations
@@ -134,13 +134,13 @@ def run_child(options: AdaptOptions, batch_size: int, budget_gb: float | None) -
 def run_watched_child(command: Sequence[str], request: str, budget_gb: float | None) -> dict[str, Any]:
     """Run a child that prints one JSON object, and end it at the budget."""
     with (
-        tempfile.TemporaryFile("w+") as given,
-        tempfile.TemporaryFile("w+") as said,
+        tempfile.TemporaryFile("w+") as request_file,
+        tempfile.TemporaryFile("w+") as output,
         tempfile.TemporaryFile("w+") as errors,
     ):
-        given.write(request)
-        given.seek(0)
-        child = subprocess.Popen(command, stdin=given, stdout=said, stderr=errors)
+        request_file.write(request)
+        request_file.seek(0)
+        child = subprocess.Popen(command, stdin=request_file, stdout=output, stderr=errors)
         over = False
         try:
             while child.poll() is None:
@@ -153,9 +153,9 @@ def run_watched_child(command: Sequence[str], request: str, budget_gb: float | N
             if child.poll() is None:
                 child.kill()
                 child.wait()
-        said.seek(0)
+        output.seek(0)
         errors.seek(0)
-        answers, complaints = said.read().strip().splitlines(), errors.read().strip().splitlines()
+        answers, complaints = output.read().strip().splitlines(), errors.read().strip().splitlines()
     if over:
         return {"reason": NO_ROOM}
     if child.returncode == -signal.SIGKILL:
@@ -178,8 +178,8 @@ def resident_gb(pid: int) -> float:
     except (OSError, IndexError):
         if Path("/proc/self/statm").exists():
             return 0.0
-    said = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return int(said.stdout.strip() or 0) * 1024 / GB
+    listed = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return int(listed.stdout.strip() or 0) * 1024 / GB
 
 
 def free_gb() -> float:

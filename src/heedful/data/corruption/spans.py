@@ -131,9 +131,7 @@ def check_lengths(documents: Sequence[Array], shortest: int) -> Ints:
     short = np.flatnonzero(~is_long_enough(lengths, shortest))
     if len(short):
         n = int(lengths[short[0]])
-        raise ValueError(
-            f"document {short[0]} of the batch has {n} tokens; this corruption needs {shortest} (long_enough)"
-        )
+        raise ValueError(f"document {short[0]} of the batch has {n} tokens; this corruption needs {shortest}")
     return lengths
 
 

@@ -41,8 +41,8 @@ def batch_script(batch: Batch, options: LaunchOptions) -> str:
     and its output goes there. Everything after them is read by bash alone.
     """
     sbatch_options = directives(batch, options)
-    wanted = options.max_requeues if isinstance(options, RunLaunchOptions) else 0
-    requeues = MAX_REQUEUES if wanted is None else wanted
+    max_requeues = options.max_requeues if isinstance(options, RunLaunchOptions) else 0
+    requeues = MAX_REQUEUES if max_requeues is None else max_requeues
     lines = [
         "#!/bin/bash",
         f"# By hand: cd {command_line([str(batch.folder)])} && sbatch {SCRIPT}",

@@ -37,7 +37,7 @@ def load_existing_tokenizer(options: AdaptOptions) -> Tokenizer | None:
             "or a kind to train (wordpiece, bpe, ...)"
         )
     if name is None:
-        return text.load(model, known=PRESETS)
+        return text.load(model, other_names=PRESETS)
     if name not in KINDS or Path(name).is_dir():
         return text.load(name)
     if not from_scratch:
