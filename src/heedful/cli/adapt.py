@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, console, print_table
+from heedful.cli.output import JsonResults, console, print_table
 from heedful.cli.training import train_or_submit
 from heedful.options.launch import HERE, Launch
 from heedful.options.training import AdaptOptions
@@ -27,7 +27,7 @@ def adapt(
     *,
     options: Annotated[AdaptOptions, Parameter(name="*")] = DEFAULTS,
     launch: Launch = HERE,
-    json: Json = False,
+    json: JsonResults = False,
 ) -> int | None:
     """Adapt a model to a task, and write its scores, checks and best model.
 
@@ -51,11 +51,8 @@ def adapt(
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     task
         boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
-    json
-        Print results.json.
     """
-    options = replace(options, model=model, task=task)
-    return train_or_submit(options, launch, print_results, json=json)
+    return train_or_submit(replace(options, model=model, task=task), launch, print_results, json=json)
 
 
 def print_results(results: Results) -> None:

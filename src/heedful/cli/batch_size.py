@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, console, print_json, print_table
+from heedful.cli.output import Json, ModelName, TaskName, console, print_json, print_table
 from heedful.options.batch_size import BatchSizeOptions
 from heedful.options.types import Bounds, Positive
 
@@ -19,8 +19,8 @@ STATUS_NOTHING_FITS = 1
 
 
 def batch_size(
-    model: str,
-    task: str,
+    model: ModelName,
+    task: TaskName,
     /,
     *,
     memory_gb: Annotated[float, Bounds(above=0)] | None = None,
@@ -46,47 +46,33 @@ def batch_size(
 
     Parameters
     ----------
-    model
-        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
-    task
-        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
     memory_gb
         Memory budget in units of 1e9 bytes. By default 90 % of the free memory; on CUDA all of the card's.
     at_most
         The largest size to try.
-    json
-        Print one JSON object.
     """
     from heedful.training.batch_size import find_batch_size
 
-    found = find_batch_size(replace(options, model=model, task=task), budget_gb=memory_gb, at_most=at_most)
+    search = find_batch_size(replace(options, model=model, task=task), budget_gb=memory_gb, at_most=at_most)
     if json:
-        print_json(facts(found))
+        print_json(facts(search))
     else:
-        show(found)
-    return 0 if found.largest else STATUS_NOTHING_FITS
+        show(search)
+    return 0 if search.largest else STATUS_NOTHING_FITS
 
 
-def facts(found: BatchSizeSearch) -> dict[str, object]:
+def facts(search: BatchSizeSearch) -> dict[str, object]:
+    names = ("batch_size", "fits", "memory_gb", "examples_per_second", "reason")
     return {
-        "device": found.device,
-        "budget_gb": found.budget_gb,
-        "largest": found.largest.batch_size if found.largest else None,
-        "fastest": found.fastest.batch_size if found.fastest else None,
-        "tried": [
-            {
-                "batch_size": m.batch_size,
-                "fits": m.fits,
-                "memory_gb": m.memory_gb,
-                "examples_per_second": m.examples_per_second,
-                "reason": m.reason,
-            }
-            for m in found.tried
-        ],
+        "device": search.device,
+        "budget_gb": search.budget_gb,
+        "largest": search.largest.batch_size if search.largest else None,
+        "fastest": search.fastest.batch_size if search.fastest else None,
+        "tried": [{name: getattr(m, name) for name in names} for m in search.tried],
     }
 
 
-def show(found: BatchSizeSearch) -> None:
+def show(search: BatchSizeSearch) -> None:
     numbers = ("batch size", "memory (GB)", "examples per second")
     rows = [
         (
@@ -95,12 +81,12 @@ def show(found: BatchSizeSearch) -> None:
             f"{m.examples_per_second:.1f}" if m.examples_per_second is not None else "",
             m.reason or "",
         )
-        for m in found.tried
+        for m in search.tried
     ]
-    budget = f" in {found.budget_gb:.2f} GB" if found.budget_gb is not None else ""
-    print_table(f"training on {found.device}{budget}", (*numbers, ""), rows, right=numbers)
-    if found.largest is None or found.fastest is None:
+    budget = f" in {search.budget_gb:.2f} GB" if search.budget_gb is not None else ""
+    print_table(f"training on {search.device}{budget}", (*numbers, ""), rows, right=numbers)
+    if search.largest is None or search.fastest is None:
         answer = "nothing fits; a smaller model, --max-len, --method lora or more memory may help"
     else:
-        answer = f"largest: {found.largest.batch_size}; fastest: {found.fastest.batch_size}"
+        answer = f"largest: {search.largest.batch_size}; fastest: {search.fastest.batch_size}"
     console().print(answer, markup=False)

@@ -49,18 +49,11 @@ def check(what: str, /, *, json: Json = False) -> int:
         rows = [{**to_json_value(check), "again": check.name in again} for check in checks]
         print_json({"of": what, "worst": worst, "checks": rows})
     else:
-        print_table(
-            f"{what}",
-            ("check", "status", "checked", "result"),
-            [
-                (
-                    check.name.replace("_", " "),
-                    Text(check.status, style=STYLES[check.status]),
-                    "now" if check.name in again else "by the run",
-                    one_line(check.message),
-                )
-                for check in checks
-            ],
-        )
+        table = []
+        for check in checks:
+            status = Text(check.status, style=STYLES[check.status])
+            when = "now" if check.name in again else "by the run"
+            table.append((check.name.replace("_", " "), status, when, one_line(check.message)))
+        print_table(what, ("check", "status", "checked", "result"), table)
         console().print(f"checks: {one_line(summarize(checks))}", markup=False)
     return STATUS_FAILED if worst == "failed" else 0

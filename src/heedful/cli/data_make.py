@@ -49,8 +49,6 @@ def world(
         From 0 (names and birthplaces are independent) to 1 (surnames hint at the country).
     overwrite
         Replace the world in DIR.
-    json
-        Print one JSON object.
     """
     from heedful.data.world import make_world
 

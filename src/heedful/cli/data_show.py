@@ -74,28 +74,21 @@ def show(
         Number of examples per batch, for --batches.
     figure
         Write a histogram of the lengths to this file: .png, .svg, .pdf or .html.
-    json
-        Print one JSON object.
     """
     from heedful.data import load_task, stats
     from heedful.evaluation.baselines import score_baselines
 
     loaded = load_task(
-        task,
-        data_dir=data_dir,
-        text_column=text_column,
-        pair_column=pair_column,
-        label_column=label_column,
-        split=split,
-        seed=seed,
-    )
+        task, data_dir=data_dir, text_column=text_column, pair_column=pair_column, label_column=label_column,
+        split=split, seed=seed,
+    )  # fmt: skip
     counter, counted_in = choose_tokenizer(tokenizer)
     counted = {name: stats.count_tokens(part, counter) for name, part in loaded.splits.items()}
     facts: dict[str, Any] = {"tokenizer": counted_in}
     facts |= stats.describe_task(loaded, counted, max_len, batch_size if batches else None)
     facts["baselines"] = score_baselines(loaded)
     if figure is not None:
-        draw(facts, {name: found.lengths for name, found in counted.items()}, figure)
+        draw(facts, {name: tokens.lengths for name, tokens in counted.items()}, figure)
     if json:
         print_json(facts)
     else:
@@ -137,15 +130,10 @@ def draw(facts: dict[str, Any], lengths: dict[str, Any], path: Path) -> None:
 
 def print_all(facts: dict[str, Any]) -> None:
     splits, kind = facts["splits"], facts["kind"]
-    print_facts(
-        facts["task"],
-        {
-            "kind": find_problem_of_task(kind).title,
-            "columns": describe_columns(facts["columns"]),
-            "tokens": facts["tokenizer"],
-            **{name: f"{part['rows']:,} rows ({part['how']})" for name, part in splits.items()},
-        },
-    )
+    columns = describe_columns(facts["columns"])
+    shown = {"kind": find_problem_of_task(kind).title, "columns": columns, "tokens": facts["tokenizer"]}
+    shown |= {name: f"{part['rows']:,} rows ({part['how']})" for name, part in splits.items()}
+    print_facts(facts["task"], shown)
     print_sizes(facts)
     print_labels(facts)
     print_baselines(facts)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from heedful.cli.output import Flag, Json, console, print_json, print_table
+from heedful.cli.output import Flag, console, print_json, print_table
 from heedful.errors import one_line
 
 
-def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False, json: Json = False) -> None:
+def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False, json: Flag = False) -> None:
     """Run everything once, from data to report, on generated data.
 
     The demo generates a world of texts, describes its tasks, trains a
@@ -37,18 +37,13 @@ def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False,
     json
         Print the numbers as one JSON object.
     """
+    from heedful.studies.demo.page import conclusions
     from heedful.studies.demo.stages import demo as work
 
     facts = work(out, minilm=minilm, quick=quick)
     if json:
         print_json(facts)
         return
-    show(facts, out)
-
-
-def show(facts: dict[str, Any], out: Path) -> None:
-    from heedful.studies.demo.page import conclusions
-
     rows = [
         (f["attention"], f["causal"], f"{f['leak']:.2g}" if f["leak"] else "none") for f in facts["attention"]
     ]
@@ -59,12 +54,10 @@ def show(facts: dict[str, Any], out: Path) -> None:
     last = console()
     for line in conclusions(facts):
         last.print(line, markup=False)
-    last.print(
-        f"done in {facts['seconds']:.0f} s; look at {one_line(str(out / 'report.html'))}", markup=False
-    )
+    page = one_line(str(out / "report.html"))
+    last.print(f"done in {facts['seconds']:.0f} s; look at {page}", markup=False)
     if "reviews" in facts:
-        look = "its runs and studies are next to it, for heedful report, study show and predict"
-        last.print(look, markup=False)
+        last.print("its runs and studies are next to it, for heedful report, study show and predict")
 
 
 def show_reviews(results: list[dict[str, Any]]) -> None:

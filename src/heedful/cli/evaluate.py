@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Literal
-
-from cyclopts import Parameter
+from typing import Literal
 
 from heedful.cli.output import Json, console, print_json
 from heedful.errors import UserError
 from heedful.options.launch import ONCE, Once
+from heedful.options.types import Several
 
 
 def evaluate(
@@ -19,7 +18,7 @@ def evaluate(
     *,
     split: Literal["train", "dev", "test"] | None = None,
     corpus: str | None = None,
-    sentences: Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative=())] = (),
+    sentences: Several = (),
     launch: Once = ONCE,
     json: Json = False,
 ) -> int | None:
@@ -49,8 +48,6 @@ def evaluate(
         For language models: score this text instead of a split.
     sentences
         For language models: sentences, or a file with one per line, whose loss and perplexity to report.
-    json
-        Print one JSON object.
     """
     from heedful.runs.directory import Run
 
@@ -107,13 +104,8 @@ def evaluate_language(
     before = opened.results().splits if opened.finished else {}
     recorded = {name: before[name].value for name in results if name in before}
     if json:
-        facts = {
-            "run": str(run),
-            "splits": to_json_value(results),
-            "recorded": recorded,
-            "sentences": to_json_value(scored_sentences),
-        }
-        print_json(facts)
+        facts = {"run": run, "splits": results, "recorded": recorded, "sentences": scored_sentences}
+        print_json(to_json_value(facts))
         return
     if results:
         show_figures(f"{run}, best model", results)

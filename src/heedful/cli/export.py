@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from heedful.cli.output import Json, console, print_json
+from heedful.cli.output import Flag, Json, console, print_json
 from heedful.errors import UserError
 from heedful.options.types import ClassCount
 
@@ -17,7 +14,7 @@ def export(
     folder: Path,
     /,
     *,
-    merge: Annotated[bool, Parameter(negative=())] = False,
+    merge: Flag = False,
     head: str | None = None,
     n_classes: ClassCount | None = None,
     json: Json = False,
@@ -45,8 +42,6 @@ def export(
         For a model: add a head: classify, masked, causal or text2text.
     n_classes
         For a model: number of classes of the head. By default the checkpoint's own number, or 2.
-    json
-        Print one JSON object.
     """
     from heedful.runs.directory import CONFIG
 

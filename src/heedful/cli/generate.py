@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Flag, Json, console, print_json
+from heedful.cli.output import Device, Flag, Json, console, print_json
 from heedful.errors import UserError, shorten
 from heedful.options.types import Bounds, Positive, Seed, Weight
 
@@ -36,7 +36,7 @@ def generate(
     stop: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     slide: Annotated[bool, Parameter(negative="--no-slide")] = True,
     seed: Seed = 0,
-    device: str = "auto",
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Continue a prompt with a language model.
@@ -80,10 +80,6 @@ def generate(
         Continue when the context is full, from the second half of it.
     seed
         Seed of everything random.
-    device
-        auto, cpu, cuda, cuda:1 or mps.
-    json
-        Print one JSON object.
     """
     if (prompt is None) == (source is None):
         raise UserError("generate continues one prompt, or those of a file with --in FILE; give one of them")
@@ -103,14 +99,9 @@ def generate(
     if alone:
         say("" if writer.whole else prompts[0])
     texts = writer.write(
-        prompts,
-        samples=samples,
-        max_tokens=max_tokens,
-        sampling=sampling,
-        stop=stop,
-        slide=slide,
+        prompts, samples=samples, max_tokens=max_tokens, sampling=sampling, stop=stop, slide=slide,
         seen=say if alone else None,
-    )
+    )  # fmt: skip
     if json:
         print_json({"model": model, **asdict(sampling), "texts": [asdict(one) for one in texts]})
     elif alone:
@@ -126,8 +117,7 @@ def read_prompts(source: Path | None) -> list[str]:
     assert source is not None
     if not source.is_file():
         raise UserError(f"--in {source}: there is no such file")
-    prompts = [strip_line_end(line) for _, line in read_lines(source)]
-    prompts = [line for line in prompts if line.strip()]
+    prompts = [strip_line_end(line) for _, line in read_lines(source) if line.strip()]
     if not prompts:
         raise UserError(f"--in {source}: has no line with text")
     return prompts

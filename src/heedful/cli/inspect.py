@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from heedful.cli.output import Flag, Json, print_facts, print_json, print_table
+from heedful.cli.output import Flag, Json, ModelName, print_facts, print_json, print_table
 from heedful.options.types import ClassCount
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    model: str,
+    model: ModelName,
     /,
     *,
     head: str | None = None,
@@ -31,8 +32,6 @@ def inspect(
 
     Parameters
     ----------
-    model
-        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     head
         Add a head: classify, masked, causal or text2text.
     n_classes
@@ -41,16 +40,14 @@ def inspect(
         Replace the attention mechanism (heedful list attentions): performer:features=128.
     details
         Name every tensor that was loaded, new or ignored.
-    json
-        Print one JSON object.
     """
     from heedful.checkpoints import load
 
     facts = describe(load(model, head=head, n_classes=n_classes, attention=attention))
     if json:
         print_json(facts)
-        return
-    show(facts, details)
+    else:
+        show(facts, details)
 
 
 def describe(model: Model) -> dict[str, Any]:
@@ -59,6 +56,7 @@ def describe(model: Model) -> dict[str, Any]:
 
     config, report = model.config, model.report
     parts = parameters_by_part(model)
+    sizes = ("n_layers", "d_model", "n_heads", "d_head", "d_ff", "max_len", "vocab_size")
     return {
         "source": report.source,
         "folder": str(report.folder) if report.folder else None,
@@ -67,10 +65,7 @@ def describe(model: Model) -> dict[str, Any]:
         "head": head_of(model),
         "attention": config.attention,
         "attention_options": dict(config.attention_options),
-        "sizes": {
-            name: getattr(config, name)
-            for name in ("n_layers", "d_model", "n_heads", "d_head", "d_ff", "max_len", "vocab_size")
-        },
+        "sizes": {name: getattr(config, name) for name in sizes},
         "position": config.position,
         "norm": f"{config.norm_place}-{config.norm}",
         "activation": config.activation,
@@ -100,17 +95,16 @@ PARTS = (
 
 def parameters_by_part(model: Model) -> dict[str, int]:
     """Return the number of parameters per part; a tied output is counted once, as embedding."""
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for name, parameter in model.named_parameters():
-        known_parts = (label for key, label in PARTS if key in name)
-        part = "head" if name.startswith("head.") else next(known_parts, "other")
-        counts[part] = counts.get(part, 0) + parameter.numel()
-    return counts
+        labels = (label for key, label in PARTS if key in name)
+        counts["head" if name.startswith("head.") else next(labels, "other")] += parameter.numel()
+    return dict(counts)
 
 
 def show(facts: Mapping[str, Any], details: bool) -> None:
     options = ", ".join(f"{k}={v}" for k, v in facts["attention_options"].items())
-    sizes = facts["sizes"]
+    sizes, obstacle = facts["sizes"], facts["export_obstacle"]
     print_facts(
         f"{facts['source']}: {facts['family']} {facts['kind'].replace('_', '-')}",
         {
@@ -122,19 +116,13 @@ def show(facts: Mapping[str, Any], details: bool) -> None:
             "vocabulary": f"{sizes['vocab_size']:,}",
             "head": facts["head"] or "none",
             "folder": facts["folder"] or "none: new weights",
-            "exports": "to transformers"
-            if facts["exports_to_transformers"]
-            else f"no: {facts['export_obstacle']}",
+            "exports": f"no: {obstacle}" if obstacle else "to transformers",
         },
     )
     total = facts["parameters"]["total"]
     rows = [(part, f"{n:,}", f"{n / total:.1%}") for part, n in facts["parameters"]["parts"].items()]
-    print_table(
-        "parameters",
-        ("part", "count", "share"),
-        [*rows, ("total", f"{total:,}", "")],
-        right=("count", "share"),
-    )
+    rows.append(("total", f"{total:,}", ""))
+    print_table("parameters", ("part", "count", "share"), rows, right=("count", "share"))
     tensors = []
     for what in ("loaded", "new", "ignored"):
         names = facts[what]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cyclopts import App
 
-from heedful.cli.output import Json, print_json, print_table
+from heedful.cli.output import Json, JsonArray, print_json, print_table
 from heedful.errors import UserError, one_line
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ app = App(name="jobs")
 
 
 @app.default
-def show(*folders: Path, json: Json = False) -> None:
+def show(*folders: Path, json: JsonArray = False) -> None:
     """Show batch jobs: queued, running, finished, failed and why, with the progress of each.
 
     Jobs are found in the folders that --on slurm made, below ./runs and
@@ -38,8 +39,6 @@ def show(*folders: Path, json: Json = False) -> None:
     json
         Print one JSON array.
     """
-    import sys
-
     from heedful.launch.slurm.jobs import find_jobs
 
     jobs, trouble = find_jobs(folders)
@@ -71,15 +70,9 @@ def facts(job: SlurmJob) -> dict[str, Any]:
         "command": list(job.submitted.command),
         "progress": study_progress(job.folder),
         "tasks": [
-            {
-                "task": task.task,
-                "state": task.state,
-                "why": task.reason,
-                "progress": task.progress,
-                "elapsed": task.elapsed,
-                "status": task.status,
-                "log": str(task_file(job.folder, LOG, task.task)),
-            }
+            {"task": task.task, "state": task.state, "why": task.reason, "progress": task.progress}
+            | {"elapsed": task.elapsed, "status": task.status}
+            | {"log": str(task_file(job.folder, LOG, task.task))}
             for task in job.tasks
         ],
     }
@@ -89,8 +82,8 @@ def rows_of(job: SlurmJob) -> list[Sequence[str]]:
     """Return one line per job; workers of an array in the same state share a line."""
     from heedful.launch.slurm.jobs import study_progress
 
-    folder = job.folder.relative_to(Path.cwd()) if job.folder.is_relative_to(Path.cwd()) else job.folder
-    shown = one_line(str(folder))
+    here = Path.cwd()
+    shown = one_line(str(job.folder.relative_to(here) if job.folder.is_relative_to(here) else job.folder))
     if job.submitted.workers is None:
         task = job.tasks[0]
         return [(job.job, task.state, shown, task.elapsed, task.progress, task.reason)]
@@ -136,22 +129,14 @@ def cancel(*jobs: str, json: Json = False) -> None:
         numbers.append(name)
     for number in numbers:
         client.scancel(number)
-    if json:
-        print_json({"cancelled": numbers})
-        return
-    print(f"cancelled {', '.join(numbers)}")
+    print_json({"cancelled": numbers}) if json else print(f"cancelled {', '.join(numbers)}")
 
 
 @app.command
-def nodes(*, json: Json = False) -> None:
+def nodes(*, json: JsonArray = False) -> None:
     """Show the nodes of the cluster: CPUs, memory and GPUs, in total and free.
 
     Example: heedful jobs nodes --json
-
-    Parameters
-    ----------
-    json
-        Print one JSON array.
     """
     from heedful.launch.slurm import client
 

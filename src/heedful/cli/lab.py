@@ -16,16 +16,15 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from cyclopts import App, Parameter
 
 from heedful.cli.help_format import GeneratedCommand
-from heedful.cli.output import Json, console, print_json, print_table
+from heedful.cli.output import Json, JsonArray, console, print_json, print_table
 from heedful.errors import UserError
 from heedful.lab.base import TOPICS, Finding, Vector, Vectors, describe_condition, find_topic, format_value
 
 STATUS_FAILED = 1
+Form = Literal["svg", "png", "pdf", "html"]
 COMMON_PARAMETERS = """
 figure
     Write the figure to this file: .png, .svg, .pdf or .html.
-json
-    Print one JSON object.
 """
 
 app = App(
@@ -36,14 +35,8 @@ app = App(
 
 
 @app.default
-def topics(topic: Annotated[str | None, Parameter(show=False)] = None, /, *, json: Json = False) -> None:
-    """List the topics.
-
-    Parameters
-    ----------
-    json
-        Print one JSON array.
-    """
+def topics(topic: Annotated[str | None, Parameter(show=False)] = None, /, *, json: JsonArray = False) -> None:
+    """List the topics."""
     if topic is not None:
         find_topic(topic)
     if json:
@@ -54,9 +47,7 @@ def topics(topic: Annotated[str | None, Parameter(show=False)] = None, /, *, jso
 
 
 @app.command(name="all")
-def everything(
-    *, figures: Path | None = None, form: Literal["svg", "png", "pdf", "html"] = "svg", json: Json = False
-) -> int:
+def everything(*, figures: Path | None = None, form: Form = "svg", json: JsonArray = False) -> int:
     """Run every topic with its default options; the exit status is 1 if one fails.
 
     Only scaling is shortened, to fewer mechanisms and shorter texts. A topic
@@ -73,8 +64,6 @@ def everything(
         Write the figures into this folder, as lab-TOPIC.svg and so on.
     form
         File format of the figures.
-    json
-        Print one JSON array.
     """
     findings: list[Finding[Any]] = []
     rows: list[tuple[str, ...]] = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from heedful.cli.output import Json, print_json, print_table
+from heedful.cli.output import Json, JsonArray, print_json, print_table
 from heedful.errors import unknown
 
 if TYPE_CHECKING:
@@ -45,34 +45,23 @@ def load_registry(point: str) -> Registry[Any]:
     return registry
 
 
-def list_registry(point: str, json: bool) -> None:
-    """Print the names of an extension point, the packages that provide them, and what Heedful's own are."""
-    registry = load_registry(point)
-    facts = [{"name": name, "package": registry.package(name)} for name in registry]
-    for fact in facts:
-        if fact["package"] == "heedful" and isinstance(entry := registry[fact["name"]], type):
-            fact["about"] = (entry.__doc__ or "").partition("\n")[0]
-    if json:
-        print_json(facts)
-        return
-    columns = ("name", "package", "about") if any("about" in fact for fact in facts) else ("name", "package")
-    rows = [tuple(fact.get(column, "") for column in columns) for fact in facts]
-    print_table(EXTENSION_POINTS[point][1], columns, rows)
-
-
 def add_command(point: str) -> None:
-    def list_names(*, json: Json = False) -> None:
-        list_registry(point, json)
+    """Add the command that lists an extension point's names, their packages, and what Heedful's own are."""
 
-    list_names.__doc__ = f"""List {EXTENSION_POINTS[point][1]}.
+    def list_names(*, json: JsonArray = False) -> None:
+        registry = load_registry(point)
+        facts = [{"name": name, "package": registry.package(name)} for name in registry]
+        for fact in facts:
+            if fact["package"] == "heedful" and isinstance(entry := registry[fact["name"]], type):
+                fact["about"] = (entry.__doc__ or "").partition("\n")[0]
+        if json:
+            print_json(facts)
+            return
+        columns = ("name", "package", *(["about"] if any("about" in fact for fact in facts) else []))
+        rows = [tuple(fact.get(column, "") for column in columns) for fact in facts]
+        print_table(EXTENSION_POINTS[point][1], columns, rows)
 
-    Example: heedful list {point}
-
-    Parameters
-    ----------
-    json
-        Print one JSON array.
-    """
+    list_names.__doc__ = f"List {EXTENSION_POINTS[point][1]}.\n\nExample: heedful list {point}"
     app.command(list_names, name=point)
 
 
@@ -103,17 +92,12 @@ def list_all(name: Annotated[str | None, Parameter(show=False)] = None, /, *, js
 
 
 @app.command
-def attentions(*, json: Json = False) -> None:
+def attentions(*, json: JsonArray = False) -> None:
     """List attention mechanisms: what each can do, its cost, its options and its paper.
 
     All have the options dropout and scale too.
 
     Example: heedful list attentions
-
-    Parameters
-    ----------
-    json
-        Print one JSON array.
     """
     from heedful.attention import MECHANISMS, options
     from heedful.attention.mechanism import CAPABILITIES
@@ -144,17 +128,12 @@ def attentions(*, json: Json = False) -> None:
 
 
 @app.command
-def models(*, json: Json = False) -> None:
+def models(*, json: JsonArray = False) -> None:
     """List models that have a name: minilm, and presets of models that are trained from scratch.
 
     A folder in Hub form, a folder below $HEEDFUL_MODELS and a Hub id are models too.
 
     Example: heedful list models
-
-    Parameters
-    ----------
-    json
-        Print one JSON array.
     """
     from heedful.models import PRESETS
 
@@ -209,15 +188,10 @@ def describe_sizes(config: TransformerConfig) -> dict[str, Any]:
 
 
 @app.command
-def families(*, json: Json = False) -> None:
+def families(*, json: JsonArray = False) -> None:
     """List model families that are read and written, and their transformers classes.
 
     Example: heedful list families
-
-    Parameters
-    ----------
-    json
-        Print one JSON array.
     """
     from heedful.families import FAMILIES
 
@@ -228,9 +202,8 @@ def families(*, json: Json = False) -> None:
         for name in FAMILIES
     }
     if json:
-        print_json(
-            [{"name": n, "package": FAMILIES.package(n), "classes": each} for n, each in classes.items()]
-        )
+        facts = [{"name": n, "package": FAMILIES.package(n), "classes": each} for n, each in classes.items()]
+        print_json(facts)
         return
     rows = [
         (name, head, cls)

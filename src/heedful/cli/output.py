@@ -15,8 +15,19 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-Flag = Annotated[bool, Parameter(negative=())]
-Json = Annotated[bool, Parameter(name="--json", negative=())]
+from heedful.options.types import MODEL_HELP, TASK_HELP
+from heedful.options.types import Flag as Flag
+
+JSON_HELP = "Print one JSON object."
+Json = Annotated[bool, Parameter(negative=(), help=JSON_HELP)]
+JsonArray = Annotated[bool, Parameter(negative=(), help="Print one JSON array.")]
+JsonResults = Annotated[bool, Parameter(negative=(), help="Print results.json.")]
+ModelName = Annotated[str, Parameter(help=MODEL_HELP)]
+TaskName = Annotated[str, Parameter(help=TASK_HELP)]
+Device = Annotated[str, Parameter(help="auto, cpu, cuda, cuda:1 or mps.")]
+
+SHORT = 20
+"""Cells of up to this many characters stay on one line."""
 
 
 def print_json(facts: Any) -> None:
@@ -31,10 +42,6 @@ def console() -> Console:
         return Console(highlight=False)
     width = int(os.environ.get("COLUMNS", "0")) or max(160, shutil.get_terminal_size().columns)
     return Console(highlight=False, width=width)
-
-
-SHORT = 20
-"""Cells of up to this many characters stay on one line."""
 
 
 def print_table(

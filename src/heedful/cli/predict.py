@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Flag, Json, console, print_json, print_table
+from heedful.cli.output import Device, Flag, Json, console, print_json, print_table
 from heedful.errors import UserError, shorten
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def predict(
     text_column: str | None = None,
     pair_column: str | None = None,
     overwrite: Flag = False,
-    device: str = "auto",
+    device: Device = "auto",
     json: Json = False,
 ) -> None:
     """Label a text, a pair of texts or all rows of a file with the best model of a run.
@@ -62,10 +62,6 @@ def predict(
         Name of the column with the second text of a pair.
     overwrite
         Replace --out.
-    device
-        auto, cpu, cuda, cuda:1 or mps.
-    json
-        Print one JSON object.
     """
     if (text is None) == (source is None):
         raise UserError("predict labels one text, or a file with --in FILE --out FILE; give one of them")
@@ -79,23 +75,18 @@ def predict(
         assert text is not None
         show_one(labeler, text, pair, json)
         return
-    done = labeler.label_file(
-        source, out, text_column=text_column, pair_column=pair_column, overwrite=overwrite
-    )
+    columns = {"text_column": text_column, "pair_column": pair_column}
+    done = labeler.label_file(source, out, **columns, overwrite=overwrite)
     label, confidence = done.columns
     if json:
         facts = {"out": str(out), "rows": done.rows, "counts": done.counts}
         print_json({**facts, "label_column": label, "confidence_column": confidence})
         return
     most = sorted(done.counts, key=lambda name: -done.counts[name])[:SHOWN]
-    rows = [
-        (shorten(name), f"{n:,}", f"{n / max(1, done.rows):.1%}")
-        for name, n in done.counts.items()
-        if name in most
-    ]
+    counts = [(shorten(name), n) for name, n in done.counts.items() if name in most]
     if len(done.counts) > SHOWN:
-        n = done.rows - sum(done.counts[name] for name in most)
-        rows.append((f"{len(done.counts) - SHOWN:,} others", f"{n:,}", f"{n / max(1, done.rows):.1%}"))
+        counts.append((f"{len(done.counts) - SHOWN:,} others", done.rows - sum(n for _, n in counts)))
+    rows = [(name, f"{n:,}", f"{n / max(1, done.rows):.1%}") for name, n in counts]
     print_table("labels", ("label", "rows", "share"), rows, right=("rows", "share"))
     console().print(f"{out}: {done.rows:,} rows, with {label} and {confidence}", markup=False)
 
@@ -103,9 +94,8 @@ def predict(
 def show_one(labeler: Labeler, text: str, pair: str | None, json: bool) -> None:
     answer = labeler.label_text(text, pair)
     if json:
-        print_json(
-            {"label": answer.label, "confidence": answer.confidence, "probabilities": answer.probabilities}
-        )
+        facts = {"label": answer.label, "confidence": answer.confidence}
+        print_json({**facts, "probabilities": answer.probabilities})
         return
     for name, probability in sorted(answer.probabilities.items(), key=lambda item: -item[1]):
         console().print(f"{probability:.3f}  {shorten(name)}", markup=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, console, print_table
+from heedful.cli.output import JsonResults, console, print_table
 from heedful.cli.training import train_or_submit
 from heedful.errors import one_line
 from heedful.options.launch import HERE, Launch
@@ -28,7 +28,7 @@ def pretrain(
     *,
     options: Annotated[PretrainOptions, Parameter(name="*")] = DEFAULTS,
     launch: Launch = HERE,
-    json: Json = False,
+    json: JsonResults = False,
 ) -> int | None:
     """Train a language model on text, from scratch or from a checkpoint.
 
@@ -63,11 +63,8 @@ def pretrain(
         A preset (heedful list models) to train from scratch, or a folder, a run or a Hub id to continue.
     corpus
         A text file, a folder, a table, the text of a task, or world/...
-    json
-        Print results.json.
     """
-    options = replace(options, model=model, corpus=corpus)
-    return train_or_submit(options, launch, print_results, json=json)
+    return train_or_submit(replace(options, model=model, corpus=corpus), launch, print_results, json=json)
 
 
 def print_results(results: Results) -> None:

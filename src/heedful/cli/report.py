@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, console, print_json
+from heedful.cli.output import Flag, console, print_json
 from heedful.errors import UserError, one_line
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def report(
     markdown: OptionalFile = None,
     bundle: Path | None = None,
     theme: str = "default",
-    json: Json = False,
+    json: Flag = False,
 ) -> None:
     """Report runs and studies in one HTML file that works offline and by e-mail.
 
@@ -62,14 +62,9 @@ def report(
 
     pdf_file, folders_after_pdf = split_file("--pdf", pdf, out.with_suffix(".pdf"))
     markdown_file, folders_after_markdown = split_file("--markdown", markdown, out.with_suffix(".md"))
+    sources = [*folders, *folders_after_pdf, *folders_after_markdown]
     report_files = write_report(
-        [*folders, *folders_after_pdf, *folders_after_markdown],
-        out,
-        figures=figures,
-        pdf=pdf_file,
-        markdown=markdown_file,
-        bundle=bundle,
-        theme=theme,
+        sources, out, figures=figures, pdf=pdf_file, markdown=markdown_file, bundle=bundle, theme=theme
     )
     paths = {name: getattr(report_files, name) for name in ("html", "pdf", "markdown", "bundle")}
     files = {name: str(path) for name, path in paths.items() if path is not None}

@@ -8,9 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json
-
-Flag = Annotated[bool, Parameter(negative=())]
+from heedful.cli.output import Flag, JsonResults
 
 
 def run(
@@ -21,7 +19,7 @@ def run(
     out: Path | None = None,
     resume: Flag = False,
     overwrite: Flag = False,
-    json: Json = False,
+    json: JsonResults = False,
 ) -> None:
     """Run a recipe, or repeat a run from its config.toml.
 
@@ -45,8 +43,6 @@ def run(
         Continue the run in --out.
     overwrite
         Replace the run in --out.
-    json
-        Print results.json.
     """
     from heedful.cli import adapt, pretrain
     from heedful.cli.training import train_here
@@ -54,11 +50,7 @@ def run(
     from heedful.runs.config import load_run_config
 
     options = load_run_config(file, set)
-    options = replace(
-        options,
-        out=options.out if out is None else out,
-        resume=options.resume or resume,
-        overwrite=options.overwrite or overwrite,
-    )
+    resume, overwrite = options.resume or resume, options.overwrite or overwrite
+    options = replace(options, out=out or options.out, resume=resume, overwrite=overwrite)
     command = adapt if isinstance(options, AdaptOptions) else pretrain
     train_here(options, command.print_results, json=json)

@@ -14,10 +14,9 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from heedful.cli.help_format import GeneratedCommand
-from heedful.cli.output import Json, console, print_json, print_table
+from heedful.cli.output import JSON_HELP, Json, console, print_json, print_table
 from heedful.studies import STUDIES, describe_study
 
-JSON_HELP = "Print one JSON object."
 COMMAND = "command_"
 """What the parser calls a study's command in this module, before the study's name."""
 
@@ -87,8 +86,6 @@ def show(folder: Path, /, *, json: Json = False) -> None:
     ----------
     folder
         The study's folder.
-    json
-        Print one JSON object.
     """
     from heedful.cli.study_output import print_answer
     from heedful.runs.files import to_json_value

@@ -28,20 +28,13 @@ def print_result(study: StudyFolder, answer: Answer, *, json: bool) -> None:
 def print_answer(study: StudyFolder, answer: Answer) -> None:
     """Tables first, then warnings, then the answer in words."""
     for table in answer.tables:
+        columns = table.columns
+        by_column = {name: [row[i] for row in table.rows] for i, name in enumerate(columns)}
         numbers = [
-            column
-            for i, column in enumerate(table.columns)
-            if any(isinstance(row[i], int | float) for row in table.rows)
+            name for name, cells in by_column.items() if any(isinstance(c, int | float) for c in cells)
         ]
-        print_table(
-            table.title or answer.title,
-            table.columns,
-            [
-                tuple(format_cell(*pair) for pair in zip(table.columns, row, strict=True))
-                for row in table.rows
-            ],
-            right=numbers,
-        )
+        rows = [tuple(map(format_cell, columns, row)) for row in table.rows]
+        print_table(table.title or answer.title, columns, rows, right=numbers)
     out = console()
     for note in answer.notes:
         if note.text not in answer.summary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -33,8 +34,6 @@ def compare(
         A text file, a folder, a table, or the name of a task.
     vocab_size
         Vocabulary size of the new tokenizer. By default that of the best of the others.
-    json
-        Print one JSON object.
     """
     from rich.text import Text
 
@@ -46,25 +45,19 @@ def compare(
 
     loaded = {name: load(name) for name in dict.fromkeys(tokenizer)}
     sample = split_sample(track(corpus_texts(on), f"reading {on}"))
-    measured, answer = measure_all(
-        loaded, sample, vocab_size, bare=[name for name in loaded if not has_model(name)]
-    )
+    bare = [name for name in loaded if not has_model(name)]
+    measured, answer = measure_all(loaded, sample, vocab_size, bare=bare)
     if json:
-        rows = [{key: getattr(one, key) for key in FIELDS} for one in measured]
-        verdict = {
-            "train_own": answer.train_own,
-            "reason": answer.reason,
-            "best": answer.best,
-            "saving": answer.saving,
-            "saving_ci95": list(answer.saving_ci95),
-        }
+        rows = [{field: getattr(one, field) for field in COLUMNS} for one in measured]
+        verdict = asdict(answer)
         held_out = {"lines": len(sample.held_out), "corpus_bytes": sample.bytes, "corpus_cut": sample.cut}
         print_json({"tokenizers": rows, "answer": verdict, "held_out": held_out})
         return
     of = f"the {'first ' if sample.cut else ''}{sample.bytes / 2**20:.1f} MB"
+    titles = tuple(COLUMNS.values())
     print_table(
         f"{len(sample.held_out):,} held-out lines (one in {HELD_OUT}) of {of}",
-        COLUMNS,
+        titles,
         [
             (
                 one.name,
@@ -79,7 +72,7 @@ def compare(
             )
             for one in measured
         ],
-        right=COLUMNS[2:],
+        right=titles[2:],
     )
     out = console()
     out.print()
@@ -87,26 +80,16 @@ def compare(
     out.print(Text(f"{answer.reason}."))
 
 
-FIELDS = (
-    "name",
-    "kind",
-    "vocab_size",
-    "tokens_per_word",
-    "unknown",
-    "whole_words",
-    "bytes_per_token",
-    "vocab_used",
-    "mb_per_second",
-)
-COLUMNS = (
-    "tokenizer",
-    "kind",
-    "vocabulary",
-    "tokens/word",
-    "unknown",
-    "whole words",
-    "bytes/token",
-    "vocabulary used",
-    "speed",
-)
+COLUMNS = {
+    "name": "tokenizer",
+    "kind": "kind",
+    "vocab_size": "vocabulary",
+    "tokens_per_word": "tokens/word",
+    "unknown": "unknown",
+    "whole_words": "whole words",
+    "bytes_per_token": "bytes/token",
+    "vocab_used": "vocabulary used",
+    "mb_per_second": "speed",
+}
+"""The titles of the fields that are shown."""
 WORDS = {"no": "No", "only from nothing": "Only if you pretrain from scratch", "yes": "Yes"}

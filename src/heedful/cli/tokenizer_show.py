@@ -15,12 +15,7 @@ if TYPE_CHECKING:
     from heedful.text import Tokenizer
     from heedful.text.merges import Word
 
-STYLES = (
-    "black on bright_cyan",
-    "black on bright_yellow",
-    "black on bright_green",
-    "black on bright_magenta",
-)
+STYLES = [f"black on bright_{color}" for color in ("cyan", "yellow", "green", "magenta")]
 SPECIAL = "white on grey37"
 
 
@@ -39,8 +34,6 @@ def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = Fal
         The text to tokenize.
     pair
         A second text, joined to the first as the model expects pairs.
-    json
-        Print one JSON object.
     """
     from heedful.text import load
     from heedful.text.merges import format_piece, merge_words
@@ -51,27 +44,18 @@ def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = Fal
     texts = [text] if pair is None else [text, pair]
     words = merge_words(loaded, *texts) if loaded.kind == "bpe" else []
     if json:
-        facts: dict[str, Any] = {
-            "kind": loaded.kind,
-            "vocab_size": loaded.vocab_size,
-            "ids": encoded.ids,
-            "pieces": pieces,
-            "types": encoded.types,
-        }
+        facts: dict[str, Any] = {"kind": loaded.kind, "vocab_size": loaded.vocab_size, "ids": encoded.ids}
+        facts |= {"pieces": pieces, "types": encoded.types}
         if loaded.kind == "bpe":
+            steps = [[{"rule": s.rule, "left": s.left, "right": s.right} for s in w.steps] for w in words]
             facts["merges"] = [
-                {
-                    "symbols": word.symbols,
-                    "steps": [{"rule": s.rule, "left": s.left, "right": s.right} for s in word.steps],
-                }
-                for word in words
+                {"symbols": w.symbols, "steps": each} for w, each in zip(words, steps, strict=True)
             ]
         print_json(facts)
         return
     out = console()
-    out.print(
-        Text(f"{loaded.kind}, {loaded.vocab_size:,} tokens; this text is {len(encoded.ids)}", style="bold")
-    )
+    title = f"{loaded.kind}, {loaded.vocab_size:,} tokens; this text is {len(encoded.ids)}"
+    out.print(Text(title, style="bold"))
     cells = [one_line(format_piece(loaded, piece)) for piece in pieces]
     special = [i in loaded.special_ids for i in encoded.ids]
     for line in piece_lines(cells, encoded.ids, special, out.width, colored=out.is_terminal):

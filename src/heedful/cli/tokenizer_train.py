@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, print_facts, print_json
+from heedful.cli.output import Flag, Json, print_facts, print_json
 from heedful.errors import UserError
 from heedful.options.types import Count, Positive
 
@@ -22,10 +22,10 @@ def train(
     kind: Kind = "bpe",
     vocab_size: Positive | None = None,
     min_count: Positive | None = None,
-    lowercase: Annotated[bool, Parameter(negative=())] = False,
-    punctuation: Annotated[bool, Parameter(negative=())] = False,
+    lowercase: Flag = False,
+    punctuation: Flag = False,
     sentinels: Count | None = None,
-    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    overwrite: Flag = False,
     json: Json = False,
 ) -> None:
     """Train a tokenizer, saved so that heedful and transformers load it.
@@ -58,8 +58,6 @@ def train(
         Number of <extra_id_N> tokens for span corruption. By default 100; 0 for word and char.
     overwrite
         Write into a folder that is not empty.
-    json
-        Print one JSON object.
     """
     if out.is_file():
         raise UserError(f"--out {out}: is a file; a tokenizer is saved as a folder")
@@ -74,42 +72,36 @@ def train(
     except OSError as error:
         raise write_error(out, error) from None
     try:
-        made = text.train(
-            read_texts(corpus),
-            kind=kind,
-            vocab_size=vocab_size,
-            min_count=min_count,
-            lowercase=lowercase,
-            punctuation=punctuation,
-            sentinels=sentinels,
-        )
-        made.save(out)
+        tokenizer = text.train(
+            read_texts(corpus), kind=kind, vocab_size=vocab_size, min_count=min_count, lowercase=lowercase,
+            punctuation=punctuation, sentinels=sentinels,
+        )  # fmt: skip
+        tokenizer.save(out)
     except BaseException:
         if fresh:
             with suppress(OSError):
                 out.rmdir()
         raise
-    ids = sorted(made.special_ids - set(made.sentinel_ids))
-    specials = dict(zip(made.pieces(ids), ids, strict=True))
+    ids = sorted(tokenizer.special_ids - set(tokenizer.sentinel_ids))
+    specials = dict(zip(tokenizer.pieces(ids), ids, strict=True))
     facts = {
         "folder": str(out),
-        "kind": made.kind,
-        "vocab_size": made.vocab_size,
+        "kind": tokenizer.kind,
+        "vocab_size": tokenizer.vocab_size,
         "special_tokens": specials,
-        "sentinels": len(made.sentinel_ids),
-        "fingerprint": made.fingerprint,
+        "sentinels": len(tokenizer.sentinel_ids),
+        "fingerprint": tokenizer.fingerprint,
     }
     if json:
         print_json(facts)
         return
-    asked = (
-        f" (asked for {vocab_size:,}: the text has no more)" if (vocab_size or 0) > made.vocab_size else ""
-    )
+    fewer = vocab_size is not None and vocab_size > tokenizer.vocab_size
+    asked = f" (asked for {vocab_size:,}: the text has no more)" if fewer else ""
     shown = {
-        "vocabulary": f"{made.vocab_size:,}{asked}",
+        "vocabulary": f"{tokenizer.vocab_size:,}{asked}",
         "special tokens": ", ".join(f"{token} {i}" for token, i in specials.items()),
-        "sentinels": len(made.sentinel_ids) or "none",
-        "fingerprint": made.fingerprint[:16],
+        "sentinels": len(tokenizer.sentinel_ids) or "none",
+        "fingerprint": tokenizer.fingerprint[:16],
         "look at it": f'heedful tokenizer show {out} "a text of yours"',
     }
     print_facts(f"{kind} tokenizer in {out}", shown)

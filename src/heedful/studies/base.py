@@ -26,6 +26,7 @@ from heedful.errors import UserError, one_line
 from heedful.options.configuration import check_table
 from heedful.options.studies import Keep, StudyOptions
 from heedful.options.training import AdaptOptions
+from heedful.options.types import MODEL_HELP, TASK_HELP
 from heedful.runs.answers import Answer, Note
 from heedful.runs.directory import BEST, CHECKPOINTS
 from heedful.runs.environment import forget_peak_memory
@@ -39,8 +40,6 @@ from heedful.training.signals import StoppedError
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "not enough memory")
 """How torch reports a lack of memory, on a CPU and on a device."""
-MODEL_HELP = "A folder in Hub form, minilm, a preset (heedful list models), or a Hub id."
-TASK_HELP = "boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file."
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from heedful.data.run_options import absolute_value
 from heedful.errors import UserError, shorten, unknown
 from heedful.methods.registry import METHODS
 from heedful.options.studies import CompareOptions, CompareRun
+from heedful.options.types import TASK_HELP
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome
-from heedful.studies.base import TASK_HELP, StudyPlan, failure_reasons
+from heedful.studies.base import StudyPlan, failure_reasons
 from heedful.studies.shared import arms, scores
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
