@@ -18,14 +18,14 @@ SHOWN = (
 if TYPE_CHECKING:
     BatchSizeOptions = AdaptOptions
 else:
-    HINTS = type_hints(AdaptOptions)
+    # The parser evaluates the types in this module, which does not have the names of the inherited ones.
+    HINTS = {
+        name: hint if name in SHOWN.split() else Annotated[hint, Parameter(parse=False)]
+        for name, hint in type_hints(AdaptOptions).items()
+    }
     BatchSizeOptions = make_dataclass(
         "BatchSizeOptions",
-        [
-            (field.name, Annotated[HINTS[field.name], Parameter(parse=False)], field.default)
-            for field in fields(AdaptOptions)
-            if field.name not in SHOWN.split()
-        ],
+        [(field.name, HINTS[field.name], field.default) for field in fields(AdaptOptions)],
         bases=(AdaptOptions,),
         namespace={"__module__": __name__},
         frozen=True,
