@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,11 +23,7 @@ from heedful.studies.base import Study, StudyPlan, failure_notes
 from heedful.studies.shared import sentences
 
 PROJECTIONS = ("separate", "shared_qk", "shared_qkv")
-MASKINGS = {
-    "before": "softmax",
-    "zero_after": "zero_after:unsafe=true",
-    "zero_scores": "zero_scores:unsafe=true",
-}
+MASKINGS = {"before": "softmax"} | {n: f"{n}:unsafe=true" for n in ("zero_after", "zero_scores")}
 """Minus infinity before the softmax (safe); weights set to zero after it; scores set to zero before it."""
 RUN_OPTIONS = (
     "model", "corpus", "tokenizer", "min_count", "block", "epochs", "batch_size", "lr", "eval_every",
@@ -71,14 +68,12 @@ class AttentionStudy(Study):
             for name in RUN_OPTIONS
             if (value := getattr(options, name)) is not None
         }
+        shared = {**settings, "sentences": list(options.sentences), "pack": False}
+        corpus = Path(options.corpus).name
         return StudyPlan(
-            question=f"What does the attention mechanism change for {options.model} on "
-            f"{Path(options.corpus).name}?",
+            question=f"What does the attention mechanism change for {options.model} on {corpus}?",
             seed=options.seed,
-            options={
-                "run": {**settings, "sentences": list(options.sentences), "pack": False},
-                "samples": options.samples,
-            },
+            options={"run": shared, "samples": options.samples},
             configurations=list_variants(options),
             folder_words=(options.corpus, options.model),
         )
@@ -94,8 +89,8 @@ class AttentionStudy(Study):
         table = {**self.record.options["run"], **configuration.settings}
         options = PretrainOptions(**check_table(PretrainOptions, table, str(self.folder.path)))
         folder = self.folder.run(configuration.name)
-        begun = (folder / CONFIG).is_file()
-        return replace(options, out=folder, resume=True, threads=None if begun else threads)
+        threads = None if (folder / CONFIG).is_file() else threads
+        return replace(options, out=folder, resume=True, threads=threads)
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         from heedful.training.train import train
@@ -115,39 +110,28 @@ class AttentionStudy(Study):
         block = int(self.record.options["run"]["block"])
         texts = [p.text for p in Run(outcome.folder).predictions("dev") if p.text][:PROBED]
         ids = [one.ids for one in writer.tokenizer.encode_batch(texts, max_len=block)]
-        first_tokens = [text_ids[:1] for text_ids in ids if text_ids]
-        count = int(self.record.options["samples"])
-        prompts = [first_tokens[i % len(first_tokens)] for i in range(count)]
-        measured = measure_leak(writer.model, ids)
-        written = draw_samples(
-            writer.model, writer.tokenizer, prompts, max_tokens=block - 1, seed=self.record.seed
-        )
-        facts = {**asdict(measured), "leak": measured.size, "samples": asdict(written)}
+        first_tokens = cycle([text_ids[:1] for text_ids in ids if text_ids])
+        prompts = list(islice(first_tokens, int(self.record.options["samples"])))
+        leak = measure_leak(writer.model, ids)
+        model, seed = writer.model, self.record.seed
+        samples = draw_samples(model, writer.tokenizer, prompts, max_tokens=block - 1, seed=seed)
+        facts = {**asdict(leak), "leak": leak.size, "samples": asdict(samples)}
         write_json(outcome.folder / MEASUREMENTS, facts)
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         variants = [Variant(o) for o in outcomes if o.state == "finished"]
         curves = {v.name: curve for v in variants if (curve := v.loss_curve())}
-        figure = Figure(
-            "loss",
-            "lines",
-            curves,
-            {"title": "Training loss", "x_title": "step", "y_title": "loss (nats per token)"},
-            "Running training loss, every variant on the same batches.",
-        )
-        tables = (
-            make_score_table(variants),
-            make_leak_table(variants),
-            make_sentence_table(variants),
-            *make_sample_tables(variants),
-        )
+        titles = {"title": "Training loss", "x_title": "step", "y_title": "loss (nats per token)"}
+        caption = "Running training loss, every variant on the same batches."
+        tables = [make_score_table(variants), make_leak_table(variants), make_sentence_table(variants)]
+        tables += make_sample_tables(variants)
         return Answer(
             study=self.name,
             title=self.record.question,
             summary=tuple(describe_variants(variants)),
             finished=all(o.over for o in outcomes) and all(v.measurements for v in variants),
             notes=(*leak_notes(variants), *failure_notes(outcomes)),
-            figures=(figure,) if curves else (),
+            figures=(Figure("loss", "lines", curves, titles, caption),) if curves else (),
             tables=tuple(table for table in tables if table.rows),
             runs=tuple(f"runs/{v.name}" for v in variants),
             facts={v.name: v.facts() for v in variants},
@@ -203,9 +187,7 @@ class Variant:
         return values[-1] if values else None
 
     def score(self, split: str, field: str = "value") -> float | None:
-        result = self.results.splits.get(split)
-        value: float | None = None if result is None else getattr(result, field)
-        return value
+        return getattr(self.results.splits.get(split), field, None)
 
     def describe_leak(self) -> str:
         """Return how the loss in one pass differs: what is seen of the future may also mislead."""
@@ -236,43 +218,26 @@ class Variant:
 def make_score_table(variants: Sequence[Variant]) -> Table:
     columns = ["variant", "hides the future", "leak", "seconds", "train loss", "train perplexity"]
     columns += ["dev perplexity", "test perplexity"]
-    rows = [
-        (
-            v.name,
-            ("yes" if v.is_safe else "no") if v.measurements else None,
-            v.leak,
-            round(v.results.seconds, 1),
-            v.last("train", "loss"),
-            v.last("train_eval", "value"),
-            v.score("dev"),
-            v.score("test"),
-        )
-        for v in variants
-    ]
-    tested = any(row[-1] is not None for row in rows)
-    return Table(
-        tuple(columns if tested else columns[:-1]),
-        tuple(row if tested else row[:-1] for row in rows),
-        "scores of each variant; leak: loss from the prefix alone minus loss in one pass",
-    )
+    rows: list[tuple[Any, ...]] = []
+    for v in variants:
+        hides = ("yes" if v.is_safe else "no") if v.measurements else None
+        trained = (round(v.results.seconds, 1), v.last("train", "loss"), v.last("train_eval", "value"))
+        rows.append((v.name, hides, v.leak, *trained, v.score("dev"), v.score("test")))
+    if all(row[-1] is None for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    about = "scores of each variant; leak: loss from the prefix alone minus loss in one pass"
+    return Table(tuple(columns), tuple(rows), about)
 
 
 def make_leak_table(variants: Sequence[Variant]) -> Table:
     columns = ("variant", "parameters", "loss in one pass", "from the prefix alone", "largest difference")
-    return Table(
-        (*columns, "mean sentence perplexity", "unknown tokens"),
-        tuple(
-            (
-                v.name,
-                v.results.total_parameters,
-                *(v.measurements.get(name) for name in ("one_pass", "prefix_alone", "largest")),
-                v.score("dev", "mean_sentence_perplexity"),
-                v.score("dev", "unknown_rate"),
-            )
-            for v in variants
-        ),
-        f"the causality check, token by token on up to {PROBED} texts of dev, and more about dev",
-    )
+    rows = []
+    for v in variants:
+        leak = [v.measurements.get(name) for name in ("one_pass", "prefix_alone", "largest")]
+        dev = [v.score("dev", name) for name in ("mean_sentence_perplexity", "unknown_rate")]
+        rows.append((v.name, v.results.total_parameters, *leak, *dev))
+    about = f"the causality check, token by token on up to {PROBED} texts of dev, and more about dev"
+    return Table((*columns, "mean sentence perplexity", "unknown tokens"), tuple(rows), about)
 
 
 def make_sample_tables(variants: Sequence[Variant]) -> list[Table]:
@@ -281,16 +246,12 @@ def make_sample_tables(variants: Sequence[Variant]) -> list[Table]:
         if samples := v.measurements.get("samples"):
             fields = ("mean_length", "unknown", "punctuation", "distinct")
             contents.append((v.name, *(samples[name] for name in fields)))
-            texts += [
-                (v.name, shorten(" ".join(str(text).split()), SHOWN_CHARS))
-                for text in samples["texts"][:SHOWN]
-            ]
+            shown = [" ".join(str(text).split()) for text in samples["texts"][:SHOWN]]
+            texts += [(v.name, shorten(text, SHOWN_CHARS)) for text in shown]
     columns = ("variant", "mean length", "unknown", "punctuation", "distinct")
     about = "samples at temperature 1: tokens per text, and shares of tokens"
-    return [
-        Table(columns, tuple(contents), about),
-        Table(("variant", "a sample"), tuple(texts), "some samples"),
-    ]
+    some = Table(("variant", "a sample"), tuple(texts), "some samples")
+    return [Table(columns, tuple(contents), about), some]
 
 
 def make_sentence_table(variants: Sequence[Variant]) -> Table:
@@ -302,16 +263,12 @@ def make_sentence_table(variants: Sequence[Variant]) -> Table:
 
 
 def leak_notes(variants: Sequence[Variant]) -> list[Note]:
-    return [
-        Note(
-            sentences.ATTENTION_LEAK_NOTE.format(
-                name=v.name, difference=v.describe_leak(), largest=v.measurements["largest"]
-            ),
-            "warning",
-        )
-        for v in variants
-        if v.is_unsafe
-    ]
+    notes = []
+    for v in variants:
+        if v.is_unsafe:
+            about = {"name": v.name, "difference": v.describe_leak(), "largest": v.measurements["largest"]}
+            notes.append(Note(sentences.ATTENTION_LEAK_NOTE.format(**about), "warning"))
+    return notes
 
 
 def describe_variants(variants: Sequence[Variant]) -> list[str]:
@@ -331,7 +288,7 @@ def describe_variants(variants: Sequence[Variant]) -> list[str]:
     reference = softmax.score("dev")
     for v in variants:
         if v.is_unsafe and reference is not None:
+            about = {"name": v.name, "difference": v.describe_leak()}
             lower = "lower" if (v.score("dev") or 0.0) < reference else "not lower"
-            text = sentences.ATTENTION_LEAK.format(name=v.name, difference=v.describe_leak(), lower=lower)
-            summary.append(text)
+            summary.append(sentences.ATTENTION_LEAK.format(**about, lower=lower))
     return summary or [sentences.ATTENTION_WAITING]

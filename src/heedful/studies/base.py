@@ -61,7 +61,6 @@ class Study(ABC):
     name: ClassVar[str]
     """The second word of the command, and `kind` in study.json."""
     options: ClassVar[type[StudyOptions]] = StudyOptions
-    """The study's own options."""
     run_options: ClassVar[type[AdaptOptions] | None] = None
     """The options of its runs; None where the study decides all of them."""
     arguments: ClassVar[Mapping[str, str]] = {"model": MODEL_HELP, "task": TASK_HELP}
@@ -109,11 +108,11 @@ class Study(ABC):
         for configuration in self.record.configurations:
             o = self.settings(configuration)
             validate(o)
-            if (o.task, o.model, o.tokenizer, o.objective) in checked:
-                continue
-            checked.add((o.task, o.model, o.tokenizer, o.objective))
-            load_run_task(o)
-            load_existing_tokenizer(o)
+            identity = (o.task, o.model, o.tokenizer, o.objective)
+            if identity not in checked:
+                checked.add(identity)
+                load_run_task(o)
+                load_existing_tokenizer(o)
 
     def work_on_job(self, job: Sequence[Configuration], threads: int | None) -> None:
         """Make the runs of one job, which this process has claimed.
@@ -175,14 +174,10 @@ class Study(ABC):
         """
         table = {**self.record.options.get("run", {}), **configuration.settings}
         options = AdaptOptions(**check_table(AdaptOptions, table, str(self.folder.path)))
-        begun = self.folder.outcome(configuration).state == "begun"
-        return replace(
-            options,
-            out=self.folder.run(configuration.name),
-            resume=True,
-            score_test=False,
-            threads=None if begun else threads,
-        )
+        if self.folder.outcome(configuration).state == "begun":
+            threads = None
+        folder = self.folder.run(configuration.name)
+        return replace(options, out=folder, resume=True, score_test=False, threads=threads)
 
 
 def drop_checkpoints(run: Path) -> None:
@@ -236,5 +231,5 @@ def failure_reasons(outcomes: Sequence[Outcome]) -> dict[str, str]:
 def find_best(outcomes: Sequence[Outcome]) -> Outcome | None:
     """Return the finished run with the best score on dev; among equals the one with the lower loss."""
     scored = [(o, o.results.splits["dev"]) for o in outcomes if o.dev is not None and o.results is not None]
-    ranked = max(scored, key=lambda pair: pair[1].sort_key(), default=None)
-    return None if ranked is None else ranked[0]
+    best, _ = max(scored, key=lambda pair: pair[1].sort_key(), default=(None, None))
+    return best

@@ -14,7 +14,7 @@ from heedful.options.types import TASK_HELP
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome
-from heedful.studies.base import StudyPlan, failure_reasons
+from heedful.studies.base import StudyPlan
 from heedful.studies.shared import arms, scores
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
@@ -95,27 +95,19 @@ class Compare(ArmStudy):
         split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
         fewer_rows = self.record.options["run"].get("train_rows") is not None
         comparisons = arms.compare_arms(selected, split, paired_seeds=fewer_rows)
-        return Answer(
-            study=self.name,
-            title=self.record.question,
-            summary=tuple(arms.describe_arms(selected, comparisons, split, metric)),
-            notes=tuple(arms.arm_notes(outcomes, selected)),
+        return self.make_answer(
+            outcomes,
+            selected,
+            split,
+            comparisons,
+            summary=arms.describe_arms(selected, comparisons, split, metric),
             figures=(
                 arms.draw_bars(outcomes, selected, split, "Models and methods"),
                 draw_cost(selected, split, metric, "seconds", "training time in seconds"),
                 draw_cost(selected, split, metric, "trainable_parameters", "trained parameters"),
             ),
-            tables=(
-                arms.make_arm_table(self, outcomes, selected, split),
-                *arms.make_comparison_tables(comparisons, split),
-            ),
-            runs=arms.list_folders(selected),
-            facts={
-                "arms": arms.mean_scores(selected, split),
-                "split": split,
-                "comparisons": comparisons,
-                "failed": failure_reasons(outcomes),
-            },
+            table=arms.make_arm_table(self, outcomes, selected, split),
+            facts={"arms": arms.mean_scores(selected, split)},
         )
 
 
@@ -145,10 +137,6 @@ def draw_cost(selected: arms.Runs, split: str, metric: str, field: str, title: s
             value, low, high = arms.mean_score(runs, split)
             cost = getattr(outcome.results, field)
             points.append({"x": cost, "y": value, "low": low, "high": high, "label": arm, "group": arm})
-    options = {
-        "title": f"{metric.capitalize()} against {title}",
-        "x_title": title,
-        "y_title": f"{split} {metric}",
-        "log_x": True,
-    }
+    titles = {"title": f"{metric.capitalize()} against {title}", "x_title": title}
+    options = {**titles, "y_title": f"{split} {metric}", "log_x": True}
     return Figure(f"against-{field.replace('_', '-')}", "scatter", points, options)

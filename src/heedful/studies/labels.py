@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from heedful.errors import UserError, unknown
@@ -15,7 +16,7 @@ from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
 from heedful.runs.studies import Outcome
 from heedful.statistics.comparison import Comparison, correct_for_tests
-from heedful.studies.base import StudyPlan, failure_reasons
+from heedful.studies.base import StudyPlan
 from heedful.studies.shared import arms, scores, sentences
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
@@ -55,11 +56,11 @@ class Labels(ArmStudy):
             rates = arms.read_rates("--rates", options.rates)
         weights = arms.read_rates("--mlm-weights", options.mlm_weights)
         common = shared_options(run, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed"))
-        own_settings: dict[str, dict[str, Any]] = {
+        arm_settings: dict[str, dict[str, Any]] = {
             arm: {name: common.pop(name) for name in OBJECTIVES[arm].own_options if name in common}
             for arm in ARMS
         }
-        for arm, names in own_settings.items():
+        for arm, names in arm_settings.items():
             if names and arm not in objectives:
                 flags = join_names([flag(name) for name in names])
                 raise UserError(f"{flags}: for the arm {arm}, which --arms {options.arms} does not have")
@@ -73,15 +74,9 @@ class Labels(ArmStudy):
                 settings = {**data, "objective": objective}
                 weighted = "mlm_weight" in OBJECTIVES[objective].own_options
                 variants = [{"mlm_weight": weight} for weight in weights] if weighted else [{}]
-                configurations += [
-                    cls.make_candidate(
-                        f"{objective} with {size}",
-                        {**settings, "lr": rate, **own_settings[objective], **variant},
-                        run.seed,
-                    )
-                    for rate in rates
-                    for variant in variants
-                ]
+                for rate, variant in product(rates, variants):
+                    candidate = {**settings, "lr": rate, **arm_settings[objective], **variant}
+                    configurations.append(cls.make_candidate(f"{objective} with {size}", candidate, run.seed))
         searched = ("sizes", "arms", "rates", "mlm_weights", "least_steps", "seeds")
         return StudyPlan(
             question=f"How many labels of {run.task} does {run.model} need?",
@@ -95,36 +90,18 @@ class Labels(ArmStudy):
         selected = self.select_runs(outcomes)
         split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
         comparisons = compare_objectives(selected, split)
-        return Answer(
-            study=self.name,
-            title=self.record.question,
-            summary=tuple(describe_objectives(selected, comparisons, split, metric)),
-            notes=tuple(arms.arm_notes(outcomes, selected)),
-            figures=(
-                Figure(
-                    "labels",
-                    "lines",
-                    self.make_curves(selected, split),
-                    {
-                        "title": f"{metric.capitalize()} against labels",
-                        "x_title": "labeled examples",
-                        "y_title": f"{split} {metric}",
-                        "log_x": True,
-                    },
-                    "Means over seeds, each with its own labels; bands are 95 % intervals.",
-                ),
-            ),
-            tables=(
-                make_table(outcomes, selected, split),
-                *arms.make_comparison_tables(list(comparisons.values()), split),
-            ),
-            runs=arms.list_folders(selected),
-            facts={
-                "arms": arms.mean_scores(selected, split),
-                "split": split,
-                "comparisons": list(comparisons.values()),
-                "failed": failure_reasons(outcomes),
-            },
+        titles = {"title": f"{metric.capitalize()} against labels", "x_title": "labeled examples"}
+        options = {**titles, "y_title": f"{split} {metric}", "log_x": True}
+        caption = "Means over seeds, each with its own labels; bands are 95 % intervals."
+        return self.make_answer(
+            outcomes,
+            selected,
+            split,
+            list(comparisons.values()),
+            summary=describe_objectives(selected, comparisons, split, metric),
+            figures=[Figure("labels", "lines", self.make_curves(selected, split), options, caption)],
+            table=make_table(outcomes, selected, split),
+            facts={"arms": arms.mean_scores(selected, split)},
         )
 
     def make_curves(self, selected: arms.Runs, split: str) -> dict[str, list[list[float]]]:
@@ -190,17 +167,12 @@ def describe_objectives(
     summary += [f"On {split}: {describe_comparison(c, metric)}" for c in comparisons.values()]
     means = arms.mean_scores(selected, split)
     for objective in dict.fromkeys(split_arm(arm)[0] for arm in selected):
-        values = [
-            (split_arm(arm)[1], score[0]) for arm, score in means.items() if split_arm(arm)[0] == objective
-        ]
-        about = {"objective": objective, "metric": metric, "split": split}
+        named = [arm for arm in means if split_arm(arm)[0] == objective]
+        values = [(split_arm(arm)[1], means[arm][0]) for arm in named]
+        about: dict[str, Any] = {"objective": objective, "metric": metric, "split": split}
         if len(values) > 1:
-            (fewest, low_value), (most, high_value) = values[0], values[-1]
-            summary.append(
-                sentences.LABELS_RANGE.format(
-                    **about, fewest=fewest, low=low_value, most=most, high=high_value
-                )
-            )
+            about |= {"fewest": values[0][0], "low": values[0][1], "most": values[-1][0]}
+            summary.append(sentences.LABELS_RANGE.format(**about, high=values[-1][1]))
         elif values and not comparisons:
             summary.append(sentences.LABELS_VALUE.format(**about, size=values[0][0], value=values[0][1]))
     return summary or [sentences.LABELS_WAITING]
@@ -211,28 +183,17 @@ def make_table(outcomes: Sequence[Outcome], selected: arms.Runs, split: str) -> 
     for arm, runs in arms.group_by_arm(outcomes).items():
         objective, size = split_arm(arm)
         if not selected[arm]:
-            reason = f"failed: {arms.describe_missing(runs)}"
-            rows.append((size, objective, *[None] * 7, reason))
+            rows.append((size, objective, *[None] * 7, f"failed: {arms.describe_missing(runs)}"))
             continue
         value, low, high = arms.mean_score(selected[arm], split)
         settings = selected[arm][0].configuration.settings
         results = [o.results for o in selected[arm] if o.results is not None]
         epochs = [r.best_epoch for r in results if r.best_epoch is not None]
         best_epochs = " to ".join(f"{epoch:.3g}" for epoch in sorted({min(epochs), max(epochs)}))
-        rows.append(
-            (
-                size,
-                objective,
-                settings["lr"],
-                f"{best_epochs} of {settings['epochs']}",
-                settings.get("mlm_weight"),
-                len(results),
-                arms.mean_score(selected[arm], "dev")[0],
-                value,
-                sentences.format_interval(low, high),
-                scores.describe_partly_low(selected[arm]),
-            )
-        )
+        epochs_used, weight = f"{best_epochs} of {settings['epochs']}", settings.get("mlm_weight")
+        dev, note = arms.mean_score(selected[arm], "dev")[0], scores.describe_partly_low(selected[arm])
+        row = (size, objective, settings["lr"], epochs_used, weight, len(results), dev, value)
+        rows.append((*row, sentences.format_interval(low, high), note))
     metric = scores.metric_title(outcomes)
     columns = (
         "labels", "arm", "learning rate", "epochs", "mlm weight", "seeds", f"dev {metric}",

@@ -10,7 +10,7 @@ from heedful.options.studies import OptimizersOptions, OptimizersRun
 from heedful.report.formats import join_names
 from heedful.runs.answers import Answer, Note
 from heedful.runs.studies import Configuration, Outcome
-from heedful.studies.base import StudyPlan, failure_reasons, find_best
+from heedful.studies.base import StudyPlan, find_best
 from heedful.studies.shared import arms, scores, sentences
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
@@ -93,33 +93,22 @@ class Optimizers(ArmStudy):
         elif rates:
             names = join_names([f"{arm} {rate:g}" for arm, rate in rates.items()])
             summary.append(sentences.OPTIMIZERS_RATES.format(rates=names))
-        best = {
-            arm: run
-            for arm, runs in arms.group_by_arm(outcomes).items()
-            if (run := find_best(self.find_candidates(runs)))
-        }
-        return Answer(
-            study=self.name,
-            title=self.record.question,
-            summary=tuple(summary),
-            notes=(*arms.arm_notes(outcomes, selected), *self.edge_notes(outcomes)),
+        groups = arms.group_by_arm(outcomes).items()
+        best = {arm: run for arm, runs in groups if (run := find_best(self.find_candidates(runs)))}
+        return self.make_answer(
+            outcomes,
+            selected,
+            split,
+            comparisons,
+            summary=summary,
+            notes=self.edge_notes(outcomes),
             figures=(
                 arms.draw_bars(outcomes, selected, split, "Optimizers"),
                 scores.draw_curves(best, "Each optimizer at its rate, on dev"),
                 scores.draw_curves(best, "Each optimizer at its rate, on train", "train_eval"),
             ),
-            tables=(
-                arms.make_arm_table(self, outcomes, selected, split),
-                *arms.make_comparison_tables(comparisons, split),
-            ),
-            runs=arms.list_folders(selected),
-            facts={
-                "rates": rates,
-                "collapsed": find_low(selected, sentences.COLLAPSED),
-                "split": split,
-                "comparisons": comparisons,
-                "failed": failure_reasons(outcomes),
-            },
+            table=arms.make_arm_table(self, outcomes, selected, split),
+            facts={"rates": rates, "collapsed": find_low(selected, sentences.COLLAPSED)},
         )
 
     def edge_notes(self, outcomes: Sequence[Outcome]) -> list[Note]:
@@ -131,10 +120,8 @@ class Optimizers(ArmStudy):
             best = find_best(candidates)
             if best is None or len(rates) < 2 or not all(o.over for o in candidates):
                 continue
-            rate = rate_of(best)
-            if rate in (rates[0], rates[-1]):
-                end = "lowest" if rate == rates[0] else "highest"
-                text = sentences.OPTIMIZERS_EDGE.format(name=arm, end=end, rate=rate)
+            if end := {rates[-1]: "highest", rates[0]: "lowest"}.get(rate_of(best)):
+                text = sentences.OPTIMIZERS_EDGE.format(name=arm, end=end, rate=rate_of(best))
                 notes.append(Note(text, "warning"))
         return notes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from heedful.errors import shorten
 from heedful.methods.registry import METHODS
@@ -79,32 +80,18 @@ class Overfit(Study):
         causes = [] if learned else self.find_causes(outcome, curve)
         cautions = [*causes, *([few] if few else [])]
         note = Note(verdict, "good" if passed else "warning" if learned else "bad")
+        points = {"train, evaluation mode": [[row.epoch, row.value] for row in curve]}
+        options: dict[str, Any] = {"title": "Training accuracy", "x_title": "epoch"}
+        options |= {"y_title": "share of training examples right", "y_domain": [0, 1]}
+        rows = tuple((row.epoch, row.value, row.loss) for row in curve)
+        about = "in evaluation mode, on the examples that are trained on"
         return Answer(
             study=self.name,
             title=self.record.question,
             summary=(verdict, *cautions, sentences.OVERFIT_NOTE),
             notes=(note, *(Note(text, "warning") for text in cautions), *failure_notes(outcomes)),
-            figures=(
-                Figure(
-                    "training-accuracy",
-                    "lines",
-                    {"train, evaluation mode": [[row.epoch, row.value] for row in curve]},
-                    {
-                        "title": "Training accuracy",
-                        "x_title": "epoch",
-                        "y_title": "share of training examples right",
-                        "y_domain": [0, 1],
-                    },
-                    sentences.OVERFIT_NOTE,
-                ),
-            ),
-            tables=(
-                Table(
-                    ("epoch", "train accuracy", "train loss"),
-                    tuple((row.epoch, row.value, row.loss) for row in curve),
-                    "in evaluation mode, on the examples that are trained on",
-                ),
-            ),
+            figures=(Figure("training-accuracy", "lines", points, options, sentences.OVERFIT_NOTE),),
+            tables=(Table(("epoch", "train accuracy", "train loss"), rows, about),),
             runs=(f"runs/{outcome.name}",),
             facts={
                 "verdict": "pass" if passed else "none" if learned else "fail",

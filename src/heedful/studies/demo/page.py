@@ -30,18 +30,18 @@ def tasks(page: Page) -> list[Facts]:
     from heedful.data import load_task
     from heedful.evaluation.baselines import score_baselines
 
-    found = []
+    rows = []
     for name in ("world/sentiment", "world/reviews", "world/boolq"):
         task = load_task(name)
         simple = score_baselines(task, ["dev"])["dev"]
         ceiling = read_json(task.folder / "world.json")["tasks"][name.removeprefix("world/")]["best_possible"]
         sizes = {split: len(rows) for split, rows in task.splits.items()}
-        found.append({"task": name, **sizes, **simple, "best possible": ceiling})
+        rows.append({"task": name, **sizes, **simple, "best possible": ceiling})
     page.section("A world of texts")
     page.text("Tasks in the form of well-known ones, invented here; the best possible accuracy is known.")
     columns = ["task", "train", "dev", "test", "chance", "majority", "bag_of_words", "best possible"]
-    page.table([c.replace("_", " ") for c in columns], [[r[c] for c in columns] for r in found])
-    return found
+    page.table([c.replace("_", " ") for c in columns], [[r[c] for c in columns] for r in rows])
+    return rows
 
 
 def tokenizer(page: Page, folder: Path) -> Facts:
@@ -49,13 +49,12 @@ def tokenizer(page: Page, folder: Path) -> Facts:
     from heedful.text import train
     from heedful.text.compare import measure, split_sample
 
-    made = train(corpus_texts("world/reviews"), kind="wordpiece", vocab_size=2000, lowercase=True)
-    with new_folder(folder) as place:
-        made.save(place)
-    measured = measure(
-        "trained here", made, split_sample(corpus_texts("world/reviews", split="dev")).held_out
-    )
-    facts = {"vocabulary": made.vocab_size, "tokens_per_word": round(measured.tokens_per_word, 3)}
+    trained = train(corpus_texts("world/reviews"), kind="wordpiece", vocab_size=2000, lowercase=True)
+    with new_folder(folder) as new:
+        trained.save(new)
+    held_out = split_sample(corpus_texts("world/reviews", split="dev")).held_out
+    tokens = measure("trained here", trained, held_out).tokens_per_word
+    facts = {"vocabulary": trained.vocab_size, "tokens_per_word": round(tokens, 3)}
     page.section("A tokenizer trained here")
     page.facts({name.replace("_", " "): value for name, value in facts.items()})
     return facts
@@ -72,7 +71,7 @@ def attention(page: Page) -> list[Facts]:
     torch.manual_seed(0)
     n = len(SENTENCE)
     q, k = torch.randn(2, 1, 1, n, 16).unbind(0)
-    found, panels = [], {}
+    rows, panels = [], {}
     for name, cls in MECHANISMS.items():
         if not cls.causal:
             continue
@@ -84,9 +83,8 @@ def attention(page: Page) -> list[Facts]:
             with torch.no_grad():
                 panels[name] = mechanism(q, k, torch.eye(n)[None, None], Mask(causal=True))[0, 0].tolist()
         spec = name + (":unsafe=true" if cls.unsafe else "")
-        model = load("gpt-nano", head="causal", attention=spec, vocab_size=256)
-        check = causality(model)
-        found.append({"attention": name, "causal": check.status, "leak": check.value or 0.0})
+        check = causality(load("gpt-nano", head="causal", attention=spec, vocab_size=256))
+        rows.append({"attention": name, "causal": check.status, "leak": check.value or 0.0})
     chart = small_multiples(
         panels,
         x_labels=SENTENCE,
@@ -100,8 +98,8 @@ def attention(page: Page) -> list[Facts]:
     )
     page.section("Attention")
     page.figure(chart, "Weights of one head; a row sums to one where the mechanism is safe.", "attention")
-    page.table(["attention", "causality", "leak"], [[f["attention"], f["causal"], f["leak"]] for f in found])
-    return found
+    page.table(["attention", "causality", "leak"], [list(row.values()) for row in rows])
+    return rows
 
 
 def pretraining(page: Page, run: Run, results: Results) -> Facts:
@@ -115,16 +113,9 @@ def pretraining(page: Page, run: Run, results: Results) -> Facts:
         "half of the guests are of one mind, so that similar words occur together, and the others end with a "
         "verdict in words: the meaning of words can be learned from the company they keep."
     )
-    page.figure(
-        lines(
-            {"dev": curve},
-            title="Perplexity of hidden words, in notes that were not trained on",
-            x_title="step",
-            y_title="perplexity",
-            log_y=True,
-        ),
-        name="pretraining",
-    )
+    title = "Perplexity of hidden words, in notes that were not trained on"
+    chart = lines({"dev": curve}, title=title, x_title="step", y_title="perplexity", log_y=True)
+    page.figure(chart, name="pretraining")
     return {
         "parameters": results.total_parameters,
         "steps": results.steps,
@@ -135,8 +126,7 @@ def pretraining(page: Page, run: Run, results: Results) -> Facts:
 
 
 def describe_start(row: Facts) -> str:
-    model = str(row["model"])
-    return STARTS.get(model, model)
+    return STARTS.get(row["model"], str(row["model"]))
 
 
 def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
@@ -155,9 +145,8 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
     ]
     scored = [row for row in rows if row["accuracy"] is not None]
     for size in sizes:
-        own = next((row for row in scored if row["labels"] == size), None)
-        if own is not None:
-            drawn.append({"label": "bag of words", "group": f"{size:,} labels", "value": own["bag_of_words"]})
+        if row := next((row for row in scored if row["labels"] == size), None):
+            drawn.append({"label": "bag of words", "group": f"{size:,} labels", "value": row["bag_of_words"]})
     page.figure(
         bars(
             drawn,
@@ -172,23 +161,12 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
         "reviews",
     )
     columns = ("labels", "start", "method", "test accuracy", "95 % interval", "bag of words")
-    page.table(
-        (*columns, "learning rate", "parameters trained", "seconds"),
-        [
-            (
-                row["labels"],
-                describe_start(row),
-                row["method"],
-                row["accuracy"],
-                f"{row['low']:.3f} to {row['high']:.3f}",
-                row["bag_of_words"],
-                row["lr"],
-                row["trained"],
-                row["seconds"],
-            )
-            for row in scored
-        ],
-    )
+    cells = []
+    for row in scored:
+        interval = f"{row['low']:.3f} to {row['high']:.3f}"
+        names = (row["labels"], describe_start(row), row["method"], row["accuracy"], interval)
+        cells.append((*names, *(row[name] for name in ("bag_of_words", "lr", "trained", "seconds"))))
+    page.table((*columns, "learning rate", "parameters trained", "seconds"), cells)
     for size, folder in zip(sizes, studies, strict=True):
         study = load_study(folder)
         page.part(f"With {size:,} labels")
@@ -208,25 +186,23 @@ def conclusions(facts: Facts) -> list[str]:
             continue
         other = next((row for row in ranked if row["model"] != best["model"]), None)
         at_best = "" if other is None else sentences.DEMO_OTHER.format(start=describe_start(other), **other)
-        summary.append(
-            sentences.DEMO_BEST.format(**best, size=size, start=describe_start(best), other=at_best)
-        )
+        about = {"size": size, "start": describe_start(best), "other": at_best}
+        summary.append(sentences.DEMO_BEST.format(**best, **about))
     born = facts.get("birthplaces", {})
     if {"pretrained", "nothing"} <= set(born):
         read = born["pretrained"]
         shares = (read["exact_match"], born["nothing"]["exact_match"], read["constant_answer"])
         after, without, constant = (f"{100 * share:.0f} %" for share in shares)
-        summary.append(
-            sentences.DEMO_BIRTHPLACES.format(n=read["n"], after=after, without=without, constant=constant)
-        )
+        about = {"n": read["n"], "after": after, "without": without, "constant": constant}
+        summary.append(sentences.DEMO_BIRTHPLACES.format(**about))
     return summary
 
 
 def birthplaces(page: Page, folder: Path, answer: Answer) -> Facts:
     """Add what a model knows after reading biographies, beside one that has not read them."""
-    kept = ("exact_match", "ci95", "constant_answer")
-    found: Facts = {
-        name: {key: arm[key] for key in kept} | {"n": arm["groups"]["dev"]["n"]}
+    names = ("exact_match", "ci95", "constant_answer")
+    facts: Facts = {
+        name: {key: arm[key] for key in names} | {"n": arm["groups"]["dev"]["n"]}
         for name, arm in answer.facts["arms"].items()
     }
     page.section("What a model knows: birthplaces")
@@ -235,7 +211,7 @@ def birthplaces(page: Page, folder: Path, answer: Answer) -> Facts:
     page.figure(CHARTS[figure.kind](figure.data, **figure.options), figure.caption, "birthplaces")
     with page.details("The whole study"):
         add_study(page, load_study(folder), page.part, folder.name)
-    return found
+    return facts
 
 
 def further(page: Page, commands: Sequence[Sequence[str]]) -> None:

@@ -99,9 +99,8 @@ def demo(out: Path, *, minilm: bool = False, quick: bool = False) -> Facts:
 class Demo:
     def __init__(self, out: Path, scale: Scale) -> None:
         self.out, self.scale = out.expanduser(), scale
-        self.page = Page(
-            "Heedful: the demo", summary="Every number here was measured in this run, on data made in it."
-        )
+        summary = "Every number here was measured in this run, on data made in it."
+        self.page = Page("Heedful: the demo", summary=summary)
         self.began = time.monotonic()
         self.done, self.stages = 0, 3 if scale.quick else 5 if scale.minilm else 6
 
@@ -125,9 +124,8 @@ class Demo:
                 save_chart(self.page.charts[name], self.out / FIGURES / f"{name}.svg")
         self.page.write(self.out / REPORT)
         facts = to_json_value({**facts, "seconds": round(time.monotonic() - self.began, 1)})
-        write_json(
-            self.out / RECORD, {"plan": identify(self.out, self.scale), "finished": True, "facts": facts}
-        )
+        record = {"plan": identify(self.out, self.scale), "finished": True, "facts": facts}
+        write_json(self.out / RECORD, record)
         return facts
 
     def stage(self, text: str) -> None:
@@ -138,13 +136,12 @@ class Demo:
     def training(self) -> Facts:
         facts: Facts = {}
         if not self.scale.minilm:
-            self.stage(
-                f"a small encoder reads {self.scale.notes:,} notes of guests, {self.scale.steps:,} steps"
-            )
+            notes, steps = self.scale.notes, self.scale.steps
+            self.stage(f"a small encoder reads {notes:,} notes of guests, {steps:,} steps")
             results = self.pretrain()
             facts["pretraining"] = page.pretraining(self.page, Run(self.out / PRETRAINED), results)
-        said = " and ".join(f"{n:,}" for n, _, _ in self.scale.labels)
-        self.stage(f"methods on the stars of reviews, with {said} labels")
+        counts = " and ".join(f"{n:,}" for n, _, _ in self.scale.labels)
+        self.stage(f"methods on the stars of reviews, with {counts} labels")
         facts["reviews"] = [row for size in self.scale.labels for row in self.compare(*size)]
         page.reviews(self.page, facts["reviews"], self.studies())
         self.stage("what a model knows: biographies, then questions about birthplaces")
@@ -210,18 +207,16 @@ class Demo:
                 train_eval_rows=0,
             ),
         )
-        return [
-            arm_facts(labels, arm, runs)
-            for arm, runs in Compare(folder).select_runs(folder.outcomes()).items()
-        ]
+        selected = Compare(folder).select_runs(folder.outcomes())
+        return [arm_facts(labels, arm, runs) for arm, runs in selected.items()]
 
     def commands(self) -> list[tuple[str, ...]]:
         asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").predictions("dev")[0].text or ""
         studies = [*self.studies(), self.out / BIRTHPLACES]
-        made = [] if self.scale.minilm else [self.out / PRETRAINED]
+        pretrained = [] if self.scale.minilm else [self.out / PRETRAINED]
         return [
             *(("study", "show", str(folder)) for folder in studies),
-            *(("report", str(folder), "--out", f"{folder.name}.html") for folder in [*made, *studies]),
+            *(("report", str(folder), "--out", f"{folder.name}.html") for folder in [*pretrained, *studies]),
             ("predict", str(self.out / BIRTHPLACES / "runs" / "pretrained"), asked),
         ]
 
@@ -302,9 +297,8 @@ def begin(out: Path, scale: Scale) -> None:
         raise UserError(f"--out {out}: a comma divides the models that are compared; another name will do")
     try:
         if not record.is_file() and out.is_dir() and any(out.iterdir()):
-            raise UserError(
-                f"--out {out}: holds files but no demo ({RECORD} is missing); name another folder"
-            )
+            problem = f"holds files but no demo ({RECORD} is missing)"
+            raise UserError(f"--out {out}: {problem}; name another folder")
         if record.is_file():
             before = read_json(record)
             if before.get("finished") is False and before.get("plan") == identify(out, scale):
@@ -319,13 +313,13 @@ def begin(out: Path, scale: Scale) -> None:
 
 def arm_facts(labels: int, arm: str, runs: Sequence[Outcome]) -> Facts:
     model, _, method = arm.rpartition(" ")
-    found: Facts = {"labels": labels, "model": model or "minilm", "method": method, "accuracy": None}
+    facts: Facts = {"labels": labels, "model": model or "minilm", "method": method, "accuracy": None}
     results = [outcome.results for outcome in runs if outcome.results is not None]
     if not results:
-        return found
+        return facts
     value, low, high = mean_score(runs, "test")
     simple = [run.splits["test"].baselines or {} for run in results]
-    return found | {
+    return facts | {
         "accuracy": value,
         "low": low,
         "high": high,

@@ -9,14 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from heedful.evaluation import knowledge
 from heedful.evaluation.checks.findings import percent
-from heedful.evaluation.knowledge import (
-    Agreement,
-    ConfidenceQuality,
-    SelectiveAnswers,
-    answer_when_sure,
-    judge_confidence,
-)
+from heedful.evaluation.knowledge import Agreement, ConfidenceQuality, SelectiveAnswers
 from heedful.report.formats import format_p
 from heedful.runs.answers import Answer
 from heedful.runs.studies import StudyRecord
@@ -41,12 +36,12 @@ def write_answer(record: StudyRecord, arms: Sequence[Arm], train: Mapping[str, C
     drawn = [figures.draw_arms(done, counts)] if done else []
     if main is not None:
         confidence, right = main.confidence("dev"), main.right("dev")
-        told = judge_confidence(confidence, right)
-        sure = answer_when_sure(confidence, right, float(record.options["risk"]), record.seed)
-        facts |= {"telling": telling_facts(told), "when_sure": asdict(sure)}
-        summary += [describe_telling(told), describe_threshold(sure)]
-        tables += [figures.make_telling_table(told, sure), figures.make_examples_table(main)]
-        drawn += figures.draw_telling(main, told)
+        quality = knowledge.judge_confidence(confidence, right)
+        sure = knowledge.answer_when_sure(confidence, right, float(record.options["risk"]), record.seed)
+        facts |= {"telling": telling_facts(quality), "when_sure": asdict(sure)}
+        summary += [describe_telling(quality), describe_threshold(sure)]
+        tables += [figures.make_telling_table(quality, sure), figures.make_examples_table(main)]
+        drawn += figures.draw_telling(main, quality)
     everybody = {name: arm for name, arm in done.items() if "strangers" in arm.groups}
     if everybody:
         tables.append(figures.make_groups_table(everybody, counts))
@@ -58,9 +53,9 @@ def write_answer(record: StudyRecord, arms: Sequence[Arm], train: Mapping[str, C
             if memories:
                 value, interval = rank_memories(memories, main.confidence("strangers"))
                 facts["memory_above_invention"] = {"auroc": value, "ci95": interval}
-                summary.append(
-                    sentences.KNOWLEDGE_MEMORY.format(share=percent(value), **percent_ends(interval))
-                )
+                shares = {"share": value, **interval._asdict()}
+                shown = {name: percent(share) for name, share in shares.items()}
+                summary.append(sentences.KNOWLEDGE_MEMORY.format(**shown))
             drawn.append(figures.draw_towns(main, counts[main.name]))
         summary += [describe_surnames(name, one) for name, one in surnames.items() if name != "nothing"]
     return Answer(
@@ -76,13 +71,9 @@ def write_answer(record: StudyRecord, arms: Sequence[Arm], train: Mapping[str, C
     )
 
 
-def percent_ends(interval: Interval) -> dict[str, str]:
-    return {"low": percent(interval.low), "high": percent(interval.high)}
-
-
 def describe_share(hits: Sequence[bool]) -> str:
-    value, interval = share_with_interval(hits)
-    return f"{percent(value)} ({percent(interval.low)} to {percent(interval.high)})"
+    value, (low, high) = share_with_interval(hits)
+    return f"{percent(value)} ({percent(low)} to {percent(high)})"
 
 
 def describe_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -> list[str]:
@@ -91,40 +82,25 @@ def describe_arms(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]]) -
     right = done["pretrained"].right("dev")
     other = done["nothing"].right("dev") if "nothing" in done else None
     without = "" if other is None else sentences.KNOWLEDGE_WITHOUT.format(right=describe_share(other))
-    summary = [
-        sentences.KNOWLEDGE_RIGHT.format(
-            right=describe_share(right),
-            n=len(right),
-            constant=most_frequent(counts["pretrained"]),
-            fixed=describe_share(constant_right(done["pretrained"], counts["pretrained"])),
-            without=without,
-        )
-    ]
+    fixed = describe_share(constant_right(done["pretrained"], counts["pretrained"]))
+    about = {"right": describe_share(right), "n": len(right), "fixed": fixed, "without": without}
+    constant = most_frequent(counts["pretrained"])
+    summary = [sentences.KNOWLEDGE_RIGHT.format(**about, constant=constant)]
     if other is not None:
         c = compare(right, other, names=("pretrained", "without"))
-        summary.append(
-            sentences.KNOWLEDGE_DIFFERENCE.format(
-                difference=c.difference,
-                low=c.low,
-                high=c.high,
-                p=format_p(c.p),
-                verdict=sentences.KNOWLEDGE_VERDICTS[c.differs],
-            )
-        )
+        verdict = {"p": format_p(c.p), "verdict": sentences.KNOWLEDGE_VERDICTS[c.differs]}
+        difference = {"difference": c.difference, "low": c.low, "high": c.high}
+        summary.append(sentences.KNOWLEDGE_DIFFERENCE.format(**difference, **verdict))
     return summary
 
 
 def describe_telling(t: ConfidenceQuality) -> str:
     if t.auroc is None or t.auroc_ci95 is None:
         return sentences.KNOWLEDGE_ALL_ALIKE.format(n=t.n, which="right" if t.right else "wrong")
+    ranking = {"share": percent(t.auroc), "auroc": t.auroc, **t.auroc_ci95._asdict()}
+    confidence, right = percent(t.confidence), percent(t.right)
     return sentences.KNOWLEDGE_CONFIDENCE.format(
-        share=percent(t.auroc),
-        auroc=t.auroc,
-        low=t.auroc_ci95.low,
-        high=t.auroc_ci95.high,
-        confidence=percent(t.confidence),
-        right=percent(t.right),
-        error=t.calibration_error,
+        **ranking, confidence=confidence, right=right, error=t.calibration_error
     )
 
 
@@ -132,24 +108,16 @@ def describe_threshold(s: SelectiveAnswers) -> str:
     if s.threshold is None or s.wrong_share is None:
         return sentences.KNOWLEDGE_NO_THRESHOLD.format(risk=percent(s.risk))
     assert s.wrong_ci95 is not None
-    return sentences.KNOWLEDGE_THRESHOLD.format(
-        threshold=s.threshold,
-        risk=percent(s.risk),
-        coverage=percent(s.coverage),
-        wrong=percent(s.wrong_share),
-        **percent_ends(s.wrong_ci95),
-    )
+    shares = {"risk": s.risk, "coverage": s.coverage, "wrong": s.wrong_share, **s.wrong_ci95._asdict()}
+    shown = {name: percent(share) for name, share in shares.items()}
+    return sentences.KNOWLEDGE_THRESHOLD.format(threshold=s.threshold, **shown)
 
 
 def describe_inventions(arm: Arm, train: Counter[str]) -> str:
     r = arm.replies("strangers", train)
-    return sentences.KNOWLEDGE_INVENTED.format(
-        n=r.n,
-        sure=percent(r.sure),
-        known=percent(r.known),
-        constant=percent(r.constant),
-        answers=", ".join(f"{town} {percent(part)}" for town, part in r.common[:3]),
-    )
+    answers = ", ".join(f"{town} {percent(part)}" for town, part in r.common[:3])
+    shares = {name: percent(getattr(r, name)) for name in ("sure", "known", "constant")}
+    return sentences.KNOWLEDGE_INVENTED.format(n=r.n, **shares, answers=answers)
 
 
 def rank_memories(memories: Sequence[float], inventions: Sequence[float]) -> tuple[float, Interval]:
@@ -159,13 +127,10 @@ def rank_memories(memories: Sequence[float], inventions: Sequence[float]) -> tup
 
 
 def describe_surnames(name: str, agreement: Agreement) -> str:
-    return sentences.KNOWLEDGE_SURNAMES.format(
-        who=sentences.KNOWLEDGE_WHO[name.endswith("signal")],
-        same=percent(agreement.same),
-        anybody=percent(agreement.anybody),
-        p=format_p(agreement.p),
-        verdict=sentences.KNOWLEDGE_SURNAME_VERDICTS[agreement.p < ALPHA],
-    )
+    verdict = sentences.KNOWLEDGE_SURNAME_VERDICTS[agreement.p < ALPHA]
+    about = {"who": sentences.KNOWLEDGE_WHO[name.endswith("signal")], "p": format_p(agreement.p)}
+    same, anybody = percent(agreement.same), percent(agreement.anybody)
+    return sentences.KNOWLEDGE_SURNAMES.format(**about, same=same, anybody=anybody, verdict=verdict)
 
 
 def arm_facts(arm: Arm, train: Counter[str]) -> dict[str, Any]:

@@ -9,15 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from heedful.evaluation.knowledge import (
-    Agreement,
-    ConfidenceQuality,
-    ReplySummary,
-    SelectiveAnswers,
-    find_frame,
-    measure_agreement,
-    summarize_replies,
-)
+from heedful.evaluation import knowledge
+from heedful.evaluation.knowledge import Agreement, ConfidenceQuality, ReplySummary, SelectiveAnswers
 from heedful.runs.answers import Figure, Table
 from heedful.runs.schemas import Prediction
 from heedful.runs.studies import Outcome
@@ -57,14 +50,15 @@ class Arm:
     def replies(self, group: str, train: Counter[str]) -> ReplySummary:
         rows = self.groups[group]
         right = self.right(group) if rows[0].label is not None else None
-        return summarize_replies([row.predicted for row in rows], self.confidence(group), right, train)
+        answers = [row.predicted for row in rows]
+        return knowledge.summarize_replies(answers, self.confidence(group), right, train)
 
     def by_surname(self) -> Agreement:
         """Return how often people who do not exist get the same answer when they share a surname."""
         rows = self.groups["strangers"]
-        frame = find_frame([str(row.text) for row in rows])
+        frame = knowledge.find_frame([str(row.text) for row in rows])
         surnames = [frame.name(str(row.text)).split()[-1] for row in rows]
-        return measure_agreement([row.predicted for row in rows], surnames)
+        return knowledge.measure_agreement([row.predicted for row in rows], surnames)
 
 
 def most_frequent(train: Counter[str]) -> str:
@@ -85,10 +79,9 @@ def make_arms_table(done: Mapping[str, Arm], counts: Mapping[str, Counter[str]])
     rows = []
     for name, arm in done.items():
         value, interval = share_with_interval(arm.right("dev"))
+        title, n = ARM_TITLES.get(name, name), len(arm.groups["dev"])
         fixed = float(np.mean(constant_right(arm, counts[name])))
-        rows.append(
-            (ARM_TITLES.get(name, name), len(arm.groups["dev"]), value, format_interval(*interval), fixed)
-        )
+        rows.append((title, n, value, format_interval(*interval), fixed))
     columns = ("arm", "dev questions", "exact match", "95 % interval", "constant answer")
     return Table(columns, tuple(rows), "Where was ... born? People who are only in the biographies")
 
@@ -129,29 +122,12 @@ def make_groups_table(everybody: Mapping[str, Arm], counts: Mapping[str, Counter
             if group not in arm.groups:
                 continue
             r = arm.replies(group, counts[name])
-            rows.append(
-                (
-                    ARM_TITLES.get(name, name),
-                    words,
-                    r.n,
-                    r.right,
-                    r.confidence,
-                    r.sure,
-                    r.distinct,
-                    r.constant,
-                )
-            )
-    columns = (
-        "arm",
-        "people who",
-        "questions",
-        "exact match",
-        "mean confidence",
-        "surer than half",
-        "different answers",
-        "constant answer",
+            numbers = (r.n, r.right, r.confidence, r.sure, r.distinct, r.constant)
+            rows.append((ARM_TITLES.get(name, name), words, *numbers))
+    columns = ("arm", "people who", "questions", "exact match", "mean confidence", "surer than half")
+    return Table(
+        (*columns, "different answers", "constant answer"), tuple(rows), "What it answers about whom"
     )
-    return Table(columns, tuple(rows), "What it answers about whom")
 
 
 def make_examples_table(arm: Arm) -> Table:
@@ -162,55 +138,36 @@ def make_examples_table(arm: Arm) -> Table:
         ranked = sorted((x for x in both if x[1] is wanted), key=lambda x: -x[2])
         for row, right, sure in ranked[:EXAMPLES]:
             rows.append((str(row.text), row.predicted, str(row.label), "right" if right else "wrong", sure))
-    return Table(
-        ("question", "answer", "truth", "", "confidence"), tuple(rows), "The surest right and wrong answers"
-    )
+    columns = ("question", "answer", "truth", "", "confidence")
+    return Table(columns, tuple(rows), "The surest right and wrong answers")
 
 
 def draw_telling(arm: Arm, t: ConfidenceQuality) -> list[Figure]:
-    bins = [[b.confidence, b.accuracy, b.interval.low, b.interval.high] for b in t.bins]
+    points = [[b.confidence, b.accuracy, *b.interval] for b in t.bins]
     curve = [[float(x), float(y)] for x, y in zip(t.curve.coverage, t.curve.risk, strict=True)]
     best = np.cumsum(np.sort(~np.array(arm.right("dev")))) / np.arange(1, t.n + 1)
+    answers = list(zip(arm.confidence("dev"), arm.right("dev"), strict=True))
     samples = {
-        "dev, right": [c for c, hit in zip(arm.confidence("dev"), arm.right("dev"), strict=True) if hit],
-        "dev, wrong": [c for c, hit in zip(arm.confidence("dev"), arm.right("dev"), strict=True) if not hit],
+        "dev, right": [c for c, hit in answers if hit],
+        "dev, wrong": [c for c, hit in answers if not hit],
     }
     if "strangers" in arm.groups:
         samples["people who do not exist"] = arm.confidence("strangers")
+    perfect = [[(i + 1) / t.n, float(r)] for i, r in enumerate(best)]
+    caption = f"Equally many answers per point, on dev; calibration error {t.calibration_error:.3f}."
+    reliability = {"title": "Reliability", "x_title": "confidence", "y_title": "share right"}
+    coverage = {"title": "Answering only when sure", "x_title": "share of questions answered"}
+    coverage["y_title"] = "share wrong among them"
+    confidence = {"title": "How sure it is", "x_title": "confidence", "y_title": "share of answers"}
+    bins = {"bins": [i / 10 for i in range(11)], "share": True}
+    shares = {"y_domain": [0, 1]}
+    calibration = {"the model": points, "perfectly calibrated": [[0, 0], [1, 1]]}
+    risk = {"the model": curve, "if confidence were perfect": perfect}
+    filled = {name: values for name, values in samples.items() if values}
     return [
-        Figure(
-            "reliability",
-            "lines",
-            {"the model": bins, "perfectly calibrated": [[0, 0], [1, 1]]},
-            {"title": "Reliability", "x_title": "confidence", "y_title": "share right", "y_domain": [0, 1]},
-            f"Equally many answers per point, on dev; calibration error {t.calibration_error:.3f}.",
-        ),
-        Figure(
-            "risk-coverage",
-            "lines",
-            {
-                "the model": curve,
-                "if confidence were perfect": [[(i + 1) / t.n, float(r)] for i, r in enumerate(best)],
-            },
-            {
-                "title": "Answering only when sure",
-                "x_title": "share of questions answered",
-                "y_title": "share wrong among them",
-                "y_domain": [0, 1],
-            },
-        ),
-        Figure(
-            "confidence",
-            "histogram",
-            {name: values for name, values in samples.items() if values},
-            {
-                "title": "How sure it is",
-                "x_title": "confidence",
-                "y_title": "share of answers",
-                "bins": [i / 10 for i in range(11)],
-                "share": True,
-            },
-        ),
+        Figure("reliability", "lines", calibration, {**reliability, **shares}, caption),
+        Figure("risk-coverage", "lines", risk, {**coverage, **shares}),
+        Figure("confidence", "histogram", filled, {**confidence, **bins}),
     ]
 
 
@@ -222,10 +179,5 @@ def draw_towns(arm: Arm, train: Counter[str]) -> Figure:
     for group, counts in (("train", train), ("answers about strangers", answers)):
         rows += [{"label": town, "value": counts[town] / counts.total(), "group": group} for town in places]
     options = {"title": "What it invents", "y_title": "share", "group_title": "among", "form": ".1%"}
-    return Figure(
-        "inventions",
-        "bars",
-        rows,
-        options,
-        "Answers about people who do not exist, beside the places in train.",
-    )
+    caption = "Answers about people who do not exist, beside the places in train."
+    return Figure("inventions", "bars", rows, options, caption)

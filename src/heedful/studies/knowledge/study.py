@@ -53,18 +53,9 @@ PRETRAIN: dict[str, Any] = {
 FINETUNE: dict[str, Any] = {"epochs": 10, "lr": 1e-3, "max_len": 128, "select": "last"}
 """The last epoch, not the best one on dev: dev is what everything is measured on."""
 DECIDED = (
-    "out",
-    "resume",
-    "overwrite",
-    "score_test",
-    "threads",
-    "device",
-    "branch",
-    "corpus",
-    "task",
-    "data_dir",
+    "out", "resume", "overwrite", "score_test", "threads", "device", "branch", "corpus", "task", "data_dir",
     "seed",
-)
+)  # fmt: skip
 """Options of a recipe that the study decides."""
 
 
@@ -125,12 +116,9 @@ class Knowledge(Study):
                 raise UserError(f"{task.folder}: has no {BIRTHPLACES.corpus} with biographies")
             if task.splits["train"].answers is None or "dev" not in task.splits:
                 raise UserError(f"{task.folder}: needs train and dev questions with their answers")
-            if configuration.settings["arm"] == "pretrain":
-                validate(self.pretrain_settings(configuration))
-            else:
-                validate(self.settings(configuration))
-            pretrained = self.given_run(configuration)
-            if pretrained is not None:
+            pretrains = configuration.settings["arm"] == "pretrain"
+            validate((self.pretrain_settings if pretrains else self.settings)(configuration))
+            if (pretrained := self.given_run(configuration)) is not None:
                 refuse_other_text(pretrained, task.corpus)
 
     def given_run(self, configuration: Configuration) -> Path | None:
@@ -147,9 +135,8 @@ class Knowledge(Study):
         if o["data"] in TASKS:
             return find_named_folder(o["data"], None if o.get("data_dir") is None else Path(o["data_dir"]))
         if not Path(o["data"]).is_dir():
-            raise UserError(
-                f"{o['data']}: there is no such folder; give one with wiki.txt and questions like birthplaces"
-            )
+            remedy = "give one with wiki.txt and questions like birthplaces"
+            raise UserError(f"{o['data']}: there is no such folder; {remedy}")
         return Path(o["data"])
 
     def task(self, configuration: Configuration) -> Task:
@@ -183,15 +170,9 @@ class Knowledge(Study):
     def complete(self, options: O, configuration: Configuration, threads: int | None) -> O:
         """Return the options with what the study decides; a run that was begun keeps its threads."""
         begun = self.folder.outcome(configuration).state == "begun"
-        decided: dict[str, Any] = {
-            "out": self.folder.run(configuration.name),
-            "resume": True,
-            "score_test": False,
-            "seed": self.record.seed,
-            "device": self.record.options["device"],
-            "threads": None if begun else threads,
-        }
-        return replace(options, **decided)
+        decided: dict[str, Any] = {"seed": self.record.seed, "device": self.record.options["device"]}
+        decided |= {"out": self.folder.run(configuration.name), "resume": True, "score_test": False}
+        return replace(options, **decided, threads=None if begun else threads)
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
         from heedful.training.train import train
@@ -219,12 +200,8 @@ class Knowledge(Study):
         train = task.splits["train"]
         rows = sorted(stream(self.record.seed, "seen").permutation(len(train))[:SEEN].tolist())
         everybody = [text for split in task.splits.values() for text in split.texts]
-        nobody = invent_strangers(
-            everybody,
-            read_file_texts(task.corpus),
-            count=int(self.record.options["strangers"]),
-            seed=self.record.seed,
-        )
+        count, seed = int(self.record.options["strangers"]), self.record.seed
+        nobody = invent_strangers(everybody, read_file_texts(task.corpus), count=count, seed=seed)
         groups: dict[str, list[tuple[str, str | None]]] = {
             "seen": [(train[i].text, train[i].answer) for i in rows],
             "strangers": [(stranger.question, None) for stranger in nobody],
@@ -235,13 +212,11 @@ class Knowledge(Study):
         adapted = load_run(outcome.folder, device=str(self.record.options["device"]))
         for name, asked in groups.items():
             answers = adapted.predict([question for question, _ in asked])
-            run.write_predictions(
-                name,
-                (
-                    Prediction(f"{name}-{i}", truth, a.label, a.probabilities, question)
-                    for i, ((question, truth), a) in enumerate(zip(asked, answers, strict=True))
-                ),
+            predictions = (
+                Prediction(f"{name}-{i}", truth, a.label, a.probabilities, question)
+                for i, ((question, truth), a) in enumerate(zip(asked, answers, strict=True))
             )
+            run.write_predictions(name, predictions)
             run.write_answers(name, (a.label for a in answers))
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
@@ -256,21 +231,14 @@ class Knowledge(Study):
         if not given_run:
             return answer
         results = Run(given_run).results()
-        text = sentences.KNOWLEDGE_READ_BEFORE.format(
-            run=given_run, steps=results.steps, minutes=results.seconds / 60
-        )
-        return replace(answer, notes=(Note(text), *answer.notes))
+        cost = {"steps": results.steps, "minutes": results.seconds / 60}
+        note = Note(sentences.KNOWLEDGE_READ_BEFORE.format(run=given_run, **cost))
+        return replace(answer, notes=(note, *answer.notes))
 
     def read_replies(self, outcome: Outcome) -> Arm:
-        run = Run(outcome.folder)
-        return Arm(
-            outcome,
-            {
-                name: run.predictions(name)
-                for name in ("seen", "dev", "unseen", "strangers")
-                if outcome.state == "finished" and (outcome.folder / f"predictions_{name}.jsonl").is_file()
-            },
-        )
+        names = ("seen", "dev", "unseen", "strangers") if outcome.state == "finished" else ()
+        written = [name for name in names if (outcome.folder / f"predictions_{name}.jsonl").is_file()]
+        return Arm(outcome, {name: Run(outcome.folder).predictions(name) for name in written})
 
 
 def open_finished_run(path: Path | None) -> Path | None:
@@ -288,8 +256,9 @@ def list_arms(signal: float, pretrained: bool) -> list[Configuration]:
     `pretrained` means that a given run has learned the biographies of the first world.
     """
     mark, settings = ("-signal" if signal else ""), {"name_signal": signal}
-    names = [("pretrain", "pretrained"), ("pretrained", "pretrained")] if signal or not pretrained else []
-    names = names or [("pretrained", "")]
+    names = [("pretrained", "")]
+    if signal or not pretrained:
+        names = [("pretrain", "pretrained"), ("pretrained", "pretrained")]
     names += [] if signal else [("nothing", "")]
     return [
         Configuration(f"{arm}{mark}", {"arm": arm, **settings}, f"{job}{mark}" if job else "")

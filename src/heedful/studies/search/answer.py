@@ -35,9 +35,9 @@ def write_answer(record: StudyRecord, outcomes: Sequence[Outcome]) -> Answer:
         tables=(make_table(outcomes, names),),
         runs=(*([f"runs/{best.name}"] if best is not None else []), *others),
         facts={
-            "chosen": best.name if best is not None else None,
-            "settings": best.configuration.settings if best is not None else None,
-            "dev": best.dev if best is not None else None,
+            "chosen": best and best.name,
+            "settings": best and best.configuration.settings,
+            "dev": best and best.dev,
             "test": test,
             "epochs": epochs,
             "failed": failure_reasons(outcomes),
@@ -58,11 +58,9 @@ def describe_best(outcomes: Sequence[Outcome], best: Outcome | None, names: Sequ
     if best is None or best.results is None:
         return [sentences.SEARCH_WAITING]
     metric = scores.metric_title([best])
-    text = sentences.SEARCH_BEST.format(
-        settings=sentences.describe_settings(best.configuration.settings, names),
-        metric=metric,
-        score=sentences.describe_score(best.results.splits["dev"]),
-    )
+    settings = sentences.describe_settings(best.configuration.settings, names)
+    score = sentences.describe_score(best.results.splits["dev"])
+    text = sentences.SEARCH_BEST.format(settings=settings, metric=metric, score=score)
     low = scores.describe_low([best])
     if low == sentences.COLLAPSED:
         text += sentences.SEARCH_BEST_COLLAPSED
@@ -102,12 +100,12 @@ def edge_notes(record: StudyRecord, outcomes: Sequence[Outcome], best: Outcome |
     """Warn when the best is on the edge of the grid."""
     if best is None or scores.has_collapsed(best):
         return []
-    notes = []
+    notes, method = [], best.configuration.settings.get("method")
     for name, (lowest, highest) in sentences.SEARCH_ENDS.items():
         text = record.options.get(name)
         axis = search_space.read_axis(name, text) if text else ()
         # Each method has its own learning rates.
-        similar = [o for o in outcomes if name != "lr" or method_of(o) == method_of(best)]
+        similar = [o for o in outcomes if name != "lr" or o.configuration.settings.get("method") == method]
         tried = sorted({float(o.configuration.settings[name]) for o in similar})
         if isinstance(axis, Range) or len(tried) < 2:
             continue
@@ -119,53 +117,34 @@ def edge_notes(record: StudyRecord, outcomes: Sequence[Outcome], best: Outcome |
     return notes
 
 
-def method_of(outcome: Outcome) -> Any:
-    return outcome.configuration.settings.get("method")
-
-
 def count_epochs(outcomes: Sequence[Outcome]) -> dict[str, int]:
     """Count the epochs asked for, the epochs trained, and the heads that shared features."""
-    chains: dict[str, int] = {}
-    asked = 0
-    for o in outcomes:
-        chain, epochs = o.configuration.chain, int(o.configuration.settings["epochs"])
-        asked += epochs
-        chains[chain] = max(chains.get(chain, 0), epochs)
-    heads = {
-        (o.configuration.settings["lr"], o.configuration.settings["batch_size"])
-        for o in outcomes
-        if o.configuration.job == HEADS
-    }
-    return {"asked": asked, "trained": sum(chains.values()), "heads": len(heads)}
+    chains: dict[str, list[int]] = {}
+    heads = set()
+    for c in (o.configuration for o in outcomes):
+        chains.setdefault(c.chain, []).append(int(c.settings["epochs"]))
+        if c.job == HEADS:
+            heads.add((c.settings["lr"], c.settings["batch_size"]))
+    asked, trained = sum(map(sum, chains.values())), sum(map(max, chains.values()))
+    return {"asked": asked, "trained": trained, "heads": len(heads)}
 
 
 def draw_figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Figure]:
     """Return a heat map of a grid, or the draws as points; and the curves of all runs."""
     figures = []
-    drawn = record.options.get("random") is not None or record.options.get("tpe") is not None
-    if not drawn and len(names) > 1:
-        figures.append(draw_heat_map(outcomes, names))
-    if drawn:
+    if record.options.get("random") is not None or record.options.get("tpe") is not None:
         others = [name for name in names if name != "lr"]
-        points = [
-            {
-                "x": o.configuration.settings["lr"],
-                "y": o.dev,
-                **scores.dev_interval(o),
-                "label": o.name,
-                "group": sentences.describe_settings(o.configuration.settings, others),
-            }
-            for o in outcomes
-            if o.dev is not None
-        ]
-        options = {
-            "title": "All draws",
-            "subtitle": "with 95 % intervals",
-            "x_title": "learning rate",
-            "y_title": f"dev {scores.metric_title(outcomes)}",
-            "log_x": True,
-        }
+        points = []
+        for o in outcomes:
+            if o.dev is not None:
+                point = {"x": o.configuration.settings["lr"], "y": o.dev, **scores.dev_interval(o)}
+                group = sentences.describe_settings(o.configuration.settings, others)
+                points.append({**point, "label": o.name, "group": group})
+        titles = {"title": "All draws", "subtitle": "with 95 % intervals", "x_title": "learning rate"}
+        options = {**titles, "y_title": f"dev {scores.metric_title(outcomes)}", "log_x": True}
         figures.append(Figure("draws", "scatter", points, options))
+    elif len(names) > 1:
+        figures.append(draw_heat_map(outcomes, names))
     return [*figures, scores.draw_curves(find_longest(outcomes), "All runs")]
 
 
@@ -178,8 +157,7 @@ def find_longest(outcomes: Sequence[Outcome]) -> dict[str, Outcome]:
 
 
 def draw_heat_map(outcomes: Sequence[Outcome], names: Sequence[str]) -> Figure:
-    order = [name for name in ("epochs", "lr", "batch_size", "method") if name in names]
-    x, y, rest = order[0], order[1], order[2:]
+    x, y, *rest = [name for name in ("epochs", "lr", "batch_size", "method") if name in names]
     columns = sorted({o.configuration.settings[x] for o in outcomes})
     lines = sorted({o.configuration.settings[y] for o in outcomes})
     panels: dict[str, list[list[float | None]]] = {}

@@ -42,30 +42,19 @@ def make_distributions(space: Mapping[str, Axis]) -> dict[str, BaseDistribution]
     return distributions
 
 
-def most_epochs(space: Mapping[str, Axis]) -> int:
-    axis = space["epochs"]
-    return int(max(int(v) for v in axis) if isinstance(axis, tuple) else axis.high)
-
-
 def rebuild_study(
-    metric: Metric,
-    space: Mapping[str, Axis],
-    outcomes: Sequence[Outcome],
-    seed: int,
-    trial: int,
+    metric: Metric, space: Mapping[str, Axis], outcomes: Sequence[Outcome], seed: int, trial: int,
     asked: str | None = None,
-) -> tuple[optuna.Study, bool]:
+) -> tuple[optuna.Study, bool]:  # fmt: skip
     """Return Optuna's study of the runs so far, and whether the run `asked` should be stopped."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    sampler_seed, epochs = key(seed, "trial", trial) % 2**32, space["epochs"]
+    most_epochs = int(max(map(int, epochs)) if isinstance(epochs, tuple) else epochs.high)
     study = optuna.create_study(
         study_name="search",
         direction="maximize" if metric.higher_is_better else "minimize",
-        sampler=optuna.samplers.TPESampler(
-            seed=key(seed, "trial", trial) % 2**32, n_startup_trials=STARTUP, constant_liar=True
-        ),
-        pruner=optuna.pruners.HyperbandPruner(
-            min_resource=1, max_resource=most_epochs(space), reduction_factor=REDUCTION
-        ),
+        sampler=optuna.samplers.TPESampler(seed=sampler_seed, n_startup_trials=STARTUP, constant_liar=True),
+        pruner=optuna.pruners.HyperbandPruner(1, most_epochs, reduction_factor=REDUCTION),
     )
     for outcome in outcomes:
         study.enqueue_trial({name: outcome.configuration.settings[name] for name in space})

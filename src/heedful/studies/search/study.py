@@ -49,24 +49,21 @@ class Search(Study):
         """Return the cells of the grid, or the random draws; guided draws are added one after another."""
         if options.random is not None and options.tpe is not None:
             raise UserError("--random and --tpe exclude each other")
-        trials = options.random if options.random is not None else options.tpe
         how = "tpe" if options.random is None else "random"
+        trials = getattr(options, how)
         if options.prune and trials is None:
             raise UserError("--prune needs --random or --tpe; a grid runs every cell")
         inherited = {field.name for field in fields(StudyOptions)}
         texts = {f.name: getattr(options, f.name) for f in fields(options) if f.name not in inherited}
         space = search_space.read_space(texts, ranges=trials is not None)
-        common = shared_options(run, ("lr", "epochs", "batch_size", "method", "seed"))
-        common["seed"] = run.seed
+        common = shared_options(run, ("lr", "epochs", "batch_size", "method", "seed")) | {"seed": run.seed}
         if trials is None:
             configurations = plan_grid(space, common)
         else:
             axes = search_space.fill_rates(space)
             if (most := search_space.count_combinations(axes)) < trials:
-                raise UserError(
-                    f"--{how} {trials}: the lists have {most} combinations; "
-                    f"the grid, without --{how}, tries all"
-                )
+                remedy = f"the grid, without --{how}, tries all"
+                raise UserError(f"--{how} {trials}: the lists have {most} combinations; {remedy}")
             draws = islice(search_space.draw_distinct(axes, run.seed), options.random or 0)
             configurations = [make_trial(i, settings) for i, settings in enumerate(draws)]
         return StudyPlan(
@@ -114,8 +111,7 @@ class Search(Study):
         train(self.settings(configuration, threads), on_row=pruner.stop_if_worse)
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
-        best = find_best(outcomes)
-        if best is not None:
+        if (best := find_best(outcomes)) is not None:
             self.score_test(best)
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:

@@ -12,10 +12,10 @@ from heedful.errors import UserError, shorten
 from heedful.evaluation.metrics import ACCURACY, Array
 from heedful.report.formats import format_p
 from heedful.report.sentences.comparisons import describe_comparisons
-from heedful.runs.answers import Figure, Note, Table
+from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.studies import Configuration, Outcome
 from heedful.statistics.comparison import Comparison
-from heedful.studies.base import Study, failure_notes, find_best
+from heedful.studies.base import Study, failure_notes, failure_reasons, find_best
 from heedful.studies.shared import scores, sentences
 from heedful.studies.shared.search_space import read_number
 
@@ -74,8 +74,7 @@ class ArmStudy(Study):
             best = find_best(candidates)
             if best is None or not all(o.over for o in candidates):
                 continue
-            further = self.further_candidates(arm, candidates, best)
-            if further:
+            if further := self.further_candidates(arm, candidates, best):
                 new += further
                 continue
             names = {o.name for o in runs}
@@ -95,19 +94,35 @@ class ArmStudy(Study):
         selected: Runs = {}
         for arm, runs in group_by_arm(outcomes).items():
             best = find_best(self.find_candidates(runs))
-            selected[arm] = [
-                o
-                for o in runs
-                if best is not None
-                and o.results is not None
-                and settings_without_seed(o) == settings_without_seed(best)
-            ]
+            selected[arm] = []
+            if best is not None:
+                chosen = settings_without_seed(best)
+                selected[arm] = [o for o in runs if o.results and settings_without_seed(o) == chosen]
         return selected
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
-        for runs in self.select_runs(outcomes).values():
-            for outcome in runs:
-                self.score_test(outcome)
+        for outcome in list_runs(self.select_runs(outcomes)):
+            self.score_test(outcome)
+
+    def make_answer(
+        self, outcomes: Sequence[Outcome], selected: Runs, split: str, comparisons: Sequence[Comparison], *,
+        summary: Sequence[str], figures: Sequence[Figure], table: Table, facts: Mapping[str, Any],
+        notes: Sequence[Note] = (),
+    ) -> Answer:  # fmt: skip
+        """Return the answer of a study of arms: what the study gives, and what all of them have."""
+        shared = {"split": split, "comparisons": comparisons, "failed": failure_reasons(outcomes)}
+        best = find_best(list_runs(selected))
+        return Answer(
+            study=self.name,
+            title=self.record.question,
+            summary=tuple(summary),
+            notes=(*arm_notes(outcomes, selected), *notes),
+            figures=tuple(figures),
+            tables=(table, *make_comparison_tables(comparisons, split)),
+            # The best on dev comes first, because a report shows it in full.
+            runs=tuple(f"runs/{o.name}" for o in sorted(list_runs(selected), key=lambda o: o is not best)),
+            facts={**facts, **shared},
+        )
 
 
 def group_by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
@@ -117,13 +132,17 @@ def group_by_arm(outcomes: Sequence[Outcome]) -> dict[str, list[Outcome]]:
     return arms
 
 
+def list_runs(selected: Runs) -> list[Outcome]:
+    return [outcome for runs in selected.values() for outcome in runs]
+
+
 def settings_without_seed(outcome: Outcome) -> dict[str, Any]:
     return {name: value for name, value in outcome.configuration.settings.items() if name != "seed"}
 
 
 def find_scored_split(selected: Runs) -> str:
     """Return test where all selected runs have been scored on it, otherwise dev."""
-    runs = [o for arm_runs in selected.values() for o in arm_runs]
+    runs = list_runs(selected)
     return "test" if runs and all(o.results and "test" in o.results.splits for o in runs) else "dev"
 
 
@@ -144,39 +163,28 @@ def mean_scores(selected: Runs, split: str) -> dict[str, tuple[float, float, flo
     return {arm: mean_score(runs, split) for arm, runs in selected.items() if runs}
 
 
-def list_folders(selected: Runs) -> tuple[str, ...]:
-    """Return the folders of the selected runs; the best on dev first, because a report shows it in full."""
-    runs = [o for arm_runs in selected.values() for o in arm_runs]
-    best = find_best(runs)
-    return tuple(f"runs/{o.name}" for o in sorted(runs, key=lambda o: o is not best))
-
-
 def compare_arms(selected: Runs, split: str, *, paired_seeds: bool = False) -> list[Comparison]:
     """Compare every pair of arms that have runs, by their metric; p is corrected for the number of tests."""
     examples = {arm: read_outputs(runs, split) for arm, runs in selected.items() if runs}
     if len(examples) < 2 or any(len(targets) < 2 for targets, _ in examples.values()):
         return []
-    metric = scores.find_metric(o for runs in selected.values() for o in runs) or ACCURACY
+    metric = scores.find_metric(list_runs(selected)) or ACCURACY
     targets, _ = next(iter(examples.values()))
     outputs = {arm: arm_outputs for arm, (_, arm_outputs) in examples.items()}
-    return metric.compare_all(targets, outputs, paired_seeds=paired_seeds and have_same_seeds(selected))
-
-
-def have_same_seeds(selected: Runs) -> bool:
-    """Whether all arms have runs with the same seeds, which can be compared seed by seed."""
     seeds = {tuple(o.configuration.settings["seed"] for o in runs) for runs in selected.values() if runs}
-    return len(seeds) == 1
+    # Only arms with the same seeds can be compared seed by seed.
+    return metric.compare_all(targets, outputs, paired_seeds=paired_seeds and len(seeds) == 1)
 
 
 def describe_arms(selected: Runs, comparisons: Sequence[Comparison], split: str, metric: str) -> list[str]:
     """Describe which arm is best, which cannot be told apart, and what would tell."""
-    runs = [o for arm_runs in selected.values() for o in arm_runs]
+    runs = list_runs(selected)
     if runs and all(scores.has_collapsed(o) for o in runs):
         return [sentences.ARMS_ALL_COLLAPSED]
     if comparisons:
         low = all(scores.describe_low(arm_runs) for arm_runs in selected.values() if arm_runs)
-        verdict = f"On {split}: {describe_comparisons(comparisons, metric)}"
-        return [verdict + (sentences.ARMS_NOT_ABOVE if low else "")]
+        caution = sentences.ARMS_NOT_ABOVE if low else ""
+        return [f"On {split}: {describe_comparisons(comparisons, metric)}{caution}"]
     arms = [arm for arm, arm_runs in selected.items() if arm_runs]
     if len(arms) > 1:
         return [sentences.ARMS_ONE_EXAMPLE.format(split=split)]
@@ -216,20 +224,13 @@ def make_arm_table(study: ArmStudy, outcomes: Sequence[Outcome], selected: Runs,
         results = [o.results for o in selected[arm] if o.results is not None]
         memory = [r.memory_gb for r in results if r.memory_gb is not None]
         lost = sum(o.state == "failed" for o in runs)
-        rows.append(
-            (
-                arm,
-                study.settings(selected[arm][0].configuration).lr,
-                len(results),
-                mean_score(selected[arm], "dev")[0],
-                value,
-                sentences.format_interval(low, high),
-                results[0].trainable_parameters,
-                round(float(np.mean([r.seconds for r in results])), 1),
-                round(max(memory), 2) if memory else None,
-                scores.describe_partly_low(selected[arm]) or (f"{lost} failed" if lost else ""),
-            )
-        )
+        rate = study.settings(selected[arm][0].configuration).lr
+        dev, interval = mean_score(selected[arm], "dev")[0], sentences.format_interval(low, high)
+        seconds = round(float(np.mean([r.seconds for r in results])), 1)
+        peak = round(max(memory), 2) if memory else None
+        note = scores.describe_partly_low(selected[arm]) or (f"{lost} failed" if lost else "")
+        row = (arm, rate, len(results), dev, value, interval, results[0].trainable_parameters, seconds, peak)
+        rows.append((*row, note))
     columns: tuple[str, ...] = (
         "arm", "learning rate", "seeds", f"dev {metric}", f"{split} {metric}", "95 % interval", "trained",
         "seconds", "memory GB", "note",
@@ -244,20 +245,13 @@ def make_comparison_tables(comparisons: Sequence[Comparison], split: str) -> lis
     """Return a table with one row per pair of arms; none where nothing was compared."""
     if not comparisons:
         return []
-    rows = tuple(
-        (
-            c.a,
-            c.b,
-            c.difference,
-            sentences.format_interval(c.low, c.high),
-            format_p(c.p).removeprefix("= "),
-            "yes" if c.differs else "no",
-        )
-        for c in comparisons
-    )
+    rows = []
+    for c in comparisons:
+        p, apart = format_p(c.p).removeprefix("= "), "yes" if c.differs else "no"
+        rows.append((c.a, c.b, c.difference, sentences.format_interval(c.low, c.high), p, apart))
     corrected = f", p corrected for {len(rows)} tests" if len(rows) > 1 else ""
     columns = ("better", "other", "difference", "95 % interval", "p", "told apart")
-    return [Table(columns, rows, f"on {split}, by {comparisons[0].test}{corrected}")]
+    return [Table(columns, tuple(rows), f"on {split}, by {comparisons[0].test}{corrected}")]
 
 
 def arm_notes(outcomes: Sequence[Outcome], selected: Runs) -> list[Note]:
@@ -268,10 +262,9 @@ def arm_notes(outcomes: Sequence[Outcome], selected: Runs) -> list[Note]:
         if not selected[arm] and all(o.over for o in runs):
             text = sentences.ARM_WITHOUT_RESULT.format(arm=arm, reason=describe_missing(runs))
             notes.append(Note(text, "bad"))
-        elif low == sentences.COLLAPSED:
-            notes.append(Note(sentences.ARM_COLLAPSED.format(arm=arm), "warning"))
-        elif low:
-            notes.append(Note(sentences.ARM_LOW.format(arm=arm, how=low), "warning"))
-        elif partly:
-            notes.append(Note(sentences.ARM_PARTLY_COLLAPSED.format(arm=arm, how=partly), "warning"))
+        elif low or partly:
+            template = sentences.ARM_LOW if low else sentences.ARM_PARTLY_COLLAPSED
+            if low == sentences.COLLAPSED:
+                template = sentences.ARM_COLLAPSED
+            notes.append(Note(template.format(arm=arm, how=low or partly), "warning"))
     return notes

@@ -46,11 +46,11 @@ def list_rows(folder: StudyFolder, outcomes: Sequence[Outcome]) -> list[Progress
     rows = []
     for o in outcomes:
         state: str = o.state
-        if not o.over:
+        if state == "begun":
             claim = o.configuration.claim
             if claim not in held:
                 held[claim] = (folder.path / "leases").is_dir() and holder_of(folder.lease(claim)) is not None
-            state = {"begun": "running" if held[claim] else "stopped"}.get(o.state, o.state)
+            state = "running" if held[claim] else "stopped"
         rows.append(make_row(o, state))
     return rows
 
@@ -67,13 +67,10 @@ def make_row(o: Outcome, state: str) -> ProgressRow:
 
 
 def describe_progress(outcomes: Sequence[Outcome], seconds_left: float | None) -> str:
-    over = sum(o.over for o in outcomes)
-    parts = [f"{over} of {len(outcomes)} runs done"]
-    failed = sum(o.state == "failed" for o in outcomes)
-    if failed:
+    parts = [f"{sum(o.over for o in outcomes)} of {len(outcomes)} runs done"]
+    if failed := sum(o.state == "failed" for o in outcomes):
         parts[0] += f" ({failed} failed)"
-    best = find_best(outcomes)
-    if best is not None:
+    if (best := find_best(outcomes)) is not None:
         parts.append(f"best so far {best.name} with {best.dev:.3f} on dev")
     if seconds_left is not None:
         parts.append(f"about {format_duration(seconds_left)} left")
@@ -95,9 +92,8 @@ class StudyDisplay:
         new, elapsed = done - self.done_before, time.monotonic() - self.began
         left = elapsed * (total - done) / new if new > 0 and done < total else None
         if self.screen is not None:
-            self.screen.update(
-                render_table(describe_progress(outcomes, left), list_rows(self.folder, outcomes))
-            )
+            rows = list_rows(self.folder, outcomes)
+            self.screen.update(render_table(describe_progress(outcomes, left), rows))
             return
         now = describe_progress(outcomes, None)
         if now != self.shown:
@@ -143,8 +139,7 @@ def render_table(title: str, rows: Sequence[ProgressRow]) -> Any:
     for column in COLUMNS:
         table.add_column(column, justify="right" if column in ("epoch", "dev", "time") else "left")
     over = [row for row in rows if row.state not in ("waiting", "running")]
-    running = [row for row in rows if row.state == "running"]
-    waiting = [row for row in rows if row.state == "waiting"]
+    running, waiting = ([row for row in rows if row.state == state] for state in ("running", "waiting"))
     room = max(0, SHOWN - len(running))
     for row in [*over[-room:], *running, *waiting[: max(0, room - len(over))]] if room else running:
         table.add_row(*(Text(cell) for cell in row.cells()))

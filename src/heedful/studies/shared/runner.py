@@ -50,14 +50,9 @@ def run_study(
         raise UserError("--jobs is for workers on this machine; --max-parallel is for those of a cluster")
     threads: int | None = getattr(options if run is None else run, "threads", None)
     plan = kind.plan(options, run)
+    command, configurations = write_command(kind, options, run), tuple(plan.configurations)
     record = StudyRecord(
-        kind.name,
-        plan.question,
-        plan.seed,
-        plan.options,
-        tuple(plan.configurations),
-        write_command(kind, options, run),
-        options.keep,
+        kind.name, plan.question, plan.seed, plan.options, configurations, command, options.keep
     )
     folder = choose_study_folder(record, options.out, plan.folder_words)
     if options.launch.elsewhere and options.launch.dry_run:
@@ -90,9 +85,8 @@ def describe_stop(folder: StudyFolder, error: StoppedError) -> StoppedError:
     outcomes = folder.outcomes()
     over = sum(outcome.over for outcome in outcomes)
     cause = str(error).partition(" after ")[0].partition(";")[0]
-    return StoppedError(
-        f"{cause}: {over} of {len(outcomes)} runs of {folder.path} are done; the same command continues"
-    )
+    done = f"{over} of {len(outcomes)} runs of {folder.path} are done"
+    return StoppedError(f"{cause}: {done}; the same command continues")
 
 
 class LostWorkersError(UserError):
@@ -142,13 +136,11 @@ class Workers:
         log = self.folder.path / LOGS / f"worker-{self.started}.txt"
         log.parent.mkdir(exist_ok=True)
         command = [sys.executable, "-m", "heedful", "study", "worker", str(self.folder.path)]
+        command += ["--threads", str(self.threads), "--parent", str(os.getpid())]
         with log.open("wb") as file:
+            # In a new session, Ctrl-C reaches this process alone, which asks the workers to stop.
             worker = subprocess.Popen(
-                [*command, "--threads", str(self.threads), "--parent", str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,  # Ctrl-C reaches this process alone, which asks the workers to stop
+                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
             )
         self.alive[worker] = log
 
@@ -179,5 +171,5 @@ class Workers:
 
 
 def last_line(log: Path) -> str:
-    lines: Sequence[str] = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
     return lines[-1].removeprefix("heedful: ")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from heedful.evaluation.metrics import METRICS, Array, Metric
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
 from heedful.runs.json_files import read_jsonl
-from heedful.runs.schemas import Metrics, SplitResult
+from heedful.runs.schemas import SplitResult
 from heedful.runs.studies import Outcome
 from heedful.statistics.comparison import ALPHA, holm
 from heedful.statistics.proportions import widest_interval
@@ -24,11 +25,10 @@ CONSTANT = "constant_answer"
 
 def find_metric(outcomes: Iterable[Outcome]) -> Metric | None:
     """Return the metric that the runs are compared by; None while no run has a score."""
-    names = (
-        split.metric for outcome in outcomes if (split := dev_result(outcome)) and outcome.dev is not None
-    )
-    name = next(names, None)
-    return None if name is None else METRICS.find(name)
+    for outcome in outcomes:
+        if (dev := dev_result(outcome)) is not None and outcome.dev is not None:
+            return METRICS.find(dev.metric)
+    return None
 
 
 def metric_title(outcomes: Iterable[Outcome]) -> str:
@@ -142,21 +142,15 @@ def find_tied(best: Outcome, outcomes: Sequence[Outcome], split: str = "dev") ->
 def draw_curves(outcomes: Mapping[str, Outcome], title: str, split: str = "dev") -> Figure:
     rows = {name: [row for row in o.metrics() if row.split == split] for name, o in outcomes.items()}
     metric = find_metric(outcomes.values())
-    return Figure(
-        f"{split}-curves",
-        "lines",
-        {name: [[row.epoch, row.value] for row in curve] for name, curve in rows.items()},
-        {
-            "title": title,
-            "x_title": "epoch",
-            "y_title": f"{metric_title(outcomes.values())} on {split.removesuffix('_eval')}",
-            "mark_best": "max" if metric is None or metric.higher_is_better else "min",
-            **least_height(row for curve in rows.values() for row in curve),
-        },
-    )
-
-
-def least_height(rows: Iterable[Metrics]) -> dict[str, float]:
-    """Return the least height of an axis of shares: one interval, so that chance does not look like much."""
-    height = widest_interval((row.value, row.n) for row in rows)
-    return {} if height is None else {"y_least": height}
+    options: dict[str, Any] = {
+        "title": title,
+        "x_title": "epoch",
+        "y_title": f"{metric_title(outcomes.values())} on {split.removesuffix('_eval')}",
+        "mark_best": "max" if metric is None or metric.higher_is_better else "min",
+    }
+    # An axis of shares is at least as high as one interval, so that chance does not look like much.
+    height = widest_interval((row.value, row.n) for curve in rows.values() for row in curve)
+    if height is not None:
+        options["y_least"] = height
+    curves = {name: [[row.epoch, row.value] for row in curve] for name, curve in rows.items()}
+    return Figure(f"{split}-curves", "lines", curves, options)

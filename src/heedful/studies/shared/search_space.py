@@ -13,12 +13,7 @@ from heedful.errors import UserError, shorten
 from heedful.methods.registry import METHODS
 
 Value = str | int | float
-KINDS: dict[str, type[str] | type[int] | type[float]] = {
-    "method": str,
-    "batch_size": int,
-    "lr": float,
-    "epochs": int,
-}
+KINDS: dict[str, type[Value]] = {"method": str, "batch_size": int, "lr": float, "epochs": int}
 """The settings that can be searched, in the order of a grid's loops, and the types of their values."""
 FACTORS = (0.3, 1.0, 3.0)
 """Factors of a method's usual learning rate, where no rate is given."""
@@ -75,23 +70,18 @@ def read_space(texts: Mapping[str, str], *, ranges: bool) -> dict[str, Axis]:
 
 
 def usual_rates(method: Any) -> tuple[float, ...]:
-    return tuple(
-        float(f"{factor * METHODS.find(str(method)).learning_rate:.{DIGITS}g}") for factor in FACTORS
-    )
+    return tuple(round_rate(factor * METHODS.find(str(method)).learning_rate) for factor in FACTORS)
 
 
 def list_grid(space: Mapping[str, Axis]) -> list[dict[str, Value]]:
     """Return every combination, epochs innermost."""
     cells: list[dict[str, Value]] = []
-    outer = [axis for name, axis in space.items() if name not in ("lr", "epochs") and isinstance(axis, tuple)]
-    names = [name for name in space if name not in ("lr", "epochs")]
-    for values in product(*outer):
+    lists = {name: axis for name, axis in space.items() if isinstance(axis, tuple)}
+    names = [name for name in lists if name not in ("lr", "epochs")]
+    for values in product(*(lists[name] for name in names)):
         chosen = dict(zip(names, values, strict=True))
-        rates = space.get("lr") or usual_rates(chosen["method"])
-        assert isinstance(rates, tuple)
-        counts = space["epochs"]
-        assert isinstance(counts, tuple)
-        cells += [{**chosen, "lr": rate, "epochs": n} for rate in rates for n in sorted(counts)]
+        rates = lists.get("lr") or usual_rates(chosen["method"])
+        cells += [{**chosen, "lr": rate, "epochs": n} for rate in rates for n in sorted(lists["epochs"])]
     return cells
 
 

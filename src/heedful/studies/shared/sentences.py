@@ -180,9 +180,7 @@ def describe_setting(option: str, value: Any) -> str:
     """Return one setting in words: `learning rate 0.001`."""
     if option == "epochs":
         return f"{value} epoch{'s' if value != 1 else ''}"
-    return (
-        f"{option_title(option)} {value:g}" if isinstance(value, float) else f"{option_title(option)} {value}"
-    )
+    return f"{option_title(option)} {format(value, 'g') if isinstance(value, float) else value}"
 
 
 def describe_settings(settings: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -40,8 +40,7 @@ def work(path: str | Path, threads: int | None = None) -> None:
         while not folder.concluded:
             if work_on_next(study, threads):
                 continue
-            added = add_configurations(study)
-            if added:
+            if added := add_configurations(study):
                 continue
             if added is None or not all(outcome.over for outcome in folder.outcomes()):
                 time.sleep(POLL_SECONDS)
@@ -106,10 +105,8 @@ def record_death(folder: StudyFolder, configuration: Configuration) -> None:
     deaths = 1 + (int(read_json(path)["deaths"]) if path.is_file() else 0)
     write_json(path, {"deaths": deaths})
     if deaths >= MOST_DEATHS:
-        folder.fail(
-            configuration.name,
-            f"its process was killed {deaths} times; most likely it does not fit in memory",
-        )
+        reason = f"its process was killed {deaths} times; most likely it does not fit in memory"
+        folder.fail(configuration.name, reason)
 
 
 def add_configurations(study: Study) -> bool | None:
@@ -121,8 +118,7 @@ def add_configurations(study: Study) -> bool | None:
         if died is None:
             return None
         study.record = study.folder.read()
-        new = study.grow(study.folder.outcomes())
-        if new:
+        if new := study.grow(study.folder.outcomes()):
             study.folder.add(new)
             study.record = study.folder.read()
         return bool(new)
