@@ -24,22 +24,9 @@ if TYPE_CHECKING:
     from heedful.lab.topics.scaling import scaling as scaling
     from heedful.lab.topics.subspace import subspace as subspace
 
-__all__ = [
-    "TOPICS",
-    "Finding",
-    "Number",
-    "Table",
-    "approximation",
-    "argmax",
-    "average",
-    "copy",
-    "heads",
-    "kqv",
-    "masking",
-    "noise",
-    "scaling",
-    "subspace",
-]
+__all__ = ["TOPICS", "Finding", "Number", "Table"]
+__all__ += ["approximation", "argmax", "average", "copy", "heads"]
+__all__ += ["kqv", "masking", "noise", "scaling", "subspace"]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,10 +18,9 @@ from heedful.lab.arrays import Array, array, attend, mechanism, tensor, weights
 
 FEATURES = (64, 128, 256, 512, 1024, 2048)
 KINDS: dict[str, dict[str, Any]] = {
-    "positive, orthogonal": {"kind": "positive", "orthogonal": True},
-    "positive, independent": {"kind": "positive", "orthogonal": False},
-    "trigonometric, orthogonal": {"kind": "trigonometric", "orthogonal": True},
-    "trigonometric, independent": {"kind": "trigonometric", "orthogonal": False},
+    f"{kind}, {directions}": {"kind": kind, "orthogonal": directions == "orthogonal"}
+    for kind in ("positive", "trigonometric")
+    for directions in ("orthogonal", "independent")
 }
 LENGTHS = (256, 1024, 2048)
 
@@ -39,18 +38,14 @@ def relative(output: Array, exact: Array) -> float:
 def feature_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: int) -> dict[str, Array]:
     """Return Performer's root mean square error over draws, by kind, for each of FEATURES."""
     exact = attend(q, k, v, scale=scale)
+
+    def square(features: int, seed: int, options: dict[str, Any]) -> float:
+        out = attend(q, k, v, "performer", scale=scale, features=features, seed=seed, **options)
+        return relative(out, exact) ** 2
+
     errors = {}
     for name, options in KINDS.items():
-        squares = [
-            [
-                relative(
-                    attend(q, k, v, "performer", scale=scale, features=m, seed=seed + draw, **options), exact
-                )
-                ** 2
-                for draw in range(draws)
-            ]
-            for m in FEATURES
-        ]
+        squares = [[square(m, seed + draw, options) for draw in range(draws)] for m in FEATURES]
         errors[name] = np.sqrt(np.mean(squares, axis=1))
     return errors
 
@@ -124,14 +119,9 @@ def orders(n: int, features: int, width: int, seed: int) -> Orders:
         middle = time.perf_counter()
         second = performer(q, k, v, Mask())
         end = time.perf_counter()
-    return Orders(
-        n,
-        2.0 * n * n * (features + width),
-        4.0 * n * features * width,
-        1000 * (middle - start),
-        1000 * (end - middle),
-        float((first - second).abs().max()),
-    )
+    operations = 2.0 * n * n * (features + width), 4.0 * n * features * width
+    apart = float((first - second).abs().max())
+    return Orders(n, *operations, 1000 * (middle - start), 1000 * (end - middle), apart)
 
 
 def rank_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: int) -> dict[str, Array]:
@@ -162,8 +152,7 @@ def ranks(n: int) -> list[int]:
 
 def pooling(n: int, rank: int) -> Array:
     """Return the means of neighbors [n, rank]; the identity when there are as many slots as positions."""
-    slot = np.arange(n) * rank // n
-    belongs = np.eye(rank)[slot]
+    belongs = np.eye(rank)[np.arange(n) * rank // n]
     mix: Array = belongs / belongs.sum(0)
     return mix
 
@@ -176,15 +165,14 @@ def linformer(q: Array, k: Array, v: Array, scale: float, mix: Array) -> Array:
         return array(attention(tensor(q), tensor(k), tensor(v), Mask()))
 
 
-def layers_to_reach(
-    blocks: int, causal: bool, *, window: int, n_global: int, n_random: int, seed: int
-) -> int:
-    """Return how many layers of BigBird it takes until every token has seen all it may; 0 if never."""
+def layers_to_reach(blocks: int, causal: bool, **pattern: int) -> int:
+    """Return how many layers of BigBird it takes until every token has seen all it may; 0 if never.
+
+    `pattern` holds its options: window, n_global, n_random and seed.
+    """
     block = 4
     n = blocks * block
-    bigbird = mechanism(
-        "bigbird", 1, n, block=block, window=window, n_global=n_global, n_random=n_random, seed=seed
-    )
+    bigbird = mechanism("bigbird", 1, n, block=block, **pattern)
     assert isinstance(bigbird, Bigbird)
     mask = Mask(causal=causal)
     step = bigbird.dense(mask, 1, n, n)[0, 0]

@@ -63,12 +63,8 @@ def at_least(name: str, value: Value, limit: Value) -> Number:
 
 
 def near(name: str, value: Value, target: Value, tolerance: Value) -> Number:
-    return Number(
-        name,
-        float(value),
-        f"{target:.6g} within {tolerance:.2g}",
-        abs(float(value) - float(target)) <= float(tolerance),
-    )
+    holds = abs(float(value) - float(target)) <= float(tolerance)
+    return Number(name, float(value), f"{target:.6g} within {tolerance:.2g}", holds)
 
 
 def exactly(name: str, value: Value, target: Value) -> Number:
@@ -122,18 +118,11 @@ class Finding(Generic[R]):
             "construction": list(self.construction),
             "passed": self.passed,
             "numbers": [
-                {
-                    "name": n.name,
-                    "value": to_json_value(n.value),
-                    "condition": n.condition or None,
-                    "holds": n.holds,
-                }
+                {"name": n.name, "value": to_json_value(n.value)}
+                | {"condition": n.condition or None, "holds": n.holds}
                 for n in self.numbers
             ],
-            "tables": [
-                {"title": t.title, "columns": list(t.columns), "rows": to_json_value(t.rows)}
-                for t in self.tables
-            ],
+            "tables": [to_json_value({"title": t.title, **vars(t)}) for t in self.tables],
             "results": {n: value for n, value in to_json_value(results).items() if n not in long},
         }
 
@@ -153,10 +142,8 @@ class Finding(Generic[R]):
         page.section("Construction")
         page.text(*self.construction)
         page.section("Numbers")
-        page.table(
-            ("number", "value", "condition", "holds"),
-            [(n.name, format_value(n.value), n.condition, describe_condition(n)) for n in self.numbers],
-        )
+        rows = [(n.name, format_value(n.value), n.condition, describe_condition(n)) for n in self.numbers]
+        page.table(("number", "value", "condition", "holds"), rows)
         for table in self.tables:
             page.table(table.columns, table.rows, caption=table.title)
         return page.write(target)
@@ -195,9 +182,8 @@ class Topic:
 
     def load(self) -> Callable[..., Finding[Any]]:
         """Return the topic's function, its docstring completed by the common options."""
-        topic: Callable[..., Finding[Any]] = getattr(
-            import_module(f"heedful.lab.topics.{self.name}"), self.name
-        )
+        module = import_module(f"heedful.lab.topics.{self.name}")
+        topic: Callable[..., Finding[Any]] = getattr(module, self.name)
         text = inspect.cleandoc(topic.__doc__ or "")
         for name in inspect.signature(topic).parameters:
             if name in COMMON_OPTIONS and f"\n{name}\n    " not in text:

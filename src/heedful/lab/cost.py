@@ -75,29 +75,18 @@ class CostCurve:
 
 def measure(job: CostQuery, seconds: float) -> CostCurve:
     """Run a child; its time limit is for all lengths together."""
-    child = subprocess.Popen(
-        [sys.executable, "-m", "heedful.lab.cost", json.dumps(asdict(job))],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-m", "heedful.lab.cost", json.dumps(asdict(job))]
     limit = ""
-    try:
-        out, err = child.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        out, err = child.communicate()
+    try:  # subprocess.run kills the child when the limit is met, or when this process is interrupted
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+        out, err, status = done.stdout, done.stderr, done.returncode
+    except subprocess.TimeoutExpired as expired:
+        out, err, status = (expired.stdout or b"").decode(), "", 0
         limit = f"time limit of {seconds:g} s"
-    except BaseException:
-        child.kill()
-        child.communicate()
-        raise
     lengths = tuple(LengthCost(**json.loads(line)) for line in out.splitlines() if line.endswith("}"))
-    if limit or not child.returncode:
+    if limit or not status:
         return CostCurve(lengths, limit)
-    return CostCurve(
-        lengths, (err.strip().splitlines() or [f"ended with {child.returncode}"])[-1], failed=True
-    )
+    return CostCurve(lengths, (err.strip().splitlines() or [f"ended with {status}"])[-1], failed=True)
 
 
 def read_memory_mb(what: str) -> float | None:
@@ -129,14 +118,10 @@ def make_pass(job: CostQuery) -> Callable[[int], tuple[float, float, bool]]:
     mechanism = make(job.name, n_heads=job.heads, d_head=job.width, max_len=max(job.lengths), **job.options)
     mask = Mask(causal=job.causal)
 
-    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        out: Tensor = mechanism.weights(q, k, mask) @ v if job.explicit else mechanism(q, k, v, mask)
-        return out
-
     def run(length: int) -> tuple[float, float, bool]:
         q, k, v = (torch.randn(1, job.heads, length, job.width, requires_grad=True) for _ in range(3))
         start = time.perf_counter()
-        out = attend(q, k, v)
+        out: Tensor = mechanism.weights(q, k, mask) @ v if job.explicit else mechanism(q, k, v, mask)
         middle = time.perf_counter()
         out.sum().backward()  # type: ignore[no-untyped-call]
         end = time.perf_counter()
@@ -162,13 +147,9 @@ def measure_lengths(job: CostQuery) -> None:
         return_freed_memory(LARGE)
         while len(taken) < REPEATS and sum(f + b for f, b, _ in taken) < 1000 * ENOUGH:
             taken.append(run(length))
-        cost = LengthCost(
-            length,
-            min(forward for forward, _, _ in taken),
-            min(backward for _, backward, _ in taken),
-            None if before is None or peak is None else peak - before,
-            all(finite for _, _, finite in taken),
-        )
+        forward, backward, finite = zip(*taken, strict=True)
+        memory = None if before is None or peak is None else peak - before
+        cost = LengthCost(length, min(forward), min(backward), memory, all(finite))
         print(json.dumps(asdict(cost)), flush=True)
 
 

@@ -67,14 +67,12 @@ def find_mechanisms(model: Model, name: str) -> list[Mechanism]:
     """Return the mechanism of each layer, in order; one without weights is refused."""
     mechanisms = [part for part in model.modules() if isinstance(part, Mechanism)]
     if not mechanisms:
-        raise UserError(
-            f"{name} runs on its own attention code, which heads cannot watch; a family of ours can"
-        )
+        why = "runs on its own attention code, which heads cannot watch"
+        raise UserError(f"{name} {why}; a family of ours can")
     if not mechanisms[0].explicit_weights:
         others = ", ".join(find_capable("explicit_weights"))
-        raise UserError(
-            f"{mechanisms[0].name} attention never makes its weights, so there is no map; these do: {others}"
-        )
+        why = "attention never makes its weights, so there is no map"
+        raise UserError(f"{mechanisms[0].name} {why}; these do: {others}")
     return mechanisms
 
 

@@ -57,9 +57,8 @@ def learn(attention: str, steps: int, seed: int, **options: Any) -> Lookup:
     ids, types, answers = texts(HELD_OUT, torch.Generator().manual_seed(seed + 1))
     with torch.inference_mode():
         logits = model(ids, None, types)
-        changed = sum(
-            int((p.view(torch.int32) != start[name].view(torch.int32)).sum()) for name, p in watched.items()
-        )
+        pairs = [(p.view(torch.int32), start[name].view(torch.int32)) for name, p in watched.items()]
+        changed = sum(int((bits != before).sum()) for bits, before in pairs)
     accuracy = float((logits.argmax(1) == answers).double().mean())
     entries = sum(p.numel() for p in watched.values())
     return Lookup(losses, float(F.cross_entropy(logits, answers)), accuracy, changed, entries)

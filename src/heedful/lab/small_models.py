@@ -30,9 +30,8 @@ def fit(
     model: nn.Module, loss: Callable[[torch.Generator], Tensor], steps: int, seed: int, label: str
 ) -> list[float]:
     """Train with AdamW and no weight decay; `loss` draws a batch from the generator. Returns every loss."""
-    optimizer = optimizers.make(
-        "adamw", optimizers.group_parameters(model, dict(model.named_parameters()), weight_decay=0.0), LR
-    )
+    groups = optimizers.group_parameters(model, dict(model.named_parameters()), weight_decay=0.0)
+    optimizer = optimizers.make("adamw", groups, LR)
     random = torch.Generator().manual_seed(seed)
     losses = []
     model.train()

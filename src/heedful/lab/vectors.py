@@ -11,7 +11,6 @@ from heedful.data.random import stream
 from heedful.errors import UserError, shorten
 
 Array = npt.NDArray[np.float64]
-
 ARGMAX_KEYS = np.array([(0, 1, 2), (1, 1, 2), (-1, 1, -2), (0, -1, -2)], dtype=float)
 ARGMAX_VALUES = np.array([(3, 2, -4), (3, -2, 4), (3, 2, 0), (3, 2, 4)], dtype=float)
 ARGMAX_QUERY = np.array((-2, 1, 1), dtype=float)
@@ -113,6 +112,5 @@ def parse_vectors(name: str, text: str) -> Array:
         table = [[float(cell) for cell in line.replace(",", " ").split()] for line in text.split(";")]
         return np.array(table[0] if len(table) == 1 else table)
     except ValueError:
-        raise UserError(
-            f'{name}: "{shorten(text)}" is no .npy file and no numbers; write 1,0,2 or 1,0;0,1'
-        ) from None
+        what = f'"{shorten(text)}" is no .npy file and no numbers'
+        raise UserError(f"{name}: {what}; write 1,0,2 or 1,0;0,1") from None

@@ -8,19 +8,8 @@ from typing import Any
 import numpy as np
 
 from heedful.errors import UserError
-from heedful.lab.approximations import (
-    FEATURES,
-    LENGTHS,
-    Orders,
-    Signs,
-    exponent,
-    feature_errors,
-    layers_to_reach,
-    orders,
-    rank_errors,
-    ranks,
-    signs,
-)
+from heedful.lab import approximations
+from heedful.lab.approximations import FEATURES, LENGTHS, Orders, Signs, exponent, layers_to_reach, ranks
 from heedful.lab.arrays import Array
 from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact, near
 from heedful.lab.vectors import check_positive, check_vectors, choose_values, generate
@@ -94,19 +83,18 @@ def approximation(
         raise UserError(f"keys: {len(k)} vectors; at least 4 are needed")
     v = choose_values(k, values, seed)
     d = k.shape[1]
-    q = (
-        generate(len(k), d, seed, "queries") / d**0.5
-        if queries is None
-        else check_vectors("queries", queries, width=d)
-    )
-    errors = feature_errors(q, k, v, scale, draws, seed)
+    if queries is None:
+        q = generate(len(k), d, seed, "queries") / d**0.5
+    else:
+        q = check_vectors("queries", queries, width=d)
+    errors = approximations.feature_errors(q, k, v, scale, draws, seed)
     stretched = [
-        signs(x * q, x * k, v, scale, x, kind, draws, seed)
+        approximations.signs(x * q, x * k, v, scale, x, kind, draws, seed)
         for x in STRETCH
         for kind in ("positive", "trigonometric")
     ]
-    both = [orders(n, 256, 64, seed) for n in LENGTHS]
-    by_rank = rank_errors(q, k, v, scale, draws, seed)
+    both = [approximations.orders(n, 256, 64, seed) for n in LENGTHS]
+    by_rank = approximations.rank_errors(q, k, v, scale, draws, seed)
     reach = {
         name: (layers_to_reach(BLOCKS, False, seed=seed, **p), layers_to_reach(BLOCKS, True, seed=seed, **p))
         for name, p in PATTERNS.items()
@@ -192,32 +180,27 @@ def performer(errors: dict[str, Array], stretched: list[Signs], generated: bool)
             *(fact(f"{kind}: error of orthogonal over independent", x) for kind, x in ratio.items()),
             fact("trigonometric features: share of negative weights, up to", trig),
         ]
-    smallest = {kind: of_kind[-1].small for kind, of_kind in by_kind.items()}
+    label = "trigonometric over positive: error of the smallest weights, longest vectors"
+    smallest = by_kind["trigonometric"][-1].small / by_kind["positive"][-1].small
     return [
         *numbers,
         *(near(f"{name}: exponent of m", b, -0.5, 0.12) for name, b in slope.items()),
         at_most("trigonometric: error of orthogonal over independent", ratio["trigonometric"], 0.9),
         fact("positive: error of orthogonal over independent", ratio["positive"]),
         at_least("trigonometric features: share of negative weights, up to", trig, 0.01),
-        at_least(
-            "trigonometric over positive: error of the smallest weights, longest vectors",
-            smallest["trigonometric"] / smallest["positive"],
-            1.0,
-        ),
+        at_least(label, smallest, 1.0),
     ]
 
 
 def bigbird(reach: dict[str, tuple[int, int]]) -> list[Number]:
     """A window of three passes on one block per layer, causal two; global blocks need two layers in all."""
+    label = "bigbird, window and global, causal: layers, as nothing behind the global blocks is nearer"
+    behind = BLOCKS - 1 - PATTERNS["window, global"]["n_global"]
     return [
         exactly("bigbird, window: layers", reach["window"][0], BLOCKS - 1),
         exactly("bigbird, window, causal: layers", reach["window"][1], -(-(BLOCKS - 1) // 2)),
         exactly("bigbird, window and global: layers", reach["window, global"][0], 2),
-        exactly(
-            "bigbird, window and global, causal: layers, as nothing behind the global blocks is nearer",
-            reach["window, global"][1],
-            -(-(BLOCKS - 1 - PATTERNS["window, global"]["n_global"]) // 2),
-        ),
+        exactly(label, reach["window, global"][1], -(-behind // 2)),
         fact("bigbird, window and random: layers", reach["window, random"][0]),
         fact("bigbird, window and random, causal: layers", reach["window, random"][1]),
     ]

@@ -87,14 +87,11 @@ def argmax(
     hard, soft = (largest_gradient(name, q, k, v, scale) for name in ("argmax", "softmax"))
     straight = largest_gradient("argmax", q, k, v, scale, straight_through=True)
     small = weights([[1.0]], [[1.0], [3.0], [2.0]], "argmax")[0]
+    below, rounding = scores.max() - scores[selected], 1e-12 * np.abs(scores).max()
     numbers: list[Number] = [
         exactly("argmax([1, 3, 2]): distance from [0, 1, 0]", np.abs(small - [0, 1, 0]).max(), 0),
         exactly("weights that are not 0 or 1", float(((chosen != 0) & (chosen != 1)).sum()), 0),
-        at_most(
-            "score of the selected key below the highest",
-            scores.max() - scores[selected],
-            1e-12 * np.abs(scores).max(),
-        ),
+        at_most("score of the selected key below the highest", below, rounding),
         exactly("keys before it that are the same", float((k[:selected] == k[selected]).all(1).sum()), 0),
         exactly("output: distance from the selected value", np.abs(output - v[selected]).max(), 0),
         exactly("largest gradient to q and k, argmax", hard, 0),
@@ -107,8 +104,14 @@ def argmax(
             exactly("output: distance from (3, 2, -4)", np.abs(output - (3, 2, -4)).max(), 0),
             at_least("softmax: the same gradient is not zero", soft, 1e-3),
         ]
+    rows = tuple((f"k_{i + 1}", k[i], scores[i], chosen[i], v[i]) for i in range(len(k)))
+    tables = [Table(("key", "k", "score", "weight", "v"), rows, "keys")]
     lookups = learn_all(steps, seed) if steps else {}
     numbers += [number for name, lookup in lookups.items() for number in verify(name, lookup)]
+    if lookups:
+        columns = ("attention", "loss", "accuracy", "entries of q_proj and k_proj that changed")
+        learned = tuple((name, one.loss, one.accuracy, one.changed) for name, one in lookups.items())
+        tables.append(Table(columns, learned, f"key lookup after {steps} steps, on new texts"))
     return Finding(
         topic="argmax",
         claim="hard attention returns the value of the best key, and no gradient tells it to look elsewhere",
@@ -122,24 +125,7 @@ def argmax(
         numbers=tuple(numbers),
         results=ArgmaxResults(scores, selected + 1, output, hard, soft, straight, lookups),
         figure=curves(lookups) if lookups else heights(scores, selected),
-        tables=(
-            Table(
-                ("key", "k", "score", "weight", "v"),
-                tuple((f"k_{i + 1}", k[i], scores[i], chosen[i], v[i]) for i in range(len(k))),
-                title="keys",
-            ),
-            *(
-                [
-                    Table(
-                        ("attention", "loss", "accuracy", "entries of q_proj and k_proj that changed"),
-                        tuple((name, one.loss, one.accuracy, one.changed) for name, one in lookups.items()),
-                        title=f"key lookup after {steps} steps, on new texts",
-                    )
-                ]
-                if lookups
-                else []
-            ),
-        ),
+        tables=tuple(tables),
     )
 
 
@@ -153,15 +139,14 @@ def learn_all(steps: int, seed: int) -> dict[str, Lookup]:
 
 
 def verify(name: str, lookup: Lookup) -> list[Number]:
+    changed = f"{name}: entries of q_proj and k_proj that changed"
     if name == "argmax":
         return [
-            exactly(
-                f"argmax: entries of q_proj and k_proj that changed, of {lookup.entries}", lookup.changed, 0
-            ),
+            exactly(f"{changed}, of {lookup.entries}", lookup.changed, 0),
             at_least(f"argmax: loss of the lookup; ln {VALUES} = {BLIND:.4f}", lookup.loss, 0.95 * BLIND),
         ]
     return [
-        at_least(f"{name}: entries of q_proj and k_proj that changed", lookup.changed, lookup.entries / 2),
+        at_least(changed, lookup.changed, lookup.entries / 2),
         at_most(f"{name}: loss of the lookup", lookup.loss, 0.2 * BLIND),
     ]
 
@@ -183,14 +168,10 @@ def curves(lookups: dict[str, Lookup]) -> Chart:
 
 
 def heights(scores: Array, selected: int) -> Chart:
-    return bars(
-        [
-            {"label": f"k_{i + 1}", "value": s, "group": "selected" if i == selected else "ignored"}
-            for i, s in enumerate(scores)
-        ],
-        title="Hard attention takes the value of the key with the highest score",
-        y_title="score q.k",
-    )
+    groups = ["selected" if i == selected else "ignored" for i in range(len(scores))]
+    rows = [{"label": f"k_{i + 1}", "value": s, "group": groups[i]} for i, s in enumerate(scores)]
+    title = "Hard attention takes the value of the key with the highest score"
+    return bars(rows, title=title, y_title="score q.k")
 
 
 def largest_gradient(name: str, q: Array, k: Array, v: Array, scale: float, **options: bool) -> float:

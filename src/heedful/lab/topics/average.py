@@ -109,21 +109,16 @@ def average(
         s = smallest(exact, k, c, eps, scale)[0]
         w = weights(s * exact[None], k, scale=scale)[0]
         output = attend(s * exact[None], k, v, scale=scale)[0]
-        numbers += verify(exact, k, c, s, w, output, v, eps, scale)
+        numbers += verify(exact, k, c, s, w, output, v, eps)
     else:
         exact, s, w, output = None, math.inf, nothing, v.mean(0)
+        label = "no query exists: distance of the two combinations that are one point"
         numbers += [
-            at_most(
-                "no query exists: distance of the two combinations that are one point",
-                solution.residual,
-                1e-6 * float(np.linalg.norm(k, axis=1).max()),
-            ),
+            at_most(label, solution.residual, 1e-6 * float(np.linalg.norm(k, axis=1).max())),
             at_least("its factors of the other keys, smallest", solution.others.min(), -1e-9),
         ]
     numbers += [
-        fact(f"q = {s:g} x mean of the chosen: distance from equal shares", e) for s, e in errors.items()
-    ]
-    numbers += [
+        *(fact(f"q = {s:g} x mean of the chosen: distance from equal shares", e) for s, e in errors.items()),
         fact("mean of the chosen: spread of their scores at length S = 1", gap),
         fact("mean of the chosen: the best S", best),
     ]
@@ -156,7 +151,7 @@ def average(
             best_scale=best,
             gap=gap,
         ),
-        figure=draw(mean, exact, k, c, target, scale, chosen),
+        figure=draw(mean, exact, k, target, scale, chosen),
         tables=(table(k, c, mean, exact, s, scale), why_one_is_not_enough(eps, scale)),
     )  # fmt: skip
 
@@ -200,21 +195,15 @@ def orthonormal_keys(n: int, eps: float, scale: float, seed: int) -> tuple[float
     n = max(n, 3)
     k = orthonormal(n, n, seed)
     pair = k[0] + k[1]
-    apart = max(
-        float(np.abs(weights(b * pair[None], k, scale=scale)[0][:2] - closed_form(b, n, scale)).max())
-        for b in BETAS
-    )
+    pair_weights = {b: weights(b * pair[None], k, scale=scale)[0][:2] for b in BETAS}
+    apart = max(float(np.abs(w - closed_form(b, n, scale)).max()) for b, w in pair_weights.items())
     beta = beta_needed(n, eps, scale)
+    left, label = leak(beta * pair, k, [0, 1], scale), f"{n} orthonormal keys"
     return beta, [
-        at_most(f"{n} orthonormal keys: weights' distance from the closed form, largest", apart, 1e-12),
-        fact(f"{n} orthonormal keys: weight of each of the two at beta = 1", closed_form(1, n, scale)),
-        fact(f"{n} orthonormal keys: beta needed for eps = {eps:g}", beta),
-        near(
-            f"{n} orthonormal keys: weight left to the others at that beta",
-            leak(beta * pair, k, [0, 1], scale),
-            min(eps, (n - 2) / n),
-            1e-12,
-        ),
+        at_most(f"{label}: weights' distance from the closed form, largest", apart, 1e-12),
+        fact(f"{label}: weight of each of the two at beta = 1", closed_form(1, n, scale)),
+        fact(f"{label}: beta needed for eps = {eps:g}", beta),
+        near(f"{label}: weight left to the others at that beta", left, min(eps, (n - 2) / n), 1e-12),
     ]
 
 
@@ -231,34 +220,21 @@ def best_scale(mean: Array, keys: Array, target: Array, scale: float) -> float:
 
 
 def verify(
-    exact: Array,
-    keys: Array,
-    chosen: Sequence[int],
-    s: float,
-    w: Array,
-    output: Array,
-    values: Array,
+    exact: Array, keys: Array, chosen: Sequence[int], s: float, w: Array, output: Array, values: Array,
     eps: float,
-    scale: float,
-) -> list[Number]:
+) -> list[Number]:  # fmt: skip
     longest = float(np.linalg.norm(keys, axis=1).max())
     chosen_weights = w[list(chosen)]
     mean = values[list(chosen)].mean(0)
     furthest = float(np.linalg.norm(values - mean, axis=1).max())
+    apart, away = np.ptp(keys[list(chosen)] @ exact), np.linalg.norm(output - mean)
+    most = eps * furthest * (1 + 1e-6) + 1e-9
     return [
-        at_most(
-            "exact query: spread of the chosen scores, for length 1",
-            np.ptp(keys[list(chosen)] @ exact),
-            1e-12 * longest,
-        ),
+        at_most("exact query: spread of the chosen scores, for length 1", apart, 1e-12 * longest),
         fact("exact query: smallest length for eps", s),
         at_most("exact query: weight left to the others", 1 - chosen_weights.sum(), eps * (1 + 1e-6) + 1e-15),
         at_most("exact query: difference of the chosen weights, largest", np.ptp(chosen_weights), 1e-9),
-        at_most(
-            "exact query: distance of the output from the average",
-            np.linalg.norm(output - mean),
-            eps * furthest * (1 + 1e-6) + 1e-9,
-        ),
+        at_most("exact query: distance of the output from the average", away, most),
     ]
 
 
@@ -275,13 +251,7 @@ def published(errors: dict[float, float], mean_of_all: Array, keys: Array, gap: 
 
 
 def draw(
-    mean: Array,
-    exact: Array | None,
-    keys: Array,
-    chosen: Sequence[int],
-    target: Array,
-    scale: float,
-    named: Sequence[int],
+    mean: Array, exact: Array | None, keys: Array, target: Array, scale: float, named: Sequence[int]
 ) -> Chart:
     steps = np.logspace(-1, 4, 101)
     directions = {"mean of the chosen keys": mean}
@@ -293,14 +263,12 @@ def draw(
         for name, u in directions.items()
     }  # fmt: skip
     which = " and ".join(f"k_{i}" for i in named) if len(named) <= 3 else f"{len(named)} keys"
-    title = (
-        f"Averaging {which}: a longer query helps only if it scores them exactly alike"
-        if exact is not None
-        else f"Averaging {which}: no query scores them alike and above the others"
-    )
+    claim = "no query scores them alike and above the others"
+    if exact is not None:
+        claim = "a longer query helps only if it scores them exactly alike"
     return lines(
         series,
-        title=title,
+        title=f"Averaging {which}: {claim}",
         subtitle=f"{len(keys)} keys; scale of the scores {scale:g}",
         x_title="S, length of the query in lengths of the mean",
         y_title="weight in the wrong place",
@@ -317,17 +285,12 @@ def table(
     if exact is not None:
         queries[f"exact, length {s:.4g}"] = s * exact
     columns = [weights(q[None], keys, scale=scale)[0] for q in queries.values()]
-    return Table(
-        ("key", "k", *queries),
-        tuple((f"k_{i + 1}", keys[i], *(w[i] for w in columns)) for i in range(len(keys))),
-        title=f"weights; chosen: {', '.join(f'k_{i + 1}' for i in chosen)}",
-    )
+    rows = tuple((f"k_{i + 1}", keys[i], *(w[i] for w in columns)) for i in range(len(keys)))
+    return Table(("key", "k", *queries), rows, f"weights; chosen: {', '.join(f'k_{i + 1}' for i in chosen)}")
 
 
 def why_one_is_not_enough(eps: float, scale: float) -> Table:
+    columns = ("keys n", "weight of each at beta = 1", f"beta needed for eps = {eps:g}")
     sizes = (3, 4, 10, 100, 1000, 10000)
-    return Table(
-        ("keys n", "weight of each at beta = 1", f"beta needed for eps = {eps:g}"),
-        tuple((n, closed_form(1, n, scale), beta_needed(n, eps, scale)) for n in sizes),
-        title="orthonormal keys",
-    )
+    rows = tuple((n, closed_form(1, n, scale), beta_needed(n, eps, scale)) for n in sizes)
+    return Table(columns, rows, "orthonormal keys")

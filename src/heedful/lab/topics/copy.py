@@ -109,15 +109,10 @@ def copy(
     s, output = float(first.scale[j]), np.full(v.shape[1], math.nan)
     if math.isfinite(s):
         output = attend(s * first.directions[j][None], k, v, scale=scale)[0]
-        furthest = float(np.linalg.norm(v - v[j], axis=1).max())
-        numbers += [
-            fact(f"k_{key}: smallest length of a query that copies it", s),
-            at_most(
-                f"k_{key}: distance of the output from v_{key}",
-                np.linalg.norm(output - v[j]),
-                eps * furthest * (1 + 1e-6) + 1e-12,
-            ),
-        ]
+        furthest, apart = float(np.linalg.norm(v - v[j], axis=1).max()), np.linalg.norm(output - v[j])
+        most = eps * furthest * (1 + 1e-6) + 1e-12
+        numbers.append(fact(f"k_{key}: smallest length of a query that copies it", s))
+        numbers.append(at_most(f"k_{key}: distance of the output from v_{key}", apart, most))
     if u is not None:
         margin = float(scale * (k[j] @ u - np.delete(k @ u, j).max(initial=-math.inf)))
         needed, low, high = smallest(u, k, [j], eps, scale)
@@ -170,10 +165,7 @@ def examine(keys: Array, eps: float, scale: float, seed: int) -> Copying:
             residual[j] = solution.residual
             inside.append(j)
     probes = stream(seed, "lab probes").standard_normal((PROBES, d))
-    most = max(
-        (float(weights(s * probes, keys, scale=scale)[:, inside].max()) for s in SCALES if inside),
-        default=math.nan,
-    )
+    reached = [float(weights(s * probes, keys, scale=scale)[:, inside].max()) for s in SCALES if inside]
     return Copying(
         keys=keys,
         own_margin=np.diag(products) - others.max(1),
@@ -183,7 +175,7 @@ def examine(keys: Array, eps: float, scale: float, seed: int) -> Copying:
         margin=margins,
         scale=scales,
         hull_residual=residual,
-        in_hull_weight=most,
+        in_hull_weight=max(reached, default=math.nan),
     )
 
 
@@ -193,54 +185,34 @@ def verify(name: str, copying: Copying, eps: float, scale: float) -> list[Number
     longest = float(np.linalg.norm(keys, axis=1).max())
     selects = copying.own_margin > PRECISION * longest**2
     rows = np.concatenate([weights(own_queries(keys, s), keys, scale=scale) for s in SCALES])
+    label = f"{name}: rows of softmax(S K K^T) that do not sum to 1, S up to 1e5"
     numbers = [
-        at_most(
-            f"{name}: rows of softmax(S K K^T) that do not sum to 1, S up to 1e5",
-            np.abs(rows.sum(1) - 1).max(),
-            1e-12,
-        ),
+        at_most(label, np.abs(rows.sum(1) - 1).max(), 1e-12),
         fact(f"{name}: keys that their own direction selects, of {n}", float(selects.sum())),
     ]
     leaks = [leak(copying.own_scale[j] * keys[j], keys, [j], scale) for j in range(n) if selects[j]]
     if leaks:
-        numbers.append(
-            at_most(f"{name}: weight left to others by S k_j, largest", max(leaks), eps * (1 + 1e-6))
-        )
+        label = f"{name}: weight left to others by S k_j, largest"
+        numbers.append(at_most(label, max(leaks), eps * (1 + 1e-6)))
     if not selects.all():
-        numbers.append(
-            at_most(
-                f"{name}: weight on k_j by S k_j where k_j.k_j is not the largest, largest",
-                copying.own_weight[~selects].max(),
-                0.5 + 1e-6,
-            )
-        )
+        label = f"{name}: weight on k_j by S k_j where k_j.k_j is not the largest, largest"
+        numbers.append(at_most(label, copying.own_weight[~selects].max(), 0.5 + 1e-6))
     outside = np.isfinite(copying.scale)
     numbers.append(fact(f"{name}: keys outside the others' convex hull, of {n}", float(outside.sum())))
     pairs = [(j, copying.scale[j]) for j in range(n) if outside[j]]
     if pairs:
         left = [leak(s * copying.directions[j], keys, [j], scale) for j, s in pairs]
-        numbers.append(
-            at_most(f"{name}: weight left to others along the program's directions, largest", max(left),
-                    eps * (1 + 1e-6))
-        )  # fmt: skip
+        label = f"{name}: weight left to others along the program's directions, largest"
+        numbers.append(at_most(label, max(left), eps * (1 + 1e-6)))
         shorter = [leak(0.99 * s * copying.directions[j], keys, [j], scale) for j, s in pairs if s > 0]
         if shorter:
-            numbers.append(
-                at_most(f"{name}: eps less what a query 1 % shorter leaves, largest", eps - min(shorter), 0)
-            )
+            label = f"{name}: eps less what a query 1 % shorter leaves, largest"
+            numbers.append(at_most(label, eps - min(shorter), 0))
     if not outside.all():
-        numbers += [
-            at_most(
-                f"{name}: distance of keys in the hull from the combination found, largest",
-                np.nanmax(copying.hull_residual),
-                1e-6 * longest,
-            ),
-            at_most(
-                f"{name}: weight on a key in the hull over {PROBES} random queries, largest",
-                copying.in_hull_weight,
-                0.5 + 1e-6,
-            ),
-        ]
+        label = f"{name}: distance of keys in the hull from the combination found, largest"
+        numbers.append(at_most(label, np.nanmax(copying.hull_residual), 1e-6 * longest))
+        label = f"{name}: weight on a key in the hull over {PROBES} random queries, largest"
+        numbers.append(at_most(label, copying.in_hull_weight, 0.5 + 1e-6))
     return numbers
 
 
@@ -288,20 +260,10 @@ def unit(vector: Array) -> Array:
 
 
 def table(name: str, copying: Copying) -> Table:
-    return Table(
-        ("key", "k", "k.k - next", "weight, 1e5 k", "S for S k", "unit vector found", "margin", "length"),
-        tuple(
-            (
-                f"k_{j + 1}",
-                copying.keys[j],
-                copying.own_margin[j],
-                copying.own_weight[j, -1],
-                copying.own_scale[j],
-                copying.directions[j] if copying.margin[j] else "none: in the others' hull",
-                copying.margin[j],
-                copying.scale[j],
-            )
-            for j in range(len(copying.keys))
-        ),
-        title=name,
-    )
+    c, rows = copying, []
+    for j in range(len(c.keys)):
+        vector = c.directions[j] if c.margin[j] else "none: in the others' hull"
+        own_direction = (c.keys[j], c.own_margin[j], c.own_weight[j, -1], c.own_scale[j])
+        rows.append((f"k_{j + 1}", *own_direction, vector, c.margin[j], c.scale[j]))
+    titles = ("key", "k", "k.k - next", "weight, 1e5 k", "S for S k", "unit vector found", "margin", "length")
+    return Table(titles, tuple(rows), name)

@@ -8,17 +8,10 @@ import numpy as np
 import torch
 
 from heedful.errors import UserError
+from heedful.lab import head_maps
 from heedful.lab.arrays import Array
 from heedful.lab.base import Finding, Table, at_least, at_most, exactly, fact
-from heedful.lab.head_maps import (
-    distance,
-    entropy,
-    find_mechanisms,
-    mean_weights,
-    read_text,
-    record_maps,
-    remove_head,
-)
+from heedful.lab.head_maps import find_mechanisms, remove_head
 from heedful.report.charts import small_multiples
 from heedful.report.charts.token_links import token_links
 
@@ -71,18 +64,18 @@ def heads(
     layers
         Layers to show, counted from 1. By default all.
     """
-    reading = read_text(model, text)
+    reading = head_maps.read_text(model, text)
     mechanisms = find_mechanisms(reading.model, model)
     chosen = range(len(mechanisms)) if layers is None else [n - 1 for n in dict.fromkeys(layers)]
     if not chosen or any(not 0 <= n < len(mechanisms) for n in chosen):
         raise UserError(f"layers are from 1 to {len(mechanisms)}, not {', '.join(map(str, layers or ()))}")
     n_heads, t = mechanisms[0].n_heads, len(reading.pieces)
-    if len(chosen) * n_heads * t * t > CELLS:
+    if (cells := len(chosen) * n_heads * t * t) > CELLS:
         raise UserError(
-            f"{t} tokens in {len(chosen) * n_heads} heads make {len(chosen) * n_heads * t * t:,} weights; "
+            f"{t} tokens in {len(chosen) * n_heads} heads make {cells:,} weights; "
             f"up to {CELLS:,} can be shown: a shorter text, or --layers 1"
         )
-    whole, seen = record_maps(reading)
+    whole, seen = head_maps.record_maps(reading)
     weights = torch.stack([seen[n].weights for n in chosen]).double().numpy()
     before = reading.outputs()
     change, cosine = np.zeros((2, len(chosen), n_heads))
@@ -94,7 +87,7 @@ def heads(
             one, other = reading.pooled(without).double(), reading.pooled(before).double()
             cosine[row, head] = float(torch.cosine_similarity(one, other, dim=0))
     after = reading.outputs()
-    spread, far = entropy(weights), distance(weights)
+    spread, far = head_maps.entropy(weights), head_maps.distance(weights)
     names = {(row, h): f"layer {n + 1}, head {h + 1}" for row, n in enumerate(chosen) for h in range(n_heads)}
     most, least = (divmod(int(f(change)), n_heads) for f in (np.argmax, np.argmin))
     maps = {name: weights[at].tolist() for at, name in names.items()}
@@ -153,6 +146,4 @@ def heads(
 
 
 def preference(weights: Array) -> tuple[str, float]:
-    places = mean_weights(weights)
-    best = max(places, key=lambda place: places[place])
-    return best, places[best]
+    return max(head_maps.mean_weights(weights).items(), key=lambda item: item[1])

@@ -11,7 +11,7 @@ import torch
 from heedful.attention import Mask
 from heedful.errors import UserError
 from heedful.lab.arrays import Array, array, attend, weights
-from heedful.lab.base import Finding, Number, Table, Vectors, at_least, near
+from heedful.lab.base import Finding, Number, Table, Vectors, at_least, fact, near
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.models import TransformerConfig
 from heedful.models.blocks import Attention
@@ -150,48 +150,35 @@ def layer(x: Array, matrices: Projections, scale: float) -> Array:
 def residuals(outputs: Array, u: Array) -> tuple[float, float]:
     """Return how far c_1 is from u_b - u_c and c_2 from u_b, relative to their lengths."""
     _, b, c, _ = u
-    return (
-        float(np.linalg.norm(outputs[0] - (b - c)) / np.linalg.norm(b - c)),
-        float(np.linalg.norm(outputs[1] - b) / np.linalg.norm(b)),
-    )
+    pairs = ((outputs[0], b - c), (outputs[1], b))
+    first, second = (float(np.linalg.norm(out - wanted) / np.linalg.norm(wanted)) for out, wanted in pairs)
+    return first, second
 
 
 def impossible(u: Array, scale: float, *, generated: bool) -> list[Number]:
     """Verify that with q = k = v = x the second output stays at x_2, whatever is added to it."""
     numbers = []
-    lengths = np.linspace(-3, 3, 61)
+    b2 = scale * float(u[0] @ u[0])
+    if generated:
+        x = inputs(u)
+        w = weights(x[1:2], x, scale=scale)[0]
+        numbers.append(near("q = k = v = x: weight of c_2 on x_2", w[1], 1 / (1 + 2 * math.exp(-b2)), 1e-12))
     for added, other in (("u_d", u[3]), ("u_c", u[2])):
         on_itself, nearest = 1.0, math.inf
-        for t in lengths:
+        for t in np.linspace(-3, 3, 61):
             x = inputs(u)
             x[1] = x[1] + t * other
             w = weights(x[1:2], x, scale=scale)[0]
             on_itself = min(on_itself, float(w[1]))
             nearest = min(nearest, float(np.linalg.norm(w @ x - u[1]) / np.linalg.norm(u[1])))
+        weight_name = f"x_2 + t {added}: weight of c_2 on x_2 itself, smallest over t from -3 to 3"
+        distance_name = f"x_2 + t {added}: distance of c_2 from u_b, relative, smallest"
         if generated:
-            b2 = float(u[0] @ u[0])
-            numbers += [
-                # x_2.x_2 - x_2.x_1 = beta^2 (1 + t^2 - t), at least 3/4 beta^2
-                at_least(
-                    f"x_2 + t {added}: weight of c_2 on x_2 itself, smallest over t from -3 to 3", on_itself,
-                    1 / (1 + 2 * math.exp(-0.75 * scale * b2)) - 1e-12,
-                ),
-                at_least(f"x_2 + t {added}: distance of c_2 from u_b, relative, smallest", nearest, 0.5),
-            ]  # fmt: skip
+            # x_2.x_2 - x_2.x_1 = beta^2 (1 + t^2 - t), at least 3/4 beta^2
+            least = 1 / (1 + 2 * math.exp(-0.75 * b2)) - 1e-12
+            numbers += [at_least(weight_name, on_itself, least), at_least(distance_name, nearest, 0.5)]
         else:
-            numbers += [
-                Number(
-                    f"x_2 + t {added}: weight of c_2 on x_2 itself, smallest over t from -3 to 3", on_itself
-                ),
-                Number(f"x_2 + t {added}: distance of c_2 from u_b, relative, smallest", nearest),
-            ]
-    if generated:
-        x = inputs(u)
-        w = weights(x[1:2], x, scale=scale)[0]
-        b2 = scale * float(u[0] @ u[0])
-        numbers.insert(
-            0, near("q = k = v = x: weight of c_2 on x_2", w[1], 1 / (1 + 2 * math.exp(-b2)), 1e-12)
-        )
+            numbers += [fact(weight_name, on_itself), fact(distance_name, nearest)]
     return numbers
 
 

@@ -79,11 +79,10 @@ def masking(
     k = generate(size, width, seed, "keys") if keys is None else check_vectors("keys", keys)
     t, d = k.shape
     v = choose_values(k, values, seed)
-    q = (
-        generate(t, d, seed, "queries") / d**0.5
-        if queries is None
-        else check_vectors("queries", queries, count=t, width=d)
-    )
+    if queries is None:
+        q = generate(t, d, seed, "queries") / d**0.5
+    else:
+        q = check_vectors("queries", queries, count=t, width=d)
     others = (generate(t, d, seed, "other keys"), generate(t, v.shape[1], seed, "other values"))
     causal = Mask(causal=True)
     outputs, changes, sums = {}, {}, {}
@@ -93,11 +92,8 @@ def masking(
         sums[name] = weights(q, k, mechanism, scale=scale, mask=causal, **options).sum(-1)
     leak = {name: float(np.triu(change, 1).max()) for name, change in changes.items()}
     generated = keys is None and values is None and queries is None and t > 1
-    guesses = (
-        {name: learn(mechanism, steps, seed, **options) for name, (mechanism, options) in MASKS.items()}
-        if steps
-        else {}
-    )
+    trained = MASKS.items() if steps else ()
+    guesses = {name: learn(mechanism, steps, seed, **options) for name, (mechanism, options) in trained}
     size_of_output = float(np.abs(outputs[BEFORE]).max())
     apart = float(np.abs(outputs[BEFORE] - outputs[RENORMALIZED]).max())
     numbers = [

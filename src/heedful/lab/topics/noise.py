@@ -129,12 +129,7 @@ def noise(
         ),
         numbers=tuple(numbers),
         results=NoiseResults(
-            beta=b,
-            window=window,
-            window_errors=errors,
-            weight={name: w[:, 0] for name, w in simulated.items()},
-            missed=missed,
-            near_average=shares,
+            b, window, errors, {name: w[:, 0] for name, w in simulated.items()}, missed, shares
         ),
         figure=draw(simulated, expected, n, alpha, b * scale),
         tables=(
@@ -255,26 +250,15 @@ def window_numbers(errors: dict[str, tuple[float, float]], samples: int, *, wide
 
 
 def swing_numbers(
-    simulated: dict[str, Array],
-    expected: dict[str, Array],
-    shares: dict[str, tuple[float, float]],
-    missed: float,
-    alpha: float,
-    *,
-    wide: bool,
-) -> list[Number]:
+    simulated: dict[str, Array], expected: dict[str, Array], shares: dict[str, tuple[float, float]],
+    missed: float, alpha: float, *, wide: bool,
+) -> list[Number]:  # fmt: skip
     """Compare simulation with quadrature for a key whose length varies."""
     samples = len(simulated[ONE])
     error = 2.5 / math.sqrt(samples)  # passed by chance but once in 100,000 times
     probability = miss(alpha)
-    numbers = [
-        near(
-            "samples with q.k_a <= 0 in the head for k_a, share",
-            missed,
-            probability,
-            4 * math.sqrt(probability * (1 - probability) / samples),
-        )
-    ]
+    tolerance = 4 * math.sqrt(probability * (1 - probability) / samples)
+    numbers = [near("samples with q.k_a <= 0 in the head for k_a, share", missed, probability, tolerance)]
     for name, w in simulated.items():
         apart = distance(w[:, 0], expected[name][:, 0])
         numbers += [

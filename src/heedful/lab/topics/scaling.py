@@ -8,18 +8,10 @@ import numpy as np
 
 from heedful.attention import MECHANISMS
 from heedful.errors import UserError, unknown
+from heedful.lab import cost
 from heedful.lab.approximations import exponent
 from heedful.lab.base import Finding, Number, Table, at_most, exactly, fact, near
-from heedful.lab.cost import (
-    HEADS,
-    OPTIONS,
-    WIDTH,
-    CostCurve,
-    CostQuery,
-    LengthCost,
-    measure,
-    read_available_mb,
-)
+from heedful.lab.cost import HEADS, OPTIONS, WIDTH, CostCurve, CostQuery, LengthCost
 from heedful.lab.vectors import check_positive
 from heedful.progress import track
 from heedful.report.charts import lines
@@ -67,10 +59,11 @@ def scaling(
     if max_length < 4 * SHORTEST:
         raise UserError(f"max-length is at least {4 * SHORTEST}, three lengths, not {max_length}")
     lengths = tuple(SHORTEST * 2**i for i in range(int(np.log2(max_length / SHORTEST)) + 1))
-    names = [name for name, cls in MECHANISMS.items() if not cls.unsafe] if mechanisms is None else mechanisms
+    safe = [name for name, cls in MECHANISMS.items() if not cls.unsafe]
+    names = safe if mechanisms is None else mechanisms
     for name in names:
-        if name not in MECHANISMS or MECHANISMS[name].unsafe:
-            raise unknown("attention", name, [n for n, cls in MECHANISMS.items() if not cls.unsafe])
+        if name not in safe:
+            raise unknown("attention", name, safe)
     curves: dict[bool, dict[str, CostCurve]] = {False: {}, True: {}}
     jobs = [
         (causal, name)
@@ -80,11 +73,7 @@ def scaling(
     ]
     for causal, name in track(jobs, "measuring"):
         curves[causal][name] = one(name, causal, lengths, seconds)
-    labeled = {
-        f"{name}{', causal' if causal else ''}": outcome
-        for causal, each in curves.items()
-        for name, outcome in each.items()
-    }
+    labeled = curves[False] | {f"{name}, causal": outcome for name, outcome in curves[True].items()}
     return Finding(
         topic="scaling",
         claim="explicit weights take memory with the square of the length, linear mechanisms with the length",
@@ -121,12 +110,12 @@ def scaling(
 def one(name: str, causal: bool, lengths: tuple[int, ...], seconds: float) -> CostCurve:
     """Measure a mechanism; lengths whose weights would fill the memory are left out, and it says so."""
     if name != EXPLICIT:
-        return measure(CostQuery(name, lengths, causal, OPTIONS.get(name, {})), seconds)
+        return cost.measure(CostQuery(name, lengths, causal, OPTIONS.get(name, {})), seconds)
     # Scores, weights, and the gradients of both.
-    fits = tuple(n for n in lengths if 4 * 4 * HEADS * n * n / 2**20 < 0.5 * read_available_mb())
+    fits = tuple(n for n in lengths if 4 * 4 * HEADS * n * n / 2**20 < 0.5 * cost.read_available_mb())
     if not fits:
         return CostCurve((), "memory")
-    outcome = measure(CostQuery("softmax", fits, causal, explicit=True), seconds)
+    outcome = cost.measure(CostQuery("softmax", fits, causal, explicit=True), seconds)
     return outcome if outcome.limit or fits == lengths else replace(outcome, limit="memory")
 
 
@@ -167,11 +156,9 @@ def verify(name: str, outcome: CostCurve) -> list[Number]:
     numbers = [exactly(f"{name}: lengths that failed or are not finite", bad, 0)]
     if memory is not None:
         label = f"{name}: exponent of memory"
-        if kind in LINEAR:
-            numbers.append(at_most(label, memory, 1.25))
-        elif kind == EXPLICIT:
+        if kind == EXPLICIT:
             numbers.append(near(label, memory, 2, 0.4))
         else:
-            numbers.append(fact(label, memory))
+            numbers.append(at_most(label, memory, 1.25) if kind in LINEAR else fact(label, memory))
     time = slope(outcome, "time")
     return numbers if time is None else [*numbers, fact(f"{name}: exponent of time", time)]

@@ -80,9 +80,8 @@ def subspace(
         raise UserError("give both --a and --b, or neither")
     if a is not None and b is not None:
         first = check_vectors("a", a)
-        pairs = {
-            "given": (independent("a", first), independent("b", check_vectors("b", b, width=first.shape[1])))
-        }
+        second = check_vectors("b", b, width=first.shape[1])
+        pairs = {"given": (independent("a", first), independent("b", second))}
     else:
         if not 0 < angle <= 90:
             raise UserError(f"angle is above 0 and at most 90 degrees, not {angle:g}")
@@ -91,6 +90,8 @@ def subspace(
         pairs = generated(width, size, angle, seed)
     cases = {name: recover(one, other, seed) for name, (one, other) in pairs.items()}
     numbers = [n for name, case in cases.items() for n in verify(name, case, *pairs[name])]
+    columns = ("subspaces", "smallest angle (degrees)", "M exists", "error of M", "noise grows by")
+    rows = tuple((name, c.angle, c.matrix is not None, c.error, c.amplification) for name, c in cases.items())
     return Finding(
         topic="subspace",
         claim="from (v_a + v_b) / 2 a matrix recovers v_a exactly if the two subspaces share no direction",
@@ -105,16 +106,7 @@ def subspace(
         numbers=tuple(numbers),
         results=SubspaceResults(cases),
         figure=draw(noise, seed),
-        tables=(
-            Table(
-                ("subspaces", "smallest angle (degrees)", "M exists", "error of M", "noise grows by"),
-                tuple(
-                    (name, c.angle, c.matrix is not None, c.error, c.amplification)
-                    for name, c in cases.items()
-                ),
-                title="cases",
-            ),
-        ),
+        tables=(Table(columns, rows, "cases"),),
     )
 
 
@@ -130,13 +122,11 @@ def generated(width: int, size: int, angle: float, seed: int) -> dict[str, tuple
     axes = orthonormal(2 * size, width, seed, "axes").T  # [d, 2 s]
     one, other = axes[:, :size], axes[:, size:]
     mix = stream(seed, "lab bases").standard_normal((2, size, size)) + 2 * np.eye(size)
-    leaning = tilted(one, other, angle)
-    shared = np.c_[one[:, :1], other[:, 1:]]
     return {
         "orthogonal, orthonormal bases": (one, other),
         "orthogonal, any bases": (one @ mix[0], other @ mix[1]),
-        f"at {angle:g} degrees": (one @ mix[0], leaning @ mix[1]),
-        "with a common direction": (one, shared),
+        f"at {angle:g} degrees": (one @ mix[0], tilted(one, other, angle) @ mix[1]),
+        "with a common direction": (one, np.c_[one[:, :1], other[:, 1:]]),
     }
 
 
@@ -176,22 +166,16 @@ def recover(a: Array, b: Array, seed: int) -> Recovery:
 def average_pairs(a: Array, b: Array, seed: int) -> tuple[Array, Array]:
     """Draw v_a in A and v_b in B [p, 2, d]; return them and attention's output for q = 0 [p, d]."""
     draws = stream(seed, "lab pairs")
-    values = np.stack(
-        [draws.standard_normal((PAIRS, a.shape[1])) @ a.T, draws.standard_normal((PAIRS, b.shape[1])) @ b.T],
-        axis=1,
-    )
+    values = np.stack([draws.standard_normal((PAIRS, m.shape[1])) @ m.T for m in (a, b)], axis=1)
     d = values.shape[2]
     keys = draws.standard_normal((PAIRS, 2, d))
     return values, attend(np.zeros((PAIRS, 1, d)), keys, values)[:, 0]
 
 
 def verify(name: str, case: Recovery, a: Array, b: Array) -> list[Number]:
-    if case.common is not None:
-        outside = max(
-            float(np.linalg.norm(case.common - basis @ np.linalg.lstsq(basis, case.common, rcond=None)[0]))
-            for basis in (a, b)
-        )
-        w = case.common
+    if (w := case.common) is not None:
+        nearest = [basis @ np.linalg.lstsq(basis, w, rcond=None)[0] for basis in (a, b)]
+        outside = max(float(np.linalg.norm(w - point)) for point in nearest)
         both = attend(np.zeros((2, 1, len(w))), np.zeros((2, 2, len(w))), [[w, -w], [0 * w, 0 * w]])[:, 0]
         apart = np.abs(both[0] - both[1]).max()
         return [
@@ -205,26 +189,21 @@ def verify(name: str, case: Recovery, a: Array, b: Array) -> list[Number]:
     orthogonal = math.cos(math.radians(case.angle)) < PRECISION
     orthonormal_basis = np.abs(a.T @ a - np.eye(a.shape[1])).max() < PRECISION
     shorter, shortest = 2 * a @ np.linalg.solve(a.T @ a, a.T), 2 * a @ a.T
+    growth, inverse = case.amplification, 1 / math.sin(math.radians(case.angle))
     numbers = [
         at_most(f"{name}: |M (v_a + v_b)/2 - v_a|, relative, largest of {PAIRS}", case.error, tolerance),
         at_most(f"{name}: |M B|, largest entry", np.abs(m @ b).max(), tolerance * np.abs(b).max()),
-        near(
-            f"{name}: norm of M/2, against 1 / sin(smallest angle)",
-            case.amplification,
-            1 / math.sin(math.radians(case.angle)),
-            1e-6 * case.amplification,
-        ),
+        near(f"{name}: norm of M/2, against 1 / sin(smallest angle)", growth, inverse, 1e-6 * growth),
     ]
     for formula, matrix, applies in (
         ("2 A (A^T A)^-1 A^T", shorter, orthogonal),
         ("2 A A^T", shortest, orthogonal and orthonormal_basis),
     ):
         apart = np.abs(m - matrix).max()
-        numbers.append(
-            at_most(f"{name}: M less {formula}, largest", apart, 1e-9)
-            if applies
-            else fact(f"{name}: M less {formula}, wrong here, largest", apart)
-        )
+        if applies:
+            numbers.append(at_most(f"{name}: M less {formula}, largest", apart, 1e-9))
+        else:
+            numbers.append(fact(f"{name}: M less {formula}, wrong here, largest", apart))
     return numbers
 
 
