@@ -68,7 +68,7 @@ def show_reviews(results: list[dict[str, Any]]) -> None:
     arms: dict[tuple[str, str], dict[int, dict[str, Any]]] = {}
     for f in results:
         arms.setdefault((describe_start(f), f["method"]), {})[f["labels"]] = f
-    rows = [[*names, *(scored(scores.get(size)) for size in sizes)] for names, scores in arms.items()]
+    rows = [[*names, *(format_score(scores.get(size)) for size in sizes)] for names, scores in arms.items()]
     first = {size: next((f for f in results if f["labels"] == size and f["accuracy"]), {}) for size in sizes}
     for name, key in (("bag of words", "bag_of_words"), ("most frequent stars", "majority")):
         rows.append([name, "", *(f"{scores[key]:.3f}" if scores else "" for scores in first.values())])
@@ -76,7 +76,7 @@ def show_reviews(results: list[dict[str, Any]]) -> None:
     print_table("stars of reviews, test accuracy with 95 % interval", columns, rows)
 
 
-def scored(scores: dict[str, Any] | None) -> str:
+def format_score(scores: dict[str, Any] | None) -> str:
     if scores is None or scores["accuracy"] is None:
         return "failed"
     return f"{scores['accuracy']:.3f} ({scores['low']:.3f} to {scores['high']:.3f})"

@@ -25,8 +25,8 @@ def test_a_linear_mechanism_that_makes_its_weights_fails_the_topic(monkeypatch: 
     assert found.passed, found.failed
     assert [m.length for m in found.results.not_causal["linformer"].measured] == [256, 512, 1024, 2048]
     assert list(found.results.causal) == [scaling.EXPLICIT]
-    real = scaling.one
-    monkeypatch.setattr(scaling, "one", lambda name, *rest: real(scaling.EXPLICIT, *rest))
+    real = scaling.measure_mechanism
+    monkeypatch.setattr(scaling, "measure_mechanism", lambda name, *rest: real(scaling.EXPLICIT, *rest))
     failed = [n.name for n in lab.scaling(max_length=2048, mechanisms=("linformer",)).failed]
     assert failed == ["linformer: exponent of memory"]
 

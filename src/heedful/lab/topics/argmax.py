@@ -124,7 +124,7 @@ def argmax(
         ),
         numbers=tuple(numbers),
         results=ArgmaxResults(scores, selected + 1, output, hard, soft, straight, lookups),
-        figure=curves(lookups) if lookups else heights(scores, selected),
+        figure=draw_losses(lookups) if lookups else draw_scores(scores, selected),
         tables=tuple(tables),
     )
 
@@ -151,7 +151,7 @@ def verify(name: str, lookup: Lookup) -> list[Number]:
     ]
 
 
-def curves(lookups: dict[str, Lookup]) -> Chart:
+def draw_losses(lookups: dict[str, Lookup]) -> Chart:
     longest = max(len(lookup.losses) for lookup in lookups.values())
     series: dict[str, list[tuple[float, float]]] = {}
     for name, lookup in lookups.items():
@@ -167,7 +167,7 @@ def curves(lookups: dict[str, Lookup]) -> Chart:
     )
 
 
-def heights(scores: Array, selected: int) -> Chart:
+def draw_scores(scores: Array, selected: int) -> Chart:
     groups = ["selected" if i == selected else "ignored" for i in range(len(scores))]
     rows = [{"label": f"k_{i + 1}", "value": s, "group": groups[i]} for i, s in enumerate(scores)]
     title = "Hard attention takes the value of the key with the highest score"

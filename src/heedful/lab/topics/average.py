@@ -91,7 +91,7 @@ def average(
     v = choose_values(k, values, seed)
     target = np.isin(np.arange(len(k)), c) / len(c)
 
-    beta, closed = orthonormal_keys(len(k), eps, scale, seed)
+    beta, closed = verify_orthonormal(len(k), eps, scale, seed)
     nothing = weights(np.zeros((1, k.shape[1])), k, scale=scale)[0]
     mean_of_all = weights(k.mean(0)[None], k, scale=scale)[0]
     numbers = [
@@ -123,7 +123,7 @@ def average(
         fact("mean of the chosen: the best S", best),
     ]
     if textbook and chosen == (1, 2) and scale == 1:
-        numbers += published(errors, mean_of_all, k, gap)
+        numbers += verify_published(errors, mean_of_all, k, gap)
     return Finding(
         topic="average",
         claim="attention averages the values of some keys if the query scores them alike and above the rest",
@@ -136,7 +136,7 @@ def average(
             "the rest lies in the affine hull of the chosen",
             "q = 0 averages everything exactly; the mean of the keys does not",
             f"S times the mean of the chosen scores them {gap:.4g} S apart: "
-            f"{outlook(mean, k, c, gap)}",
+            f"{describe_outlook(mean, k, c, gap)}",
         ),
         numbers=tuple(numbers),
         results=AverageResults(
@@ -152,7 +152,7 @@ def average(
             gap=gap,
         ),
         figure=draw(mean, exact, k, target, scale, chosen),
-        tables=(table(k, c, mean, exact, s, scale), why_one_is_not_enough(eps, scale)),
+        tables=(make_weight_table(k, c, mean, exact, s, scale), make_beta_table(eps, scale)),
     )  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def spread(w: Array) -> float:
     return float(np.abs(w - 1 / len(w)).max())
 
 
-def outlook(mean: Array, keys: Array, chosen: Sequence[int], gap: float) -> str:
+def describe_outlook(mean: Array, keys: Array, chosen: Sequence[int], gap: float) -> str:
     """Describe what becomes of the mean of the chosen keys when it is made longer."""
     scores = keys @ mean
     others = np.delete(scores, list(chosen))
@@ -190,7 +190,7 @@ def beta_needed(n: int, eps: float, scale: float) -> float:
     return max(0.0, math.log((n - 2) * (1 - eps) / (2 * eps)) / scale) if n > 2 else 0.0
 
 
-def orthonormal_keys(n: int, eps: float, scale: float, seed: int) -> tuple[float, list[Number]]:
+def verify_orthonormal(n: int, eps: float, scale: float, seed: int) -> tuple[float, list[Number]]:
     """Check the closed form on n random orthonormal keys, through attention."""
     n = max(n, 3)
     k = orthonormal(n, n, seed)
@@ -238,7 +238,7 @@ def verify(
     ]
 
 
-def published(errors: dict[float, float], mean_of_all: Array, keys: Array, gap: float) -> list[Number]:
+def verify_published(errors: dict[float, float], mean_of_all: Array, keys: Array, gap: float) -> list[Number]:
     """Verify what is published of the textbook's keys: longer is not always better."""
     return [
         exactly("the best of S = 1, 10, 100, 1000", min(errors, key=lambda s: errors[s]), 10),
@@ -278,7 +278,7 @@ def draw(
     )
 
 
-def table(
+def make_weight_table(
     keys: Array, chosen: Sequence[int], mean: Array, exact: Array | None, s: float, scale: float
 ) -> Table:
     queries = {f"{t:g} x mean": t * mean for t in SCALES}
@@ -289,7 +289,7 @@ def table(
     return Table(("key", "k", *queries), rows, f"weights; chosen: {', '.join(f'k_{i + 1}' for i in chosen)}")
 
 
-def why_one_is_not_enough(eps: float, scale: float) -> Table:
+def make_beta_table(eps: float, scale: float) -> Table:
     columns = ("keys n", "weight of each at beta = 1", f"beta needed for eps = {eps:g}")
     sizes = (3, 4, 10, 100, 1000, 10000)
     rows = tuple((n, closed_form(1, n, scale), beta_needed(n, eps, scale)) for n in sizes)

@@ -116,10 +116,10 @@ def copy(
     if u is not None:
         margin = float(scale * (k[j] @ u - np.delete(k @ u, j).max(initial=-math.inf)))
         needed, low, high = smallest(u, k, [j], eps, scale)
-        numbers.append(fact(f"k_{key}: margin of the query {text(u)}", margin))
-        numbers.append(fact(f"k_{key}: smallest S for S {text(u)}", needed))
+        numbers.append(fact(f"k_{key}: margin of the query {format_vector(u)}", margin))
+        numbers.append(fact(f"k_{key}: smallest S for S {format_vector(u)}", needed))
         if textbook and query is None and key == 1 and scale == 1:
-            numbers += tie(first, margin, needed, low, high)
+            numbers += verify_published(first, margin, needed, low, high)
     return Finding(
         topic="copy",
         claim="attention copies v_j if the query prefers k_j to every other key, and is long enough",
@@ -135,11 +135,11 @@ def copy(
         numbers=tuple(numbers),
         results=CopyResults(sets, s, output),
         figure=draw(k, j, first, u, eps, scale),
-        tables=tuple(table(name, one) for name, one in sets.items()),
+        tables=tuple(make_table(name, one) for name, one in sets.items()),
     )
 
 
-def text(vector: Array) -> str:
+def format_vector(vector: Array) -> str:
     return f"({', '.join(f'{x:.4g}' for x in vector)})"
 
 
@@ -216,7 +216,7 @@ def verify(name: str, copying: Copying, eps: float, scale: float) -> list[Number
     return numbers
 
 
-def tie(copying: Copying, margin: float, needed: float, low: float, high: float) -> list[Number]:
+def verify_published(copying: Copying, margin: float, needed: float, low: float, high: float) -> list[Number]:
     """Verify what is published of the textbook's keys."""
     return [
         exactly("k_1.k_1 - k_1.k_2: a tie in its own direction", copying.own_margin[0], 0),
@@ -233,12 +233,12 @@ def draw(keys: Array, j: int, copying: Copying, query: Array | None, eps: float,
     if math.isfinite(copying.scale[j]):
         directions["direction found by the linear program"] = copying.directions[j]
     if query is not None:
-        directions[f"direction {text(query)}"] = query
+        directions[f"direction {format_vector(query)}"] = query
     s = float(copying.scale[j])
     copies = math.isfinite(s) and s > 0
     steps = np.logspace(-2, 1.5, 81) * (s if copies else 10.0)
     series = {
-        name: list(zip(steps, weights(np.outer(steps, unit(u)), keys, scale=scale)[:, j], strict=True))
+        name: list(zip(steps, weights(np.outer(steps, normalize(u)), keys, scale=scale)[:, j], strict=True))
         for name, u in directions.items()
     }
     return lines(
@@ -253,13 +253,13 @@ def draw(keys: Array, j: int, copying: Copying, query: Array | None, eps: float,
     )
 
 
-def unit(vector: Array) -> Array:
+def normalize(vector: Array) -> Array:
     """Return a vector of length 1 in the same direction; zero stays."""
     scaled: Array = vector / (np.linalg.norm(vector) or 1.0)
     return scaled
 
 
-def table(name: str, copying: Copying) -> Table:
+def make_table(name: str, copying: Copying) -> Table:
     c, rows = copying, []
     for j in range(len(c.keys)):
         vector = c.directions[j] if c.margin[j] else "none: in the others' hull"

@@ -85,7 +85,7 @@ def kqv(
     ratio = [float(np.linalg.norm(u[1] + u[2])) / float(np.linalg.norm(u[1])),
              float(np.linalg.norm(2 * u[2] - u[1])) / float(np.linalg.norm(u[1] - u[2]))]  # fmt: skip
     numbers = [
-        *impossible(u, scale, generated=vectors is None),
+        *verify_impossible(u, scale, generated=vectors is None),
         near("|c_2 - u_b| / |u_b|, against eps |u_b + u_c| / |u_b|", second, eps * ratio[0], 1e-9),
         near("|c_1 - (u_b - u_c)| / |u_b - u_c|, against eps |2 u_c - u_b| / |u_b - u_c|", first,
              eps * ratio[1], 1e-9),
@@ -155,7 +155,7 @@ def residuals(outputs: Array, u: Array) -> tuple[float, float]:
     return first, second
 
 
-def impossible(u: Array, scale: float, *, generated: bool) -> list[Number]:
+def verify_impossible(u: Array, scale: float, *, generated: bool) -> list[Number]:
     """Verify that with q = k = v = x the second output stays at x_2, whatever is added to it."""
     numbers = []
     b2 = scale * float(u[0] @ u[0])

@@ -88,7 +88,7 @@ def masking(
     outputs, changes, sums = {}, {}, {}
     for name, (mechanism, options) in MASKS.items():
         outputs[name] = attend(q, k, v, mechanism, scale=scale, mask=causal, **options)
-        changes[name] = changed(q, k, v, others, mechanism, scale, **options)
+        changes[name] = measure_changes(q, k, v, others, mechanism, scale, **options)
         sums[name] = weights(q, k, mechanism, scale=scale, mask=causal, **options).sum(-1)
     leak = {name: float(np.triu(change, 1).max()) for name, change in changes.items()}
     generated = keys is None and values is None and queries is None and t > 1
@@ -124,7 +124,7 @@ def masking(
         numbers=tuple(numbers),
         results=MaskingResults(outputs, changes, leak, sums, guesses),
         figure=small_multiples(
-            {name: future(change) for name, change in changes.items()},
+            {name: select_future(change) for name, change in changes.items()},
             x_labels=range(1, t + 1),
             y_labels=range(1, t + 1),
             x_title="changed position",
@@ -145,7 +145,7 @@ def masking(
     )  # fmt: skip
 
 
-def changed(
+def measure_changes(
     q: Array, k: Array, v: Array, others: tuple[Array, Array], mechanism: str, scale: float, **options: Any
 ) -> Array:
     """Return how far each output [t] moves when the key and the value of one position [s] are replaced."""
@@ -158,7 +158,7 @@ def changed(
     return moved
 
 
-def future(change: Array) -> list[list[float | None]]:
+def select_future(change: Array) -> list[list[float | None]]:
     """Return what is above the diagonal; the rest may change."""
     return [[float(x) if s > t else None for s, x in enumerate(row)] for t, row in enumerate(change)]
 

@@ -177,7 +177,7 @@ def predicted_error(n: int, alpha: float, b: float) -> float:
     """Return the same by quadrature; b is scale beta."""
     deviation = math.sqrt(2 * alpha) * b
     s_a, s_b = pairs(normal(b, deviation, 200), normal(b, deviation, 200))
-    return float(wrong_place(of_scores(s_a, s_b, rest(n, deviation))).mean())
+    return float(wrong_place(weights_of_scores(s_a, s_b, rest(n, deviation))).mean())
 
 
 def sample(
@@ -194,11 +194,12 @@ def quadrature(n: int, alpha: float, b: float) -> tuple[Array, Array, Bools]:
     """Return what `sample` does, at points that are all equally probable; b is scale beta."""
     deviation = math.sqrt(2 * alpha) * b
     s_a, s_b = pairs(normal(b, math.sqrt(2 * alpha + 0.5) * b, 2000), normal(b, deviation, 40))
-    one = of_scores(s_a, s_b, rest(n, deviation))
+    one = weights_of_scores(s_a, s_b, rest(n, deviation))
     narrow = math.sqrt(alpha) * b
     s_a, s_b = pairs(normal(b, math.sqrt(alpha + 0.5) * b, 2000), normal(b, narrow, 40))
     silent = np.full_like(s_a, narrow**2 / 2)  # the score of k_b in head 1 and of k_a in head 2
-    first, second = of_scores(s_a, silent, rest(n, narrow)), of_scores(silent, s_b, rest(n, narrow))
+    first = weights_of_scores(s_a, silent, rest(n, narrow))
+    second = weights_of_scores(silent, s_b, rest(n, narrow))
     return one, (first + second) / 2, s_a > 0
 
 
@@ -218,7 +219,7 @@ def rest(n: int, deviation: float) -> float:
     return deviation**2 / 2 + math.log(n - 2)
 
 
-def of_scores(s_a: Array, s_b: Array, others: float) -> Array:
+def weights_of_scores(s_a: Array, s_b: Array, others: float) -> Array:
     """Return the weights [points, 2] of k_a and k_b: a sigmoid of their scores less those of all others."""
     return np.stack([expit(s_a - np.logaddexp(s_b, others)), expit(s_b - np.logaddexp(s_a, others))], axis=1)
 

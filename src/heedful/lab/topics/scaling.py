@@ -72,7 +72,7 @@ def scaling(
         if not causal or name == EXPLICIT or MECHANISMS[name].causal
     ]
     for causal, name in track(jobs, "measuring"):
-        curves[causal][name] = one(name, causal, lengths, seconds)
+        curves[causal][name] = measure_mechanism(name, causal, lengths, seconds)
     labeled = curves[False] | {f"{name}, causal": outcome for name, outcome in curves[True].items()}
     return Finding(
         topic="scaling",
@@ -87,7 +87,7 @@ def scaling(
         results=ScalingResults(curves[False], curves[True]),
         figure=lines(
             {
-                titled(name, outcome): [(m.length, total(m)) for m in outcome.measured]
+                add_exponent(name, outcome): [(m.length, total(m)) for m in outcome.measured]
                 for name, outcome in labeled.items()
             },
             title="Time against length, forward and backward",
@@ -107,7 +107,7 @@ def scaling(
     )  # fmt: skip
 
 
-def one(name: str, causal: bool, lengths: tuple[int, ...], seconds: float) -> CostCurve:
+def measure_mechanism(name: str, causal: bool, lengths: tuple[int, ...], seconds: float) -> CostCurve:
     """Measure a mechanism; lengths whose weights would fill the memory are left out, and it says so."""
     if name != EXPLICIT:
         return cost.measure(CostQuery(name, lengths, causal, OPTIONS.get(name, {})), seconds)
@@ -144,7 +144,7 @@ def slope(outcome: CostCurve, title: str) -> float | None:
     return exponent(x, y)
 
 
-def titled(name: str, outcome: CostCurve) -> str:
+def add_exponent(name: str, outcome: CostCurve) -> str:
     b = slope(outcome, "time")
     return name if b is None else f"{name} ({b:.2f})"
 

@@ -81,13 +81,13 @@ def subspace(
     if a is not None and b is not None:
         first = check_vectors("a", a)
         second = check_vectors("b", b, width=first.shape[1])
-        pairs = {"given": (independent("a", first), independent("b", second))}
+        pairs = {"given": (check_independent("a", first), check_independent("b", second))}
     else:
         if not 0 < angle <= 90:
             raise UserError(f"angle is above 0 and at most 90 degrees, not {angle:g}")
         if size < 1 or width < 2 * size:
             raise UserError(f"two subspaces of {size} dimensions need a width of at least {2 * max(1, size)}")
-        pairs = generated(width, size, angle, seed)
+        pairs = generate_cases(width, size, angle, seed)
     cases = {name: recover(one, other, seed) for name, (one, other) in pairs.items()}
     numbers = [n for name, case in cases.items() for n in verify(name, case, *pairs[name])]
     columns = ("subspaces", "smallest angle (degrees)", "M exists", "error of M", "noise grows by")
@@ -110,14 +110,14 @@ def subspace(
     )
 
 
-def independent(name: str, spanning: Array) -> Array:
+def check_independent(name: str, spanning: Array) -> Array:
     """Return a basis in columns: the given vectors if they are independent."""
     if np.linalg.matrix_rank(spanning) < len(spanning):
         raise UserError(f"{name}: the {len(spanning)} vectors are not independent; leave some out")
     return spanning.T
 
 
-def generated(width: int, size: int, angle: float, seed: int) -> dict[str, tuple[Array, Array]]:
+def generate_cases(width: int, size: int, angle: float, seed: int) -> dict[str, tuple[Array, Array]]:
     """Return the four cases, with bases in columns."""
     axes = orthonormal(2 * size, width, seed, "axes").T  # [d, 2 s]
     one, other = axes[:, :size], axes[:, size:]
@@ -125,12 +125,12 @@ def generated(width: int, size: int, angle: float, seed: int) -> dict[str, tuple
     return {
         "orthogonal, orthonormal bases": (one, other),
         "orthogonal, any bases": (one @ mix[0], other @ mix[1]),
-        f"at {angle:g} degrees": (one @ mix[0], tilted(one, other, angle) @ mix[1]),
+        f"at {angle:g} degrees": (one @ mix[0], tilt(one, other, angle) @ mix[1]),
         "with a common direction": (one, np.c_[one[:, :1], other[:, 1:]]),
     }
 
 
-def tilted(one: Array, other: Array, angle: float) -> Array:
+def tilt(one: Array, other: Array, angle: float) -> Array:
     """Return a basis whose first direction is at this angle to `one`, the rest at right angles."""
     turn = math.radians(angle)
     basis: Array = np.c_[math.cos(turn) * one[:, :1] + math.sin(turn) * other[:, :1], other[:, 1:]]
@@ -219,7 +219,7 @@ def draw(noise: float, seed: int) -> Chart:
     )
     series: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     for angle in ANGLES:
-        b = tilted(one, other, angle)
+        b = tilt(one, other, angle)
         values, averages = average_pairs(one, b, seed)
         oblique, straight = 2 * projection(one, b), 2 * one @ one.T
         recovered = (averages @ straight.T, averages @ oblique.T, (averages + hiss) @ oblique.T)

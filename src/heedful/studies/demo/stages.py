@@ -114,7 +114,7 @@ class Demo:
         self.stage("every attention mechanism, its pattern and its leak")
         facts["attention"] = page.attention(self.page)
         if not self.scale.quick:
-            with stopping_kindly():
+            with explain_stop():
                 facts |= self.training()
             self.page.summary += page.conclusions(facts)
             page.further(self.page, self.commands())
@@ -273,7 +273,7 @@ class Demo:
 
 
 @contextmanager
-def stopping_kindly() -> Iterator[None]:
+def explain_stop() -> Iterator[None]:
     """Say how to continue, whatever was being done."""
     try:
         yield

@@ -149,7 +149,7 @@ class Knowledge(Study):
         if table.get("questions"):
             table |= {"questions": "birthplaces", "data_dir": str(folder)}
         options = PretrainOptions(**check_table(PretrainOptions, table, str(self.folder.path)))
-        return self.complete(options, configuration, threads)
+        return self.decide_options(options, configuration, threads)
 
     def settings(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:
         """Return how the questions are learned, as options of `heedful adapt`."""
@@ -165,9 +165,9 @@ class Knowledge(Study):
             "data_dir": str(self.data(configuration)),
         }
         options = AdaptOptions(**check_table(AdaptOptions, table, str(self.folder.path)))
-        return self.complete(options, configuration, threads)
+        return self.decide_options(options, configuration, threads)
 
-    def complete(self, options: O, configuration: Configuration, threads: int | None) -> O:
+    def decide_options(self, options: O, configuration: Configuration, threads: int | None) -> O:
         """Return the options with what the study decides; a run that was begun keeps its threads."""
         begun = self.folder.outcome(configuration).state == "begun"
         decided: dict[str, Any] = {"seed": self.record.seed, "device": self.record.options["device"]}
