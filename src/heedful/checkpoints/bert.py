@@ -65,11 +65,9 @@ ROLES = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask":
 def frame(token: SpecialToken) -> processors.PostProcessor:
     """Frame as `[CLS] a [SEP] b [SEP]`, the second text with token type 1."""
     cls, sep = token("cls"), token("sep")
-    return processors.TemplateProcessing(
-        single=[f"{cls[0]}:0", "$A:0", f"{sep[0]}:0"],
-        pair=[f"{cls[0]}:0", "$A:0", f"{sep[0]}:0", "$B:1", f"{sep[0]}:1"],
-        special_tokens=[cls, sep],
-    )
+    single = [f"{cls[0]}:0", "$A:0", f"{sep[0]}:0"]
+    both = [*single, "$B:1", f"{sep[0]}:1"]
+    return processors.TemplateProcessing(single=single, pair=both, special_tokens=[cls, sep])
 
 
 BERT = Family(

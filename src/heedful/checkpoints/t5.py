@@ -75,11 +75,9 @@ def finish_write(theirs: dict[str, Any], config: TransformerConfig) -> None:
 def frame(token: SpecialToken) -> processors.PostProcessor:
     """Frame as `a </s> b </s>`."""
     eos = token("eos")
-    return processors.TemplateProcessing(
-        single=["$A:0", f"{eos[0]}:0"],
-        pair=["$A:0", f"{eos[0]}:0", "$B:0", f"{eos[0]}:0"],
-        special_tokens=[eos],
-    )
+    single = ["$A:0", f"{eos[0]}:0"]
+    both = [*single, "$B:0", f"{eos[0]}:0"]
+    return processors.TemplateProcessing(single=single, pair=both, special_tokens=[eos])
 
 
 T5 = Family(

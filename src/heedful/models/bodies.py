@@ -215,10 +215,8 @@ class Decoder(Body):
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
         read = self.embed_batch(input_ids, attention_mask, token_type_ids)
-        last = self.last(input_ids, attention_mask)
-        state: Tensor = self.stack(
-            read.x, keys=read.keys, positions=read.positions, pooled_at=PooledPosition(read.front + last)
-        )
+        last = PooledPosition(read.front + self.last(input_ids, attention_mask))
+        state: Tensor = self.stack(read.x, keys=read.keys, positions=read.positions, pooled_at=last)
         return state[:, 0]
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:

@@ -95,8 +95,6 @@ class OutputHead(nn.Module):
 
 
 class Headed(nn.Module):
-    """A body with a head."""
-
     body: Encoder | Decoder | EncoderDecoder
     kind: str
     report: Any = None

@@ -59,8 +59,6 @@ class TokenizerMeasurement:
 
 @dataclass(frozen=True)
 class TokenizerAdvice:
-    """Says whether a person should train a tokenizer of their own."""
-
     train_own: str
     """`no`, `only from nothing` or `yes`."""
     reason: str

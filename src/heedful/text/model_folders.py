@@ -27,7 +27,7 @@ def find_folder(name: str, patterns: Iterable[str], other_names: Iterable[str] =
 
     The order: a local folder, of a run its best model; `minilm`, the installed package's model;
     `$HEEDFUL_MODELS/<name>`; a Hub id.
-    `known` are further names the caller understands (presets), for the error message alone.
+    `other_names` are further names the caller understands (presets), for the error message alone.
     """
     folder = Path(name).expanduser()
     if folder.is_dir():

@@ -28,7 +28,6 @@ def save_chart(chart: Chart, path: str | Path, *, mode: Mode = "light", theme: T
 
 
 def check_extension(path: Path) -> str:
-    """Return the extension of a figure's file; raise a `UserError` if it is not one of `EXTENSIONS`."""
     if path.suffix.lower() not in EXTENSIONS:
         raise UserError(f'{path}: a figure ends in {", ".join(EXTENSIONS)}, not in "{path.suffix}"')
     return path.suffix.lower()
@@ -51,9 +50,7 @@ def render_chart(chart: Chart, extension: str, mode: Mode = "light", theme: Them
         svg: str = vl_convert.vegalite_to_svg(specification, version, allowed_base_urls=no_urls)
         return SVG_PATH.sub(lambda path: EXCESS_DIGITS.sub("", path[0]), svg).encode()
     if extension == ".pdf":
-        pdf: bytes = vl_convert.vegalite_to_pdf(specification, version, allowed_base_urls=no_urls)
-        return pdf
-    png: bytes = vl_convert.vegalite_to_png(
-        specification, version, scale=PNG_SCALE, allowed_base_urls=no_urls
-    )
-    return png
+        image: bytes = vl_convert.vegalite_to_pdf(specification, version, allowed_base_urls=no_urls)
+    else:
+        image = vl_convert.vegalite_to_png(specification, version, PNG_SCALE, allowed_base_urls=no_urls)
+    return image

@@ -148,7 +148,6 @@ def make_legend_toggle(names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def fade_unselected(names: Sequence[str], value: float = 1.0, unselected: float = 0.06) -> dict[str, Any]:
-    """Return an opacity that fades series which the reader has not selected."""
     if not has_legend(names):
         return {"value": value}
     return {"condition": {"param": "shown", "value": value}, "value": unselected}
