@@ -76,7 +76,7 @@ def test_a_figure_is_written_in_the_form_of_its_ending(heedful: Run, tmp_path: P
     (["argmax", "--query", "1,a"], '--query: "1,a" is no .npy file and no numbers'),
     (["argmax", "--query", "1,2"], "query: vectors of 2 components; 3 are needed"),
     (["argmax", "--values", "1,2;3,4"], "values: 2 vectors; 4 are needed"),
-    (["argmax", "--qury", "1"], "Did you mean --query"),
+    (["argmax", "--qury", "1"], "unknown option --qury; did you mean --query?"),
 ])  # fmt: skip
 def test_a_mistake_gets_one_line_and_status_two(heedful: Run, arguments: list[str], line: str) -> None:
     done = heedful("lab", *arguments)
