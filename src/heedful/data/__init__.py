@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from heedful.data.corpus import corpus_texts as corpus_texts
     from heedful.data.corpus import open_corpus as open_corpus
     from heedful.data.manifest import save_manifest as save_manifest
+    from heedful.data.sources import materialize as materialize
     from heedful.data.splits import Example as Example
     from heedful.data.splits import Split as Split
     from heedful.data.tasks import Task as Task
@@ -25,6 +26,7 @@ PUBLIC = {
     "Tokens": "tokens",
     "corpus_texts": "corpus",
     "load_task": "tasks",
+    "materialize": "sources",
     "open_corpus": "corpus",
     "save_manifest": "manifest",
     "tokenize": "tokens",

@@ -100,9 +100,12 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         raise UserError(f"{path}: cannot be written ({describe_os_error(error)})") from None
 
 
-def build_once(kind: str, key: str, build: Callable[[Path], object]) -> Path:
-    """Return the folder of a cache entry; `build(folder)` writes its files if it is absent or damaged."""
-    folder = get_cache_folder() / kind / key
+def build_once(kind: str, key: str, build: Callable[[Path], object], parent: Path | None = None) -> Path:
+    """Return the folder of a cache entry; `build(folder)` writes its files if it is absent or damaged.
+
+    Entries of a kind are in a folder of that name below `parent`, which is by default the cache.
+    """
+    folder = (parent or get_cache_folder()) / kind / key
     if is_intact(folder):
         return folder
     try:
@@ -154,8 +157,9 @@ def move_into_place(new: Path, folder: Path) -> None:
 
 
 def seal(folder: Path) -> None:
-    files = sorted(path for path in folder.iterdir() if path.name != SEAL)
-    write_json(folder / SEAL, {path.name: [path.stat().st_size, hash_file(path)] for path in files})
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != SEAL)
+    sealed = {path.relative_to(folder).as_posix(): [path.stat().st_size, hash_file(path)] for path in files}
+    write_json(folder / SEAL, sealed)
 
 
 def is_intact(folder: Path) -> bool:

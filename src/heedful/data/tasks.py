@@ -15,13 +15,11 @@ from heedful.data import cache, labels, splits
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, follow_layout, open_sheet
 from heedful.data.manifest import save_manifest
 from heedful.data.named_tasks import TASKS, Kind, TaskRules, find_named_folder, find_rules
+from heedful.data.names import SPLIT_NAMES
 from heedful.data.readers import FORMATS, KINDS
 from heedful.data.splits import Index, Mode, Split
 from heedful.data.store import ExampleStore, load_examples
 from heedful.errors import UserError, shorten, unknown
-
-DEV_NAMES = ("dev", "valid", "validation", "val")
-SPLIT_NAMES = {"train": ("train", "training"), "dev": DEV_NAMES, "test": ("test",)}
 
 
 @dataclass(frozen=True)

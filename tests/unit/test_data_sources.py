@@ -1,0 +1,98 @@
+"""Data from Python: whatever holds it, the same rows are read as from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from heedful.data import Task, load_task, materialize
+from heedful.errors import UserError
+
+TEXTS = [f"the meal number {n} was late" for n in range(60)]
+PAIRS = [f"was meal {n} late" for n in range(60)]
+LABELS = ["ham" if n % 3 else "spam" for n in range(60)]
+COLUMNS = {"text": TEXTS, "label": LABELS}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def rows(task: Task) -> set[tuple[str, str | None, str]]:
+    return {
+        (example.text, example.pair, task.label_names[example.label or 0])
+        for split in task.splits.values()
+        for example in split
+    }
+
+
+def pandas_frame() -> Any:
+    frame = pytest.importorskip("pandas").DataFrame({"id": range(60), **COLUMNS})
+    return frame[frame["id"] >= 0].set_index("id").iloc[::-1]  # an index of its own, in another order
+
+
+def pandas_categories() -> Any:
+    frame = pytest.importorskip("pandas").DataFrame(COLUMNS)
+    return frame.astype({"label": "category"})
+
+
+def pandas_series() -> Any:
+    pandas = pytest.importorskip("pandas")
+    return pandas.Series(TEXTS, index=range(100, 160)), pandas.Series(LABELS)
+
+
+def polars_frame() -> Any:
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame(COLUMNS).with_columns(polars.col("label").cast(polars.Categorical))
+
+
+def polars_series() -> Any:
+    polars = pytest.importorskip("polars")
+    return polars.Series(TEXTS), polars.Series(LABELS)
+
+
+def hub_dataset() -> Any:
+    datasets = pytest.importorskip("datasets")
+    label = datasets.ClassLabel(names=["spam", "ham"])
+    numbers = [label.str2int(name) for name in LABELS]
+    features = datasets.Features({"text": datasets.Value("string"), "label": label})
+    data = datasets.Dataset.from_dict({"text": TEXTS, "label": numbers}, features=features)
+    return data.select(range(59, -1, -1))  # rows in another order than they are stored
+
+
+HOLDERS: dict[str, Callable[[], Any]] = {
+    "texts and labels": lambda: (TEXTS, LABELS),
+    "arrays": lambda: (np.array(TEXTS), np.array(LABELS)),
+    "arrays of objects": lambda: (np.array(TEXTS, object), np.array(LABELS, object)),
+    "columns": lambda: COLUMNS,
+    "rows as dicts": lambda: [
+        {"label": label, "text": text} for text, label in zip(TEXTS, LABELS, strict=True)
+    ],
+    "rows as tuples": lambda: list(zip(TEXTS, LABELS, strict=True)),
+    "a generator": lambda: zip(TEXTS, LABELS, strict=True),
+    "an Arrow table": lambda: pa.table(COLUMNS),
+    "an Arrow table with a dictionary": lambda: pa.table(
+        {"text": pa.chunked_array([TEXTS[:9], TEXTS[9:]]), "label": pa.array(LABELS).dictionary_encode()}
+    ),
+    "a pandas frame": pandas_frame,
+    "a pandas frame with categories": pandas_categories,
+    "pandas series": pandas_series,
+    "a polars frame": polars_frame,
+    "polars series": polars_series,
+    "a Hub data set": hub_dataset,
+}
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+def test_whatever_holds_the_rows_they_are_the_same(holder: str) -> None:
+    task = load_task(materialize(HOLDERS[holder]()))
+    assert rows(task) == {(text, None, label) for text, label in zip(TEXTS, LABELS, strict=True)}
+    assert task.label_names == ["ham", "spam"]
+    assert list(task.splits) == ["train", "dev", "test"]
