@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -183,17 +185,23 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         "train.jsonl line 21",
         'not a string but ["a", "b"]',
     ),
-    "Latin-1": (
-        {"train.csv": GOOD + "café,1\n".encode("latin1")},
+    "neither UTF-8 nor Windows": (
+        {"train.csv": GOOD + "кафе у моря,1\n".encode("cp866") + b"\x81,1\n"},
         {},
         "train.csv line 22",
+        "byte 1 is not UTF-8 (0xaa)",
+    ),
+    "a Latin-1 line in UTF-8": (
+        {"train.csv": GOOD + 9 * "café au lait,1\n".encode() + "café,1\n".encode("latin1")},
+        {},
+        "train.csv line 31",
         "byte 4 is not UTF-8 (0xe9)",
     ),
-    "UTF-16": (
-        {"train.csv": GOOD.decode().encode("utf-16")},
+    "half a UTF-16 file": (
+        {"train.csv": GOOD.decode().encode("utf-16")[:-1]},
         {},
-        "train.csv line 1",
-        "UTF-16; save it as UTF-8",
+        "train.csv line 21",
+        "is not UTF-16; save the file as UTF-8",
     ),
     "UTF-16 without a mark": (
         {"train.csv": GOOD.decode().encode("utf-16-le")},
@@ -472,7 +480,18 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         "",
         "several files for train (train.csv, train.tsv); keep one",
     ),
-    "no data files": ({"train.xlsx": b"PK"}, {}, "", "no data files; CSV (.csv), TSV"),
+    "Excel that is none": ({"train.xlsx": b"PK"}, {}, "train.xlsx row 1", "is not an Excel workbook"),
+    "Arrow that is none": ({"train.arrow": GOOD}, {}, "train.arrow row 1", "is not an Arrow file"),
+    "gzip that is none": ({"train.csv.gz": GOOD}, {}, "train.csv.gz", "cannot be decompressed"),
+    "half a gzip file": ({"train.csv.gz": gzip.compress(GOOD)[:-30]}, {}, "train.csv.gz", "is it complete?"),
+    "half an xz file": ({"train.csv.xz": lzma.compress(GOOD)[:-30]}, {}, "train.csv.xz", "is it complete?"),
+    "compressed Parquet": (
+        {"train.parquet.gz": gzip.compress(parquet(text=MANY, label=BINARY))},
+        {},
+        "train.parquet.gz",
+        "cannot tell its format",
+    ),
+    "no data files": ({"train.xls": b"PK"}, {}, "", "no data files; CSV (.csv), TSV"),
 }
 
 
@@ -489,7 +508,7 @@ def test_one_line_names_the_file_and_the_row_and_says_what_is_right(name: str, t
     for file, content in files.items():
         (folder / file).write_bytes(content)
     with pytest.raises(UserError) as caught:
-        load_task(str(folder), **options)
+        load_task(str(folder), strict=True, **options)
     message = str(caught.value)
     assert message.startswith(str(folder))
     assert f"{where}: " in message if where else True

@@ -112,7 +112,7 @@ def generate(
 
 
 def read_prompts(source: Path | None) -> list[str]:
-    from heedful.data.readers import read_lines, strip_line_end
+    from heedful.data.text_files import read_lines, strip_line_end
 
     assert source is not None
     if not source.is_file():

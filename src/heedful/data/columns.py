@@ -12,7 +12,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from heedful.data import readers
+from heedful.data import cache, readers
+from heedful.data.bad_rows import BadRows
+from heedful.data.class_folders import (
+    hash_class_folder,
+    list_class_files,
+    read_class_folder,
+    report_unread_files,
+)
+from heedful.data.spreadsheets import read_spreadsheet
+from heedful.data.text_files import COMPRESSIONS
 from heedful.errors import UserError, shorten, unknown
 
 PAIRS = (
@@ -47,6 +56,7 @@ KNOWN = {*TEXTS, *LABELS, *OTHERS, *(name for pair in PAIRS for name in pair)}
 NAME = re.compile(r"[^\W\d][\w .:-]{0,40}")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 FEW_ROWS = 8
+COMPRESSION_RATIO = 5
 HEADER_ROWS = 2000
 """Number of rows read to recognize a header: when there are many labels, few recur in a short sample."""
 
@@ -78,71 +88,108 @@ class Sheet:
     @property
     def unit(self) -> str:
         """What a row's number counts, for messages."""
-        return "row" if self.format == "parquet" else "line"
+        return {"parquet": "row", "arrow": "row", "xlsx": "row", "folder": "file"}.get(self.format, "line")
 
-    def rows(self, columns: Sequence[str]) -> Iterator[tuple[int, Sequence[Any]]]:
-        if self.format == "parquet":
-            yield from readers.read_parquet(self.path, columns)
+    @property
+    def is_typed(self) -> bool:
+        """Whether values have types and may hold any character, unlike the cells of a text file."""
+        return self.format in ("jsonl", "parquet", "arrow", "folder")
+
+    @property
+    def content_hash(self) -> str:
+        return hash_class_folder(self.path) if self.format == "folder" else cache.hash_content(self.path)
+
+    @property
+    def megabytes(self) -> float:
+        """The approximate size of the data when it is not compressed."""
+        files = list_class_files(self.path) if self.format == "folder" else [self.path]
+        factor = COMPRESSION_RATIO if self.path.suffix.lower() in COMPRESSIONS else 1
+        return factor * sum(path.stat().st_size for path in files) / 10**6
+
+    def rows(self, columns: Sequence[str], bad: BadRows) -> Iterator[readers.Row]:
+        """Yield (number, values of some columns) of every row below the header."""
+        if self.format in ("parquet", "arrow"):
+            yield from readers.read_arrow(self.path, columns)
+        elif self.format == "folder":
+            for number, (text, label) in read_class_folder(self.path):
+                yield number, [text if name == "text" else label for name in columns]
         elif self.format == "jsonl":
-            for number, row in readers.read_json(self.path):
+            for number, row in readers.read_json(self.path, bad):
                 yield number, [row.get(name) for name in columns]
         else:
-            yield from self.cells([self.names.index(name) for name in columns])
+            yield from self.cells([self.names.index(name) for name in columns], bad)
 
-    def cells(self, columns: Sequence[int]) -> Iterator[tuple[int, Sequence[Any]]]:
+    def cells(self, columns: Sequence[int], bad: BadRows) -> Iterator[readers.Row]:
         """Yield some cells of every row below the header; all rows must have the same width."""
         width = len(self.names)
-        below = read_cells(self.path, self.delimiter, self.quoted)
+        below = read_cells(self.path, self.format, self.delimiter, self.quoted, bad)
         if self.header:
             next(below)
         for number, cells in below:
+            if self.format == "xlsx":
+                cells = [*cells, *[""] * (width - len(cells))]
+            if width > 1 and not any(map(str.strip, cells)):
+                continue  # a blank line, as Excel writes it
             if len(cells) != width:
-                raise self.ragged_row_error(number, len(cells))
+                bad.add(self.ragged_row_error(number, len(cells)))
+                continue
             yield number, [cells[column] for column in columns]
 
     def ragged_row_error(self, number: int, width: int) -> UserError:
-        if self.quoted and self.delimiter != "\t":
+        if self.format == "xlsx":
+            advice = "remove what is beside the table"
+        elif self.quoted and self.delimiter != "\t":
             advice = f'a cell that holds "{self.delimiter}" or a line break must be quoted'
         else:
             advice = "cells are separated by one tab, and no text holds a tab"
         return UserError(
-            f"{self.path} line {number}: {width} column{'s' * (width != 1)}, "
-            f"but the first line has {len(self.names)}; {advice}"
+            f"{self.path} {self.unit} {number}: {width} column{'s' * (width != 1)}, "
+            f"but the first {self.unit} has {len(self.names)}; {advice}"
         )
 
 
-def read_cells(path: Path, delimiter: str, quoted: bool) -> Iterator[readers.Row]:
-    return readers.read_quoted(path, delimiter) if quoted else readers.read_plain(path)
+def read_cells(path: Path, kind: str, delimiter: str, quoted: bool, bad: BadRows) -> Iterator[readers.Row]:
+    if kind == "xlsx":
+        return read_spreadsheet(path)
+    return readers.read_quoted(path, delimiter, bad) if quoted else readers.read_plain(path, bad)
 
 
 def open_sheet(path: Path, names: Sequence[str] = ()) -> Sheet:
     """Read the beginning of a file to find its columns and whether it has a header.
 
-    `names` are columns it is expected to have.
+    `names` are columns it is expected to have. Bad rows are passed over; they count when all rows are read.
     """
+    if path.is_dir():
+        report_unread_files(path)
+        texts = tuple(row for _, row in islice(read_class_folder(path), readers.SAMPLE_ROWS))
+        return Sheet(path, "folder", ("text", "label"), True, "", False, texts)
     kind = readers.detect_format(path)
     if not path.is_file():
         raise UserError(f"{path}: no such file")
-    if kind == "parquet":
-        with readers.open_parquet(path) as file:
-            columns = tuple(file.schema_arrow.names)
+    if kind in ("parquet", "arrow"):
+        with readers.open_arrow(path) as file:
+            columns = file.names
             refuse_duplicate_names(path, "row", columns)
-            if not file.metadata.num_rows:
+            if file.is_empty:
                 raise UserError(f"{path} row 1: the file has no rows")
-        sample = [row for _, row in islice(readers.read_parquet(path, columns), readers.SAMPLE_ROWS)]
+        sample = [row for _, row in islice(readers.read_arrow(path, columns), readers.SAMPLE_ROWS)]
         return Sheet(path, kind, columns, True, "", False, tuple(sample))
+    bad = BadRows()
     if kind == "jsonl":
-        objects = [row for _, row in islice(readers.read_json(path), readers.SAMPLE_ROWS)]
+        objects = [row for _, row in islice(readers.read_json(path, bad), readers.SAMPLE_ROWS)]
         columns = tuple(dict.fromkeys(name for row in objects for name in row))
         if not objects:
-            raise UserError(f"{path} line 1: the file is empty; write one JSON object per line")
+            raise bad.first or UserError(f"{path} line 1: the file is empty; write one JSON object per line")
         values = tuple([row.get(name) for name in columns] for row in objects)
         return Sheet(path, kind, columns, True, "", False, values)
     quoted = kind == "csv" or (kind == "tsv" and readers.is_quoted_tsv(path))
     delimiter = readers.detect_delimiter(path) if kind == "csv" else "\t"
-    rows = [cells for _, cells in islice(read_cells(path, delimiter, quoted), HEADER_ROWS)]
+    rows = [cells for _, cells in islice(read_cells(path, kind, delimiter, quoted, bad), HEADER_ROWS)]
     if not rows:
-        raise UserError(f"{path} line 1: the file is empty; write a text and a label per line")
+        raise bad.first or UserError(f"{path} line 1: the file is empty; write a text and a label per line")
+    if kind == "xlsx":
+        width = max(map(len, rows))
+        rows = [[*cells, *[""] * (width - len(cells))] for cells in rows]
     header = has_header(rows, names, guess=kind != "text" or len(rows[0]) > 1)
     columns = tuple(cell.strip() if header else str(n) for n, cell in enumerate(rows[0], start=1))
     refuse_duplicate_names(path, "line", columns)

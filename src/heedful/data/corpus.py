@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from heedful.data import cache, readers
+from heedful.data.bad_rows import BadRows, report_skipped
 from heedful.data.columns import ColumnChoice, find_layout, open_sheet
 from heedful.data.named_tasks import TASKS
 from heedful.data.splits import Split, content_key
 from heedful.data.store import read_examples
 from heedful.data.tasks import find_task, load_task, split_files
+from heedful.data.text_files import read_lines, split_name, strip_line_end
 from heedful.errors import UserError
 
 T = TypeVar("T")
@@ -75,7 +77,7 @@ class Corpus:
 
     @property
     def fingerprint(self) -> str:
-        files = [(path.suffix.lower(), cache.hash_content(path)) for path in self.files]
+        files = [(split_name(path)[1], cache.hash_content(path)) for path in self.files]
         change = getattr(self.change, "__name__", "")
         how: list[object] = [] if self.documents == "line" else [self.documents]
         if self.part is not None:
@@ -87,22 +89,27 @@ def read_file_texts(
     path: Path, change: Callable[[str], str] | None = None, documents: Documents = "line"
 ) -> Iterator[str]:
     if readers.detect_format(path) == "text":
-        lines = (line for _, line in readers.read_lines(path))
+        lines = (line for _, line in read_lines(path))
         for text in join_lines(lines, documents):
             if not text.isspace():
                 yield change(text) if change else text
         return
     sheet = open_sheet(path)
-    for _, text, pair, _ in read_examples(sheet, find_layout(sheet, ColumnChoice(), labeled=False), change):
+    layout = find_layout(sheet, ColumnChoice(), labeled=False)
+    bad, count = BadRows(), 0
+    for _, text, pair, _ in read_examples(sheet, layout, change, bad):
+        count += 1
         yield text
         if pair is not None:
             yield pair
+    bad.check(count)
+    report_skipped(path, bad.describe(path, count))
 
 
 def join_lines(lines: Iterable[str], documents: Documents) -> Iterator[str]:
     """Join the lines of a file into documents, without the end of their last line."""
     if documents == "line":
-        yield from filter(None, map(readers.strip_line_end, lines))
+        yield from filter(None, map(strip_line_end, lines))
         return
     document: list[str] = []
     size = 0
@@ -112,10 +119,10 @@ def join_lines(lines: Iterable[str], documents: Documents) -> Iterator[str]:
             document.append(line)
             size += len(line)
         if document and (ends or (documents == "file" and size >= PIECE_CHARS)):
-            yield readers.strip_line_end("".join(document))
+            yield strip_line_end("".join(document))
             document, size = [], 0
     if document:
-        yield readers.strip_line_end("".join(document))
+        yield strip_line_end("".join(document))
 
 
 def list_corpus_splits(source: str | Path, *, data_dir: Path | None = None) -> list[str]:
@@ -162,7 +169,7 @@ def find_split_files(place: Path, more: Iterable[str] = ()) -> dict[str, Path]:
 
 
 def list_text_files(place: Path) -> list[Path]:
-    return sorted(p for p in place.rglob("*") if p.suffix.lower() in readers.FORMATS and p.is_file())
+    return sorted(path for path in place.rglob("*") if readers.is_data_file(path))
 
 
 def choose_split(parts: dict[str, T], split: str, place: Path) -> T:

@@ -1,7 +1,8 @@
-"""Read rows from CSV, TSV, JSON lines, Parquet and text, in constant memory.
+"""Read rows from CSV, TSV, JSON lines, Parquet, Arrow and text, in constant memory.
 
 Every reader yields (line or row number, values). Errors name the file and the line. A row may have at most
 `MAX_ROW_BYTES`: a longer one is an unclosed quote or a whole corpus in a cell, and would not fit in memory.
+Rows that are malformed by themselves go to `bad`, which skips and counts or refuses them.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from heedful.data.bad_rows import BadRows
 from heedful.data.cache import describe_os_error
+from heedful.data.text_files import MAX_ROW_BYTES, read_lines, split_name, strip_line_end, too_long_error
 from heedful.errors import UserError, shorten
 
-MAX_ROW_BYTES = 4 * 2**20
 SAMPLE_ROWS = 200
 FORMATS = {
     ".csv": "csv",
@@ -28,12 +30,20 @@ FORMATS = {
     ".json": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".xlsx": "xlsx",
     ".txt": "text",
     ".text": "text",
     ".tokens": "text",
     ".md": "text",
 }
-KINDS = "CSV (.csv), TSV (.tsv), JSON lines (.jsonl), Parquet (.parquet) or text (.txt)"
+KINDS = (
+    "CSV (.csv), TSV (.tsv), JSON lines (.jsonl), Parquet (.parquet), Arrow (.arrow), Excel (.xlsx) "
+    "or text (.txt), also compressed (.csv.gz)"
+)
+BINARY = ("parquet", "arrow", "xlsx")
+"""Formats that are never compressed as a whole."""
 
 QUOTED_CELL = re.compile(r'"(?:[^"]++|"")*+"')
 QUOTED_LINE = re.compile(
@@ -44,73 +54,31 @@ Row = tuple[int, Sequence[Any]]
 
 
 def detect_format(path: Path) -> str:
-    name = FORMATS.get(path.suffix.lower())
-    if name is None:
+    name = FORMATS.get(split_name(path)[1])
+    if name is None or (name in BINARY and path.suffix.lower() not in FORMATS):
         raise UserError(f"{path}: cannot tell its format from the name; {KINDS}")
     return name
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number, line with its end) of a UTF-8 file without its byte order mark."""
-    try:
-        with path.open("rb", buffering=2**20) as file:
-            number = 0
-            while raw := file.readline(MAX_ROW_BYTES + 1):
-                number += 1
-                if len(raw) > MAX_ROW_BYTES:
-                    raise too_long_error(path, number)
-                if number == 1:
-                    raw = check_first_line(path, raw)
-                if b"\0" in raw:
-                    raise UserError(
-                        f"{path} line {number}: a NUL byte; save the file as UTF-8 text (not UTF-16)"
-                    )
-                try:
-                    yield number, raw.decode()
-                except UnicodeDecodeError as error:
-                    raise UserError(
-                        f"{path} line {number}: byte {error.start + 1} is not UTF-8 "
-                        f"(0x{raw[error.start]:02x}); convert the file, for example: iconv -f latin1 -t utf-8"
-                    ) from None
-    except OSError as error:
-        raise UserError(f"{path}: {describe_os_error(error)}") from None
+def is_data_file(path: Path) -> bool:
+    return split_name(path)[1] in FORMATS and path.is_file()
 
 
-def check_first_line(path: Path, raw: bytes) -> bytes:
-    """Drop a byte order mark; refuse encodings and line ends that would make the whole file one row."""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise UserError(f"{path} line 1: is UTF-16; save it as UTF-8")
-    if not raw.endswith(b"\n") and b"\r" in raw.rstrip(b"\r"):
-        raise UserError(f"{path} line 1: lines end with a carriage return alone; end them with \\n")
-    return raw.removeprefix(b"\xef\xbb\xbf")
-
-
-def too_long_error(path: Path, number: int, unit: str = "line") -> UserError:
-    return UserError(
-        f"{path} {unit} {number}: longer than {MAX_ROW_BYTES // 2**20} MB; one row is one text: split it "
-        f"(for example: fold -s -w 10000), or close an open quote"
-    )
-
-
-def strip_line_end(line: str) -> str:
-    return line.removesuffix("\n").removesuffix("\r")
-
-
-def read_plain(path: Path) -> Iterator[Row]:
+def read_plain(path: Path, bad: BadRows) -> Iterator[Row]:
     """Yield the cells between tabs; quotes have no meaning, and empty lines are skipped."""
-    for number, line in read_lines(path):
-        if line := strip_line_end(line):
+    for number, line in read_lines(path, bad):
+        if not bad.has_marked_line() and (line := strip_line_end(line)):
             yield number, line.split("\t")
 
 
-def read_quoted(path: Path, delimiter: str) -> Iterator[Row]:
+def read_quoted(path: Path, delimiter: str, bad: BadRows) -> Iterator[Row]:
     """Yield the cells of a CSV file: a quoted cell may hold delimiters, line breaks and doubled quotes."""
     csv.field_size_limit(MAX_ROW_BYTES + 1)
     start, size = 1, 0
 
     def feed() -> Iterator[str]:
         nonlocal size
-        for number, line in read_lines(path):
+        for number, line in read_lines(path, bad):
             size += len(line)
             if size > MAX_ROW_BYTES:
                 raise too_long_error(path, start) if start == number else unclosed_quote_error(path, start)
@@ -124,7 +92,7 @@ def read_quoted(path: Path, delimiter: str) -> Iterator[Row]:
             return
         except csv.Error as error:
             raise csv_error(path, start, str(error)) from None
-        if cells:
+        if not bad.has_marked_line() and cells:
             yield start, cells
         start, size = rows.line_num + 1, 0
 
@@ -155,7 +123,7 @@ def is_quoted_tsv(path: Path) -> bool:
     """
     parts: list[str] = []
     seen, quotes, size = False, 0, 0
-    for _, line in read_lines(path):
+    for _, line in read_lines(path, BadRows()):
         if not parts and '"' not in line:
             continue
         parts.append(line)
@@ -176,20 +144,22 @@ def is_quoted_tsv(path: Path) -> bool:
 
 
 def detect_delimiter(path: Path) -> str:
-    """Return a CSV file's delimiter: a comma, unless only a semicolon or a tab gives rows of equal width."""
-    for delimiter in ",;\t":
+    """Return a CSV file's delimiter: the one by which most rows are as wide as the first one."""
+    shares = {}
+    for delimiter in ",;\t|":
         try:
-            widths = {len(cells) for _, cells in islice(read_quoted(path, delimiter), SAMPLE_ROWS)}
+            rows = islice(read_quoted(path, delimiter, BadRows()), SAMPLE_ROWS)
+            widths = [len(cells) for _, cells in rows]
         except UserError:
             continue
-        if len(widths) == 1 and widths != {1}:
-            return delimiter
-    return ","
+        if widths and widths[0] > 1:
+            shares[delimiter] = widths.count(widths[0]) / len(widths)
+    return max(shares, key=lambda delimiter: shares[delimiter], default=",")
 
 
-def read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in read_lines(path):
-        if not line.strip():
+def read_json(path: Path, bad: BadRows) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in read_lines(path, bad):
+        if bad.has_marked_line() or not line.strip():
             continue
         if number == 1 and line.lstrip().startswith("["):
             raise UserError(
@@ -201,37 +171,86 @@ def read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             detail = ""
             if isinstance(error, json.JSONDecodeError):
                 detail = f" at column {error.colno}: {error.msg.lower()}"
-            raise UserError(f"{path} line {number}: broken JSON{detail}; write one object per line") from None
+            bad.add(UserError(f"{path} line {number}: broken JSON{detail}; write one object per line"))
+            continue
         if not isinstance(row, dict):
-            raise UserError(
-                f'{path} line {number}: {shorten(line, 30)} is not an object such as {{"text": ...}}'
+            bad.add(
+                UserError(
+                    f'{path} line {number}: {shorten(line, 30)} is not an object such as {{"text": ...}}'
+                )
             )
+            continue
         yield number, row
 
 
-def read_parquet(path: Path, columns: Sequence[str]) -> Iterator[Row]:
-    """Yield the values of some columns of a Parquet file, a thousand rows at a time."""
+def read_arrow(path: Path, columns: Sequence[str]) -> Iterator[Row]:
+    """Yield the values of some columns of a Parquet or Arrow file, a part of the file at a time."""
     import pyarrow as pa
 
     number = 0
-    with open_parquet(path) as file:
+    with open_arrow(path) as file:
         try:
-            for batch in file.iter_batches(batch_size=1024, columns=list(dict.fromkeys(columns))):
+            for batch in file.batches(list(dict.fromkeys(columns))):
                 values = [batch.column(name).to_pylist() for name in columns]
                 for row in zip(*values, strict=True):
                     number += 1
                     yield number, row
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path} row {number + 1}: broken Parquet ({error})") from None
+            raise UserError(f"{path} row {number + 1}: broken {file.title} ({error})") from None
 
 
-def open_parquet(path: Path) -> Any:
+class ParquetFile:
+    title = "Parquet"
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow.parquet as pq
+
+        self.file: Any = pq.ParquetFile(path, memory_map=False, pre_buffer=False)
+        self.names = tuple(self.file.schema_arrow.names)
+        self.is_empty = not self.file.metadata.num_rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        yield from self.file.iter_batches(batch_size=1024, columns=list(columns))
+
+    def __enter__(self) -> ParquetFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+
+class ArrowFile(ParquetFile):
+    """An Arrow file or stream; `datasets` writes the latter under the same suffix."""
+
+    title = "Arrow"
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+
+        self.file = pa.OSFile(str(path))
+        try:
+            reader = pa.ipc.open_file(self.file)
+            self.parts: Iterable[Any] = (reader.get_batch(n) for n in range(reader.num_record_batches))
+        except pa.ArrowInvalid:
+            self.file.seek(0)
+            self.parts = reader = pa.ipc.open_stream(self.file)
+        self.names = tuple(reader.schema.names)
+        self.is_empty = False
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        return (part.select(list(columns)) for part in self.parts)
+
+
+def open_arrow(path: Path) -> ParquetFile:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    kind = ParquetFile if detect_format(path) == "parquet" else ArrowFile
     try:
-        return pq.ParquetFile(path, memory_map=False, pre_buffer=False)
+        return kind(path)
     except pa.ArrowException:
-        raise UserError(f"{path} row 1: is not a Parquet file (its end is missing or damaged)") from None
+        article = "a" if kind is ParquetFile else "an"
+        raise UserError(
+            f"{path} row 1: is not {article} {kind.title} file (its end is missing or damaged)"
+        ) from None
     except OSError as error:
         raise UserError(f"{path}: {describe_os_error(error)}") from None

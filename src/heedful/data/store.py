@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from heedful.data import cache, readers
+from heedful.data import cache
+from heedful.data.bad_rows import BadRows, EmptyCellError, RowError, report_skipped
 from heedful.data.columns import Layout, Sheet
 from heedful.data.labels import MAX_CLASSES, MAX_LABEL_CHARS, LabelIndex, multi_label_error, parse_label
+from heedful.data.text_files import MAX_ROW_BYTES, too_long_error
 from heedful.errors import UserError, shorten
 from heedful.progress import progress
 from heedful.runs.json_files import read_json_object
@@ -33,9 +35,16 @@ class ExampleStore:
     """The texts, pairs, answers and labels of one file, in the file's order."""
 
     def __init__(
-        self, source: Path | pa.Buffer, ids: npt.NDArray[np.int32], labels: LabelIndex, fingerprint: str
+        self,
+        source: Path | pa.Buffer,
+        ids: npt.NDArray[np.int32],
+        labels: LabelIndex,
+        fingerprint: str,
+        skipped: str = "",
     ) -> None:
         self.source, self.label_ids, self.labels, self.fingerprint = source, ids, labels, fingerprint
+        self.skipped = skipped
+        """Which bad rows of the file are left out, in words."""
         self.reader = pa.ipc.open_file(pa.memory_map(str(source)) if isinstance(source, Path) else source)
         sizes = [self.reader.get_batch(i).num_rows for i in range(self.reader.num_record_batches)]
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -70,49 +79,60 @@ class ExampleStore:
 
 
 def load_examples(
-    sheet: Sheet, layout: Layout, answers: bool = False, change: Change | None = None
+    sheet: Sheet, layout: Layout, answers: bool = False, change: Change | None = None, *, strict: bool = False
 ) -> ExampleStore:
     """Read a file's examples; `answers` keeps the label column as text; `change` is applied to each text.
 
-    The examples of a file above 64 MB are kept in the cache, named by its content and by how it was read.
+    Bad rows are left out and reported; `strict` refuses them. The examples of a file above 64 MB are kept in
+    the cache, named by its content and by how it was read.
     """
-    content = cache.hash_content(sheet.path)
+    content = sheet.content_hash
     columns = layout.columns()
     how = (sheet.format, sheet.header, *columns, len(columns), answers, getattr(change, "__name__", ""))
     key = cache.digest(FORMAT, content, *how)
-    if sheet.path.stat().st_size <= IN_MEMORY_BYTES:
+    bad = BadRows(strict=strict)
+    if sheet.megabytes * 10**6 <= IN_MEMORY_BYTES:
         sink = pa.BufferOutputStream()
-        ids, labels = write_examples(sheet, layout, answers, change, sink)
-        return ExampleStore(sink.getvalue(), ids, labels, key)
+        ids, labels, skipped = write_examples(sheet, layout, answers, change, sink, bad)
+        store = ExampleStore(sink.getvalue(), ids, labels, key, skipped)
+    else:
 
-    def build(folder: Path) -> None:
-        with pa.OSFile(str(folder / "rows.arrow"), "wb") as file:
-            ids, labels = write_examples(sheet, layout, answers, change, file)
-        np.save(folder / "labels.npy", ids)
-        names = {"names": list(labels.ids), "lines": labels.lines, "counts": labels.counts}
-        (folder / "labels.json").write_text(json.dumps(names), "utf-8")
-        if cache.hash_content(sheet.path) != content:
-            raise UserError(f"{sheet.path}: changed while it was being read; try again when it is complete")
+        def build(folder: Path) -> None:
+            with pa.OSFile(str(folder / "rows.arrow"), "wb") as file:
+                ids, labels, skipped = write_examples(sheet, layout, answers, change, file, bad)
+            np.save(folder / "labels.npy", ids)
+            names = {"names": list(labels.ids), "lines": labels.lines, "counts": labels.counts}
+            (folder / "labels.json").write_text(json.dumps({**names, "skipped": skipped}), "utf-8")
+            if sheet.content_hash != content:
+                raise UserError(
+                    f"{sheet.path}: changed while it was being read; try again when it is complete"
+                )
 
-    folder = cache.build_once("rows", key, build)
-    stored = read_json_object(folder / "labels.json")
-    numbers = {name: n for n, name in enumerate(stored["names"])}
-    labels = LabelIndex(numbers, stored["lines"], stored["counts"])
-    return ExampleStore(folder / "rows.arrow", np.load(folder / "labels.npy", mmap_mode="r"), labels, key)
+        folder = cache.build_once("rows", key, build)
+        stored = read_json_object(folder / "labels.json")
+        numbers = {name: n for n, name in enumerate(stored["names"])}
+        labels = LabelIndex(numbers, stored["lines"], stored["counts"])
+        ids = np.load(folder / "labels.npy", mmap_mode="r")
+        store = ExampleStore(folder / "rows.arrow", ids, labels, key, stored.get("skipped", ""))
+    if strict and store.skipped:  # when the cache was written
+        raise UserError(f"{sheet.path}: {store.skipped}")
+    report_skipped(sheet.path, store.skipped)
+    return store
 
 
 def write_examples(
-    sheet: Sheet, layout: Layout, answers: bool, change: Change | None, sink: Any
-) -> tuple[npt.NDArray[np.int32], LabelIndex]:
-    """Write a file's examples as record batches; return the numbers of its labels."""
+    sheet: Sheet, layout: Layout, answers: bool, change: Change | None, sink: Any, bad: BadRows
+) -> tuple[npt.NDArray[np.int32], LabelIndex, str]:
+    """Write a file's examples as record batches; return the numbers of its labels, and what was skipped."""
     labels, ids = LabelIndex(), array("i")
     texts: list[str] = []
     pairs: list[str | None] = []
     targets: list[str | None] = []
     size = 0
-    total = sheet.path.stat().st_size
+    total = sheet.megabytes
     title = f"reading {sheet.path.name} (MB)"
-    display = progress(title, total // 10**6) if total > IN_MEMORY_BYTES else nullcontext()
+    display = progress(title, int(total)) if total * 10**6 > IN_MEMORY_BYTES else nullcontext()
+    count = 0
     with pa.ipc.new_file(sink, SCHEMA) as writer, display as bar:
 
         def flush() -> None:
@@ -125,26 +145,26 @@ def write_examples(
                 bar.advance(round(size / 10**6))
             size = 0
 
-        for number, text, pair, label in read_examples(sheet, layout, change):
+        for number, text, pair, label in read_examples(sheet, layout, change, bad, answers):
+            count += 1
             texts.append(text)
             pairs.append(pair)
             targets.append(label if answers else None)
             if label is not None and not answers:
-                ids.append(add_label(sheet, labels, layout.label, label, number))
+                ids.append(add_label(sheet, labels, label, number))
             size += len(text) + len(pair or "")
             if size > BATCH_CHARS or len(texts) >= BATCH_ROWS:
                 flush()
-        if not texts and not len(ids):
+        bad.check(count)
+        if not count:
             raise UserError(f"{sheet.path} {sheet.unit} {1 + sheet.header}: a header and no rows")
         if texts:
             flush()
-    return np.frombuffer(ids, np.int32) if ids else np.empty(0, np.int32), labels
+    label_ids = np.frombuffer(ids, np.int32) if ids else np.empty(0, np.int32)
+    return label_ids, labels, bad.describe(sheet.path, count)
 
 
-def add_label(sheet: Sheet, labels: LabelIndex, column: str | None, name: str, number: int) -> int:
-    if name.lower() == "nan" and sheet.format not in ("jsonl", "parquet"):
-        # Programs write "nan" for a missing value. "none" and "null" are names, and an answer may be Nan.
-        raise missing_label_error(sheet, number, column)
+def add_label(sheet: Sheet, labels: LabelIndex, name: str, number: int) -> int:
     if len(name) > MAX_LABEL_CHARS:
         raise UserError(
             f"{sheet.path} {sheet.unit} {number}: the label has {len(name):,} characters "
@@ -159,63 +179,68 @@ def add_label(sheet: Sheet, labels: LabelIndex, column: str | None, name: str, n
 
 
 def read_examples(
-    sheet: Sheet, layout: Layout, change: Change | None = None
+    sheet: Sheet,
+    layout: Layout,
+    change: Change | None = None,
+    bad: BadRows | None = None,
+    answers: bool = False,
 ) -> Iterator[tuple[int, str, str | None, str | None]]:
-    """Yield (number, text, pair, label name) of every row, after checking each."""
+    """Yield (number, text, pair, label name) of every row that is good; the others go to `bad`."""
     paired, labeled = layout.pair is not None, layout.label is not None
-    for number, values in sheet.rows(layout.columns()):
-        text = check_text(sheet, number, layout.text, values[0])
-        pair = check_text(sheet, number, layout.pair, values[1]) if paired else None
-        label = check_label(sheet, number, layout.label, values[-1]) if labeled else None
+    bad = bad or BadRows()
+    for number, values in sheet.rows(layout.columns(), bad):
+        try:
+            text = check_text(sheet, number, layout.text, values[0])
+            pair = check_text(sheet, number, layout.pair, values[1]) if paired else None
+            label = check_label(sheet, number, layout.label, values[-1], answers) if labeled else None
+        except RowError as error:
+            bad.add(error)
+            continue
         if change:
             text, pair = change(text), change(pair) if pair is not None else None
         yield number, text, pair, label
 
 
 def check_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
+    where, name = f"{sheet.path} {sheet.unit} {number}", shorten(str(column), 30)
+    if value is None:
+        raise EmptyCellError(f'{where}: "{name}" is missing; it must be a text')
     if not isinstance(value, str):
         shown = shorten(json.dumps(value, default=str), 30)
-        what = "is missing" if value is None else f"is not a string but {shown}"
-        raise UserError(
-            f'{sheet.path} {sheet.unit} {number}: "{shorten(str(column), 30)}" {what}; it must be a text'
-        )
+        raise RowError(f'{where}: "{name}" is not a string but {shown}; it must be a text')
     if not value or value.isspace():
-        where = f'{sheet.path} {sheet.unit} {number}: empty text in column "{shorten(str(column), 30)}"'
-        raise UserError(f"{where}; write one or remove the row")
-    if sheet.format in ("jsonl", "parquet"):
+        raise EmptyCellError(f'{where}: empty text in column "{name}"; write one or remove the row')
+    if sheet.is_typed:
         check_characters(sheet, number, value)
     return value
 
 
 def check_characters(sheet: Sheet, number: int, value: str) -> None:
     """Refuse characters that JSON escapes and Parquet values may hold but UTF-8 files may not."""
-    if len(value) > readers.MAX_ROW_BYTES:
-        raise readers.too_long_error(sheet.path, number, sheet.unit)
+    if len(value) > MAX_ROW_BYTES:
+        raise too_long_error(sheet.path, number, sheet.unit)
+    where = f"{sheet.path} {sheet.unit} {number}"
     if "\0" in value:
-        raise UserError(f"{sheet.path} {sheet.unit} {number}: a NUL character; remove it")
+        raise RowError(f"{where}: a NUL character; remove it")
     try:
         value.encode()
     except UnicodeEncodeError:
-        where = f"{sheet.path} {sheet.unit} {number}"
-        raise UserError(
+        raise RowError(
             f"{where}: half a surrogate pair (\\ud800 to \\udfff) is not a character; write both halves"
         ) from None
 
 
-def check_label(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
-    if isinstance(value, str) and sheet.format in ("jsonl", "parquet"):
+def check_label(sheet: Sheet, number: int, column: str | None, value: Any, answers: bool) -> str:
+    if isinstance(value, str) and sheet.is_typed:
         check_characters(sheet, number, value)
     try:
         name = parse_label(value)
     except ValueError:
         raise multi_label_error(sheet.path, sheet.unit, number, value) from None
-    if name is None:
-        raise missing_label_error(sheet, number, column)
+    # Programs write "nan" for a missing value. "none" and "null" are names, and an answer may be Nan.
+    if name is None or (name.lower() == "nan" and not answers and not sheet.is_typed):
+        raise EmptyCellError(
+            f"{sheet.path} {sheet.unit} {number}: the label is missing in column "
+            f'"{shorten(str(column), 30)}"; label the row or remove it'
+        )
     return name
-
-
-def missing_label_error(sheet: Sheet, number: int, column: str | None) -> UserError:
-    return UserError(
-        f"{sheet.path} {sheet.unit} {number}: the label is missing in column "
-        f'"{shorten(str(column), 30)}"; label the row or remove it'
-    )

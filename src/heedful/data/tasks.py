@@ -12,13 +12,15 @@ from typing import cast, get_args
 import numpy as np
 
 from heedful.data import cache, labels, splits
+from heedful.data.class_folders import find_class_folders
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, follow_layout, open_sheet
 from heedful.data.manifest import save_manifest
 from heedful.data.named_tasks import TASKS, Kind, TaskRules, find_named_folder, find_rules
 from heedful.data.names import SPLIT_NAMES
-from heedful.data.readers import FORMATS, KINDS
+from heedful.data.readers import FORMATS, KINDS, is_data_file
 from heedful.data.splits import Index, Mode, Split
 from heedful.data.store import ExampleStore, load_examples
+from heedful.data.text_files import split_name
 from heedful.errors import UserError, shorten, unknown
 
 
@@ -57,28 +59,25 @@ def load_task(
     split: str = "hash",
     seed: int = 0,
     kind: Kind | None = None,
+    strict: bool = False,
 ) -> Task:
     """Load a task by name (`boolq`, `sst2`, `yelp`, `birthplaces`, `world/...`), folder or file.
 
     Unless there is a file per split, rows are split by a hash of their content and `seed`; `split="first"`
     splits them by their order. Columns are found by name or content unless they are named; those of a file
     without a header are called 1, 2, 3, ... With `kind="text2text"` the label column holds free answers
-    instead of classes.
+    instead of classes. Bad rows (an empty cell, a broken line) are skipped with a notice; `strict` refuses
+    them.
     """
     mode = parse_split_mode(split)
     path, rules = find_task(name_or_path, data_dir)
     rules = replace(rules, kind=kind or rules.kind)
     usual = rules.columns
     wanted = ColumnChoice(text_column or usual.text, pair_column or usual.pair, label_column or usual.label)
-    files = {"train": path} if path.is_file() else split_files(path, rules.more_splits)
-    if "train" not in files:
-        names = ", ".join(shorten(file.name, 30) for file in data_files(path)[:8])
-        raise UserError(
-            f"{path}: no train file (train.csv, .tsv, .jsonl, .parquet or .txt); there are {names}"
-        )
+    files = list_split_files(path, rules.more_splits)
     if rules.train_of:
         files.pop("test", None)  # published without labels; a part of train's file is test
-    rows, sheets = read_files(files, wanted, rules)
+    rows, sheets = read_files(files, wanted, rules, strict)
     label_names = name_labels(sheets, rows) if rules.kind == "classify" else []
     parts = partition(files, rows, rules, mode, seed)
     task_name = name_or_path if name_or_path in TASKS else path.stem
@@ -125,13 +124,33 @@ def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]
     raise unknown("task", name, TASKS)
 
 
+def list_split_files(path: Path, more: Iterable[str] = ()) -> dict[str, Path]:
+    """Return the file of each split, of which one is train; a folder of class folders counts as a file."""
+    if path.is_file():
+        return {"train": path}
+    by_class = find_class_folders(path)
+    files = {} if by_class and not has_data_files(path) else split_files(path, more)
+    if "train" not in files and by_class:
+        return by_class
+    if "train" not in files:
+        names = ", ".join(shorten(file.name, 30) for file in data_files(path)[:8])
+        raise UserError(
+            f"{path}: no train file (train.csv, .tsv, .jsonl, .parquet or .txt); there are {names}"
+        )
+    return files
+
+
+def has_data_files(folder: Path) -> bool:
+    return any(is_data_file(path) for path in folder.iterdir())
+
+
 def data_files(folder: Path) -> list[Path]:
     try:
-        files = sorted(path for path in folder.iterdir() if path.suffix.lower() in FORMATS and path.is_file())
+        files = sorted(path for path in folder.iterdir() if is_data_file(path))
     except OSError as error:
         raise UserError(f"{folder}: {cache.describe_os_error(error)}") from None
     if not files:
-        raise UserError(f"{folder}: no data files; {KINDS}")
+        raise UserError(f"{folder}: no data files; {KINDS}, or a folder of .txt files per class")
     return files
 
 
@@ -140,8 +159,10 @@ def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
     files = data_files(folder)
     split_file = {}
     for split, names in (SPLIT_NAMES | {name: (name,) for name in more}).items():
-        exact = [path for path in files if path.stem.lower() in names]
-        inside = [path for path in files if set(names) & set(re.split(r"[._ -]", path.stem.lower()))]
+        exact = [path for path in files if split_name(path)[0].lower() in names]
+        inside = [
+            path for path in files if set(names) & set(re.split(r"[._ -]", split_name(path)[0].lower()))
+        ]
         candidates = exact or inside
         if len(candidates) > 1:
             listed = ", ".join(path.name for path in candidates)
@@ -152,7 +173,7 @@ def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
 
 
 def read_files(
-    files: dict[str, Path], wanted: ColumnChoice, rules: TaskRules
+    files: dict[str, Path], wanted: ColumnChoice, rules: TaskRules, strict: bool
 ) -> tuple[dict[str, ExampleStore], dict[str, tuple[Sheet, Layout]]]:
     """Read the file of each split; the others must have train's columns."""
     rows: dict[str, ExampleStore] = {}
@@ -162,7 +183,7 @@ def read_files(
         sheet = open_sheet(path, wanted.names() if leader is None else leader.columns())
         layout = find_layout(sheet, wanted) if leader is None else follow_layout(sheet, leader, name)
         leader = leader or layout
-        rows[name] = load_examples(sheet, layout, rules.kind == "text2text", rules.change)
+        rows[name] = load_examples(sheet, layout, rules.kind == "text2text", rules.change, strict=strict)
         sheets[name] = sheet, layout
     return rows, sheets
 

@@ -9,11 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
+from heedful.data.bad_rows import BadRows, RowError
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, open_sheet
 from heedful.data.named_tasks import TASKS, find_rules
+from heedful.data.notices import notify
 from heedful.data.readers import read_json
 from heedful.data.store import check_text
-from heedful.data.tasks import split_files
+from heedful.data.tasks import list_split_files
+from heedful.data.text_files import WESTERN, detect_encoding, detect_line_end, split_name
 from heedful.errors import UserError
 from heedful.inference.loading import read_run_facts, reads_pairs
 from heedful.inference.predictor import PredictedLabel, Predictor
@@ -25,15 +28,15 @@ CHUNK_ROWS, CHUNK_CHARS = 1024, 2**23
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 LINES = (".jsonl", ".ndjson")
 
-Row = tuple[list[Any], str, str | None]
-"""All cells, the text, its pair."""
+Row = tuple[list[Any], str | None, str | None]
+"""All cells, the text, its pair; a row without a text has cells alone."""
 
 
 @dataclass(frozen=True)
 class LabeledFile:
     rows: int
     counts: dict[str, int]
-    """Number of rows per label."""
+    """Number of rows per label; rows without a text have none."""
     columns: tuple[str, str]
     """Names of the new columns: the label and its probability."""
 
@@ -69,9 +72,20 @@ class Labeler:
             raise UserError(f"{self.run}: labels single texts, not pairs")
 
     def label_file(
-        self, source: Path, out: Path, *, text_column: str | None, pair_column: str | None, overwrite: bool
+        self,
+        source: Path,
+        out: Path,
+        *,
+        text_column: str | None,
+        pair_column: str | None,
+        overwrite: bool,
+        strict: bool = False,
     ) -> LabeledFile:
-        """Label every row of a file; the new file appears when it is complete."""
+        """Label every row of a file; the new file appears when it is complete.
+
+        A row whose text is empty is written without a label, and one that cannot be read is left out, with a
+        notice; `strict` refuses both.
+        """
         if out.suffix.lower() not in (*DELIMITERS, *LINES):
             raise UserError(f"--out {out}: is one of {', '.join((*DELIMITERS, *LINES))}")
         if out.exists() and not overwrite:
@@ -80,29 +94,43 @@ class Labeler:
         stated = [name for name in (text_column, pair_column) if name]
         sheet = with_all_keys(open_sheet(source, [*stated, *trained.names()]))
         layout = self.layout(sheet, trained, text_column, pair_column)
-        total = sum(1 for _ in self.rows(sheet, layout))  # a row that is wrong is found before the first hour
+        bad = BadRows(strict=strict)
+        total = good = 0
+        for _, text, _ in self.rows(sheet, layout, bad):  # a row that is wrong is found before the first hour
+            total += 1
+            good += text is not None
+        bad.check(good)
+        if bad.first is not None:
+            reason = str(bad.first).removeprefix(str(source)).strip()
+            notify(
+                f"{source}: {bad.count:,} rows without a label, first {reason} (--strict refuses such files)"
+            )
         columns = new_columns(sheet.names)
-        temporary = temporary_path(out)
+        temporary, dialect = temporary_path(out), choose_dialect(sheet, out, self.predictor.labels)
         counts = Counter(dict.fromkeys(self.predictor.labels, 0))
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             with (
-                temporary.open("x", encoding="utf-8", newline="") as file,
+                temporary.open("x", encoding=dialect.encoding, newline="") as file,
                 progress("labeling (rows)", total) as shown,
             ):
-                write = row_writer(file, out, [*sheet.names, *columns])
-                for chunk in chunks(self.rows(sheet, layout)):
-                    answers = self.label_rows(chunk, layout)
-                    for (cells, _, _), answer in zip(chunk, answers, strict=True):
+                write = row_writer(file, dialect, [*sheet.names, *columns])
+                for chunk in chunks(self.rows(sheet, layout, BadRows())):
+                    answers = iter(self.label_rows([row for row in chunk if row[1] is not None], layout))
+                    for cells, text, _ in chunk:
+                        if text is None:
+                            write([*cells, None, None])
+                            continue
+                        answer = next(answers)
                         write([*cells, answer.label, float(f"{answer.confidence:.6g}")])
-                    counts.update(answer.label for answer in answers)
+                        counts[answer.label] += 1
                     shown.advance(len(chunk))
             temporary.replace(out)
         except OSError as error:
             raise write_error(out, error) from None
         finally:
             temporary.unlink(missing_ok=True)
-        return LabeledFile(counts.total(), dict(counts), columns)
+        return LabeledFile(total, dict(counts), columns)
 
     def layout(self, sheet: Sheet, trained: ColumnChoice, text: str | None, pair: str | None) -> Layout:
         """Return the columns to read: those named, those of the task, or those chosen as for a task."""
@@ -115,18 +143,25 @@ class Labeler:
         self.check_pairs(chosen.pair is not None, f"--pair-column names the second text in {sheet.path}")
         return chosen
 
-    def rows(self, sheet: Sheet, layout: Layout) -> Iterator[Row]:
+    def rows(self, sheet: Sheet, layout: Layout, bad: BadRows) -> Iterator[Row]:
         """Yield every row with all its cells, after checking its texts."""
         names = list(sheet.names)
-        tabular = sheet.format in ("jsonl", "parquet")
         text, pair = names.index(layout.text), None if layout.pair is None else names.index(layout.pair)
-        for number, cells in sheet.rows(names) if tabular else sheet.cells(range(len(names))):
-            first = check_text(sheet, number, layout.text, cells[text])
-            second = None if pair is None else check_text(sheet, number, layout.pair, cells[pair])
-            yield list(cells), first, second
+        every = sheet.rows(names, bad) if sheet.is_typed else sheet.cells(range(len(names)), bad)
+        for number, cells in every:
+            try:
+                first = check_text(sheet, number, layout.text, cells[text])
+                second = None if pair is None else check_text(sheet, number, layout.pair, cells[pair])
+            except RowError as error:
+                bad.add(error)
+                yield list(cells), None, None
+            else:
+                yield list(cells), first, second
 
     def label_rows(self, chunk: Sequence[Row], layout: Layout) -> list[PredictedLabel]:
-        texts = [self.change(text) for _, text, _ in chunk]
+        if not chunk:
+            return []
+        texts = [self.change(str(text)) for _, text, _ in chunk]
         pairs = None if layout.pair is None else [self.change(str(pair)) for _, _, pair in chunk]
         return self.predictor.predict(texts, pairs)
 
@@ -134,10 +169,9 @@ class Labeler:
 def trained_columns(path: Path, wanted: ColumnChoice) -> ColumnChoice:
     """Return the columns of the task's files, where these still exist."""
     try:
-        files = {"train": path} if path.is_file() else split_files(path)
-        sheet = open_sheet(files["train"], wanted.names())
+        sheet = open_sheet(list_split_files(path)["train"], wanted.names())
         layout = find_layout(sheet, wanted)
-    except (UserError, OSError, KeyError):
+    except (UserError, OSError):
         return wanted
     return ColumnChoice(layout.text, layout.pair, layout.label) if sheet.header else wanted
 
@@ -146,7 +180,9 @@ def with_all_keys(sheet: Sheet) -> Sheet:
     """Return the sheet with the keys of all objects of a JSON Lines file, not only of its first ones."""
     if sheet.format != "jsonl":
         return sheet
-    names = tuple(dict.fromkeys([*sheet.names, *(key for _, row in read_json(sheet.path) for key in row)]))
+    names = tuple(
+        dict.fromkeys([*sheet.names, *(key for _, row in read_json(sheet.path, BadRows()) for key in row)])
+    )
     more = [None] * (len(names) - len(sheet.names))
     return replace(sheet, names=names, sample=tuple([*row, *more] for row in sheet.sample))
 
@@ -172,9 +208,38 @@ def new_columns(names: Sequence[str]) -> tuple[str, str]:
     return label, confidence
 
 
-def row_writer(file: TextIO, out: Path, names: Sequence[str]) -> Callable[[list[Any]], Any]:
+@dataclass(frozen=True)
+class Dialect:
+    """How a file is written; without a delimiter it has one JSON object per line."""
+
+    delimiter: str | None
+    encoding: str = "utf-8"
+    line_end: str = "\n"
+
+
+def choose_dialect(sheet: Sheet, out: Path, labels: Sequence[str]) -> Dialect:
+    """Return the dialect of the file that was read where the new one has the same suffix.
+
+    A file in Windows' encoding becomes UTF-8 with a byte order mark, which Excel understands, if the labels
+    may not exist in that encoding.
+    """
+    suffix = out.suffix.lower()
+    if suffix not in DELIMITERS or split_name(sheet.path)[1] != suffix:
+        return Dialect(DELIMITERS.get(suffix))
+    encoding = detect_encoding(sheet.path)
+    if encoding == WESTERN:
+        try:
+            if not labels:
+                encoding = "utf-8-sig"
+            "".join(labels).encode(WESTERN)
+        except UnicodeEncodeError:
+            encoding = "utf-8-sig"
+    return Dialect(sheet.delimiter, encoding, detect_line_end(sheet.path))
+
+
+def row_writer(file: TextIO, dialect: Dialect, names: Sequence[str]) -> Callable[[list[Any]], Any]:
     """Return a function that writes a row; cells are data, whatever they contain."""
-    delimiter = DELIMITERS.get(out.suffix.lower())
+    delimiter = dialect.delimiter
     if delimiter is None:
         return lambda row: file.write(
             json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, default=str) + "\n"
@@ -182,7 +247,7 @@ def row_writer(file: TextIO, out: Path, names: Sequence[str]) -> Callable[[list[
     special = {delimiter, '"', "\n", "\r"}
 
     def write(row: Sequence[Any]) -> None:
-        file.write(delimiter.join(quote(cell_text(cell), special) for cell in row) + "\n")
+        file.write(delimiter.join(quote(cell_text(cell), special) for cell in row) + dialect.line_end)
 
     write(names)
     return write
