@@ -50,6 +50,7 @@ def pytest_collection_finish() -> None:
 
 
 PARTS: dict[str, Callable[[], bool]] = {
+    "datasets": lambda: importlib.util.find_spec("datasets") is not None,
     "chromium": lambda: (
         shutil.which("chromium") is not None and importlib.util.find_spec("playwright") is not None
     ),

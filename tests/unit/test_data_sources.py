@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from heedful.data import Task, load_task, materialize
-from heedful.errors import UserError
 
 TEXTS = [f"the meal number {n} was late" for n in range(60)]
 PAIRS = [f"was meal {n} late" for n in range(60)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -357,13 +358,17 @@ def test_hub_sets_are_fetched_once_and_follow_the_same_rules(monkeypatch: pytest
         "stanfordnlp/sst2": {"train": sentence, "validation": sentence, "test": unlabeled},
     }
 
-    def load_dataset(name: str) -> object:
+    def load_dataset(name: str, config: str | None, revision: str) -> object:
+        assert (config, revision) == (None, "abc")
         calls.append(name)
         return datasets.DatasetDict({k: datasets.Dataset.from_dict(v) for k, v in parts[name].items()})
 
     monkeypatch.delenv("HEEDFUL_DATA", raising=False)
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda *_, **__: None)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(
+        "huggingface_hub.HfApi.dataset_info", lambda _, name, **__: SimpleNamespace(id=name, sha="abc")
+    )
     for _ in range(2):
         task = load_task("yelp")
     assert task.label_names == ["1", "2", "3", "4", "5"]

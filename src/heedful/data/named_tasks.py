@@ -10,11 +10,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from heedful.data import cache
 from heedful.data.columns import ColumnChoice
-from heedful.errors import UserError, shorten
+from heedful.data.hub_datasets import HubSource, download_from_hub
+from heedful.errors import UserError
 from heedful.plugins import Registry
 from heedful.runs.json_files import read_json_if_intact
 
@@ -24,15 +25,6 @@ Kind = Literal["classify", "text2text"]
 def unescape_newlines(text: str) -> str:
     r"""Replace the two characters `\n`, which Yelp's files have for a line break, by a line break."""
     return text.replace("\\n", "\n")
-
-
-@dataclass(frozen=True)
-class HubSource:
-    """A dataset on the Hub: its id, its columns under our names, and the number of its first label."""
-
-    id: str
-    columns: dict[str, str]
-    first_label: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,7 +97,7 @@ def find_named_folder(name: str, data_dir: Path | None) -> Path:
     if rules.files is not None:
         return make_files(name, rules.files)
     if rules.hub is not None:
-        return download_from_hub(name, rules.hub)
+        return download_from_hub(rules.hub, f'task "{name}" is not here', f"; {explain_placement(name)}")
     world = f", or use {WORLD_PREFIX}{name}" if WORLD_PREFIX + name in TASKS else ""
     raise UserError(f'task "{name}" is not here and not on the Hub; {explain_placement(name)}{world}')
 
@@ -135,48 +127,3 @@ def find_rules(path: Path) -> TaskRules:
 
 def explain_placement(name: str) -> str:
     return f"give its folder with --data-dir, or put it at $HEEDFUL_DATA/{name}"
-
-
-def download_from_hub(name: str, source: HubSource) -> Path:
-    """Download a dataset from the Hub once, and keep it as Parquet files in the cache."""
-
-    def build(folder: Path) -> None:
-        for hub_split, rows in load_hub_dataset(name, source).items():
-            split = {"train": "train", "validation": "dev", "test": "test"}.get(hub_split)
-            if split is None:
-                continue
-            rows = rows.select_columns(list(source.columns)).rename_columns(source.columns)
-            labels = set(rows.unique("label"))
-            if labels == {-1}:
-                rows = rows.remove_columns("label")
-            elif source.first_label:
-                table = rows.with_format("arrow")[:]
-                numbers = [label + source.first_label for label in rows["label"]]
-                rows = type(rows)(table.set_column(table.column_names.index("label"), "label", [numbers]))
-            rows.to_parquet(str(folder / f"{split}.parquet"))
-
-    key = cache.digest("hub", 1, source.id, source.columns, source.first_label)
-    return cache.build_once("hub", key, build)
-
-
-def load_hub_dataset(name: str, source: HubSource) -> Any:
-    """Load a dataset through `datasets`, or say in one line why that failed."""
-    try:
-        import datasets
-        from huggingface_hub import HfApi
-        from huggingface_hub.constants import HF_HUB_OFFLINE
-    except ImportError:
-        raise UserError(
-            f"task \"{name}\" is not here; {explain_placement(name)}, or pip install 'heedful[hub]'"
-        ) from None
-    try:
-        if not HF_HUB_OFFLINE:
-            # Fail at once without a connection: `datasets` would retry for half a minute.
-            HfApi().dataset_info(source.id, timeout=10)
-        return datasets.load_dataset(source.id)
-    except Exception as error:  # each version of the Hub's libraries has errors of its own
-        reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
-        raise UserError(
-            f'task "{name}" is not here and {source.id} cannot be downloaded from the Hub '
-            f"({shorten(reason[0], 80)}); {explain_placement(name)}"
-        ) from None

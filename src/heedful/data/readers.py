@@ -174,11 +174,8 @@ def read_json(path: Path, bad: BadRows) -> Iterator[tuple[int, dict[str, Any]]]:
             bad.add(UserError(f"{path} line {number}: broken JSON{detail}; write one object per line"))
             continue
         if not isinstance(row, dict):
-            bad.add(
-                UserError(
-                    f'{path} line {number}: {shorten(line, 30)} is not an object such as {{"text": ...}}'
-                )
-            )
+            shown = shorten(line.strip(), 30)
+            bad.add(UserError(f'{path} line {number}: {shown} is not an object such as {{"text": ...}}'))
             continue
         yield number, row
 

@@ -25,6 +25,8 @@ from heedful.errors import UserError, shorten
 Table = Any
 """A table of pyarrow, which has no types."""
 
+MEMORY = "memory"
+"""The folder in the cache of data that came from memory."""
 ACCEPTED = (
     "a path or the name of a task, texts and labels, a data frame or Arrow table with columns such as text "
     "and label, a datasets.Dataset, or a dict with train, dev and test"
@@ -66,7 +68,7 @@ def materialize(data: Any, labels: Any = None, *, folder: str | Path | None = No
             pq.write_table(table, new / "data" / f"{name}.parquet" if name else new / "data.parquet")
 
     parent = None if folder is None else Path(folder).expanduser().absolute()
-    entry = cache.build_once("memory", key, build, parent)
+    entry = cache.build_once(MEMORY, key, build, parent)
     return str(entry / ("data.parquet" if alone else "data"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 from collections.abc import Iterable
@@ -14,14 +15,20 @@ import numpy as np
 from heedful.data import cache, labels, splits
 from heedful.data.class_folders import find_class_folders
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, follow_layout, open_sheet
+from heedful.data.hub_datasets import download_from_hub, parse_hub_id
 from heedful.data.manifest import save_manifest
-from heedful.data.named_tasks import TASKS, Kind, TaskRules, find_named_folder, find_rules
+from heedful.data.named_tasks import TASKS, WORLD_PREFIX, Kind, TaskRules, find_named_folder, find_rules
 from heedful.data.names import SPLIT_NAMES
+from heedful.data.notices import notify
 from heedful.data.readers import FORMATS, KINDS, is_data_file
+from heedful.data.sources import MEMORY
 from heedful.data.splits import Index, Mode, Split
 from heedful.data.store import ExampleStore, load_examples
 from heedful.data.text_files import split_name
 from heedful.errors import UserError, shorten, unknown
+
+NEAR = 0.75
+"""How similar a name must be to another to be taken for a misspelling of it."""
 
 
 @dataclass(frozen=True)
@@ -95,11 +102,27 @@ def load_task(
         rules=rules,
         columns=named_columns(*sheets["train"]),
     )
+    report_missing_labels(task)
     if any(part.index is not None for part in task.splits.values()):
         manifest = cache.get_cache_folder() / "manifests" / f"{task.fingerprint}.tsv"
         if not manifest.exists():
             task.save_manifest(manifest)
     return task
+
+
+def report_missing_labels(task: Task) -> None:
+    """Mention labels that a split has no row of: they are not learned, or not measured."""
+    for name, split in task.splits.items():
+        if split.labels is None:
+            continue
+        counts = np.bincount(split.labels, minlength=len(task.label_names))
+        missing = [label for label, count in zip(task.label_names, counts, strict=True) if not count]
+        if missing:
+            listed = ", ".join(f'"{shorten(label, 30)}"' for label in missing[:5])
+            listed += f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
+            cut = ", try another --split-seed" if split.index is not None else ""
+            remedy = f"add rows{cut}, or merge rare labels"
+            notify(f"{task.folder}: {name} has no row with the label {listed}; {remedy}")
 
 
 def parse_split_mode(split: str) -> Mode:
@@ -109,7 +132,10 @@ def parse_split_mode(split: str) -> Mode:
 
 
 def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]:
-    """Return the file or folder of a task, and its rules if it is named or belongs to a generated world."""
+    """Return the file or folder of a task, and its rules if it is named or belongs to a generated world.
+
+    A name that is neither is that of a data set on the Hub, which is downloaded.
+    """
     rules = TASKS.get(name)
     if rules:
         return find_named_folder(name, data_dir), rules
@@ -119,9 +145,48 @@ def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]
     for path in candidates:
         if path.exists():
             return path, find_rules(path)
-    if name.startswith((".", "/", "~")) or Path(name).suffix.lower() in FORMATS:
-        raise UserError(f"{shorten(name)}: no such file or folder")
-    raise unknown("task", name, TASKS)
+    if looks_like_path(name):
+        raise missing_path_error(name)
+    names = [*TASKS, *(path.name for path in list_folders(parent))]
+    source = parse_hub_id(name)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=NEAR)
+    if source is None or near or name.startswith(WORLD_PREFIX):
+        raise unknown("task", name, names)
+    absent = f'"{shorten(name)}" is no file, folder or named task here ({", ".join(TASKS)})'
+    return download_from_hub(source, absent), TaskRules()
+
+
+def list_folders(parent: str | None) -> list[Path]:
+    """Return the folders in `$HEEDFUL_DATA`, whose names are names of tasks."""
+    folder = Path(parent).expanduser() if parent else None
+    return [path for path in folder.iterdir() if path.is_dir()] if folder and folder.is_dir() else []
+
+
+def looks_like_path(name: str) -> bool:
+    """Return whether a name that does not exist was meant as a path, not as a task or a Hub data set."""
+    first, slash, rest = name.partition("/")
+    return (
+        name.startswith((".", "/", "~"))
+        or name.endswith("/")
+        or "\\" in name
+        or "/" in rest
+        or split_name(Path(name))[1] in FORMATS
+        or bool(slash and first and Path(first).is_dir())
+    )
+
+
+def missing_path_error(name: str) -> UserError:
+    """Return the error for a path that does not exist, with the nearest file or the missing folder."""
+    path = Path(name).expanduser()
+    text = f"{shorten(name, 200)}: no such file or folder"
+    if path.is_relative_to(cache.get_cache_folder() / MEMORY):
+        return UserError(f"{text}; it was made from data in Python: give that again")
+    if not path.parent.is_dir():
+        return UserError(f"{text}; there is no folder {path.parent}")
+    near = difflib.get_close_matches(
+        path.name, [other.name for other in path.parent.iterdir()], n=1, cutoff=NEAR
+    )
+    return UserError(f'{text}; did you mean "{path.parent / near[0]}"?' if near else text)
 
 
 def list_split_files(path: Path, more: Iterable[str] = ()) -> dict[str, Path]:

@@ -6,9 +6,11 @@ Tokenizers and checkpoints look in the same places, in the same order.
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib.util
 import os
 import re
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from heedful.errors import UserError, shorten
 from heedful.runs.directory import BEST, CONFIG, RESULTS
 
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
+SHA256 = re.compile(r"[0-9a-f]{64}")
 TOKENIZER_FILES = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "vocab.txt", "vocab.json", "merges.txt", "spiece.model", "config.json",
@@ -65,14 +68,25 @@ def minilm_folder() -> Path:
 def hub_folder(name: str, patterns: Iterable[str], other_names: Iterable[str] = ()) -> Path:
     """Fetch a model's files from the Hub, or say in one line why that failed and what to do."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
 
     near = difflib.get_close_matches(name, ["minilm", *other_names], n=1, cutoff=0.7)
     if near:
         raise UserError(f'unknown model "{name}"; did you mean "{near[0]}"?')
     others = f"; built in: minilm, {', '.join(sorted(other_names))}" if other_names else "; built in: minilm"
+    begun = time.time_ns()
     try:
-        return Path(snapshot_download(name, allow_patterns=list(patterns)))
+        folder = Path(snapshot_download(name, allow_patterns=list(patterns)))
+    except GatedRepoError:
+        raise UserError(
+            f'model "{name}" is gated on the Hub: accept its terms on its page, then give a token '
+            f"(hf auth login, or HF_TOKEN)"
+        ) from None
     except RepositoryNotFoundError:
         raise UserError(f'the Hub has no model "{name}" (or it is private){others}') from None
     except (LocalEntryNotFoundError, HfHubHTTPError, OSError):
@@ -80,3 +94,22 @@ def hub_folder(name: str, patterns: Iterable[str], other_names: Iterable[str] = 
             f'model "{name}" is not here and the Hub cannot be reached; go online once, '
             f"or put its folder at $HEEDFUL_MODELS/{name}{others}"
         ) from None
+    check_downloads(name, folder, begun)
+    return folder
+
+
+def check_downloads(name: str, folder: Path, since_ns: int) -> None:
+    """Compare the files that have just arrived with the hashes that name them; the Hub's client does not.
+
+    A large file is kept under its SHA-256. A damaged one is removed, so that it is fetched again.
+    """
+    for path in folder.rglob("*"):
+        blob = path.resolve()
+        if not SHA256.fullmatch(blob.name) or blob.stat().st_mtime_ns < since_ns:
+            continue
+        with blob.open("rb") as file:
+            intact = hashlib.file_digest(file, "sha256").hexdigest() == blob.name
+        if not intact:
+            path.unlink()
+            blob.unlink(missing_ok=True)
+            raise UserError(f'model "{name}": {path.name} was damaged on its way from the Hub; try again')
