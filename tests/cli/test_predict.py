@@ -233,10 +233,47 @@ def test_a_row_that_is_wrong_is_found_before_anything_is_written(
     heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
     (tmp_path / "in.csv").write_text("id,text\n1,fine\n2,\n")
-    done = heedful("predict", run_of("full"), "--in", tmp_path / "in.csv", "--out", tmp_path / "o.csv")
+    files = ("--in", tmp_path / "in.csv", "--out", tmp_path / "o.csv")
+    done = heedful("predict", run_of("full"), *files, "--strict")
     assert done.status == 2
     assert "in.csv line 3: empty text" in done.err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in.csv"]
+
+
+def test_a_row_without_a_text_is_written_without_a_label(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    (tmp_path / "in.csv").write_text("id,text\n1,fine\n2,\n3,poor\n")
+    done = [
+        heedful("predict", run_of("full"), "--in", tmp_path / "in.csv", "--out", tmp_path / name)
+        for name in ("o.csv", "o.jsonl")
+    ]
+    assert [one.status for one in done] == [0, 0]
+    assert "1 of 3 rows get no label, first line 3: empty text" in done[0].err
+    lines = (tmp_path / "o.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["id", "1", "2", "3"]
+    assert lines[2] == "2,,,"
+    rows = [json.loads(line) for line in (tmp_path / "o.jsonl").read_text().splitlines()]
+    assert rows[1] == {"id": "2", "text": "", "label": None, "confidence": None}
+    assert all(row["label"] in ("good", "bad") for row in (rows[0], rows[2]))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_the_new_file_has_the_dialect_of_the_old_one(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path, encoding: str
+) -> None:
+    old, new = tmp_path / "in.csv", tmp_path / "o.csv"
+    old.write_bytes("id;text\r\n1;süß, fine\r\n2;poor\r\n".encode(encoding))
+    assert heedful("predict", run_of("full"), "--in", old, "--out", new).status == 0
+    raw = new.read_bytes()
+    lines = raw.decode(encoding).split("\r\n")
+    assert lines[0] == "id;text;label;confidence"
+    assert lines[1].startswith("1;süß, fine;")
+    assert len(lines) == 4
+    mark = {"utf-8-sig": b"\xef\xbb\xbf", "utf-16": b"\xff\xfe"}.get(encoding, b"id")
+    assert raw.startswith(mark)
+    assert heedful("predict", run_of("full"), "--in", old, "--out", tmp_path / "o.tsv").status == 0
+    assert (tmp_path / "o.tsv").read_bytes().decode().splitlines()[0] == "id\ttext\tlabel\tconfidence"
 
 
 def test_mistakes_get_one_line(

@@ -134,7 +134,7 @@ def test_the_first_sheet_of_a_workbook_is_a_table(tmp_path: Path) -> None:
     texts = {text for split in task.splits.values() for text in split.texts}
     assert texts == {f"the meal number {n}\r\n" for n in range(40)} | {"typed in"}
     assert task.label_names == ["0", "1", "2", "3", "4"]
-    assert task.columns == {"text": "review", "label": "stars", "found": "by name"}
+    assert task.columns == {"text": "review", "label": "stars", "selection": "by name"}
     assert task.splits["train"].rows.skipped.startswith("skipped 1 of 42 rows, first row 51: empty text")
 
 
@@ -263,3 +263,43 @@ def test_large_files_remember_what_was_skipped(
         assert "skipped 1 of 41 rows" in capsys.readouterr().err
     with pytest.raises(UserError, match="skipped 1 of 41 rows"):
         load_task(str(tmp_path / "a.csv"), strict=True)
+
+
+def test_a_label_that_a_split_lacks_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.csv").write_bytes(GOOD + b"a rare one,7\n")
+    task = load_task(str(tmp_path / "a.csv"))
+    lacking = [name for name, split in task.splits.items() if 2 not in split.labels.tolist()]
+    notices = capsys.readouterr().err
+    assert len(lacking) == 2
+    for name in lacking:
+        assert f'{name} has no row with the label "7"; add rows, try another --split-seed' in notices
+    capsys.readouterr()
+    load_task(str(tmp_path / "a.csv"))
+    assert capsys.readouterr().err == "", "once per process"
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("data/reviws.csv", 'no such file or folder; did you mean "data/reviews.csv"?'),
+        ("data/reviws", 'no such file or folder; did you mean "data/reviews'),
+        ("dat/reviews.csv", "no such file or folder; there is no folder dat"),
+        ("reviews.csv.gz", "reviews.csv.gz: no such file or folder"),
+        ("reviews.xlsx", "reviews.xlsx: no such file or folder"),
+        ("a/b/c", "a/b/c: no such file or folder"),
+        ("C:\\data\\x", "no such file or folder"),
+        ("banking7", 'unknown task "banking7"; did you mean "banking77"?'),
+        ("not a name", 'unknown task "not a name"; there are '),
+    ],
+)
+def test_a_mistyped_path_is_called_a_path(
+    name: str, what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "reviews.csv").write_bytes(GOOD)
+    (tmp_path / "mine" / "banking77").mkdir(parents=True)
+    monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path / "mine"))
+    with pytest.raises(UserError) as caught:
+        load_task(name)
+    assert what in str(caught.value)

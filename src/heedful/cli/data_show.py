@@ -28,6 +28,7 @@ def show(
     label_column: str | None = None,
     split: Literal["hash", "first"] = "hash",
     seed: Seed = 0,
+    strict: Flag = False,
     tokenizer: str | None = None,
     max_len: Positive = MAX_LEN,
     batches: Flag = False,
@@ -64,6 +65,8 @@ def show(
         How to split rows where the files do not: by a hash of their content, or in their order.
     seed
         Seed of the content hash.
+    strict
+        Refuse files with bad rows instead of skipping them.
     tokenizer
         Tokenizer or model to count tokens with. By default minilm if it is installed, otherwise words.
     max_len
@@ -80,7 +83,7 @@ def show(
 
     loaded = load_task(
         task, data_dir=data_dir, text_column=text_column, pair_column=pair_column, label_column=label_column,
-        split=split, seed=seed,
+        split=split, seed=seed, strict=strict,
     )  # fmt: skip
     counter, counted_in = choose_tokenizer(tokenizer)
     counted = {name: stats.count_tokens(part, counter) for name, part in loaded.splits.items()}

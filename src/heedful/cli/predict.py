@@ -28,6 +28,7 @@ def predict(
     text_column: str | None = None,
     pair_column: str | None = None,
     overwrite: Flag = False,
+    strict: Flag = False,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -36,7 +37,9 @@ def predict(
     With --in and --out, the new file has all columns of the old one and two
     more, label and confidence (predicted_label and predicted_confidence if
     these names are taken). A label that is a whole number is written without a
-    fraction: 1 for 1.0. Files of any size are read row by row.
+    fraction: 1 for 1.0. Files of any size are read row by row. A new file of
+    the same kind (.csv) has the delimiter, encoding and line ends of the old
+    one. A row whose text is empty gets no label.
 
     Examples:
       heedful predict runs/reviews "What a lovely place."
@@ -53,7 +56,7 @@ def predict(
     pair
         The second text, if the task has pairs.
     source
-        File of texts to read: .csv, .tsv, .jsonl, .parquet or .txt.
+        File of texts to read: .csv, .tsv, .jsonl, .parquet, .arrow, .xlsx or .txt, also compressed (.csv.gz).
     out
         File to write: .csv, .tsv or .jsonl.
     text_column
@@ -62,6 +65,8 @@ def predict(
         Name of the column with the second text of a pair.
     overwrite
         Replace --out.
+    strict
+        Refuse a file with bad rows instead of skipping them.
     """
     if (text is None) == (source is None):
         raise UserError("predict labels one text, or a file with --in FILE --out FILE; give one of them")
@@ -75,8 +80,9 @@ def predict(
         assert text is not None
         show_one(labeler, text, pair, json)
         return
-    columns = {"text_column": text_column, "pair_column": pair_column}
-    done = labeler.label_file(source, out, **columns, overwrite=overwrite)
+    done = labeler.label_file(
+        source, out, text_column=text_column, pair_column=pair_column, overwrite=overwrite, strict=strict
+    )
     label, confidence = done.columns
     if json:
         facts = {"out": str(out), "rows": done.rows, "counts": done.counts}

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from heedful.data import cache, readers
-from heedful.data.bad_rows import BadRows, report_skipped
+from heedful.data.bad_rows import BadRows
 from heedful.data.columns import ColumnChoice, find_layout, open_sheet
 from heedful.data.named_tasks import TASKS
+from heedful.data.notices import notify
 from heedful.data.splits import Split, content_key
 from heedful.data.store import read_examples
 from heedful.data.tasks import find_task, load_task, split_files
@@ -103,7 +104,8 @@ def read_file_texts(
         if pair is not None:
             yield pair
     bad.check(count)
-    report_skipped(path, bad.describe(path, count))
+    if skipped := bad.describe(path, count):
+        notify(f"{path}: {skipped}")
 
 
 def join_lines(lines: Iterable[str], documents: Documents) -> Iterator[str]:

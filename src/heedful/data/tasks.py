@@ -184,7 +184,7 @@ def missing_path_error(name: str) -> UserError:
     if not path.parent.is_dir():
         return UserError(f"{text}; there is no folder {path.parent}")
     near = difflib.get_close_matches(
-        path.name, [other.name for other in path.parent.iterdir()], n=1, cutoff=NEAR
+        path.name, [other.name for other in path.parent.iterdir()], n=1, cutoff=0.6
     )
     return UserError(f'{text}; did you mean "{path.parent / near[0]}"?' if near else text)
 

@@ -103,7 +103,8 @@ class Labeler:
         if bad.first is not None:
             reason = str(bad.first).removeprefix(str(source)).strip()
             notify(
-                f"{source}: {bad.count:,} rows without a label, first {reason} (--strict refuses such files)"
+                f"{source}: {bad.count:,} of {good + bad.count:,} rows get no label, first {reason} "
+                f"(--strict refuses such files)"
             )
         columns = new_columns(sheet.names)
         temporary, dialect = temporary_path(out), choose_dialect(sheet, out, self.predictor.labels)

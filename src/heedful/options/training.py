@@ -155,6 +155,8 @@ class AdaptOptions(LoopOptions):
     """Name of the column with the second text of a pair."""
     label_column: str | None = None
     """Name of the column with the label."""
+    strict: Flag = False
+    """Refuse files with bad rows, such as one with an empty text, instead of skipping them."""
     cache_features: bool = True
     """With --method head: compute the features of the frozen body once, without dropout, and reuse them."""
     score_dev: bool = True

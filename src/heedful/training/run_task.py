@@ -23,6 +23,7 @@ def load_run_task(options: AdaptOptions) -> Task:
         split=options.split,
         seed=options.split_seed,
         kind=find_task_kind(options),
+        strict=options.strict,
     )
     if options.dev_rows is None:
         return task
