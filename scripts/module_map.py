@@ -20,6 +20,7 @@ README = ROOT / "README.md"
 BEGIN, END = "<!-- modules -->\n", "<!-- end of modules -->\n"
 LAYERS = [
     "cli",
+    "contracts",
     "lab",
     "studies",
     "launch",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
-from attention_cases import (
+
+from heedful.attention import MECHANISMS, Mask
+from heedful.contracts.attention_cases import (
     CASES,
     Case,
     able,
@@ -16,11 +16,17 @@ from attention_cases import (
     inputs,
     lengths_mask,
     masks,
-    real_rows,
     segments_of,
 )
-
-from heedful.attention import MECHANISMS, Mask
+from heedful.contracts.mechanisms import (
+    check_cache,
+    check_documents,
+    check_future,
+    check_leak,
+    check_padding,
+    check_reach,
+    check_rows,
+)
 
 pytestmark = pytest.mark.usefixtures("cut")
 
@@ -41,14 +47,7 @@ def test_the_future_never_reaches_the_past_by_gradient(case: Case, mask: str) ->
         with pytest.raises(ValueError, match=f"{case.name} attention has no prefix"):
             case.build()(*inputs(13, 15), Mask(causal=True, prefix=2))
         return
-    chosen = masks(case)[mask]
-    q, k, v = inputs(13, 13 + chosen.prefix, grad=True)
-    out = case.build()(q, k, v, chosen)
-    out[:, :, 6].sum().backward()
-    for x in (k, v):
-        assert gradient(x)[:, :, chosen.prefix + 7 :].abs().max() == 0
-    assert gradient(q)[:, :, 7:].abs().max() == 0
-    assert gradient(v)[:, :, chosen.prefix : chosen.prefix + 7].abs().max() > 0
+    check_future(case, mask)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
@@ -67,12 +66,7 @@ def test_a_changed_suffix_leaves_every_bit_of_the_past(case: Case, dtype: torch.
 
 @pytest.mark.parametrize("case", [c for c in SAFE_CAUSAL if not c.kind.selects_one], ids=str)
 def test_the_past_is_reached_exactly_where_it_says(case: Case) -> None:
-    mechanism = case.build()
-    for t in (0, 5, 6, 22):
-        q, k, v = inputs(23, grad=True)
-        mechanism(q, k, v, Mask(causal=True))[:, :, t].sum().backward()
-        reached = (gradient(v).abs().amax((0, 1, 3)) > 0).nonzero()[:, 0]
-        assert reached.tolist() == mechanism.reaches(t, 23).tolist()
+    check_reach(case)
 
 
 @pytest.mark.parametrize("case", cases(lambda c: not c.kind.causal), ids=str)
@@ -97,16 +91,7 @@ def test_one_that_selects_reaches_exactly_one_key(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases(lambda c: c.kind.unsafe and "renormalize" not in c.options), ids=str)
 def test_an_unsafe_mask_does_leak(case: Case) -> None:
-    mechanism = case.build()
-    q, k, v = inputs(13, grad=True)
-    before = mechanism(q, k, v, Mask(causal=True))
-    before[:, :, 6].square().sum().backward()
-    leaks = [gradient(x)[:, :, 7:].abs().max() for x in (k, v)]
-    assert max(leaks) > 1e-3
-    changed = [x.detach().clone() for x in (q, k, v)]
-    for x in changed:
-        x[:, :, 7:] += 1.0
-    assert (mechanism(*changed, Mask(causal=True)) - before)[:, :, :7].abs().max() > 1e-3
+    check_leak(case)
 
 
 def test_how_each_unsafe_mask_leaks() -> None:
@@ -131,31 +116,12 @@ def test_padding_changes_nothing(case: Case, causal: bool, side: str) -> None:
         with pytest.raises(ValueError, match="has no causal"):
             case.build()(*inputs(), Mask(causal=True))
         return
-    mechanism = case.build()
-    lengths = [9, 17, 4, 1]
-    q, k, v = inputs(17, batch=4)
-    keys = lengths_mask(lengths, 17, side)
-    for x in (q, k, v):
-        x.masked_fill_(~keys[:, None, :, None], 1e6)
-    out = mechanism(q, k, v, Mask(causal=causal, keys=keys))
-    assert out.isfinite().all()
-    for row in range(4):
-        alone = [x[row : row + 1, :, keys[row]] for x in (q, k, v)]
-        close(out[row, :, keys[row]], mechanism(*alone, Mask(causal=causal))[0])
+    check_padding(case, causal, side)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_rows_of_a_batch_and_heads_without_parameters_are_independent(case: Case) -> None:
-    for name, mask in masks(case).items():
-        mechanism = case.build()
-        q, k, v = inputs(13, 13 + mask.prefix)
-        before = mechanism(q, k, v, mask)
-        for x in (q, k, v):
-            x[1, 0] += 1.0
-        after = mechanism(q, k, v, mask)
-        assert torch.equal(before[0], after[0]), name
-        assert torch.equal(before[1, 1], after[1, 1]), name
-        assert not torch.equal(before[1, 0], after[1, 0]), name
+    check_rows(case)
 
 
 @pytest.mark.parametrize("prefix", [0, 2])
@@ -167,24 +133,7 @@ def test_packed_documents_equal_separate_runs(case: Case, causal: bool, prefix: 
         with pytest.raises(ValueError, match="attention has no"):
             case.build()(*inputs(13, 13 + prefix), Mask(causal=causal, prefix=prefix))
         return
-    mechanism = case.build()
-    lengths = [5, 1, 11, 6]
-    q, k, v = inputs(23, 23 + prefix)
-    segments = segments_of(lengths, 2).clone()
-    segments[1] = segments_of([14, 9])[0]
-    out = mechanism(q, k, v, Mask(causal=causal, segments=segments, prefix=prefix))
-    for row, sizes in enumerate((lengths, [14, 9])):
-        start = 0
-        for size in sizes:
-            own = list(range(prefix)) + list(range(prefix + start, prefix + start + size))
-            alone = mechanism(
-                q[row : row + 1, :, start : start + size],
-                k[row : row + 1, :, own],
-                v[row : row + 1, :, own],
-                Mask(causal=causal, prefix=prefix),
-            )
-            close(out[row, :, start : start + size], alone[0])
-            start += size
+    check_documents(case, causal, prefix)
 
 
 @pytest.mark.parametrize("case", able("segments"), ids=str)
@@ -290,22 +239,7 @@ def test_decoding_with_a_cache_equals_the_whole(case: Case, name: str, step: int
     if name not in masks(case):
         assert not case.kind.prefix
         return
-    mask = masks(case)[name]
-    mechanism = case.build()
-    q, k, v = inputs(13, 13 + mask.prefix)
-    whole = mechanism(q, k, v, mask)
-    real = torch.ones(2, 13, dtype=torch.bool) if mask.keys is None else mask.keys
-    for i in range(0, 13, step):
-        stop = min(i + step, 13)
-        part = replace(
-            mask,
-            offset=i,
-            keys=None if mask.keys is None else mask.keys[:, :stop],
-            segments=None if mask.segments is None else mask.segments[:, :stop],
-        )
-        end = stop + mask.prefix
-        out = mechanism(q[:, :, i:stop], k[:, :, :end], v[:, :, :end], part)
-        close(real_rows(out, real[:, i:stop]), real_rows(whole[:, :, i:stop], real[:, i:stop]))
+    check_cache(case, name, step)
 
 
 @pytest.mark.parametrize("case", cases(lambda c: c.kind.unsafe), ids=str)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from attention_cases import (
+from torch import Tensor
+
+from heedful.attention import MECHANISMS, Mask
+from heedful.attention import find_capable as able_names
+from heedful.attention.mechanism import CAPABILITIES
+from heedful.contracts.attention_cases import (
     CASES,
     Case,
     able,
@@ -17,11 +22,7 @@ from attention_cases import (
     real_rows,
     segments_of,
 )
-from torch import Tensor
-
-from heedful.attention import MECHANISMS, Mask
-from heedful.attention import find_capable as able_names
-from heedful.attention.mechanism import CAPABILITIES
+from heedful.contracts.mechanisms import check_gradients
 
 pytestmark = pytest.mark.usefixtures("cut")
 
@@ -35,13 +36,8 @@ def differentiable(case: Case) -> bool:
 
 @pytest.mark.parametrize("case", cases(differentiable), ids=str)
 def test_gradients_agree_with_finite_differences(case: Case) -> None:
-    mechanism = case.build()
-    for name, mask in masks(case).items():
-        q, k, v = inputs(13, 13 + mask.prefix, grad=True)
-        wanted = (q, k, v, *mechanism.parameters())
-        assert torch.autograd.gradcheck(
-            lambda q, k, v, *_, mask=mask: mechanism(q, k, v, mask), wanted, fast_mode=True
-        ), name
+    for name in masks(case):
+        check_gradients(case, name)
 
 
 @pytest.mark.parametrize("case", cases(differentiable), ids=str)

@@ -35,6 +35,7 @@ NAMES_ELSEWHERE = {
 """Options of other tools that are not spelled like ours."""
 COMMANDS = {
     "demo": ("heedful.cli.demo:demo", "Run everything once, from data to report, on generated data."),
+    "selftest": ("heedful.cli.selftest:selftest", "Check that everything works on this machine."),
     "list": (
         "heedful.cli.list_names:app",
         "List everything that has a name: models, tasks, methods, attentions, ...",
@@ -72,7 +73,7 @@ COMMANDS = {
     "jobs": ("heedful.cli.jobs:app", "Show and cancel batch jobs, and show the nodes of the cluster."),
 }
 COMMAND_GROUPS = {
-    "Start here": ("demo", "list"),
+    "Start here": ("demo", "selftest", "list"),
     "Prepare your data": ("data", "tokenizer"),
     "Train a model": ("adapt", "pretrain", "run", "batch-size"),
     "Use a model": ("predict", "generate", "evaluate", "export", "check"),

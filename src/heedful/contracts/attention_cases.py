@@ -12,8 +12,9 @@ from torch import Tensor
 from heedful.attention import MECHANISMS, Mask, Mechanism, make
 
 HEADS, WIDTH, MAX_LEN = 2, 4, 48
+SIZES: dict[str, Any] = {"n_heads": HEADS, "d_head": WIDTH, "max_len": MAX_LEN}
 CLOSE = {"rtol": 1e-9, "atol": 1e-11}
-"""Float64, the same sums in another order. Trigonometric features divide by a normaliser that can be small."""
+"""Float64, the same sums in another order. Trigonometric features divide by numbers that can be small."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,9 @@ class Case:
         return MECHANISMS[self.name]
 
     def build(self, dtype: torch.dtype = torch.float64, **more: Any) -> Mechanism:
-        """The mechanism in float64, the same parameters every time."""
+        """Build the mechanism, with the same parameters every time."""
         torch.manual_seed(5)
-        sizes = {"n_heads": HEADS, "d_head": WIDTH, "max_len": MAX_LEN}
-        return make(self.name, **sizes, **{**self.options, **more}).to(dtype)
+        return make(self.name, **SIZES, **{**self.options, **more}).to(dtype)
 
 
 BIRD = {"block": 3, "n_global": 1, "n_random": 1}

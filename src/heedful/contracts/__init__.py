@@ -1,0 +1,1 @@
+"""What must be true of every mechanism, method and run, importable without pytest; `heedful selftest`."""
