@@ -10,11 +10,10 @@ import torch
 from torch import Tensor
 
 from heedful.attention import MECHANISMS, Mask, Mechanism, make
+from heedful.contracts.claims import CPU
 
 HEADS, WIDTH, MAX_LEN = 2, 4, 48
 SIZES: dict[str, Any] = {"n_heads": HEADS, "d_head": WIDTH, "max_len": MAX_LEN}
-CLOSE = {"rtol": 1e-9, "atol": 1e-11}
-"""Float64, the same sums in another order. Trigonometric features divide by numbers that can be small."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def masks(case: Case) -> dict[str, Mask]:
 
 def close(a: Tensor, b: Tensor) -> None:
     """Refuse a difference larger than rounding makes."""
-    torch.testing.assert_close(a, b, **CLOSE)
+    CPU.require_close(a, b, "more than rounding")
 
 
 def gradient(x: Tensor) -> Tensor:

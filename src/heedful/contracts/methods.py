@@ -82,7 +82,7 @@ def take_steps(model: Classifier, method: Method, steps: int = 3) -> None:
     for step in range(steps):
         loss = torch.nn.functional.cross_entropy(model(**inputs), labels)
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         require(loss.isfinite(), f"the loss of step {step} is {loss.item()}")
     model.eval()
