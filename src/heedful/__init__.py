@@ -2,9 +2,10 @@
 
     import heedful
 
-    done = heedful.adapt("minilm", "reviews.csv", method="lora")
-    model = heedful.load(done.folder)
-    model.predict(["What a lovely place."])
+    run = heedful.adapt("minilm", "reviews.csv", method="lora")
+    run.results.splits["test"].value
+    run.predict(["What a lovely place."])
+    heedful.TextClassifier("minilm", method="head").fit(texts, labels)
 
 Importing this package is quick: torch is imported only when something needs it.
 """
@@ -13,9 +14,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heedful.inference.loading import load_run as load
-    from heedful.launch.api import adapt as adapt
-    from heedful.launch.api import pretrain as pretrain
+    from heedful.api import tokenizer as tokenizer
+    from heedful.api.commands import adapt as adapt
+    from heedful.api.commands import attention_study as attention_study
+    from heedful.api.commands import compare as compare
+    from heedful.api.commands import knowledge as knowledge
+    from heedful.api.commands import labels as labels
+    from heedful.api.commands import optimizers as optimizers
+    from heedful.api.commands import overfit as overfit
+    from heedful.api.commands import pretrain as pretrain
+    from heedful.api.commands import search as search
+    from heedful.api.use import evaluate as evaluate
+    from heedful.api.use import load as load
+    from heedful.api.use import predict as predict
+    from heedful.api.use import report as report
+    from heedful.errors import UserError as UserError
+    from heedful.estimators import TextClassifier as TextClassifier
+    from heedful.results import RunResult as RunResult
+    from heedful.results import StudyResult as StudyResult
 
 __version__ = "0.1.0"
 
@@ -38,21 +54,26 @@ SUBPACKAGES = (
 )
 """Reachable as attributes without importing them by name: `heedful.models.load("minilm")`."""
 
+COMMANDS = "adapt attention_study compare knowledge labels optimizers overfit pretrain search"
 PUBLIC = {
-    "adapt": ("launch.api", "adapt"),
-    "load": ("inference.loading", "load_run"),
-    "pretrain": ("launch.api", "pretrain"),
+    **dict.fromkeys(COMMANDS.split(), "api.commands"),
+    **dict.fromkeys(("evaluate", "load", "predict"), "api.use"),
+    "RunResult": "results",
+    "StudyResult": "results",
+    "TextClassifier": "estimators",
+    "UserError": "errors",
+    "tokenizer": "api",
 }
-"""Functions, and where they are."""
+"""Functions and classes, and the modules that they are in. `report` is a package that can be called."""
 
-__all__ = ["PUBLIC", "SUBPACKAGES", "__version__", "adapt", "load", "pretrain"]
+__all__ = ["PUBLIC", "SUBPACKAGES", "__version__", *PUBLIC, "report"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
     """Import a function or a subpackage when it is first asked for."""
     if name in PUBLIC:
-        module, attribute = PUBLIC[name]
-        return getattr(import_module(f"heedful.{module}"), attribute)
+        module = import_module(f"heedful.{PUBLIC[name]}")
+        return getattr(module, name) if hasattr(module, name) else import_module(f"{module.__name__}.{name}")
     if name in SUBPACKAGES:
         return import_module(f"heedful.{name}")
     raise AttributeError(f"module 'heedful' has no attribute {name!r}")

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from heedful.cli.output import Flag, Json, print_facts, print_json, print_table
-from heedful.errors import UserError, shorten
+from heedful.errors import shorten
 from heedful.options.training import MAX_LEN
 from heedful.options.types import Positive, Seed
 from heedful.problems import find_problem_of_task
 
-if TYPE_CHECKING:
-    from heedful.text import Tokenizer
-
-DRAWN_LENGTHS = 100_000
 SHOWN_LABELS = 20
 
 
@@ -26,7 +22,7 @@ def show(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
-    split: Literal["hash", "first"] = "hash",
+    split: Literal["hash", "first", "none"] = "hash",
     seed: Seed = 0,
     strict: Flag = False,
     tokenizer: str | None = None,
@@ -62,7 +58,7 @@ def show(
     label_column
         Column with the label.
     split
-        How to split rows where the files do not: by a hash of their content, or in their order.
+        How to split rows where the files do not: by a hash of their content, in their order, or not at all.
     seed
         Seed of the content hash.
     strict
@@ -78,57 +74,33 @@ def show(
     figure
         Write a histogram of the lengths to this file: .png, .svg, .pdf or .html.
     """
-    from heedful.data import load_task, stats
-    from heedful.evaluation.baselines import score_baselines
+    from heedful.api.data import show as describe
 
-    loaded = load_task(
-        task, data_dir=data_dir, text_column=text_column, pair_column=pair_column, label_column=label_column,
-        split=split, seed=seed, strict=strict,
-    )  # fmt: skip
-    counter, counted_in = choose_tokenizer(tokenizer)
-    counted = {name: stats.count_tokens(part, counter) for name, part in loaded.splits.items()}
-    facts: dict[str, Any] = {"tokenizer": counted_in}
-    facts |= stats.describe_task(loaded, counted, max_len, batch_size if batches else None)
-    facts["baselines"] = score_baselines(loaded)
+    summary = describe(
+        task,
+        data_dir=data_dir,
+        text_column=text_column,
+        pair_column=pair_column,
+        label_column=label_column,
+        split=split,
+        seed=seed,
+        strict=strict,
+        tokenizer=tokenizer,
+        max_len=max_len,
+        batches=batches,
+        batch_size=batch_size,
+    )
+    facts = summary.facts
     if figure is not None:
-        draw(facts, {name: tokens.lengths for name, tokens in counted.items()}, figure)
+        from heedful.report.charts import save_chart
+
+        save_chart(summary.figure(), figure)
     if json:
         print_json(facts)
     else:
         print_all(facts)
         if figure is not None:
             print(f"\nwrote {figure}")
-
-
-def choose_tokenizer(name: str | None) -> tuple[Tokenizer | None, str]:
-    """Load the tokenizer to count with, and say which it is."""
-    from heedful.text import load
-
-    if name is not None:
-        return load(name), name
-    try:
-        return load("minilm"), "minilm"
-    except UserError:
-        return None, "words between white space (minilm is not installed)"
-
-
-def draw(facts: dict[str, Any], lengths: dict[str, Any], path: Path) -> None:
-    """Draw the histogram of lengths; of many rows, an evenly spaced part of the sorted lengths."""
-    import numpy as np
-
-    from heedful.report.charts import histogram, save_chart
-
-    steps = {name: -(-len(values) // DRAWN_LENGTHS) for name, values in lengths.items()}
-    drawn = {name: np.sort(values)[:: steps[name]].tolist() for name, values in lengths.items()}
-    chart = histogram(
-        drawn,
-        title=f"{facts['task']}: length in tokens",
-        subtitle=f"counted with {facts['tokenizer']}",
-        x_title="tokens",
-        share=True,
-        rules={f"max_len {facts['max_len']}": facts["max_len"]},
-    )
-    save_chart(chart, path)
 
 
 def print_all(facts: dict[str, Any]) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from heedful.cli.output import Json, console, print_json
-from heedful.errors import UserError
 from heedful.options.launch import ONCE, Once
 from heedful.options.types import Several
+
+if TYPE_CHECKING:
+    from heedful.results import EvaluationResult
 
 
 def evaluate(
@@ -65,52 +67,42 @@ def evaluate(
         names = (stem if n == 1 else f"{stem}-{n}" for n in count(1))
         folder = next(path for name in names if not (path := run / "jobs" / name).exists())
         return send(words, launch, folder, name=f"evaluate-{run.absolute().name}", json=json)
-    if opened.config().get("command") == "pretrain":
-        evaluate_language(run, split, corpus, sentences, json=json)
-        return None
-    if corpus is not None or sentences:
-        raise UserError(f"{run}: --corpus and --sentences are for language models (heedful pretrain)")
-    split = split or "test"
-    from heedful.cli.adapt import show_splits
-    from heedful.runs.files import to_json_value
-    from heedful.training.rescore import evaluate as score
+    from heedful.api.use import evaluate as score
 
-    result = score(run, split)
-    before = opened.results().splits.get(split) if opened.finished else None
-    recorded = before.value if before is not None else None
-    if json:
-        print_json({"run": str(run), "split": split, **to_json_value(result), "recorded": recorded})
-        return None
-    show_splits(f"{run}, best model", {split: result})
-    if recorded is not None:
-        console().print(f"recorded when the run ended: {recorded:.3f}", markup=False)
+    result = score(run, split=split, corpus=corpus, sentences=sentences)
+    if opened.config().get("command") == "pretrain":
+        print_language_scores(run, result, json=json)
+    else:
+        print_task_scores(run, result, json=json)
     return None
 
 
-def evaluate_language(
-    run: Path, split: str | None, corpus: str | None, sentences: tuple[str, ...], *, json: bool
-) -> None:
-    from heedful.cli.pretrain import show_figures, show_sentences
-    from heedful.runs.directory import Run
+def print_task_scores(run: Path, evaluated: EvaluationResult, *, json: bool) -> None:
+    from heedful.cli.adapt import show_splits
     from heedful.runs.files import to_json_value
-    from heedful.training.rescore import LanguageModelScores
 
-    model = LanguageModelScores(run)
-    results = {corpus: model.score_corpus(corpus)} if corpus is not None else {}
-    if split is not None or not (results or sentences):
-        results |= dict([model.score_split(split)])
-    scored_sentences = model.score_sentences(sentences)
-    opened = Run.open(run)
-    before = opened.results().splits if opened.finished else {}
-    recorded = {name: before[name].value for name in results if name in before}
+    ((split, result),) = evaluated.splits.items()
+    recorded = evaluated.recorded.get(split)
     if json:
-        facts = {"run": run, "splits": results, "recorded": recorded, "sentences": scored_sentences}
-        print_json(to_json_value(facts))
+        print_json({"run": str(run), "split": split, **to_json_value(result), "recorded": recorded})
         return
-    if results:
-        show_figures(f"{run}, best model", results)
-    if scored_sentences:
-        show_sentences(scored_sentences)
-    for name, value in recorded.items():
+    show_splits(f"{run}, best model", evaluated.splits)
+    if recorded is not None:
+        console().print(f"recorded when the run ended: {recorded:.3f}", markup=False)
+
+
+def print_language_scores(run: Path, evaluated: EvaluationResult, *, json: bool) -> None:
+    from heedful.cli.pretrain import show_figures, show_sentences
+    from heedful.runs.files import to_json_value
+
+    if json:
+        scores = {"splits": evaluated.splits, "recorded": evaluated.recorded}
+        print_json(to_json_value({"run": run, **scores, "sentences": evaluated.sentences}))
+        return
+    if evaluated.splits:
+        show_figures(f"{run}, best model", evaluated.splits)
+    if evaluated.sentences:
+        show_sentences(evaluated.sentences)
+    for name, value in evaluated.recorded.items():
         if value is not None:
             console().print(f"{name}, recorded when the run ended: {value:.3f}", markup=False)

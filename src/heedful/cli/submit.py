@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from heedful.cli.output import print_json
+from heedful.options.configuration import Options
 from heedful.options.launch import LaunchOptions, TrainLaunchOptions
+
+if TYPE_CHECKING:
+    from heedful.launch.slurm.submission import PreparedJob
 
 
 def send(
@@ -19,17 +21,24 @@ def send(
     *,
     json: bool = False,
     name: str = "",
-    tasks: int = 1,
+) -> int:
+    """Submit a command as a batch job that belongs to `folder`, and return the exit status."""
+    from heedful.launch.site import add_site_options
+    from heedful.launch.slurm.submission import prepare_job
+
+    return send_job(prepare_job(words, add_site_options(launch), folder, name), launch, json=json)
+
+
+def send_job(
+    prepared: PreparedJob,
+    launch: LaunchOptions,
+    *,
+    json: bool,
     replacing: Callable[[], object] | None = None,
 ) -> int:
-    """Submit a command as a batch job that belongs to `folder`, and return the exit status.
+    """Submit a job, and follow it if the options say so; `replacing` removes what the job replaces."""
+    from heedful.launch.slurm.submission import describe_submission, submit_job
 
-    `replacing` removes what the job replaces.
-    """
-    from heedful.launch.site import add_site_options
-    from heedful.launch.slurm.submission import describe_submission, prepare_job, submit_job
-
-    prepared = prepare_job(words, add_site_options(launch), folder, name, tasks=tasks)
     if launch.dry_run:
         facts = {"folder": str(prepared.folder), "script": prepared.script}
         print_json(facts) if json else print(prepared.script, end="")
@@ -44,31 +53,9 @@ def send(
     return exit_status(follow_job(prepared.folder, submitted))
 
 
-def send_run(
-    command: str, arguments: Sequence[str], options: Any, launch: TrainLaunchOptions, *, json: bool
-) -> int:
-    """Submit a command that makes a run. Its folder is created now, and the job resumes it.
+def send_run(options: Options, launch: TrainLaunchOptions, *, json: bool) -> int:
+    """Submit a command that makes a run. Its folder is created now, and the job resumes it."""
+    from heedful.launch.submit import prepare_run
 
-    With several tasks, each is one of the processes of the run.
-    """
-    from heedful.launch.processes import choose_run_folder
-    from heedful.launch.site import add_site_options
-    from heedful.launch.slurm.options import refuse_impossible
-    from heedful.launch.slurm.script import count_tasks
-    from heedful.options.command_line import command_words
-    from heedful.runs.directory import Run
-    from heedful.training.resume import resolve_resumed_folder
-
-    site = add_site_options(launch)
-    refuse_impossible(site)
-    number = count_tasks(site, options.processes)
-    options = resolve_resumed_folder(options)
-    if options.out is not None and options.out.exists() and not options.overwrite:
-        Run.create(options.out, resume=options.resume)  # refuses what is not empty, or holds no run
-    out = choose_run_folder(options).expanduser().absolute()
-    processes = number if number > 1 else options.processes
-    resumed = replace(options, out=out, resume=True, overwrite=False, processes=processes)
-    flags = ["--json"] if json and launch.wait else []
-    words = (*command_words([command], arguments, resumed, leave_out=("model", "task", "corpus")), *flags)
-    replacing = partial(Run.create, out, overwrite=True) if options.overwrite else None
-    return send(words, launch, out, json=json, tasks=number, replacing=replacing)
+    prepared = prepare_run(options, launch, ["--json"] if json and launch.wait else [])
+    return send_job(prepared.job, launch, json=json, replacing=prepared.replacing)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -59,29 +57,19 @@ def train(
     overwrite
         Write into a folder that is not empty.
     """
-    if out.is_file():
-        raise UserError(f"--out {out}: is a file; a tokenizer is saved as a folder")
-    if out.is_dir() and any(out.iterdir()) and not overwrite:
-        raise UserError(f"--out {out}: is not empty; choose another folder, or --overwrite")
-    from heedful import text
-    from heedful.runs.files import write_error
+    from heedful.api.tokenizer import train as train_tokenizer
 
-    fresh = not out.exists()
-    try:
-        out.mkdir(parents=True, exist_ok=True)  # what cannot be written is found before the training
-    except OSError as error:
-        raise write_error(out, error) from None
-    try:
-        tokenizer = text.train(
-            read_texts(corpus), kind=kind, vocab_size=vocab_size, min_count=min_count, lowercase=lowercase,
-            punctuation=punctuation, sentinels=sentinels,
-        )  # fmt: skip
-        tokenizer.save(out)
-    except BaseException:
-        if fresh:
-            with suppress(OSError):
-                out.rmdir()
-        raise
+    tokenizer = train_tokenizer(
+        *corpus,
+        out=out,
+        kind=kind,
+        vocab_size=vocab_size,
+        min_count=min_count,
+        lowercase=lowercase,
+        punctuation=punctuation,
+        sentinels=sentinels,
+        overwrite=overwrite,
+    )
     ids = sorted(tokenizer.special_ids - set(tokenizer.sentinel_ids))
     specials = dict(zip(tokenizer.pieces(ids), ids, strict=True))
     facts = {
@@ -105,11 +93,3 @@ def train(
         "look at it": f'heedful tokenizer show {out} "a text of yours"',
     }
     print_facts(f"{kind} tokenizer in {out}", shown)
-
-
-def read_texts(corpus: tuple[str, ...]) -> Iterator[str]:
-    from heedful.data import corpus_texts
-    from heedful.progress import track
-
-    for source in corpus:
-        yield from track(corpus_texts(source), f"reading {source}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from heedful.cli.output import console, print_json
-from heedful.options.configuration import DATA_ARGUMENT, Options
-from heedful.options.training import AdaptOptions
+from heedful.options.configuration import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,12 +21,8 @@ def train_or_submit(
 ) -> int | None:
     if launch.elsewhere:
         from heedful.cli.submit import send_run
-        from heedful.training.validation import validate
 
-        validate(options)
-        command = "adapt" if isinstance(options, AdaptOptions) else "pretrain"
-        arguments = (options.model, getattr(options, DATA_ARGUMENT[type(options)]))
-        return send_run(command, arguments, options, launch, json=json)
+        return send_run(options, launch, json=json)
     train_here(options, print_results, json=json)
     return None
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heedful.api.data import show as show
     from heedful.data.corpus import Corpus as Corpus
     from heedful.data.corpus import corpus_texts as corpus_texts
     from heedful.data.corpus import open_corpus as open_corpus
@@ -34,6 +35,8 @@ PUBLIC = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "show":  # it needs layers above this one
+        return import_module("heedful.api.data").show
     if name not in PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{PUBLIC[name]}"), name)

@@ -15,7 +15,7 @@ from heedful.data.store import ExampleStore
 from heedful.errors import UserError
 
 Index = npt.NDArray[np.int64]
-Mode = Literal["hash", "first"]
+Mode = Literal["hash", "first", "none"]
 TRAIN_SHARE, DEV_SHARE = 0.8, 0.1
 
 

@@ -71,10 +71,10 @@ def load_task(
     """Load a task by name (`boolq`, `sst2`, `yelp`, `birthplaces`, `world/...`), folder or file.
 
     Unless there is a file per split, rows are split by a hash of their content and `seed`; `split="first"`
-    splits them by their order. Columns are found by name or content unless they are named; those of a file
-    without a header are called 1, 2, 3, ... With `kind="text2text"` the label column holds free answers
-    instead of classes. Bad rows (an empty cell, a broken line) are skipped with a notice; `strict` refuses
-    them.
+    splits them by their order, `split="none"` leaves all rows in train. Columns are found by name or content
+    unless they are named; those of a file without a header are called 1, 2, 3, ... With `kind="text2text"`
+    the label column holds free answers instead of classes. Bad rows (an empty cell, a broken line) are
+    skipped with a notice; `strict` refuses them.
     """
     mode = parse_split_mode(split)
     path, rules = find_task(name_or_path, data_dir)
@@ -269,6 +269,8 @@ def partition(
     train = rows["train"]
     how = f"by content hash, seed {seed}" if mode == "hash" else "by order"
     whole: Parts = {name: (name, None, files[name].name) for name in rows}
+    if mode == "none":
+        return whole
     if rules.train_of:
         count = min(rules.train_of[0], round(len(train) * rules.train_of[0] / rules.train_of[1]))
         chosen, others = splits.choose_smallest(train, count, seed, mode)

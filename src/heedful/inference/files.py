@@ -15,9 +15,9 @@ from heedful.data.named_tasks import TASKS, find_rules
 from heedful.data.notices import notify
 from heedful.data.readers import read_json
 from heedful.data.store import check_text
-from heedful.data.tasks import list_split_files
 from heedful.data.text_files import WESTERN, detect_encoding, detect_line_end, split_name
 from heedful.errors import UserError
+from heedful.inference.inputs import trained_columns, wanted_columns
 from heedful.inference.loading import read_run_facts, reads_pairs
 from heedful.inference.predictor import PredictedLabel, Predictor
 from heedful.progress import progress
@@ -48,14 +48,9 @@ class Labeler:
         _, config = read_run_facts(run)
         self.run, self.predictor = Path(run), predictor
         self.pairs: bool | None = config["pairs"] if "pairs" in config else reads_pairs(run)
-        named = TASKS.get(config["task"])
-        rules = named or find_rules(Path(config["task"]))
+        rules = TASKS.get(config["task"]) or find_rules(Path(config["task"]))
         self.change: Callable[[str], str] = rules.change or str
-        stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))
-        defaults = (rules.columns.text, rules.columns.pair, rules.columns.label)
-        self.wanted = ColumnChoice(*(one or default for one, default in zip(stated, defaults, strict=True)))
-        self.task_path = None if named else Path(config["task"])
-        """The task's files, unless the task is built in."""
+        self.wanted, self.task_path = wanted_columns(config)
 
     def label_text(self, text: str, pair: str | None) -> PredictedLabel:
         self.check_pairs(pair is not None, "give the second text after the first")
@@ -90,7 +85,7 @@ class Labeler:
             raise UserError(f"--out {out}: is one of {', '.join((*DELIMITERS, *LINES))}")
         if out.exists() and not overwrite:
             raise UserError(f"--out {out}: is there already; --overwrite replaces it")
-        trained = self.wanted if self.task_path is None else trained_columns(self.task_path, self.wanted)
+        trained = trained_columns(self.task_path, self.wanted)
         stated = [name for name in (text_column, pair_column) if name]
         sheet = with_all_keys(open_sheet(source, [*stated, *trained.names()]))
         layout = self.layout(sheet, trained, text_column, pair_column)
@@ -165,16 +160,6 @@ class Labeler:
         texts = [self.change(str(text)) for _, text, _ in chunk]
         pairs = None if layout.pair is None else [self.change(str(pair)) for _, _, pair in chunk]
         return self.predictor.predict(texts, pairs)
-
-
-def trained_columns(path: Path, wanted: ColumnChoice) -> ColumnChoice:
-    """Return the columns of the task's files, where these still exist."""
-    try:
-        sheet = open_sheet(list_split_files(path)["train"], wanted.names())
-        layout = find_layout(sheet, wanted)
-    except (UserError, OSError):
-        return wanted
-    return ColumnChoice(layout.text, layout.pair, layout.label) if sheet.header else wanted
 
 
 def with_all_keys(sheet: Sheet) -> Sheet:

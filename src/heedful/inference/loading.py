@@ -37,6 +37,12 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     float32, whatever it was trained in, because that works on every machine.
     """
     folder, config = read_run_facts(path)
+    predictor = make_predictor(folder, config, device)
+    predictor.config = config
+    return predictor
+
+
+def make_predictor(folder: Path, config: Mapping[str, Any], device: str) -> Predictor:
     model = load_best_model(folder, config).to(find_device(device))
     tokenizer, max_len = load_tokenizer(folder), int(config["max_len"])
     if isinstance(model, Classifier):

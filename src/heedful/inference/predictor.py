@@ -8,7 +8,7 @@ word per label, or a model that answers in free text.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from torch import Tensor
 from heedful.data.batches import collate
 from heedful.errors import UserError, shorten
 from heedful.inference.generation import generate
+from heedful.inference.inputs import Texts, is_table, read_texts, trained_columns, wanted_columns
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import LabelWords
 from heedful.objectives.base import Floats, iterate_by_length
@@ -58,6 +59,8 @@ class Predictor(ABC):
     """What a text-to-text model writes for each label."""
     form: QuestionFormat | None = None
     """How a model that answers in free text is asked."""
+    config: Mapping[str, Any] | None = None
+    """The options of the run, whose columns are looked for in a table of texts."""
 
     def __init__(
         self, model: Classifier | LanguageModel, tokenizer: Tokenizer, max_len: int, labels: Sequence[str]
@@ -69,14 +72,29 @@ class Predictor(ABC):
         """Names of the columns of `predict_proba`."""
         return self.labels
 
-    def predict(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[PredictedLabel]:
-        """Return the most probable label of each text, or the answer to each question."""
-        return [one for chunk in text_chunks(texts, pairs) for one in self.predict_chunk(*chunk)]
+    def predict(self, texts: Any, pairs: Any = None) -> list[PredictedLabel]:
+        """Return the most probable label of each text, or the answer to each question.
 
-    def predict_proba(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Floats:
+        `texts` is a list, an array or a series of texts, pairs of them, or a table with the columns of the
+        run's own data; `pairs` are the second texts, if `texts` has only the first ones.
+        """
+        return [one for chunk in self.text_chunks(texts, pairs) for one in self.predict_chunk(*chunk)]
+
+    def predict_proba(self, texts: Any, pairs: Any = None) -> Floats:
         """Return the probability of each class for each text, as an array of shape (texts, classes)."""
-        rows = [self.chunk_probabilities(*chunk) for chunk in text_chunks(texts, pairs)]
+        rows = [self.chunk_probabilities(*chunk) for chunk in self.text_chunks(texts, pairs)]
         return np.concatenate(rows) if rows else np.empty((0, len(self.labels)))
+
+    def text_chunks(self, texts: Any, pairs: Any) -> Iterator[Texts]:
+        """Yield the texts, with their second texts, in chunks of `CHUNK`."""
+        columns = None
+        if self.config is not None and is_table(texts):
+            wanted, path = wanted_columns(self.config)
+            columns = trained_columns(path, wanted)
+        first, second = read_texts(texts, pairs, columns)
+        for start in range(0, len(first), CHUNK):
+            end = start + CHUNK
+            yield first[start:end], None if second is None else second[start:end]
 
     def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
         for row in self.chunk_probabilities(texts, pairs):
@@ -104,7 +122,7 @@ class LogitPredictor(Predictor):
         for text, one in zip(texts, encoded, strict=True):
             if not one.ids:
                 raise UserError(f'the text "{shorten(text)}" has no tokens: there is nothing to label')
-        rows = np.empty((len(texts), len(self.labels)))
+        rows = np.full((len(texts), len(self.labels)), np.nan)
         typed = self.model.config.n_types > 1
         with torch.inference_mode():
             for batch in iterate_by_length(np.array([len(e.ids) for e in encoded])):
@@ -152,15 +170,3 @@ class AnswerPredictor(Predictor):
 
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
         raise UserError("free answers have no classes; predict gives each answer with its probability")
-
-
-def text_chunks(
-    texts: Sequence[str], pairs: Sequence[str] | None
-) -> Iterator[tuple[Sequence[str], Sequence[str] | None]]:
-    """Yield the texts, with their second texts, in chunks of `CHUNK`."""
-    if isinstance(texts, str):
-        raise UserError("predict takes a list of texts, not a single one")
-    if pairs is not None and len(pairs) != len(texts):
-        raise UserError(f"there are {len(texts)} texts but {len(pairs)} second texts")
-    for start in range(0, len(texts), CHUNK):
-        yield texts[start : start + CHUNK], None if pairs is None else pairs[start : start + CHUNK]

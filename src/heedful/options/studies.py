@@ -13,6 +13,7 @@ from heedful.options.training import AdaptOptions
 from heedful.options.types import (
     Argument,
     Bounds,
+    Choices,
     Count,
     Flag,
     Length,
@@ -95,14 +96,14 @@ class OverfitRun(RunOptions):
 class SearchOptions(StudyOptions):
     """What `heedful study search` searches."""
 
-    lr: str = ""
+    lr: Choices = ""
     """Learning rates, such as 1e-4,5e-4,1e-3, or a range to draw from, such as 2e-5:8e-5. The default
     depends on the method."""
-    epochs: str = "3"
+    epochs: Choices = "3"
     """Numbers of epochs, such as 5,7,9. A configuration's score is that of its last epoch."""
-    batch_size: str = "32"
+    batch_size: Choices = "32"
     """Numbers of examples per step, such as 32,64."""
-    method: str = "full"
+    method: Choices = "full"
     """Methods, such as full,head,lora."""
     random: Positive | None = None
     """Draw this many configurations at random instead of trying all."""
@@ -177,9 +178,9 @@ class ArmOptions(StudyOptions):
 class OptimizersOptions(ArmOptions):
     """What `heedful study optimizers` compares."""
 
-    optimizers: str = "adamw,sgd,rmsprop,muon"
+    optimizers: Choices = "adamw,sgd,rmsprop,muon"
     """Optimizers, such as adamw,sgd."""
-    rates: str = ""
+    rates: Choices = ""
     """Learning rates to try with each optimizer, such as 1e-4,1e-3. By default three around its usual rate,
     and more while the best is the lowest or the highest."""
     same_settings: Flag = False
@@ -201,16 +202,16 @@ class OptimizersRun(RunOptions):
 class CompareOptions(ArmOptions):
     """What `heedful study compare` compares."""
 
-    models: str = ""
+    models: Choices = ""
     """Models, such as minilm,bert-tiny: folders, presets or Hub ids."""
-    methods: str = "full,head"
+    methods: Choices = "full,head"
     """Methods, such as full,head,prompt,lora."""
     search: Flag = False
     """Choose the learning rate of each arm on dev, from --rates, instead of its method's usual rate."""
-    rates: str = ""
+    rates: Choices = ""
     """With --search: learning rates to try, such as 1e-4,1e-3. By default three around the usual rate of
     the method."""
-    epochs: str = "3"
+    epochs: Choices = "3"
     """Number of passes over the training data; with --search several to choose from, such as 5,7,9."""
 
 
@@ -230,13 +231,13 @@ class CompareRun(RunOptions):
 class LabelsOptions(ArmOptions):
     """What `heedful study labels` compares."""
 
-    sizes: str = "50,200,1000,all"
+    sizes: Choices = "50,200,1000,all"
     """Numbers of labels, such as 50,200,all. Each seed draws its own; larger draws contain smaller ones."""
-    arms: str = "classify,joint"
+    arms: Choices = "classify,joint"
     """Objectives: classify, and joint (also masked language modeling on unlabeled text)."""
-    rates: str = ""
+    rates: Choices = ""
     """Learning rates to choose from. By default three around the usual rate of the method."""
-    mlm_weights: str = "0.1,0.3,1"
+    mlm_weights: Choices = "0.1,0.3,1"
     """With joint: weights of the masked language modeling loss to choose from."""
     least_steps: Count = 200
     """Smallest number of steps, however few the labels."""
@@ -265,11 +266,11 @@ class AttentionOptions(StudyOptions):
     keep: Keep = "all"
     corpus: Argument = "world/birthplaces"
     """A text file, a folder, the text of a task or world/...; each line is a text."""
-    attentions: str = "softmax,additive"
+    attentions: Choices = "softmax,additive"
     """Mechanisms, such as softmax,additive,performer:features=64 (heedful list attentions)."""
-    projections: str = "separate,shared_qk,shared_qkv"
+    projections: Choices = "separate,shared_qk,shared_qkv"
     """With softmax: whether queries, keys and values share their projection."""
-    masking: str = "before,zero_after,zero_scores"
+    masking: Choices = "before,zero_after,zero_scores"
     """With softmax: how to mask the future: before the softmax (minus infinity), or in two ways that leak."""
     model: str = "gpt-nano"
     """The decoder to train."""

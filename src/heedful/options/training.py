@@ -145,8 +145,9 @@ class AdaptOptions(LoopOptions):
     """With --objective joint: share of tokens to mask."""
     data_dir: Path | None = None
     """Folder with the files of a named task. By default $HEEDFUL_DATA/NAME."""
-    split: Literal["hash", "first"] = "hash"
-    """How to split rows if the files are not split: by a hash of their content, or in order (first)."""
+    split: Literal["hash", "first", "none"] = "hash"
+    """How to split rows if the files are not split: by a hash of their content, in order (first), or not at
+    all: without a dev split the last model is kept."""
     split_seed: Seed = 0
     """Seed of the split; --seed does not change the split."""
     text_column: str | None = None

@@ -74,3 +74,11 @@ Argument = Annotated[str, Parameter(parse=False)]
 """An argument that is written without a flag on the command line."""
 Several = Annotated[tuple[str, ...], Parameter(consume_multiple=True, negative=())]
 """An option that takes all the words that follow it."""
+
+
+class CommaSeparated:
+    """Marks text that lists several values, `1e-4,1e-3`; from Python it may be a list."""
+
+
+Choices = Annotated[str, CommaSeparated()]
+"""An option that takes several values, separated by commas."""

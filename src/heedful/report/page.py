@@ -57,7 +57,7 @@ class Page:
         self.summary = [clean(line) for line in ([summary] if isinstance(summary, str) else summary)]
         self.blocks: list[dict[str, Any]] = []
         self.sections: list[str] = []
-        self.figures: list[Chart] = []
+        self.figures: list[dict[str, Any]] = []
         self.charts: dict[str, Chart] = {}
         """The figures by name, with the width that they have in files."""
         self._target = self.blocks
@@ -92,7 +92,7 @@ class Page:
         block = {"type": "figure", "index": len(self.figures), "caption": clean(caption), "name": name}
         min_width = chart.get("usermeta", {}).get("min_width", 0)
         self._target.append({**block, "title": title, "min_width": int(min_width)})
-        wide: Chart = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+        wide = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
         self.figures.append({**chart, "description": title, **(wide if chart.get("width") == WIDTH else {})})
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from heedful.display import render_lines, render_table, render_title
 from heedful.runs.files import write_json
 from heedful.runs.json_files import read_record
 
@@ -42,6 +43,26 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
     title: str = ""
 
+    def to_arrow(self) -> Any:
+        """Return the table as a `pyarrow.Table`; a column of several types becomes text."""
+        import pyarrow as pa
+
+        def column(cells: list[Any]) -> Any:
+            try:
+                return pa.array(cells)
+            except pa.ArrowException:
+                return pa.array([None if cell is None else str(cell) for cell in cells])
+
+        columns = {name: [row[i] for row in self.rows] for i, name in enumerate(self.columns)}
+        return pa.table({name: column(cells) for name, cells in columns.items()})
+
+    def to_pandas(self) -> Any:
+        """Return the table as a `pandas.DataFrame`; pandas must be installed."""
+        return self.to_arrow().to_pandas()
+
+    def _repr_html_(self) -> str:
+        return render_table(self.columns, self.rows, self.title)
+
 
 @dataclass(frozen=True)
 class Note:
@@ -70,6 +91,11 @@ class Answer:
     """The words after `heedful`: the command that repeats the study."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further results, for programs."""
+
+    def _repr_html_(self) -> str:
+        notes = [render_lines([note.text], note.kind) for note in self.notes if note.text not in self.summary]
+        tables = [table._repr_html_() for table in self.tables]
+        return "".join([render_title(self.title), render_lines(self.summary), *notes, *tables])
 
 
 def write_answer(folder: str | Path, answer: Answer) -> Path:

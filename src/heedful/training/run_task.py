@@ -27,6 +27,8 @@ def load_run_task(options: AdaptOptions) -> Task:
     )
     if options.dev_rows is None:
         return task
+    if "dev" not in task.splits:
+        raise UserError(f"--dev-rows {options.dev_rows}: there is no dev split")
     dev = task.splits["dev"]
     if not 0 < options.dev_rows <= len(dev):
         raise UserError(f"--dev-rows {options.dev_rows}: dev has {len(dev)} rows")

@@ -77,7 +77,7 @@ def heat_map(
         "legend": {**legend, "gradientLength": min(140.0, whole_height)},
     }
     cells = {**position, "color": shade, "tooltip": tips}
-    layers: list[Chart] = [{"mark": {"type": "rect"}, "encoding": cells}]
+    layers: list[vega.Layer] = [{"mark": {"type": "rect"}, "encoding": cells}]
     if any(row["value"] is None for row in rows):
         empty = {"type": "rect", "style": "empty-cell"}
         missing = [{"filter": "!isValid(datum.value)"}]
@@ -185,7 +185,7 @@ def write_numbers(
     ends: tuple[float, float],
     form: str | None,
     diverging: bool,
-) -> list[Chart]:
+) -> list[vega.Layer]:
     """Write each value into its cell, in an ink that can be read on the cell's color."""
     form = form or choose_number_format([row["value"] for row in rows])
     high = f"datum.value > {ends[0] + 0.55 * (ends[1] - ends[0])}"

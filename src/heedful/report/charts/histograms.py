@@ -66,7 +66,7 @@ def histogram(
     }
     mark: dict[str, Any] = {"type": "bar", "binSpacing": 1 if len(names) == 1 else 0}
     data, params = {"values": rows}, vega.make_legend_toggle(names)
-    layers: list[Chart] = [{"data": data, "params": params, "mark": mark, "encoding": bars}]
+    layers: list[vega.Layer] = [{"data": data, "params": params, "mark": mark, "encoding": bars}]
     if len(names) > 1:
         outlines = {
             "x": {**x, "field": "at"},

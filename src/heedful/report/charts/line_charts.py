@@ -64,7 +64,7 @@ def lines(
     y = {"field": "y", "type": "quantitative", "axis": vega.make_axis(y_title), "scale": scale}
     color = vega.color_by_series(names, symbolType="stroke", symbolStrokeWidth=3, symbolSize=220)
     shared = {"x": x, "color": color}
-    layers: list[Chart] = []
+    layers: list[vega.Layer] = []
     if any(row["low"] is not None for row in rows):
         opacity = vega.fade_unselected(names, 0.18, 0.02)
         band = {"y": {**y, "field": "low"}, "y2": {"field": "high"}, "opacity": opacity}

@@ -65,7 +65,7 @@ def scatter(
         ("y", y_title),
         *([("low", "low"), ("high", "high")] if has_intervals else []),
     )
-    layers: list[Chart] = []
+    layers: list[vega.Layer] = []
     for low, high, ends in (
         ("low", "high", {"y": {"field": "low", **y_axis}, "y2": {"field": "high"}}),
         ("x_low", "x_high", {"x": {"field": "x_low", **x_axis}, "x2": {"field": "x_high"}}),

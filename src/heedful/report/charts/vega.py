@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
@@ -10,8 +11,25 @@ from typing import Any
 from heedful.errors import one_line
 from heedful.report.theme import SERIES_COLORS
 
-Chart = dict[str, Any]
-"""A Vega-Lite specification: plain data, without the colors of text, axes and series (see `theme`)."""
+Layer = dict[str, Any]
+"""A part of a Vega-Lite specification."""
+
+
+class Chart(dict[str, Any]):
+    """A Vega-Lite specification: plain data, without the colors of text, axes and series (see `theme`).
+
+    A notebook shows it as a picture, which needs no network and is also on a printed page.
+    """
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        from heedful.report.charts.images import render_chart
+
+        return {
+            "image/svg+xml": render_chart(self, ".svg").decode(),
+            "image/png": b64encode(render_chart(self, ".png")).decode(),
+            "text/plain": " ".join(self["title"]["text"]),
+        }
+
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 WIDTH, HEIGHT = 480, 280
@@ -64,11 +82,11 @@ def add_title_note(chart: Chart, note: str) -> Chart:
     if not note:
         return chart
     whole = make_title(f"{' '.join(chart['title']['text'])} ({note})")["title"]
-    return {**chart, "title": {**chart["title"], **whole}}
+    return Chart({**chart, "title": {**chart["title"], **whole}})
 
 
 def make_chart(title: str, subtitle: str, body: Mapping[str, Any]) -> Chart:
-    return {"$schema": SCHEMA, **make_title(title, subtitle), **body}
+    return Chart({"$schema": SCHEMA, **make_title(title, subtitle), **body})
 
 
 def make_axis(title: str, values: Iterable[float | None] = (), **more: Any) -> dict[str, Any]:
@@ -153,10 +171,10 @@ def fade_unselected(names: Sequence[str], value: float = 1.0, unselected: float 
     return {"condition": {"param": "shown", "value": value}, "value": unselected}
 
 
-def draw_vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> list[Chart]:
+def draw_vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> list[Layer]:
     """Draw labeled vertical lines; the labels of neighbors are at different heights."""
-    lines: list[Chart] = []
-    labels: list[Chart] = []
+    lines: list[Layer] = []
+    labels: list[Layer] = []
     for i, (label, at) in enumerate(sorted((rules or {}).items(), key=lambda item: item[1])):
         data = {"values": [{"x": finite_or_none(at), "label": clean_label(label)}]}
         position = {"x": {**x, "field": "x"}}
@@ -173,7 +191,7 @@ def draw_horizontal_rules(
     others: Sequence[float] = (),
     *,
     stacked: bool = False,
-) -> list[Chart]:
+) -> list[Layer]:
     """Draw labeled horizontal lines; those that are close together share a label.
 
     `others` are the other values on the axis, which decide what is close. Shared labels are joined on one
@@ -193,7 +211,7 @@ def draw_horizontal_rules(
         else:
             groups.append((at, [label]))
     level = {"y": {**y, "field": "value"}}
-    layers: list[Chart] = []
+    layers: list[Layer] = []
     if rules:
         values = [{"value": at} for at, _ in rules]
         mark = {"type": "rule", "style": "threshold"}
@@ -207,7 +225,7 @@ def draw_horizontal_rules(
     return layers
 
 
-def draw_outlined_text(encoding: Mapping[str, Any], **mark: Any) -> list[Chart]:
+def draw_outlined_text(encoding: Mapping[str, Any], **mark: Any) -> list[Layer]:
     """Write text that stays readable over lines and bars, on an outline in the color of the paper."""
     return [
         {"mark": {"type": "text", "style": "halo", **mark}, "encoding": dict(encoding)},

@@ -1,0 +1,1 @@
+"""The commands as Python functions: the same options and defaults, results with attributes."""

@@ -1,0 +1,1962 @@
+"""Written by scripts/write_api.py from the dataclasses in `heedful.options`; do not edit."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from heedful.results import RunResult, StudyResult
+
+def adapt(
+    model: str | os.PathLike[str],
+    task: Any,
+    labels: Any = None,
+    *,
+    lr: float | None = None,
+    epochs: int = 3,
+    steps: int | None = None,
+    batch_size: int = 32,
+    token_budget: int | None = None,
+    accumulate: int = 1,
+    optimizer: str = "adamw",
+    schedule: str = "linear",
+    warmup: float = 0.06,
+    weight_decay: float = 0.01,
+    clip: float = 1.0,
+    eval_every: int | None = None,
+    patience: int | None = None,
+    metric: str | None = None,
+    select: Literal["best", "last"] = "best",
+    train_eval_rows: int = 2000,
+    seed: int = 0,
+    device: str = "auto",
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    threads: int | None = None,
+    processes: int | None = None,
+    tensorboard: bool = False,
+    track: Sequence[str] = (),
+    note: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    method: str = "full",
+    kind: str | None = None,
+    objective: str = "auto",
+    answer_loss: Literal["answer", "all"] = "answer",
+    head: Literal["auto", "linear", "family"] = "auto",
+    pool: Literal["first", "mean"] | None = None,
+    max_len: int = 256,
+    train_rows: int | None = None,
+    dev_rows: int | None = None,
+    label_smoothing: float = 0.0,
+    class_weights: Literal["none", "balanced"] = "none",
+    dropout: float | None = None,
+    attention: str | None = None,
+    tokenizer: str | None = None,
+    model_options: Sequence[str] | Mapping[str, Any] = (),
+    method_options: Sequence[str] | Mapping[str, Any] = (),
+    label_words: Sequence[str] = (),
+    unlabeled: str | os.PathLike[str] | None = None,
+    mlm_weight: float = 0.3,
+    mlm_first: int = 0,
+    mlm_rate: float = 0.15,
+    data_dir: str | os.PathLike[str] | None = None,
+    split: Literal["hash", "first", "none"] = "hash",
+    split_seed: int = 0,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    cache_features: bool = True,
+    score_dev: bool = True,
+    score_test: bool = True,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    nodes: int | None = None,
+) -> RunResult:
+    r"""Adapt a model to a task, and return the run with its scores, checks and best model.
+
+    The options are those of `heedful adapt`, with the same defaults. Dev selects the best evaluation; test
+    is scored once, at the end. `task` is a name or a path, or data in memory: texts with `labels`, a
+    DataFrame, a `datasets.Dataset`, or a dict of splits.
+
+    Parameters
+    ----------
+    model
+        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+    task
+        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+    labels
+        The labels of texts in memory, one per text.
+    lr
+        Learning rate. The default depends on the method and the optimizer.
+    epochs
+        Number of passes over the training data.
+    steps
+        Number of optimizer steps, instead of epochs.
+    batch_size
+        Number of examples per step.
+    token_budget
+        Number of tokens per step, padding included, instead of batch_size.
+    accumulate
+        Compute each batch in this many parts: less memory, the same result.
+    optimizer
+        adamw, sgd, rmsprop or muon.
+    schedule
+        Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
+    warmup
+        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+    weight_decay
+        Weight decay of matrices; biases, norms and embeddings have none.
+    clip
+        Largest norm of the gradient; 0 turns clipping off.
+    eval_every
+        Score dev every this many steps, instead of every epoch.
+    patience
+        Stop after this many evaluations without a better dev score.
+    metric
+        The metric that selects the best evaluation on dev. The default depends on the task.
+    select
+        Keep the model with the best dev score, or the last one.
+    train_eval_rows
+        Number of training rows to score at each evaluation; 0 for none.
+    seed
+        Seed of everything random.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    precision
+        Number format; auto measures which is faster on this machine.
+    threads
+        CPU threads per process. By default the available cores, divided among the processes.
+    processes
+        Number of processes that train together. By default one per GPU, or one.
+    tensorboard
+        Also write logs for TensorBoard; the same as track tensorboard.
+    track
+        Trackers that follow the run: tensorboard, or one that another package adds.
+    note
+        A remark for results.json and the title of every figure.
+    out
+        Folder of the run. By default a new folder in runs/, named after the data and the model.
+    resume
+        Continue the run in out.
+    overwrite
+        Replace the run in out.
+    method
+        full, head, prompt, prefix, lora or bitfit (heedful list methods).
+    kind
+        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
+        what the task is.
+    objective
+        classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
+        answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
+    answer_loss
+        With objective answer: compute the loss on the answer only, or on the question too.
+    head
+        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
+        family's own.
+    pool
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
+        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+    max_len
+        Number of tokens per text; longer texts are truncated, and counted.
+    train_rows
+        Train on this many labeled rows, balanced between the labels.
+    dev_rows
+        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+    label_smoothing
+        Share of the target that is given to the other labels.
+    class_weights
+        balanced: all labels have the same total weight in the loss.
+    dropout
+        Dropout of the model's body, instead of the checkpoint's.
+    attention
+        Replace the attention mechanism: performer, bigbird:block=32, ... (heedful list attentions).
+    tokenizer
+        Folder of a tokenizer, or the name of a model. For a preset also a kind to train on the task's text:
+        char, word, bpe, ... By default the model's own.
+    model_options
+        Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
+    method_options
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+    label_words
+        With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
+    unlabeled
+        With objective joint: a file of text without labels, one text per line. By default the training texts.
+    mlm_weight
+        With objective joint: weight of the masked language modeling loss.
+    mlm_first
+        With objective joint: number of steps of masked language modeling alone at the start.
+    mlm_rate
+        With objective joint: share of tokens to mask.
+    data_dir
+        Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
+    split
+        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
+        without a dev split the last model is kept.
+    split_seed
+        Seed of the split, which seed does not change.
+    text_column
+        Name of the column with the text.
+    pair_column
+        Name of the column with the second text of a pair.
+    label_column
+        Name of the column with the label.
+    cache_features
+        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+    score_dev
+        Score dev at each evaluation; without it the last model is kept.
+    score_test
+        Score test with the selected model at the end.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs, such as 1 or a100:2.
+    cpus
+        Number of CPU cores.
+    mem_gb
+        Memory, in units of 2^30 bytes.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    nodes
+        Number of nodes. On several, srun starts processes, or one per GPU (gpus are per node).
+
+    Examples
+    --------
+    >>> run = heedful.adapt("minilm", "reviews.csv", method="lora", method_options={"rank": 4}, epochs=3)
+    >>> run.results.splits["test"].value
+    >>> run.predict(["What a lovely place."])
+    >>> heedful.adapt("minilm", texts, labels, method="head")
+
+    """
+
+def pretrain(
+    model: str | os.PathLike[str],
+    corpus: Any,
+    *,
+    lr: float | None = None,
+    epochs: int = 3,
+    steps: int | None = None,
+    batch_size: int = 32,
+    token_budget: int | None = None,
+    accumulate: int = 1,
+    optimizer: str = "adamw",
+    schedule: str = "linear",
+    warmup: float = 0.06,
+    weight_decay: float = 0.01,
+    clip: float = 1.0,
+    eval_every: int | None = None,
+    patience: int | None = None,
+    metric: str | None = None,
+    select: Literal["best", "last"] = "best",
+    train_eval_rows: int = 200,
+    seed: int = 0,
+    device: str = "auto",
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    threads: int | None = None,
+    processes: int | None = None,
+    tensorboard: bool = False,
+    track: Sequence[str] = (),
+    note: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    objective: str = "causal",
+    attention: str | None = None,
+    projections: Literal["separate", "shared_qk", "shared_qkv"] | None = None,
+    model_options: Sequence[str] | Mapping[str, Any] = (),
+    dropout: float | None = None,
+    tokenizer: str | None = None,
+    vocab_size: int | None = None,
+    min_count: int | None = None,
+    documents: Literal["line", "paragraph", "file"] = "line",
+    block: int | None = None,
+    pack: bool = True,
+    dev: str | None = None,
+    dev_share: float = 0.05,
+    test: str | None = None,
+    mask_rate: float = 0.15,
+    whole_words: bool = False,
+    span_form: Literal["line", "window"] = "line",
+    span_loss: Literal["all", "span"] = "all",
+    salient: Literal["all", "names"] | None = None,
+    window_left: int = 5,
+    window_right: int = 3,
+    questions: str | None = None,
+    questions_share: float = 0.25,
+    sentences: Sequence[str] = (),
+    budget_min: float | None = None,
+    branch: str | os.PathLike[str] | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    score_test: bool = True,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    nodes: int | None = None,
+) -> RunResult:
+    r"""Train a language model on text, and return the run with its figures, checks and best model.
+
+    The options are those of `heedful pretrain`, with the same defaults. `corpus` is a name or a path, or
+    texts in memory.
+
+    Parameters
+    ----------
+    model
+        A preset (heedful list models) to train from scratch, or a folder, a run or a Hub id to continue.
+    corpus
+        A text file, a folder, a table, the text of a task (ptb, birthplaces, ...) or world/...
+    lr
+        Learning rate. The default depends on the method and the optimizer.
+    epochs
+        Number of passes over the training data.
+    steps
+        Number of optimizer steps, instead of epochs.
+    batch_size
+        Number of examples per step.
+    token_budget
+        Number of tokens per step, padding included, instead of batch_size.
+    accumulate
+        Compute each batch in this many parts: less memory, the same result.
+    optimizer
+        adamw, sgd, rmsprop or muon.
+    schedule
+        Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
+    warmup
+        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+    weight_decay
+        Weight decay of matrices; biases, norms and embeddings have none.
+    clip
+        Largest norm of the gradient; 0 turns clipping off.
+    eval_every
+        Score dev every this many steps, instead of every epoch.
+    patience
+        Stop after this many evaluations without a better dev score.
+    metric
+        The metric that selects the best evaluation on dev. The default depends on the task.
+    select
+        Keep the model with the best dev score, or the last one.
+    train_eval_rows
+        Number of training rows to score at each evaluation; 0 for none.
+    seed
+        Seed of everything random.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    precision
+        Number format; auto measures which is faster on this machine.
+    threads
+        CPU threads per process. By default the available cores, divided among the processes.
+    processes
+        Number of processes that train together. By default one per GPU, or one.
+    tensorboard
+        Also write logs for TensorBoard; the same as track tensorboard.
+    track
+        Trackers that follow the run: tensorboard, or one that another package adds.
+    note
+        A remark for results.json and the title of every figure.
+    out
+        Folder of the run. By default a new folder in runs/, named after the data and the model.
+    resume
+        Continue the run in out.
+    overwrite
+        Replace the run in out.
+    objective
+        causal (the next token, for decoders), masked (masked tokens, for encoders), span (masked spans, for
+        decoders and T5).
+    attention
+        The attention mechanism: performer, bigbird:block=32, ... (heedful list attentions).
+    projections
+        Whether queries, keys and values share a projection. By default the model's own choice.
+    model_options
+        Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
+    dropout
+        Dropout of the model's body, instead of the model's own.
+    tokenizer
+        Folder of a tokenizer, or a kind to train on the corpus: char, word, bpe, wordpiece, unigram. The
+        default depends on the model.
+    vocab_size
+        Vocabulary size of a new tokenizer. By default 8000; unlimited for word and char.
+    min_count
+        How often a word, character or pair must occur to be in a new vocabulary. By default 2; 1 for char.
+    documents
+        What a document of a text file is: a line, a paragraph (up to an empty line), or the whole file.
+    block
+        Number of tokens per row. By default 256, or the model's limit.
+    pack
+        Put several documents into each row of block tokens, none of which sees another. Otherwise one
+        document per row, truncated at block, as span corruption always has them.
+    dev
+        Text to score during training. By default the corpus's dev split, or a part of the corpus.
+    dev_share
+        Share of the documents to hold out where there is no dev split, by a hash of their content; 0 for
+        none.
+    test
+        Text to score once at the end. By default the corpus's test split, if it has one.
+    mask_rate
+        With objective masked: share of tokens to mask.
+    whole_words
+        With objective masked: mask all pieces of a word together.
+    span_form
+        With objective span: line (a text truncated at random, one span masked; several for T5), or window
+        (the title and a few tokens around one name, date or number, so that each fact depends on the title).
+    span_loss
+        With span_form line: compute the loss on every token, or on the masked span only.
+    salient
+        With objective span: mask names, dates and numbers, recognized by their spelling, or only names,
+        instead of random spans. span_form window always masks one of them.
+    window_left
+        With span_form window: largest number of tokens before the span; each step draws one.
+    window_right
+        With span_form window: largest number of tokens after the span.
+    questions
+        A task with answers, whose training questions are mixed into each batch as in heedful adapt.
+    questions_share
+        Share of each batch that is questions.
+    sentences
+        Sentences, or a file with one per line, whose loss and perplexity to report.
+    budget_min
+        Fit the run into this many minutes: its speed is measured, and config.toml stores the number of steps.
+    branch
+        Continue from a run with schedule wsd and the same options, as if it had had this length.
+    data_dir
+        Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
+    score_test
+        Score test with the selected model at the end.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs, such as 1 or a100:2.
+    cpus
+        Number of CPU cores.
+    mem_gb
+        Memory, in units of 2^30 bytes.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    nodes
+        Number of nodes. On several, srun starts processes, or one per GPU (gpus are per node).
+
+    Examples
+    --------
+    >>> run = heedful.pretrain("char-gpt", "notes.txt", tokenizer="char", model_options={"n_layers": 2})
+    >>> run.results.splits["dev"].bits_per_character
+
+    """
+
+def search(
+    model: str | os.PathLike[str],
+    task: Any,
+    labels: Any = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    overwrite: bool = False,
+    retry: bool = False,
+    keep: Literal["best", "all", "none"] = "best",
+    lr: str | float | Sequence[str] | Sequence[float] = "",
+    epochs: str | float | Sequence[str] | Sequence[float] = "3",
+    batch_size: str | float | Sequence[str] | Sequence[float] = "32",
+    method: str | float | Sequence[str] | Sequence[float] = "full",
+    random: int | None = None,
+    tpe: int | None = None,
+    prune: bool = False,
+    accumulate: int = 1,
+    optimizer: str = "adamw",
+    schedule: str = "constant",
+    warmup: float = 10.0,
+    weight_decay: float = 0.01,
+    clip: float = 1.0,
+    metric: str | None = None,
+    train_eval_rows: int = 2000,
+    seed: int = 0,
+    device: str = "auto",
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    threads: int | None = None,
+    tensorboard: bool = False,
+    track: Sequence[str] = (),
+    note: str | None = None,
+    kind: str | None = None,
+    objective: str = "auto",
+    answer_loss: Literal["answer", "all"] = "answer",
+    head: Literal["auto", "linear", "family"] = "auto",
+    pool: Literal["first", "mean"] | None = None,
+    max_len: int = 256,
+    train_rows: int | None = None,
+    dev_rows: int | None = None,
+    label_smoothing: float = 0.0,
+    class_weights: Literal["none", "balanced"] = "none",
+    dropout: float | None = None,
+    attention: str | None = None,
+    tokenizer: str | None = None,
+    model_options: Sequence[str] | Mapping[str, Any] = (),
+    method_options: Sequence[str] | Mapping[str, Any] = (),
+    label_words: Sequence[str] = (),
+    unlabeled: str | os.PathLike[str] | None = None,
+    mlm_weight: float = 0.3,
+    mlm_first: int = 0,
+    mlm_rate: float = 0.15,
+    data_dir: str | os.PathLike[str] | None = None,
+    split: Literal["hash", "first", "none"] = "hash",
+    split_seed: int = 0,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    cache_features: bool = True,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    max_parallel: int | None = None,
+) -> StudyResult:
+    r"""Find the best settings on dev: a grid, or draws. The best is scored on test, once.
+
+    Parameters
+    ----------
+    model
+        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+    task
+        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+    labels
+        The labels of texts in memory, one per text.
+    out
+        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+    jobs
+        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+    overwrite
+        Replace the study in out.
+    retry
+        Try failed runs again.
+    keep
+        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+    lr
+        Learning rates, such as 1e-4,5e-4,1e-3, or a range to draw from, such as 2e-5:8e-5. The default
+        depends on the method.
+    epochs
+        Numbers of epochs, such as 5,7,9. A configuration's score is that of its last epoch.
+    batch_size
+        Numbers of examples per step, such as 32,64.
+    method
+        Methods, such as full,head,lora.
+    random
+        Draw this many configurations instead of trying all.
+    tpe
+        Draw this many configurations, each guided by the results so far (tree-structured Parzen estimator).
+    prune
+        With random or tpe: stop runs early that fall behind (Hyperband).
+    accumulate
+        Compute each batch in this many parts: less memory, the same result.
+    optimizer
+        adamw, sgd, rmsprop or muon.
+    schedule
+        constant, linear, cosine or wsd. Only with constant do runs of different length share epochs.
+    warmup
+        Warm-up: a number of steps from 1 on, a share of all steps if below 1.
+    weight_decay
+        Weight decay of matrices; biases, norms and embeddings have none.
+    clip
+        Largest norm of the gradient; 0 turns clipping off.
+    metric
+        The metric that selects the best evaluation on dev. The default depends on the task.
+    train_eval_rows
+        Number of training rows to score at each evaluation; 0 for none.
+    seed
+        Seed of everything random.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    precision
+        Number format; auto measures which is faster on this machine.
+    threads
+        CPU threads per process. By default the available cores, divided among the processes.
+    tensorboard
+        Also write logs for TensorBoard; the same as track tensorboard.
+    track
+        Trackers that follow the run: tensorboard, or one that another package adds.
+    note
+        A remark for results.json and the title of every figure.
+    kind
+        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
+        what the task is.
+    objective
+        classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
+        answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
+    answer_loss
+        With objective answer: compute the loss on the answer only, or on the question too.
+    head
+        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
+        family's own.
+    pool
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
+        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+    max_len
+        Number of tokens per text; longer texts are truncated, and counted.
+    train_rows
+        Train on this many labeled rows, balanced between the labels.
+    dev_rows
+        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+    label_smoothing
+        Share of the target that is given to the other labels.
+    class_weights
+        balanced: all labels have the same total weight in the loss.
+    dropout
+        Dropout of the model's body, instead of the checkpoint's.
+    attention
+        Replace the attention mechanism: performer, bigbird:block=32, ... (heedful list attentions).
+    tokenizer
+        Folder of a tokenizer, or the name of a model. For a preset also a kind to train on the task's text:
+        char, word, bpe, ... By default the model's own.
+    model_options
+        Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
+    method_options
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+    label_words
+        With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
+    unlabeled
+        With objective joint: a file of text without labels, one text per line. By default the training texts.
+    mlm_weight
+        With objective joint: weight of the masked language modeling loss.
+    mlm_first
+        With objective joint: number of steps of masked language modeling alone at the start.
+    mlm_rate
+        With objective joint: share of tokens to mask.
+    data_dir
+        Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
+    split
+        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
+        without a dev split the last model is kept.
+    split_seed
+        Seed of the split, which seed does not change.
+    text_column
+        Name of the column with the text.
+    pair_column
+        Name of the column with the second text of a pair.
+    label_column
+        Name of the column with the label.
+    cache_features
+        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs, such as 1 or a100:2.
+    cpus
+        Number of CPU cores.
+    mem_gb
+        Memory, in units of 2^30 bytes.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    max_parallel
+        Largest number of workers at a time, each a task of a job array. By default 4.
+
+    Examples
+    --------
+    >>> study = heedful.search("minilm", "reviews.csv", method="head", lr=[1e-3, 1e-2], epochs=[5, 10])
+    >>> study.table().to_pandas()
+    >>> study.best.predict(["What a lovely place."])
+
+    """
+
+def compare(
+    task: Any,
+    labels: Any = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    overwrite: bool = False,
+    retry: bool = False,
+    keep: Literal["best", "all", "none"] = "best",
+    seeds: int = 3,
+    models: str | float | Sequence[str] | Sequence[float] = "",
+    methods: str | float | Sequence[str] | Sequence[float] = "full,head",
+    search: bool = False,
+    rates: str | float | Sequence[str] | Sequence[float] = "",
+    epochs: str | float | Sequence[str] | Sequence[float] = "3",
+    lr: float | None = None,
+    steps: int | None = None,
+    batch_size: int = 32,
+    token_budget: int | None = None,
+    accumulate: int = 1,
+    optimizer: str = "adamw",
+    schedule: str = "linear",
+    warmup: float = 0.06,
+    weight_decay: float = 0.01,
+    clip: float = 1.0,
+    eval_every: int | None = None,
+    patience: int | None = None,
+    metric: str | None = None,
+    select: Literal["best", "last"] = "best",
+    train_eval_rows: int = 2000,
+    seed: int = 0,
+    device: str = "auto",
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    threads: int | None = None,
+    tensorboard: bool = False,
+    track: Sequence[str] = (),
+    note: str | None = None,
+    kind: str | None = None,
+    objective: str = "auto",
+    answer_loss: Literal["answer", "all"] = "answer",
+    head: Literal["auto", "linear", "family"] = "auto",
+    pool: Literal["first", "mean"] | None = None,
+    max_len: int = 256,
+    train_rows: int | None = None,
+    dev_rows: int | None = None,
+    label_smoothing: float = 0.0,
+    class_weights: Literal["none", "balanced"] = "none",
+    dropout: float | None = None,
+    attention: str | None = None,
+    tokenizer: str | None = None,
+    model_options: Sequence[str] | Mapping[str, Any] = (),
+    method_options: Sequence[str] | Mapping[str, Any] = (),
+    label_words: Sequence[str] = (),
+    unlabeled: str | os.PathLike[str] | None = None,
+    mlm_weight: float = 0.3,
+    mlm_first: int = 0,
+    mlm_rate: float = 0.15,
+    data_dir: str | os.PathLike[str] | None = None,
+    split: Literal["hash", "first", "none"] = "hash",
+    split_seed: int = 0,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    cache_features: bool = True,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    max_parallel: int | None = None,
+) -> StudyResult:
+    r"""Find out which model and which method are best on a task, and which cannot be told apart.
+
+    Arms are compared on the same examples, with tests that are corrected for their number.
+
+    Parameters
+    ----------
+    task
+        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+    labels
+        The labels of texts in memory, one per text.
+    out
+        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+    jobs
+        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+    overwrite
+        Replace the study in out.
+    retry
+        Try failed runs again.
+    keep
+        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+    seeds
+        Number of runs per arm, each with another seed.
+    models
+        Models, such as minilm,bert-tiny: folders, presets or Hub ids.
+    methods
+        Methods, such as full,head,prompt,lora.
+    search
+        Choose the learning rate of each arm on dev, from rates, instead of its method's usual rate.
+    rates
+        With search: learning rates to try, such as 1e-4,1e-3. By default three around the usual rate of the
+        method.
+    epochs
+        Number of passes over the training data; with search several to choose from, such as 5,7,9.
+    lr
+        One learning rate for all arms. The default depends on the method.
+    steps
+        Number of optimizer steps, instead of epochs.
+    batch_size
+        Number of examples per step.
+    token_budget
+        Number of tokens per step, padding included, instead of batch_size.
+    accumulate
+        Compute each batch in this many parts: less memory, the same result.
+    optimizer
+        adamw, sgd, rmsprop or muon.
+    schedule
+        Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
+    warmup
+        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+    weight_decay
+        Weight decay of matrices; biases, norms and embeddings have none.
+    clip
+        Largest norm of the gradient; 0 turns clipping off.
+    eval_every
+        Score dev every this many steps, instead of every epoch.
+    patience
+        Stop after this many evaluations without a better dev score.
+    metric
+        The metric that selects the best evaluation on dev. The default depends on the task.
+    select
+        Keep the model with the best dev score, or the last one.
+    train_eval_rows
+        Number of training rows to score at each evaluation; 0 for none.
+    seed
+        Seed of everything random.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    precision
+        Number format; auto measures which is faster on this machine.
+    threads
+        CPU threads per process. By default the available cores, divided among the processes.
+    tensorboard
+        Also write logs for TensorBoard; the same as track tensorboard.
+    track
+        Trackers that follow the run: tensorboard, or one that another package adds.
+    note
+        A remark for results.json and the title of every figure.
+    kind
+        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
+        what the task is.
+    objective
+        classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
+        answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
+    answer_loss
+        With objective answer: compute the loss on the answer only, or on the question too.
+    head
+        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
+        family's own.
+    pool
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
+        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+    max_len
+        Number of tokens per text; longer texts are truncated, and counted.
+    train_rows
+        Train on this many labeled rows, balanced between the labels.
+    dev_rows
+        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+    label_smoothing
+        Share of the target that is given to the other labels.
+    class_weights
+        balanced: all labels have the same total weight in the loss.
+    dropout
+        Dropout of the model's body, instead of the checkpoint's.
+    attention
+        Replace the attention mechanism: performer, bigbird:block=32, ... (heedful list attentions).
+    tokenizer
+        Folder of a tokenizer, or the name of a model. For a preset also a kind to train on the task's text:
+        char, word, bpe, ... By default the model's own.
+    model_options
+        Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
+    method_options
+        Options of the methods, each with the method's name: lora:rank=8 prompt:length=20.
+    label_words
+        With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
+    unlabeled
+        With objective joint: a file of text without labels, one text per line. By default the training texts.
+    mlm_weight
+        With objective joint: weight of the masked language modeling loss.
+    mlm_first
+        With objective joint: number of steps of masked language modeling alone at the start.
+    mlm_rate
+        With objective joint: share of tokens to mask.
+    data_dir
+        Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
+    split
+        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
+        without a dev split the last model is kept.
+    split_seed
+        Seed of the split, which seed does not change.
+    text_column
+        Name of the column with the text.
+    pair_column
+        Name of the column with the second text of a pair.
+    label_column
+        Name of the column with the label.
+    cache_features
+        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs, such as 1 or a100:2.
+    cpus
+        Number of CPU cores.
+    mem_gb
+        Memory, in units of 2^30 bytes.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    max_parallel
+        Largest number of workers at a time, each a task of a job array. By default 4.
+
+    Examples
+    --------
+    >>> study = heedful.compare("reviews.csv", models="minilm", methods=["full", "head", "lora"], seeds=3)
+    >>> study.answer.summary
+
+    """
+
+def labels(
+    model: str | os.PathLike[str],
+    task: Any,
+    labels: Any = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    overwrite: bool = False,
+    retry: bool = False,
+    keep: Literal["best", "all", "none"] = "best",
+    seeds: int = 5,
+    sizes: str | float | Sequence[str] | Sequence[float] = "50,200,1000,all",
+    arms: str | float | Sequence[str] | Sequence[float] = "classify,joint",
+    rates: str | float | Sequence[str] | Sequence[float] = "",
+    mlm_weights: str | float | Sequence[str] | Sequence[float] = "0.1,0.3,1",
+    least_steps: int = 200,
+    epochs: int = 3,
+    batch_size: int = 32,
+    accumulate: int = 1,
+    optimizer: str = "adamw",
+    schedule: str = "linear",
+    warmup: float = 0.06,
+    weight_decay: float = 0.01,
+    clip: float = 1.0,
+    eval_every: int | None = None,
+    patience: int | None = None,
+    metric: str | None = None,
+    select: Literal["best", "last"] = "best",
+    train_eval_rows: int = 2000,
+    seed: int = 0,
+    device: str = "auto",
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    threads: int | None = None,
+    tensorboard: bool = False,
+    track: Sequence[str] = (),
+    note: str | None = None,
+    method: str = "full",
+    kind: str | None = None,
+    answer_loss: Literal["answer", "all"] = "answer",
+    head: Literal["auto", "linear", "family"] = "auto",
+    pool: Literal["first", "mean"] | None = None,
+    max_len: int = 256,
+    dev_rows: int | None = None,
+    label_smoothing: float = 0.0,
+    class_weights: Literal["none", "balanced"] = "none",
+    dropout: float | None = None,
+    attention: str | None = None,
+    tokenizer: str | None = None,
+    model_options: Sequence[str] | Mapping[str, Any] = (),
+    method_options: Sequence[str] | Mapping[str, Any] = (),
+    label_words: Sequence[str] = (),
+    unlabeled: str | os.PathLike[str] | None = None,
+    mlm_first: int = 0,
+    mlm_rate: float = 0.15,
+    data_dir: str | os.PathLike[str] | None = None,
+    split: Literal["hash", "first", "none"] = "hash",
+    split_seed: int = 0,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    cache_features: bool = True,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    max_parallel: int | None = None,
+) -> StudyResult:
+    r"""Find out how many labels are enough, and whether text without labels helps.
+
+    Parameters
+    ----------
+    model
+        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+    task
+        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+    labels
+        The labels of texts in memory, one per text.
+    out
+        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+    jobs
+        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+    overwrite
+        Replace the study in out.
+    retry
+        Try failed runs again.
+    keep
+        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+    seeds
+        Number of draws of the labels per size and arm.
+    sizes
+        Numbers of labels, such as 50,200,all. Each seed draws its own; a larger draw contains the smaller.
+    arms
+        Objectives: classify, joint (also masked language modeling on the training texts).
+    rates
+        Learning rates to choose from. By default three around the usual rate of the method.
+    mlm_weights
+        With joint: weights of the masked language modeling loss to choose from.
+    least_steps
+        Smallest number of steps, however few the labels.
+    epochs
+        Number of passes over the labels, or more where least_steps asks for it. Dev selects the best.
+    batch_size
+        Number of examples per step.
+    accumulate
+        Compute each batch in this many parts: less memory, the same result.
+    optimizer
+        adamw, sgd, rmsprop or muon.
+    schedule
+        Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
+    warmup
+        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+    weight_decay
+        Weight decay of matrices; biases, norms and embeddings have none.
+    clip
+        Largest norm of the gradient; 0 turns clipping off.
+    eval_every
+        Score dev every this many steps, instead of every epoch.
+    patience
+        Stop after this many evaluations without a better dev score.
+    metric
+        The metric that selects the best evaluation on dev. The default depends on the task.
+    select
+        Keep the model with the best dev score, or the last one.
+    train_eval_rows
+        Number of training rows to score at each evaluation; 0 for none.
+    seed
+        Seed of everything random.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    precision
+        Number format; auto measures which is faster on this machine.
+    threads
+        CPU threads per process. By default the available cores, divided among the processes.
+    tensorboard
+        Also write logs for TensorBoard; the same as track tensorboard.
+    track
+        Trackers that follow the run: tensorboard, or one that another package adds.
+    note
+        A remark for results.json and the title of every figure.
+    method
+        full, head, prompt, prefix, lora or bitfit (heedful list methods).
+    kind
+        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
+        what the task is.
+    answer_loss
+        With objective answer: compute the loss on the answer only, or on the question too.
+    head
+        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
+        family's own.
+    pool
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
+        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+    max_len
+        Number of tokens per text; longer texts are truncated, and counted.
+    dev_rows
+        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+    label_smoothing
+        Share of the target that is given to the other labels.
+    class_weights
+        balanced: all labels have the same total weight in the loss.
+    dropout
+        Dropout of the model's body, instead of the checkpoint's.
+    attention
+        Replace the attention mechanism: performer, bigbird:block=32, ... (heedful list attentions).
+    tokenizer
+        Folder of a tokenizer, or the name of a model. For a preset also a kind to train on the task's text:
+        char, word, bpe, ... By default the model's own.
+    model_options
+        Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
+    method_options
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+    label_words
+        With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
+    unlabeled
+        With objective joint: a file of text without labels, one text per line. By default the training texts.
+    mlm_first
+        With objective joint: number of steps of masked language modeling alone at the start.
+    mlm_rate
+        With objective joint: share of tokens to mask.
+    data_dir
+        Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
+    split
+        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
+        without a dev split the last model is kept.
+    split_seed
+        Seed of the split, which seed does not change.
+    text_column
+        Name of the column with the text.
+    pair_column
+        Name of the column with the second text of a pair.
+    label_column
+        Name of the column with the label.
+    cache_features
+        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs, such as 1 or a100:2.
+    cpus
+        Number of CPU cores.
+    mem_gb
+        Memory, in units of 2^30 bytes.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    max_parallel
+        Largest number of workers at a time, each a task of a job array. By default 4.
+
+    Examples
+    --------
+    >>> study = heedful.labels("minilm", "reviews.csv", sizes=[50, 200, "all"])
+    >>> study.figure(study.figures[0])
+
+    """
+
+def optimizers(
+    model: str | os.PathLike[str],
+    task: Any,
+    labels: Any = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    overwrite: bool = False,
+    retry: bool = False,
+    keep: Literal["best", "all", "none"] = "best",
+    seeds: int = 1,
+    optimizers: str | float | Sequence[str] | Sequence[float] = "adamw,sgd,rmsprop,muon",
+    rates: str | float | Sequence[str] | Sequence[float] = "",
+    same_settings: bool = False,
+    lr: float | None = None,
+    epochs: int = 3,
+    steps: int | None = None,
+    batch_size: int = 32,
+    token_budget: int | None = None,
+    accumulate: int = 1,
+    schedule: str = "linear",
+    warmup: float = 0.06,
+    weight_decay: float = 0.01,
+    clip: float = 1.0,
+    eval_every: int | None = None,
+    patience: int | None = None,
+    metric: str | None = None,
+    select: Literal["best", "last"] = "best",
+    train_eval_rows: int = 2000,
+    seed: int = 0,
+    device: str = "auto",
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    threads: int | None = None,
+    tensorboard: bool = False,
+    track: Sequence[str] = (),
+    note: str | None = None,
+    method: str = "full",
+    kind: str | None = None,
+    objective: str = "auto",
+    answer_loss: Literal["answer", "all"] = "answer",
+    head: Literal["auto", "linear", "family"] = "auto",
+    pool: Literal["first", "mean"] | None = None,
+    max_len: int = 256,
+    train_rows: int | None = None,
+    dev_rows: int | None = None,
+    label_smoothing: float = 0.0,
+    class_weights: Literal["none", "balanced"] = "none",
+    dropout: float | None = None,
+    attention: str | None = None,
+    tokenizer: str | None = None,
+    model_options: Sequence[str] | Mapping[str, Any] = (),
+    method_options: Sequence[str] | Mapping[str, Any] = (),
+    label_words: Sequence[str] = (),
+    unlabeled: str | os.PathLike[str] | None = None,
+    mlm_weight: float = 0.3,
+    mlm_first: int = 0,
+    mlm_rate: float = 0.15,
+    data_dir: str | os.PathLike[str] | None = None,
+    split: Literal["hash", "first", "none"] = "hash",
+    split_seed: int = 0,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    cache_features: bool = True,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    max_parallel: int | None = None,
+) -> StudyResult:
+    r"""Compare optimizers; each gets its own learning-rate search on dev.
+
+    Parameters
+    ----------
+    model
+        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+    task
+        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+    labels
+        The labels of texts in memory, one per text.
+    out
+        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+    jobs
+        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+    overwrite
+        Replace the study in out.
+    retry
+        Try failed runs again.
+    keep
+        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+    seeds
+        Number of runs per optimizer at its best rate, each with another seed.
+    optimizers
+        Optimizers, such as adamw,sgd.
+    rates
+        Learning rates to try with each optimizer, such as 1e-4,1e-3. By default three around its usual rate,
+        and more while the best is the lowest or the highest.
+    same_settings
+        Use one rate, lr, for all. Many papers do it, but it does not compare optimizers.
+    lr
+        With same_settings: the learning rate of all optimizers. The default depends on the method.
+    epochs
+        Number of passes over the training data.
+    steps
+        Number of optimizer steps, instead of epochs.
+    batch_size
+        Number of examples per step.
+    token_budget
+        Number of tokens per step, padding included, instead of batch_size.
+    accumulate
+        Compute each batch in this many parts: less memory, the same result.
+    schedule
+        Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
+    warmup
+        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+    weight_decay
+        Weight decay of matrices; biases, norms and embeddings have none.
+    clip
+        Largest norm of the gradient; 0 turns clipping off.
+    eval_every
+        Score dev every this many steps, instead of every epoch.
+    patience
+        Stop after this many evaluations without a better dev score.
+    metric
+        The metric that selects the best evaluation on dev. The default depends on the task.
+    select
+        Keep the model with the best dev score, or the last one.
+    train_eval_rows
+        Number of training rows to score at each evaluation; 0 for none.
+    seed
+        Seed of everything random.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    precision
+        Number format; auto measures which is faster on this machine.
+    threads
+        CPU threads per process. By default the available cores, divided among the processes.
+    tensorboard
+        Also write logs for TensorBoard; the same as track tensorboard.
+    track
+        Trackers that follow the run: tensorboard, or one that another package adds.
+    note
+        A remark for results.json and the title of every figure.
+    method
+        full, head, prompt, prefix, lora or bitfit (heedful list methods).
+    kind
+        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
+        what the task is.
+    objective
+        classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
+        answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
+    answer_loss
+        With objective answer: compute the loss on the answer only, or on the question too.
+    head
+        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
+        family's own.
+    pool
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
+        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+    max_len
+        Number of tokens per text; longer texts are truncated, and counted.
+    train_rows
+        Train on this many labeled rows, balanced between the labels.
+    dev_rows
+        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+    label_smoothing
+        Share of the target that is given to the other labels.
+    class_weights
+        balanced: all labels have the same total weight in the loss.
+    dropout
+        Dropout of the model's body, instead of the checkpoint's.
+    attention
+        Replace the attention mechanism: performer, bigbird:block=32, ... (heedful list attentions).
+    tokenizer
+        Folder of a tokenizer, or the name of a model. For a preset also a kind to train on the task's text:
+        char, word, bpe, ... By default the model's own.
+    model_options
+        Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
+    method_options
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+    label_words
+        With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
+    unlabeled
+        With objective joint: a file of text without labels, one text per line. By default the training texts.
+    mlm_weight
+        With objective joint: weight of the masked language modeling loss.
+    mlm_first
+        With objective joint: number of steps of masked language modeling alone at the start.
+    mlm_rate
+        With objective joint: share of tokens to mask.
+    data_dir
+        Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
+    split
+        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
+        without a dev split the last model is kept.
+    split_seed
+        Seed of the split, which seed does not change.
+    text_column
+        Name of the column with the text.
+    pair_column
+        Name of the column with the second text of a pair.
+    label_column
+        Name of the column with the label.
+    cache_features
+        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs, such as 1 or a100:2.
+    cpus
+        Number of CPU cores.
+    mem_gb
+        Memory, in units of 2^30 bytes.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    max_parallel
+        Largest number of workers at a time, each a task of a job array. By default 4.
+
+    Examples
+    --------
+    >>> heedful.optimizers("minilm", "reviews.csv", optimizers=["adamw", "muon"]).answer.summary
+
+    """
+
+def overfit(
+    model: str | os.PathLike[str],
+    task: Any,
+    labels: Any = None,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    overwrite: bool = False,
+    retry: bool = False,
+    keep: Literal["best", "all", "none"] = "all",
+    examples: int = 10,
+    lr: float | None = None,
+    epochs: int = 20,
+    batch_size: int = 2,
+    token_budget: int | None = None,
+    accumulate: int = 1,
+    optimizer: str = "adamw",
+    schedule: str = "linear",
+    warmup: float = 0.06,
+    weight_decay: float = 0.01,
+    clip: float = 1.0,
+    metric: str | None = None,
+    seed: int = 0,
+    device: str = "auto",
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    threads: int | None = None,
+    tensorboard: bool = False,
+    track: Sequence[str] = (),
+    note: str | None = None,
+    method: str = "full",
+    kind: str | None = None,
+    objective: str = "auto",
+    answer_loss: Literal["answer", "all"] = "answer",
+    head: Literal["auto", "linear", "family"] = "auto",
+    pool: Literal["first", "mean"] | None = None,
+    max_len: int = 256,
+    label_smoothing: float = 0.0,
+    class_weights: Literal["none", "balanced"] = "none",
+    dropout: float | None = None,
+    attention: str | None = None,
+    tokenizer: str | None = None,
+    model_options: Sequence[str] | Mapping[str, Any] = (),
+    method_options: Sequence[str] | Mapping[str, Any] = (),
+    label_words: Sequence[str] = (),
+    unlabeled: str | os.PathLike[str] | None = None,
+    mlm_weight: float = 0.3,
+    mlm_first: int = 0,
+    mlm_rate: float = 0.15,
+    data_dir: str | os.PathLike[str] | None = None,
+    split: Literal["hash", "first", "none"] = "hash",
+    split_seed: int = 0,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    cache_features: bool = True,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    max_parallel: int | None = None,
+) -> StudyResult:
+    r"""Find out whether a model can learn at all: train on a few examples until they are known by heart.
+
+    A model that cannot learn ten examples has a mistake in its data, its tokenizer or its options.
+
+    Parameters
+    ----------
+    model
+        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+    task
+        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+    labels
+        The labels of texts in memory, one per text.
+    out
+        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+    jobs
+        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+    overwrite
+        Replace the study in out.
+    retry
+        Try failed runs again.
+    keep
+        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+    examples
+        Number of training examples to memorize, balanced between the labels.
+    lr
+        Learning rate. The default depends on the method and the optimizer.
+    epochs
+        Number of passes over the examples.
+    batch_size
+        Number of examples per step.
+    token_budget
+        Number of tokens per step, padding included, instead of batch_size.
+    accumulate
+        Compute each batch in this many parts: less memory, the same result.
+    optimizer
+        adamw, sgd, rmsprop or muon.
+    schedule
+        Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
+    warmup
+        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+    weight_decay
+        Weight decay of matrices; biases, norms and embeddings have none.
+    clip
+        Largest norm of the gradient; 0 turns clipping off.
+    metric
+        The metric that selects the best evaluation on dev. The default depends on the task.
+    seed
+        Seed of everything random.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    precision
+        Number format; auto measures which is faster on this machine.
+    threads
+        CPU threads per process. By default the available cores, divided among the processes.
+    tensorboard
+        Also write logs for TensorBoard; the same as track tensorboard.
+    track
+        Trackers that follow the run: tensorboard, or one that another package adds.
+    note
+        A remark for results.json and the title of every figure.
+    method
+        full, head, prompt, prefix, lora or bitfit (heedful list methods).
+    kind
+        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
+        what the task is.
+    objective
+        classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
+        answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
+    answer_loss
+        With objective answer: compute the loss on the answer only, or on the question too.
+    head
+        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
+        family's own.
+    pool
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
+        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+    max_len
+        Number of tokens per text; longer texts are truncated, and counted.
+    label_smoothing
+        Share of the target that is given to the other labels.
+    class_weights
+        balanced: all labels have the same total weight in the loss.
+    dropout
+        Dropout of the model's body, instead of the checkpoint's.
+    attention
+        Replace the attention mechanism: performer, bigbird:block=32, ... (heedful list attentions).
+    tokenizer
+        Folder of a tokenizer, or the name of a model. For a preset also a kind to train on the task's text:
+        char, word, bpe, ... By default the model's own.
+    model_options
+        Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
+    method_options
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+    label_words
+        With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
+    unlabeled
+        With objective joint: a file of text without labels, one text per line. By default the training texts.
+    mlm_weight
+        With objective joint: weight of the masked language modeling loss.
+    mlm_first
+        With objective joint: number of steps of masked language modeling alone at the start.
+    mlm_rate
+        With objective joint: share of tokens to mask.
+    data_dir
+        Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
+    split
+        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
+        without a dev split the last model is kept.
+    split_seed
+        Seed of the split, which seed does not change.
+    text_column
+        Name of the column with the text.
+    pair_column
+        Name of the column with the second text of a pair.
+    label_column
+        Name of the column with the label.
+    cache_features
+        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs, such as 1 or a100:2.
+    cpus
+        Number of CPU cores.
+    mem_gb
+        Memory, in units of 2^30 bytes.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    max_parallel
+        Largest number of workers at a time, each a task of a job array. By default 4.
+
+    Examples
+    --------
+    >>> heedful.overfit("minilm", "reviews.csv", examples=10).answer.summary
+
+    """
+
+def knowledge(
+    data: str | os.PathLike[str] = "world/birthplaces",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    overwrite: bool = False,
+    retry: bool = False,
+    keep: Literal["best", "all", "none"] = "all",
+    people: int = 600,
+    name_signal: float = 0.8,
+    pretrain: str | os.PathLike[str] | None = None,
+    finetune: str | os.PathLike[str] | None = None,
+    from_nothing_epochs: int | None = None,
+    strangers: int = 400,
+    risk: float = 0.1,
+    seed: int = 0,
+    data_dir: str | os.PathLike[str] | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    max_parallel: int | None = None,
+) -> StudyResult:
+    r"""Find out what a small model knows, and whether its memories can be told from its inventions.
+
+    Parameters
+    ----------
+    data
+        world/birthplaces (generated), birthplaces, or a folder with a wiki.txt and questions in its form.
+    out
+        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+    jobs
+        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+    overwrite
+        Replace the study in out.
+    retry
+        Try failed runs again.
+    keep
+        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+    people
+        Number of people with a biography in the generated world.
+    name_signal
+        Share of people in a second generated world whose surname hints at their birthplace; 0 for no second
+        world.
+    pretrain
+        A recipe (command = "pretrain") for the biographies, or the folder of a finished run that has learned
+        them. By default a recipe of a few minutes.
+    finetune
+        A recipe (command = "adapt") for the questions.
+    from_nothing_epochs
+        Number of passes over the questions without pretraining. By default as many as with it.
+    strangers
+        Number of questions about people who do not exist.
+    risk
+        Largest acceptable share of wrong answers when the model answers only if it is sure.
+    seed
+        Seed of everything random.
+    data_dir
+        Folder with the files of birthplaces. By default $HEEDFUL_DATA/birthplaces.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    threads
+        CPU threads. By default the available cores.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs, such as 1 or a100:2.
+    cpus
+        Number of CPU cores.
+    mem_gb
+        Memory, in units of 2^30 bytes.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    max_parallel
+        Largest number of workers at a time, each a task of a job array. By default 4.
+
+    Examples
+    --------
+    >>> heedful.knowledge("world/birthplaces", people=200).answer.summary
+
+    """
+
+def attention_study(
+    corpus: Any = "world/birthplaces",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int = 1,
+    overwrite: bool = False,
+    retry: bool = False,
+    keep: Literal["best", "all", "none"] = "all",
+    attentions: str | float | Sequence[str] | Sequence[float] = "softmax,additive",
+    projections: str | float | Sequence[str] | Sequence[float] = "separate,shared_qk,shared_qkv",
+    masking: str | float | Sequence[str] | Sequence[float] = "before,zero_after,zero_scores",
+    model: str = "gpt-nano",
+    tokenizer: str = "word",
+    min_count: int = 3,
+    block: int = 100,
+    epochs: int = 1,
+    steps: int | None = None,
+    batch_size: int = 32,
+    lr: float = 0.0005,
+    dropout: float | None = None,
+    eval_every: int = 50,
+    dev: str | None = None,
+    test: str | None = None,
+    sentences: Sequence[str] = (),
+    samples: int = 20,
+    seed: int = 0,
+    device: str = "auto",
+    threads: int | None = None,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    max_parallel: int | None = None,
+) -> StudyResult:
+    r"""Find out what the attention mechanism changes: small language models on the same text and batches.
+
+    Parameters
+    ----------
+    corpus
+        A text file, a folder, the text of a task or world/...; each line is a text.
+    out
+        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+    jobs
+        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+    overwrite
+        Replace the study in out.
+    retry
+        Try failed runs again.
+    keep
+        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+    attentions
+        Mechanisms, such as softmax,additive,performer:features=64 (heedful list attentions).
+    projections
+        With softmax: whether queries, keys and values share their projection.
+    masking
+        With softmax: how the future is masked: before (minus infinity), or in two ways that leak.
+    model
+        The decoder to train.
+    tokenizer
+        Folder of a tokenizer, or a kind to train: word, char, bpe, ...
+    min_count
+        How often a word must occur to be in a new vocabulary.
+    block
+        Number of tokens per text; longer texts are truncated.
+    epochs
+        Number of passes over the text.
+    steps
+        Number of optimizer steps, instead of epochs.
+    batch_size
+        Number of texts per step.
+    lr
+        Learning rate.
+    dropout
+        Dropout, instead of the model's own.
+    eval_every
+        Number of steps between two points of the curves.
+    dev
+        Text to score during training. By default the corpus's dev split, or a part of the corpus.
+    test
+        Text to score once at the end.
+    sentences
+        Sentences, or a file with one per line, whose loss and perplexity to report.
+    samples
+        Number of texts that each model writes.
+    seed
+        Seed of everything random. All variants see the same batches.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+    threads
+        CPU threads. By default the available cores.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs, such as 1 or a100:2.
+    cpus
+        Number of CPU cores.
+    mem_gb
+        Memory, in units of 2^30 bytes.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    max_parallel
+        Largest number of workers at a time, each a task of a job array. By default 4.
+
+    Examples
+    --------
+    >>> heedful.attention_study("notes.txt", attentions=["softmax", "performer"], projections="separate")
+
+    """

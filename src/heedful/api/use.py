@@ -1,0 +1,209 @@
+"""Using what was trained: `heedful.load`, `predict`, `evaluate` and `report`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
+
+from heedful.api.training import Folder
+from heedful.errors import UserError
+from heedful.process_state import keeps_process_state
+from heedful.results import EvaluationResult, RunResult
+
+if TYPE_CHECKING:
+    from heedful.estimators import TextClassifier
+    from heedful.inference.files import LabeledFile
+    from heedful.inference.predictor import PredictedLabel, Predictor
+    from heedful.report.outputs import ReportFiles
+
+
+@keeps_process_state
+def load(path: Folder, *, device: str = "auto") -> Predictor | TextClassifier:
+    """Load a trained model, ready to `predict`.
+
+    Parameters
+    ----------
+    path
+        The folder of a finished run or its result, an adapter that `heedful export` wrote, or what
+        `TextClassifier.save` wrote, which becomes a `TextClassifier` again.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+
+    Examples
+    --------
+    >>> heedful.load("runs/reviews").predict(["What a lovely place."])
+
+    """
+    from heedful.estimators import TextClassifier, holds_estimator
+    from heedful.inference.loading import load_run
+
+    folder = Path(path)
+    return (
+        TextClassifier.load(folder, device=device)
+        if holds_estimator(folder)
+        else load_run(folder, device=device)
+    )
+
+
+@overload
+def predict(run: Folder, texts: str, pairs: str | None = None, *, device: str = "auto") -> PredictedLabel: ...
+@overload
+def predict(
+    run: Folder,
+    texts: Path,
+    pairs: None = None,
+    *,
+    out: Folder,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    overwrite: bool = False,
+    device: str = "auto",
+) -> LabeledFile: ...
+@overload
+def predict(run: Folder, texts: Any, pairs: Any = None, *, device: str = "auto") -> list[PredictedLabel]: ...
+@keeps_process_state
+def predict(
+    run: Folder,
+    texts: Any,
+    pairs: Any = None,
+    *,
+    out: Folder | None = None,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    overwrite: bool = False,
+    device: str = "auto",
+) -> Any:
+    """Label one text, many texts, or the rows of a file with the best model of a run.
+
+    To label texts again and again, load the model once with `heedful.load`.
+
+    Parameters
+    ----------
+    run
+        The folder of a run or its result, or an adapter that `heedful export` wrote.
+    texts
+        One text; texts in a list, an array, a series or a table; or the `Path` of a file, with `out`.
+    pairs
+        The second text, or texts, if the task has pairs.
+    out
+        The file to write, with all columns of the old one and the columns label and confidence.
+    text_column
+        Name of the column with the text, in a file. By default found as for a task.
+    pair_column
+        Name of the column with the second text of a pair, in a file.
+    overwrite
+        Replace `out`.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+
+    Returns
+    -------
+    PredictedLabel
+        The label of one text; a list of them for several. For a file, a count of its labels.
+
+    Examples
+    --------
+    >>> heedful.predict("runs/reviews", "What a lovely place.").label
+    >>> heedful.predict("runs/reviews", Path("reviews.csv"), out="labeled.csv").counts
+
+    """
+    from heedful.inference.files import Labeler
+    from heedful.inference.loading import load_run
+
+    if out is not None or isinstance(texts, Path):
+        if out is None or not isinstance(texts, str | os.PathLike):
+            raise UserError("heedful.predict: a file needs both its Path and out=, the file to write")
+        labeler = Labeler(Path(run), load_run(Path(run), device=device))
+        columns = {"text_column": text_column, "pair_column": pair_column}
+        return labeler.label_file(Path(texts), Path(out), overwrite=overwrite, **columns)
+    if text_column or pair_column or overwrite:
+        raise UserError("heedful.predict: text_column, pair_column and overwrite belong to a file, with out=")
+    predictor = load_run(Path(run), device=device)
+    if isinstance(texts, str):
+        return Labeler(Path(run), predictor).label_text(texts, pairs)
+    return predictor.predict(texts, pairs)
+
+
+@keeps_process_state
+def evaluate(
+    run: Folder,
+    *,
+    split: Literal["train", "dev", "test"] | None = None,
+    corpus: str | None = None,
+    sentences: Sequence[str] = (),
+) -> EvaluationResult:
+    """Score the best model of a run, with a 95 % interval; nothing is written.
+
+    Parameters
+    ----------
+    run
+        The folder of a run or its result.
+    split
+        train, dev or test. By default test, or dev for a language model without a test split. Use test only
+        for the one model that dev selected: the best of many test scores is too high.
+    corpus
+        For language models: score this text instead of a split.
+    sentences
+        For language models: sentences whose loss and perplexity to report.
+
+    Examples
+    --------
+    >>> heedful.evaluate("runs/reviews", split="dev").ci95
+
+    """
+    from heedful.runs.directory import Run
+    from heedful.training import rescore
+
+    folder = Path(run)
+    if Run.open(folder).config().get("command") != "pretrain":
+        if corpus is not None or sentences:
+            raise UserError(f"{folder}: --corpus and --sentences are for language models (heedful pretrain)")
+        name = split or "test"
+        return EvaluationResult(RunResult(folder), {name: rescore.evaluate(folder, name)})
+    model = rescore.LanguageModelScores(folder)
+    results = {corpus: model.score_corpus(corpus)} if corpus is not None else {}
+    if split is not None or not (results or sentences):
+        results |= dict([model.score_split(split)])
+    return EvaluationResult(RunResult(folder), results, model.score_sentences(tuple(sentences)))
+
+
+def report(
+    *folders: Folder,
+    out: Folder = "report.html",
+    figures: Folder | None = None,
+    pdf: Folder | None = None,
+    markdown: Folder | None = None,
+    bundle: Folder | None = None,
+    theme: str = "default",
+) -> ReportFiles:
+    """Report runs and studies in one HTML file that works offline and by e-mail.
+
+    Parameters
+    ----------
+    folders
+        Runs and studies: what a function returned, or folders.
+    out
+        The HTML file.
+    figures
+        Folder for all figures as PNG, SVG and PDF.
+    pdf
+        Also write this PDF file; needs Chromium or a browser based on it.
+    markdown
+        Also write this Markdown file; its pictures are in `figures` or next to it.
+    bundle
+        Also write a zip of the report, figures, predictions, configurations and a script that reruns all.
+    theme
+        Chart theme: default, contrast, or one of an installed package.
+
+    Examples
+    --------
+    >>> heedful.report(run, study, out="report.html")
+
+    """
+    from heedful.report.outputs import write_report
+
+    files = {"figures": figures, "pdf": pdf, "markdown": markdown, "bundle": bundle}
+    paths = {name: None if path is None else Path(path) for name, path in files.items()}
+    return write_report([Path(folder) for folder in folders], Path(out), theme=theme, **paths)
