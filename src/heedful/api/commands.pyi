@@ -111,11 +111,11 @@ def adapt(
     accumulate
         Compute each batch in this many parts: less memory, the same result.
     optimizer
-        adamw, sgd, rmsprop or muon.
+        adamw, sgd, rmsprop or muon (heedful list optimizers).
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -125,7 +125,7 @@ def adapt(
     patience
         Stop after this many evaluations without a better dev score.
     metric
-        The metric that selects the best evaluation on dev. The default depends on the task.
+        Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task.
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
@@ -155,8 +155,8 @@ def adapt(
     method
         full, head, prompt, prefix, lora or bitfit (heedful list methods).
     kind
-        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
-        what the task is.
+        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
+        that of the task.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -169,15 +169,15 @@ def adapt(
         What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
-        Number of tokens per text; longer texts are truncated, and counted.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them.
     train_rows
         Train on this many labeled rows, balanced between the labels.
     dev_rows
-        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+        Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
-        Share of the target that is given to the other labels.
+        Share of the target probability that is given to the other labels.
     class_weights
-        balanced: all labels have the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -202,10 +202,10 @@ def adapt(
     data_dir
         Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
     split
-        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
-        without a dev split the last model is kept.
+        How to split rows if the files are not split: by a hash of their content, in order (first), or not at
+        all: without a dev split the last model is kept.
     split_seed
-        Seed of the split, which seed does not change.
+        Seed of the split; seed does not change the split.
     text_column
         Name of the column with the text.
     pair_column
@@ -215,7 +215,7 @@ def adapt(
     cache_features
         With method head: compute the features of the frozen body once, without dropout, and reuse them.
     score_dev
-        Score dev at each evaluation; without it the last model is kept.
+        Score dev at each evaluation. Otherwise the last model is kept.
     score_test
         Score test with the selected model at the end.
     on
@@ -233,11 +233,11 @@ def adapt(
     constraint
         Features that the node must have, such as "a100|h100".
     gpus
-        GPUs, such as 1 or a100:2.
+        GPUs per node, such as 1 or a100:2.
     cpus
-        Number of CPU cores.
+        Number of CPU cores per task.
     mem_gb
-        Memory, in units of 2^30 bytes.
+        Memory per node, in GiB.
     time_min
         Time limit of the job, in minutes.
     setup
@@ -343,7 +343,7 @@ def pretrain(
     model
         A preset (heedful list models) to train from scratch, or a folder, a run or a Hub id to continue.
     corpus
-        A text file, a folder, a table, the text of a task (ptb, birthplaces, ...) or world/...
+        A text file, a folder, a table, the text of a task (birthplaces, ...), or world/...
     lr
         Learning rate. The default depends on the method and the optimizer.
     epochs
@@ -357,11 +357,11 @@ def pretrain(
     accumulate
         Compute each batch in this many parts: less memory, the same result.
     optimizer
-        adamw, sgd, rmsprop or muon.
+        adamw, sgd, rmsprop or muon (heedful list optimizers).
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -371,7 +371,7 @@ def pretrain(
     patience
         Stop after this many evaluations without a better dev score.
     metric
-        The metric that selects the best evaluation on dev. The default depends on the task.
+        Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task.
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
@@ -421,12 +421,12 @@ def pretrain(
     block
         Number of tokens per row. By default 256, or the model's limit.
     pack
-        Put several documents into each row of block tokens, none of which sees another. Otherwise one
-        document per row, truncated at block, as span corruption always has them.
+        Put several documents, which do not see each other, into each row of block tokens. Otherwise, and
+        always with span corruption, each row is one document, truncated at block.
     dev
         Text to score during training. By default the corpus's dev split, or a part of the corpus.
     dev_share
-        Share of the documents to hold out where there is no dev split, by a hash of their content; 0 for
+        Share of the documents to hold out if there is no dev split, chosen by a hash of their content; 0 for
         none.
     test
         Text to score once at the end. By default the corpus's test split, if it has one.
@@ -435,19 +435,20 @@ def pretrain(
     whole_words
         With objective masked: mask all pieces of a word together.
     span_form
-        With objective span: line (a text truncated at random, one span masked; several for T5), or window
-        (the title and a few tokens around one name, date or number, so that each fact depends on the title).
+        With objective span: line (a text truncated at random, with one masked span, or several for T5), or
+        window (the title and a few tokens around one masked name, date or number, so that each fact depends
+        on the title).
     span_loss
         With span_form line: compute the loss on every token, or on the masked span only.
     salient
         With objective span: mask names, dates and numbers, recognized by their spelling, or only names,
         instead of random spans. span_form window always masks one of them.
     window_left
-        With span_form window: largest number of tokens before the span; each step draws one.
+        With span_form window: largest number of tokens before the span; each step draws a number.
     window_right
         With span_form window: largest number of tokens after the span.
     questions
-        A task with answers, whose training questions are mixed into each batch as in heedful adapt.
+        A task with answers, such as birthplaces, whose training questions are mixed into each batch.
     questions_share
         Share of each batch that is questions.
     sentences
@@ -455,7 +456,8 @@ def pretrain(
     budget_min
         Fit the run into this many minutes: its speed is measured, and config.toml stores the number of steps.
     branch
-        Continue from a run with schedule wsd and the same options, as if it had had this length.
+        Continue from a shorter run with schedule wsd and the same options, with the same result as from the
+        start.
     data_dir
         Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
     score_test
@@ -475,11 +477,11 @@ def pretrain(
     constraint
         Features that the node must have, such as "a100|h100".
     gpus
-        GPUs, such as 1 or a100:2.
+        GPUs per node, such as 1 or a100:2.
     cpus
-        Number of CPU cores.
+        Number of CPU cores per task.
     mem_gb
-        Memory, in units of 2^30 bytes.
+        Memory per node, in GiB.
     time_min
         Time limit of the job, in minutes.
     setup
@@ -584,15 +586,16 @@ def search(
     labels
         The labels of texts in memory, one per text.
     out
-        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+        Folder of the study. By default studies/STUDY-TASK-MODEL. The same command continues a study.
     jobs
-        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+        Number of runs at a time, each in its own process with its share of the threads; 0 runs them one by
+        one in this process.
     overwrite
         Replace the study in out.
     retry
         Try failed runs again.
     keep
-        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+        Which weights to keep when the study ends: those of the best run on dev, of all runs, or none.
     lr
         Learning rates, such as 1e-4,5e-4,1e-3, or a range to draw from, such as 2e-5:8e-5. The default
         depends on the method.
@@ -603,25 +606,26 @@ def search(
     method
         Methods, such as full,head,lora.
     random
-        Draw this many configurations instead of trying all.
+        Draw this many configurations at random instead of trying all.
     tpe
         Draw this many configurations, each guided by the results so far (tree-structured Parzen estimator).
     prune
-        With random or tpe: stop runs early that fall behind (Hyperband).
+        With random or tpe: stop early those runs that fall behind (Hyperband).
     accumulate
         Compute each batch in this many parts: less memory, the same result.
     optimizer
-        adamw, sgd, rmsprop or muon.
+        adamw, sgd, rmsprop or muon (heedful list optimizers).
     schedule
-        constant, linear, cosine or wsd. Only with constant do runs of different length share epochs.
+        Learning-rate schedule: constant, linear, cosine or wsd. Only with constant can runs of different
+        lengths share epochs.
     warmup
-        Warm-up: a number of steps from 1 on, a share of all steps if below 1.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
         Largest norm of the gradient; 0 turns clipping off.
     metric
-        The metric that selects the best evaluation on dev. The default depends on the task.
+        Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task.
     train_eval_rows
         Number of training rows to score at each evaluation; 0 for none.
     seed
@@ -639,8 +643,8 @@ def search(
     note
         A remark for results.json and the title of every figure.
     kind
-        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
-        what the task is.
+        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
+        that of the task.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -653,15 +657,15 @@ def search(
         What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
-        Number of tokens per text; longer texts are truncated, and counted.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them.
     train_rows
         Train on this many labeled rows, balanced between the labels.
     dev_rows
-        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+        Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
-        Share of the target that is given to the other labels.
+        Share of the target probability that is given to the other labels.
     class_weights
-        balanced: all labels have the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -686,10 +690,10 @@ def search(
     data_dir
         Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
     split
-        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
-        without a dev split the last model is kept.
+        How to split rows if the files are not split: by a hash of their content, in order (first), or not at
+        all: without a dev split the last model is kept.
     split_seed
-        Seed of the split, which seed does not change.
+        Seed of the split; seed does not change the split.
     text_column
         Name of the column with the text.
     pair_column
@@ -713,11 +717,11 @@ def search(
     constraint
         Features that the node must have, such as "a100|h100".
     gpus
-        GPUs, such as 1 or a100:2.
+        GPUs per node, such as 1 or a100:2.
     cpus
-        Number of CPU cores.
+        Number of CPU cores per task.
     mem_gb
-        Memory, in units of 2^30 bytes.
+        Memory per node, in GiB.
     time_min
         Time limit of the job, in minutes.
     setup
@@ -828,15 +832,16 @@ def compare(
     labels
         The labels of texts in memory, one per text.
     out
-        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+        Folder of the study. By default studies/STUDY-TASK-MODEL. The same command continues a study.
     jobs
-        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+        Number of runs at a time, each in its own process with its share of the threads; 0 runs them one by
+        one in this process.
     overwrite
         Replace the study in out.
     retry
         Try failed runs again.
     keep
-        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+        Which weights to keep when the study ends: those of the best run on dev, of all runs, or none.
     seeds
         Number of runs per arm, each with another seed.
     models
@@ -861,11 +866,11 @@ def compare(
     accumulate
         Compute each batch in this many parts: less memory, the same result.
     optimizer
-        adamw, sgd, rmsprop or muon.
+        adamw, sgd, rmsprop or muon (heedful list optimizers).
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -875,7 +880,7 @@ def compare(
     patience
         Stop after this many evaluations without a better dev score.
     metric
-        The metric that selects the best evaluation on dev. The default depends on the task.
+        Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task.
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
@@ -895,8 +900,8 @@ def compare(
     note
         A remark for results.json and the title of every figure.
     kind
-        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
-        what the task is.
+        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
+        that of the task.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -909,15 +914,15 @@ def compare(
         What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
-        Number of tokens per text; longer texts are truncated, and counted.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them.
     train_rows
         Train on this many labeled rows, balanced between the labels.
     dev_rows
-        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+        Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
-        Share of the target that is given to the other labels.
+        Share of the target probability that is given to the other labels.
     class_weights
-        balanced: all labels have the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -942,10 +947,10 @@ def compare(
     data_dir
         Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
     split
-        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
-        without a dev split the last model is kept.
+        How to split rows if the files are not split: by a hash of their content, in order (first), or not at
+        all: without a dev split the last model is kept.
     split_seed
-        Seed of the split, which seed does not change.
+        Seed of the split; seed does not change the split.
     text_column
         Name of the column with the text.
     pair_column
@@ -969,11 +974,11 @@ def compare(
     constraint
         Features that the node must have, such as "a100|h100".
     gpus
-        GPUs, such as 1 or a100:2.
+        GPUs per node, such as 1 or a100:2.
     cpus
-        Number of CPU cores.
+        Number of CPU cores per task.
     mem_gb
-        Memory, in units of 2^30 bytes.
+        Memory per node, in GiB.
     time_min
         Time limit of the job, in minutes.
     setup
@@ -1080,21 +1085,22 @@ def labels(
     labels
         The labels of texts in memory, one per text.
     out
-        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+        Folder of the study. By default studies/STUDY-TASK-MODEL. The same command continues a study.
     jobs
-        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+        Number of runs at a time, each in its own process with its share of the threads; 0 runs them one by
+        one in this process.
     overwrite
         Replace the study in out.
     retry
         Try failed runs again.
     keep
-        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+        Which weights to keep when the study ends: those of the best run on dev, of all runs, or none.
     seeds
         Number of draws of the labels per size and arm.
     sizes
-        Numbers of labels, such as 50,200,all. Each seed draws its own; a larger draw contains the smaller.
+        Numbers of labels, such as 50,200,all. Each seed draws its own; larger draws contain smaller ones.
     arms
-        Objectives: classify, joint (also masked language modeling on the training texts).
+        Objectives: classify, and joint (also masked language modeling on unlabeled text).
     rates
         Learning rates to choose from. By default three around the usual rate of the method.
     mlm_weights
@@ -1102,17 +1108,17 @@ def labels(
     least_steps
         Smallest number of steps, however few the labels.
     epochs
-        Number of passes over the labels, or more where least_steps asks for it. Dev selects the best.
+        Number of passes over the labels, or more if least_steps requires it. Dev selects the best.
     batch_size
         Number of examples per step.
     accumulate
         Compute each batch in this many parts: less memory, the same result.
     optimizer
-        adamw, sgd, rmsprop or muon.
+        adamw, sgd, rmsprop or muon (heedful list optimizers).
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -1122,7 +1128,7 @@ def labels(
     patience
         Stop after this many evaluations without a better dev score.
     metric
-        The metric that selects the best evaluation on dev. The default depends on the task.
+        Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task.
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
@@ -1144,8 +1150,8 @@ def labels(
     method
         full, head, prompt, prefix, lora or bitfit (heedful list methods).
     kind
-        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
-        what the task is.
+        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
+        that of the task.
     answer_loss
         With objective answer: compute the loss on the answer only, or on the question too.
     head
@@ -1155,13 +1161,13 @@ def labels(
         What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
-        Number of tokens per text; longer texts are truncated, and counted.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them.
     dev_rows
-        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+        Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
-        Share of the target that is given to the other labels.
+        Share of the target probability that is given to the other labels.
     class_weights
-        balanced: all labels have the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1184,10 +1190,10 @@ def labels(
     data_dir
         Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
     split
-        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
-        without a dev split the last model is kept.
+        How to split rows if the files are not split: by a hash of their content, in order (first), or not at
+        all: without a dev split the last model is kept.
     split_seed
-        Seed of the split, which seed does not change.
+        Seed of the split; seed does not change the split.
     text_column
         Name of the column with the text.
     pair_column
@@ -1211,11 +1217,11 @@ def labels(
     constraint
         Features that the node must have, such as "a100|h100".
     gpus
-        GPUs, such as 1 or a100:2.
+        GPUs per node, such as 1 or a100:2.
     cpus
-        Number of CPU cores.
+        Number of CPU cores per task.
     mem_gb
-        Memory, in units of 2^30 bytes.
+        Memory per node, in GiB.
     time_min
         Time limit of the job, in minutes.
     setup
@@ -1325,15 +1331,16 @@ def optimizers(
     labels
         The labels of texts in memory, one per text.
     out
-        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+        Folder of the study. By default studies/STUDY-TASK-MODEL. The same command continues a study.
     jobs
-        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+        Number of runs at a time, each in its own process with its share of the threads; 0 runs them one by
+        one in this process.
     overwrite
         Replace the study in out.
     retry
         Try failed runs again.
     keep
-        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+        Which weights to keep when the study ends: those of the best run on dev, of all runs, or none.
     seeds
         Number of runs per optimizer at its best rate, each with another seed.
     optimizers
@@ -1358,7 +1365,7 @@ def optimizers(
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -1368,7 +1375,7 @@ def optimizers(
     patience
         Stop after this many evaluations without a better dev score.
     metric
-        The metric that selects the best evaluation on dev. The default depends on the task.
+        Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task.
     select
         Keep the model with the best dev score, or the last one.
     train_eval_rows
@@ -1390,8 +1397,8 @@ def optimizers(
     method
         full, head, prompt, prefix, lora or bitfit (heedful list methods).
     kind
-        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
-        what the task is.
+        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
+        that of the task.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -1404,15 +1411,15 @@ def optimizers(
         What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
-        Number of tokens per text; longer texts are truncated, and counted.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them.
     train_rows
         Train on this many labeled rows, balanced between the labels.
     dev_rows
-        Score this many rows of dev, with the same shares of labels. split_seed chooses them.
+        Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
-        Share of the target that is given to the other labels.
+        Share of the target probability that is given to the other labels.
     class_weights
-        balanced: all labels have the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1437,10 +1444,10 @@ def optimizers(
     data_dir
         Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
     split
-        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
-        without a dev split the last model is kept.
+        How to split rows if the files are not split: by a hash of their content, in order (first), or not at
+        all: without a dev split the last model is kept.
     split_seed
-        Seed of the split, which seed does not change.
+        Seed of the split; seed does not change the split.
     text_column
         Name of the column with the text.
     pair_column
@@ -1464,11 +1471,11 @@ def optimizers(
     constraint
         Features that the node must have, such as "a100|h100".
     gpus
-        GPUs, such as 1 or a100:2.
+        GPUs per node, such as 1 or a100:2.
     cpus
-        Number of CPU cores.
+        Number of CPU cores per task.
     mem_gb
-        Memory, in units of 2^30 bytes.
+        Memory per node, in GiB.
     time_min
         Time limit of the job, in minutes.
     setup
@@ -1570,15 +1577,16 @@ def overfit(
     labels
         The labels of texts in memory, one per text.
     out
-        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+        Folder of the study. By default studies/STUDY-TASK-MODEL. The same command continues a study.
     jobs
-        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+        Number of runs at a time, each in its own process with its share of the threads; 0 runs them one by
+        one in this process.
     overwrite
         Replace the study in out.
     retry
         Try failed runs again.
     keep
-        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+        Which weights to keep when the study ends: those of the best run on dev, of all runs, or none.
     examples
         Number of training examples to memorize, balanced between the labels.
     lr
@@ -1592,17 +1600,17 @@ def overfit(
     accumulate
         Compute each batch in this many parts: less memory, the same result.
     optimizer
-        adamw, sgd, rmsprop or muon.
+        adamw, sgd, rmsprop or muon (heedful list optimizers).
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, a number of steps from 1 on.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
         Largest norm of the gradient; 0 turns clipping off.
     metric
-        The metric that selects the best evaluation on dev. The default depends on the task.
+        Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task.
     seed
         Seed of everything random.
     device
@@ -1620,8 +1628,8 @@ def overfit(
     method
         full, head, prompt, prefix, lora or bitfit (heedful list methods).
     kind
-        The kind of problem: label (one per text) or text (free answers) (heedful list problems). By default,
-        what the task is.
+        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
+        that of the task.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -1634,11 +1642,11 @@ def overfit(
         What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
-        Number of tokens per text; longer texts are truncated, and counted.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them.
     label_smoothing
-        Share of the target that is given to the other labels.
+        Share of the target probability that is given to the other labels.
     class_weights
-        balanced: all labels have the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1663,10 +1671,10 @@ def overfit(
     data_dir
         Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
     split
-        How to split rows where the files do not: by a hash of their content, in their order, or not at all:
-        without a dev split the last model is kept.
+        How to split rows if the files are not split: by a hash of their content, in order (first), or not at
+        all: without a dev split the last model is kept.
     split_seed
-        Seed of the split, which seed does not change.
+        Seed of the split; seed does not change the split.
     text_column
         Name of the column with the text.
     pair_column
@@ -1690,11 +1698,11 @@ def overfit(
     constraint
         Features that the node must have, such as "a100|h100".
     gpus
-        GPUs, such as 1 or a100:2.
+        GPUs per node, such as 1 or a100:2.
     cpus
-        Number of CPU cores.
+        Number of CPU cores per task.
     mem_gb
-        Memory, in units of 2^30 bytes.
+        Memory per node, in GiB.
     time_min
         Time limit of the job, in minutes.
     setup
@@ -1752,17 +1760,18 @@ def knowledge(
     Parameters
     ----------
     data
-        world/birthplaces (generated), birthplaces, or a folder with a wiki.txt and questions in its form.
+        world/birthplaces (generated), birthplaces, or a folder with such a wiki.txt and questions.
     out
-        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+        Folder of the study. By default studies/STUDY-TASK-MODEL. The same command continues a study.
     jobs
-        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+        Number of runs at a time, each in its own process with its share of the threads; 0 runs them one by
+        one in this process.
     overwrite
         Replace the study in out.
     retry
         Try failed runs again.
     keep
-        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+        Which weights to keep when the study ends: those of the best run on dev, of all runs, or none.
     people
         Number of people with a biography in the generated world.
     name_signal
@@ -1772,13 +1781,13 @@ def knowledge(
         A recipe (command = "pretrain") for the biographies, or the folder of a finished run that has learned
         them. By default a recipe of a few minutes.
     finetune
-        A recipe (command = "adapt") for the questions.
+        A recipe (command = "adapt") for the questions. By default ten passes over them.
     from_nothing_epochs
         Number of passes over the questions without pretraining. By default as many as with it.
     strangers
         Number of questions about people who do not exist.
     risk
-        Largest acceptable share of wrong answers when the model answers only if it is sure.
+        Largest acceptable share of wrong answers when the model answers only if it is confident.
     seed
         Seed of everything random.
     data_dir
@@ -1802,11 +1811,11 @@ def knowledge(
     constraint
         Features that the node must have, such as "a100|h100".
     gpus
-        GPUs, such as 1 or a100:2.
+        GPUs per node, such as 1 or a100:2.
     cpus
-        Number of CPU cores.
+        Number of CPU cores per task.
     mem_gb
-        Memory, in units of 2^30 bytes.
+        Memory per node, in GiB.
     time_min
         Time limit of the job, in minutes.
     setup
@@ -1875,21 +1884,22 @@ def attention_study(
     corpus
         A text file, a folder, the text of a task or world/...; each line is a text.
     out
-        Folder of the study. By default studies/KIND-TASK-MODEL. The same command continues a study.
+        Folder of the study. By default studies/STUDY-TASK-MODEL. The same command continues a study.
     jobs
-        Number of runs at a time, each in a process with its share of the threads; 0 for this process.
+        Number of runs at a time, each in its own process with its share of the threads; 0 runs them one by
+        one in this process.
     overwrite
         Replace the study in out.
     retry
         Try failed runs again.
     keep
-        Whose weights to keep when the study ends: those of the best run on dev, of all runs, or of none.
+        Which weights to keep when the study ends: those of the best run on dev, of all runs, or none.
     attentions
         Mechanisms, such as softmax,additive,performer:features=64 (heedful list attentions).
     projections
         With softmax: whether queries, keys and values share their projection.
     masking
-        With softmax: how the future is masked: before (minus infinity), or in two ways that leak.
+        With softmax: how to mask the future: before the softmax (minus infinity), or in two ways that leak.
     model
         The decoder to train.
     tokenizer
@@ -1939,11 +1949,11 @@ def attention_study(
     constraint
         Features that the node must have, such as "a100|h100".
     gpus
-        GPUs, such as 1 or a100:2.
+        GPUs per node, such as 1 or a100:2.
     cpus
-        Number of CPU cores.
+        Number of CPU cores per task.
     mem_gb
-        Memory, in units of 2^30 bytes.
+        Memory per node, in GiB.
     time_min
         Time limit of the job, in minutes.
     setup

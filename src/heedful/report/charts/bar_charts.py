@@ -63,7 +63,9 @@ def bars(
     opacity = vega.fade_unselected(groups, 0.92, 0.15)
     encoding = {**position, "y": y, "color": color, "opacity": opacity, "tooltip": tips}
     params, mark = vega.make_legend_toggle(groups), {"type": "bar", "clip": True}
-    layers: list[vega.Layer] = [{"data": {"values": data}, "params": params, "mark": mark, "encoding": encoding}]
+    layers: list[vega.Layer] = [
+        {"data": {"values": data}, "params": params, "mark": mark, "encoding": encoding}
+    ]
     if spans := [row for row in drawn if row["low"] is not None]:
         span = {**position, "y": {**y, "field": "low"}, "y2": {"field": "high"}, "tooltip": tips}
         whisker = {"type": "rule", "strokeWidth": 1.5}

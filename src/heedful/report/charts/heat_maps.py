@@ -85,7 +85,7 @@ def heat_map(
     if numbers:
         layers += write_numbers(rows, position, ends, form, diverging)
         subtitle = explain_stars(subtitle, rows)
-    body: Chart = {"data": {"values": rows}}
+    body: vega.Layer = {"data": {"values": rows}}
     if isinstance(values, Mapping):
         names = [vega.clean_label(name) for name in values]
         facet = {"field": "panel", "type": "nominal", "sort": names, "header": {"title": None}}
