@@ -7,6 +7,7 @@ cross_val_score(heedful.TextClassifier("minilm", method="head"), texts, labels, 
 
 from __future__ import annotations
 
+import inspect
 import os
 import shutil
 import tempfile
@@ -14,7 +15,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -97,14 +98,16 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
     run_: RunResult
     dev_rows_: int
 
-    def __new__(cls, *args: Any, **parameters: Any) -> TextClassifier:
-        """Answer a name that other tools use with ours, before Python refuses it."""
-        known = {*PARAMETERS.options(), "dev_share"}
-        for name in parameters:
-            if name not in known:
-                raise unknown_option("TextClassifier", name, dict.fromkeys(known))
-        estimator: TextClassifier = super().__new__(cls)
-        return estimator
+    if not TYPE_CHECKING:  # editors read the parameters of __init__
+        __signature__ = inspect.signature(AdaptParameters)
+
+        def __new__(cls, *args, **parameters):
+            """Answer a name that other tools use with ours, before Python refuses it."""
+            known = cls.__signature__.parameters
+            for name in parameters:
+                if name not in known:
+                    raise unknown_option("TextClassifier", name, known)
+            return super().__new__(cls)
 
     def fit(self, X: Any, y: Any) -> TextClassifier:  # noqa: N803 - scikit-learn's name
         """Train on texts and their labels; what an earlier fit has learned is forgotten."""

@@ -220,6 +220,7 @@ def test_it_works_in_a_pipeline_and_in_cross_validation(
     assert len(cross_val_score(pipeline, *data, cv=2)) == 2
 
 
+@pytest.mark.long
 def test_grid_search_in_two_processes(model: Path, data: tuple[list[str], list[str]]) -> None:
     grid = {"method": ["head", "full"], "epochs": np.array([1, 2])}
     search = GridSearchCV(

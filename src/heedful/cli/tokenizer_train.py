@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from heedful.cli.output import Flag, Json, print_facts, print_json
-from heedful.errors import UserError
 from heedful.options.types import Count, Positive
 
 Kind = Literal["bpe", "wordpiece", "unigram", "word", "char"]

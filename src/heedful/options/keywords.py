@@ -23,7 +23,7 @@ from cyclopts import Parameter
 
 from heedful.errors import UserError, unknown
 from heedful.options.types import CommaSeparated
-from heedful.options.values import convert_value, members, split_bounds, type_hints
+from heedful.options.values import convert_value, members, type_hints
 
 TRANSFORMERS_NAMES = {
     "learning_rate": "lr",
@@ -112,7 +112,7 @@ class Option:
         """Return the type that a function accepts, which is wider than the option's own."""
         if self.comma_separated:
             return str | float | Sequence[str] | Sequence[float]
-        kinds = [split_bounds(member)[0] for member in members(self.hint)]
+        kinds = [kind for kind, _ in members(self.hint)]
         accepted: Any = None
         for kind in kinds:
             wider: Any = kind

@@ -40,7 +40,9 @@ def render_run(run: RunFacts) -> str:
         columns, rows = make_score_table(run)
         parts.append(render_table(columns, [[getattr(cell, "text", cell) for cell in row] for row in rows]))
     bad = [check for check in run.checks if check.status in ("failed", "warning")]
-    parts += [render_lines([check.found], "bad" if check.status == "failed" else "warning") for check in bad]
+    parts += [
+        render_lines([check.message], "bad" if check.status == "failed" else "warning") for check in bad
+    ]
     charts = build_page([run]).charts
     curves = [name for name in charts if name in (run.metric.replace(" ", "-"), "loss")]
     return "".join([*parts, *(render_picture(charts[name]) for name in curves[:1] or list(charts)[:1])])
