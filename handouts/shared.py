@@ -9,13 +9,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from heedful.errors import UserError
+from heedful.logs import print_messages
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Report a user's mistake in one line and exit with its status."""
     try:
-        yield
+        with print_messages():
+            yield
     except UserError as error:
         print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
         sys.exit(error.status)

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from heedful.logs import progress_line
+
 T = TypeVar("T")
 PLAIN_EVERY_SECONDS = 10.0
 FILE_EVERY_SECONDS = 2.0
@@ -81,7 +83,7 @@ class PlainProgressBar(ProgressBar):
             self.last = now
             of = f" of {self.total:,}" if self.total else ""
             tail = f", {note}" if note else ""
-            print(f"{self.label}: {self.done:,}{of} after {now - self.start:.0f} s{tail}", file=sys.stderr)
+            progress_line(f"{self.label}: {self.done:,}{of} after {now - self.start:.0f} s{tail}")
 
 
 class RichProgressBar(ProgressBar):

@@ -12,6 +12,7 @@ import pytest
 
 import heedful
 from heedful.errors import UserError
+from heedful.options.launch import TrainLaunchOptions
 from heedful.options.training import AdaptOptions
 
 
@@ -50,10 +51,53 @@ def test_every_public_name_is_there() -> None:
 
 def test_the_signature_shows_the_command_lines_options_and_defaults() -> None:
     shown = inspect.signature(heedful.adapt).parameters
-    assert list(shown)[:2] == ["model", "task"]
-    options = {f.name: f.default for f in fields(AdaptOptions) if f.name not in ("model", "task")}
+    assert list(shown)[:3] == ["model", "task", "labels"]
+    options = {
+        f.name: f.default
+        for f in (*fields(AdaptOptions), *fields(TrainLaunchOptions))
+        if f.name not in ("model", "task")
+    }
     assert {name: p.default for name, p in shown.items() if name in options} == options
-    assert len(shown) == len(options) + 2
+    assert len(shown) == len(options) + 3
+
+
+@pytest.mark.parametrize(("name", "study"), [
+    ("search", "search"), ("compare", "compare"), ("labels", "labels"), ("optimizers", "optimizers"),
+    ("overfit", "overfit"), ("knowledge", "knowledge"), ("attention_study", "attention"),
+])  # fmt: skip
+def test_a_study_has_the_options_of_its_command(name: str, study: str) -> None:
+    from heedful.api.commands import FUNCTIONS
+    from heedful.studies import STUDIES
+
+    kind, signature = STUDIES[study], FUNCTIONS[name][1]
+    groups = [kind.options] if kind.run_options is None else [kind.options, kind.run_options]
+    assert list(signature.groups[:-1]) == groups
+    assert signature.arguments == tuple(kind.arguments)
+    shown = inspect.signature(getattr(heedful, name)).parameters
+    for option in signature.options().values():
+        assert option.name in kind.arguments or shown[option.name].default == option.default
+    assert f"\n{option.name}\n" in getattr(heedful, name).__doc__
+
+
+def test_functions_with_arguments_of_their_own_have_the_command_lines_defaults() -> None:
+    from heedful.cli import data_show, evaluate, predict, report, tokenizer_train
+
+    commands = {
+        heedful.evaluate: evaluate.evaluate, heedful.predict: predict.predict, heedful.report: report.report,
+        heedful.tokenizer.train: tokenizer_train.train, heedful.data.show: data_show.show,
+    }  # fmt: skip
+    for function, command in commands.items():
+        ours, theirs = inspect.signature(function).parameters, inspect.signature(command).parameters
+        shared = [n for n in ours if n in theirs and theirs[n].default is not inspect.Parameter.empty]
+        assert {n: str(ours[n].default) for n in shared} == {n: str(theirs[n].default) for n in shared}
+        missing = set(theirs) - set(ours) - {"json", "launch", "figure", "text", "pair", "source"}
+        assert not missing, function
+
+
+def test_the_written_signatures_are_current() -> None:
+    script = Path(__file__).parents[2] / "scripts" / "write_api.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_adapt_and_load_work_together(model: Path, task: Path, tmp_path: Path) -> None:
@@ -65,6 +109,26 @@ def test_adapt_and_load_work_together(model: Path, task: Path, tmp_path: Path) -
     assert done.results.method == "lora"
     assert set(done.results.splits) == {"dev", "test"}
     assert done.checks.checks
+    assert done == heedful.RunResult(tmp_path / "run")
+    assert done.config["method"] == "lora"
+    table = done.predictions()
+    assert table.num_rows == done.results.splits["test"].n
+    assert {"text", "label", "predicted", "confidence", "p_no", "p_yes"} <= set(table.column_names)
+    assert table.to_pandas()["confidence"].between(0.5, 1).all()
+    assert done.metrics().column_names[:3] == ["step", "epoch", "split"]
+    assert done.predict(["warm sun today"])[0].label in ("no", "yes")
+    assert done.figure("loss")["title"]["text"] == ["Loss by epoch"]
+    with pytest.raises(UserError, match='unknown figure "los"; did you mean "loss"'):
+        done.figure("los")
+    assert done.report().html == tmp_path / "run" / "report.html"
+    page = heedful.report(done, out=tmp_path / "page.html")
+    assert page.html.is_file()
+    scored = heedful.evaluate(done, split="dev")
+    assert scored.value == pytest.approx(done.results.splits["dev"].value)
+    assert scored.recorded == {"dev": done.results.splits["dev"].value}
+    assert heedful.predict(done, "warm sun today").label == done.predict(["warm sun today"])[0].label
+    labeled = heedful.predict(done, task, out=tmp_path / "labeled.csv")
+    assert labeled.rows == 60
     adapted = heedful.load(done.folder)
     assert adapted.labels == ["no", "yes"]
     first, second = adapted.predict(["warm sun today", "cold rain today"])
@@ -92,6 +156,13 @@ def test_the_same_options_give_the_command_lines_run(
     ({"out": 3}, "heedful.adapt: out 3: must be a path"),
     ({"head": "wide"}, 'heedful.adapt: head "wide": must be auto, linear or family'),
     ({"method": "lora", "method_options": {"rnk": 1}}, 'unknown option of lora "rnk"'),
+    ({"learning_rate": 1e-3}, "heedful.adapt: learning_rate is called lr here"),
+    ({"num_train_epochs": 1}, "heedful.adapt: num_train_epochs is called epochs here"),
+    ({"per_device_train_batch_size": 8}, "heedful.adapt: per_device_train_batch_size is called batch_size here"),
+    ({"warmup_ratio": 0.1}, "heedful.adapt: warmup_ratio is called warmup here"),
+    ({"max_length": 64}, "heedful.adapt: max_length is called max_len here"),
+    ({"bf16": True}, 'heedful.adapt: there is no bf16 here; use precision="bfloat16"'),
+    ({"gpus": "1"}, "--gpus belongs to --on slurm"),
 ])  # fmt: skip
 def test_a_wrong_option_is_told_as_on_the_command_line(
     model: Path, task: Path, options: dict[str, object], line: str
@@ -99,6 +170,61 @@ def test_a_wrong_option_is_told_as_on_the_command_line(
     with pytest.raises(UserError) as told:
         heedful.adapt(model, task, **options)
     assert line in str(told.value)
+
+
+def test_a_mistake_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="called lr"):
+        heedful.pretrain("char-gpt", "notes.txt", learning_rate=1)
+
+
+def test_a_study_returns_its_table_its_best_run_and_its_answer(
+    model: Path, task: Path, tmp_path: Path
+) -> None:
+    study = heedful.search(
+        model, task, method="head", lr=[0.01, 0.1], epochs=1, max_len=16, threads=1, precision="float32",
+        jobs=0, out=tmp_path / "study",
+    )  # fmt: skip
+    assert study.finished
+    assert study.answer.study == "search"
+    table = study.table()
+    assert {"run", "lr", "state", "dev"} <= set(table.columns)
+    assert table.to_pandas()["lr"].tolist() == [0.01, 0.1]
+    assert study.best is not None
+    assert study.best.results.splits["dev"].value == max(
+        row[table.columns.index("dev")] for row in table.rows
+    )
+    assert study.figures
+    assert study.figure(study.figures[0])["title"]
+    assert study.report(tmp_path / "study.html").html.is_file()
+    for shown in (study, study.best, study.answer, table):
+        html = shown._repr_html_()
+        assert "<table" in html
+        assert "<script" not in html
+        assert "http" not in html.replace("http://www.w3.org", "")
+    picture = study.figure(study.figures[0])._repr_mimebundle_()
+    assert picture["image/svg+xml"].startswith("<svg")
+    assert picture["image/png"].startswith("iVBOR")
+
+
+def test_the_scripts_of_a_cluster_are_returned(model: Path, task: Path, tmp_path: Path) -> None:
+    run = heedful.adapt(model, task, out=tmp_path / "r", on="slurm", dry_run=True, time_min=30)
+    assert run.script.startswith("#!/bin/bash")
+    assert not run.finished
+    with pytest.raises(UserError, match="there is no such folder"):
+        run.results  # noqa: B018
+    study = heedful.search(model, task, out=tmp_path / "s", on="slurm", dry_run=True, lr=[0.1, 0.2])
+    assert "--array" in study.script
+    assert study.folder == tmp_path / "s"
+
+
+def test_a_tokenizer_and_a_summary_of_data(task: Path, tmp_path: Path) -> None:
+    trained = heedful.tokenizer.train(["warm sun", "cold rain"] * 9, kind="word", out=tmp_path / "words")
+    assert heedful.text.load(tmp_path / "words").fingerprint == trained.fingerprint
+    summary = heedful.data.show(task, tokenizer=tmp_path / "words")
+    assert summary.labels == ["no", "yes"]
+    assert summary.baselines["dev"]["bag_of_words"] >= 0.5
+    assert "bag of words" in summary._repr_html_()
+    assert summary.figure()["title"]
 
 
 def test_what_is_no_run_is_told(tmp_path: Path) -> None:

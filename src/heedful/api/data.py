@@ -13,7 +13,6 @@ from heedful.api.training import store_data
 from heedful.display import render_table, render_title
 from heedful.errors import UserError
 from heedful.options.training import MAX_LEN
-from heedful.process_state import keeps_process_state
 from heedful.report.charts import Chart, histogram
 
 if TYPE_CHECKING:
@@ -96,7 +95,6 @@ class DataSummary:
         return "".join([*parts, render_table(("label", "text"), texts[:12], "examples from train")])
 
 
-@keeps_process_state
 def show(
     task: Any,
     labels: Any = None,

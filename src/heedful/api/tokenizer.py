@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from heedful.errors import UserError
-from heedful.process_state import keeps_process_state
 
 if TYPE_CHECKING:
     from heedful.text import Tokenizer
@@ -18,7 +17,6 @@ Kind = Literal["bpe", "wordpiece", "unigram", "word", "char"]
 Corpus = str | os.PathLike[str] | Iterable[str]
 
 
-@keeps_process_state
 def train(
     *corpus: Corpus,
     out: str | os.PathLike[str] | None = None,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from heedful import __version__
 from heedful.errors import SubmittedElsewhere, UserError, one_line, unknown
+from heedful.logs import print_messages
 
 if TYPE_CHECKING:
     from cyclopts import App, CycloptsError
@@ -147,11 +148,12 @@ def error_line(error: CycloptsError) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status. Tests call this in-process."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if "HEEDFUL_JOB" in os.environ:
-        from heedful.launch.slurm.batch_job import BatchJob
+    with print_messages():
+        if "HEEDFUL_JOB" in os.environ:
+            from heedful.launch.slurm.batch_job import BatchJob
 
-        return BatchJob.from_environment().run(lambda: attempt(arguments))
-    return attempt(arguments)[0]
+            return BatchJob.from_environment().run(lambda: attempt(arguments))
+        return attempt(arguments)[0]
 
 
 def attempt(arguments: list[str]) -> tuple[int, BaseException | None]:

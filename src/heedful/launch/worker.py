@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.launch.rank_environment import LAUNCHED
+from heedful.logs import print_messages
 from heedful.training.signals import StoppedError, stop_with_parent
 
 OPTIONS, STOP = "options.json", "stop"
@@ -30,7 +31,8 @@ def main(folder: Path) -> int:
         if name in (interface for _, interface in socket.if_nameindex()):
             os.environ.setdefault("GLOO_SOCKET_IFNAME", name)  # a laptop's host name may lead anywhere
     os.environ[LAUNCHED] = "1"
-    status, report = attempt(folder)
+    with print_messages():
+        status, report = attempt(folder)
     from heedful.runs.files import write_json
 
     write_json(folder / f"{rank}.json", report)

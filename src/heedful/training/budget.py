@@ -9,7 +9,6 @@ warm-up is as many steps as the first run's.
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heedful.errors import UserError
+from heedful.logs import notice
 from heedful.options.training import LoopOptions, PretrainOptions
 from heedful.runs.checksums import find_damage
 from heedful.runs.directory import CONFIG, METRICS, TIMING, Run
@@ -55,7 +55,7 @@ def plan_length(job: Job, run: Run) -> Job:
     if options.budget_min is not None and options.steps is None:
         steps = measure_steps_in_budget(options, lambda trial: job.make_loop(run, trial), spent)
         options = replace(options, steps=steps + (0 if state is None else state.step))
-        print(f"heedful: {options.steps:,} steps take {options.budget_min:g} minutes here", file=sys.stderr)
+        notice(f"{options.steps:,} steps take {options.budget_min:g} minutes here")
     if state is not None:
         loop = job.make_loop(run, options)
         if ranks.first:

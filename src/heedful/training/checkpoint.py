@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import sys
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor
 
 from heedful.errors import UserError
+from heedful.logs import warn
 from heedful.runs.checksums import find_damage, seal
 from heedful.runs.directory import Run
 from heedful.runs.files import WriteError, new_folder, remove_temporary, temporary_path, write_json
@@ -131,7 +131,7 @@ def load_latest(run: Run) -> tuple[TrainingState, dict[str, Tensor], dict[str, A
             return read_checkpoint(folder)
         earlier = any(s < step for s in steps(run))
         instead = "using the checkpoint before it" if earlier else "starting from the beginning"
-        print(f"heedful: {folder}: {wrong}; {instead}", file=sys.stderr)
+        warn(f"{folder}: {wrong}; {instead}")
         remove_checkpoint(run, step)
     return None
 

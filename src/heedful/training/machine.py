@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +10,9 @@ from functools import cache
 import torch
 
 from heedful.inference.devices import find_device
+from heedful.logs import notice
 from heedful.options.training import LoopOptions
+from heedful.process_state import is_guest
 from heedful.training.precision import choose_precision
 from heedful.training.ranks import current_ranks
 
@@ -31,24 +32,26 @@ def resolve_machine(options: LoopOptions) -> Machine:
     threads = options.threads or current_ranks().threads
     torch.set_num_threads(threads)
     device = current_ranks().device(find_device(options.device))
-    precision, notice = choose_precision(options.precision, device)
-    if notice is not None:
-        print_once(notice)
+    precision, measured = choose_precision(options.precision, device)
+    if measured is not None:
+        notice_once(measured)
     return Machine(device, precision, threads)
 
 
 @cache
-def print_once(notice: str) -> None:
-    """Print a notice that is true for all runs of this process, the first time only."""
-    print(f"heedful: {notice}", file=sys.stderr)
+def notice_once(text: str) -> None:
+    """Log a notice that is true for all runs of this process, the first time only."""
+    notice(text)
 
 
 def keep_freed_memory() -> None:
     """Let the C library keep freed memory, so that a step does not have to map its pages again.
 
     This helps where all steps have similar shapes; where shapes differ a lot, the kept memory never fits and
-    only grows. Without glibc nothing changes.
+    only grows. Without glibc nothing changes, nor in a process that another program owns.
     """
+    if is_guest():  # what was set before cannot be read, so it could not be put back
+        return
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(M_MMAP_THRESHOLD, 2**25)

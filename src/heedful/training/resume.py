@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from heedful.errors import UserError, shorten
+from heedful.logs import notice, warn
 from heedful.options.training import NOT_IN_CONFIG, LoopOptions, named_after
 from heedful.runs.directory import CONFIG, Run, last_run_path, run_paths
 from heedful.runs.files import write_json
@@ -57,10 +57,9 @@ def restore_stored_options(options: O, resolved: Mapping[str, Any], command: str
         return replace(options, precision=precision)
     threads = stored.get("threads")
     if options.threads not in (None, threads):
-        print(
-            f"heedful: {options.out}: was begun with {threads} threads, goes on with {options.threads}: "
-            "its bits will not be those of a run that never stopped",
-            file=sys.stderr,
+        warn(
+            f"{options.out}: was begun with {threads} threads, goes on with {options.threads}: "
+            "its bits will not be those of a run that never stopped"
         )
         threads = options.threads
     return replace(options, precision=precision, threads=threads)
@@ -111,11 +110,7 @@ def warn_of_other_environment(run: Run, now: Environment) -> None:
         f"{name} {was} is now {facts[1][name]}" for name, was in facts[0].items() if was != facts[1][name]
     ]
     if changed:
-        print(
-            f"heedful: {run.path}: {', '.join(changed)}: "
-            "the run's bits will not be those of one that never stopped",
-            file=sys.stderr,
-        )
+        warn(f"{run.path}: {', '.join(changed)}: the run's bits will not be those of one that never stopped")
 
 
 @contextmanager
@@ -137,7 +132,7 @@ def open_run(out: Path, options: LoopOptions) -> Iterator[tuple[Run, Lease]]:
         if path.parent.is_dir():
             refuse_held(path)
         if options.resume:
-            print(f"heedful: {out}: there is no run yet; it begins", file=sys.stderr)
+            notice(f"{out}: there is no run yet; it begins")
         run = Run.create(out, overwrite=options.overwrite, resume=options.resume)
         path.parent.mkdir(exist_ok=True)
         lease = claim_lease(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from heedful.errors import UserError
+from heedful.logs import warn
 from heedful.runs.directory import Run
 from heedful.runs.files import JsonLines
 from heedful.runs.schemas import Metrics, Timing
@@ -83,9 +83,8 @@ class RunLog:
             raise self.other_run("parameters")
         if state.processes != ranks.size:
             before, now = (f"{n} process{'es' if n > 1 else ''}" for n in (state.processes, ranks.size))
-            print(
-                f"heedful: {self.run.path}: its last checkpoint is of {before}, "
-                f"it goes on with {now}: to rounding, not to the bit",
-                file=sys.stderr,
+            warn(
+                f"{self.run.path}: its last checkpoint is of {before}, "
+                f"it goes on with {now}: to rounding, not to the bit"
             )
         return replace(state, processes=ranks.size), weights, optimizer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from heedful.errors import UserError, one_line
 from heedful.launch.rank_environment import is_slurm_follower, read_number
 from heedful.launch.slurm import client
 from heedful.launch.slurm.records import END, JobEnd, task_file
+from heedful.logs import warn
 from heedful.progress import write_progress_to
 from heedful.runs.directory import PROGRESS
 from heedful.runs.files import write_json
@@ -74,16 +74,16 @@ class BatchJob:
     def requeue_or_end(self, status: int, message: str) -> None:
         if not self.job or self.restarts >= self.max_requeues:
             said = f"no requeue left of {self.max_requeues}; {message}"
-            print(f"heedful: {said}", file=sys.stderr)
+            warn(said)
             self.write_end(status, said)
             return
         count = f"requeue {self.restarts + 1} of {self.max_requeues}"
-        print(f"heedful: job {self.number} goes back into the queue ({count})", file=sys.stderr, flush=True)
+        warn(f"job {self.number} goes back into the queue ({count})")
         self.write_end(status, message, requeued=True)  # before: Slurm ends this process at once
         try:
             client.requeue(self.number)
         except UserError as error:
-            print(f"heedful: {error}", file=sys.stderr)
+            warn(str(error))
             self.write_end(status, f"{error}; {message}")
 
     def write_end(self, status: int, message: str, *, requeued: bool = False) -> None:
@@ -93,4 +93,4 @@ class BatchJob:
             end = JobEnd(self.job, status, one_line(message), requeued, now)
             write_json(task_file(self.folder, END, self.task), end)
         except UserError as error:
-            print(f"heedful: {error}", file=sys.stderr)
+            warn(str(error))

@@ -14,6 +14,7 @@ from heedful.errors import one_line
 from heedful.launch.slurm import client
 from heedful.launch.slurm.jobs import SlurmJob, job_state
 from heedful.launch.slurm.records import OUT, JobProgress, Submission, read_end, read_progress, task_file
+from heedful.logs import notice, progress_line
 from heedful.progress import ProgressBar, progress
 from heedful.runs.directory import LOG
 from heedful.training.signals import STATUS_STOPPED
@@ -34,7 +35,7 @@ class Display:
         if count is not None and count.is_line(text) and sys.stderr.isatty():
             return
         self.close()
-        print(one_line(text), file=sys.stderr)
+        progress_line(one_line(text))
 
     def show_progress(self, count: JobProgress) -> None:
         if not sys.stderr.isatty():
@@ -97,14 +98,14 @@ def follow_job(folder: Path, submitted: Submission) -> SlurmJob:
                 now = summarize_states(job)
                 if now != said and not job.over:
                     display.close()
-                    print(f"heedful: job {job.job}: {now}", file=sys.stderr)
+                    notice(f"job {job.job}: {now}")
                     said = now
             time.sleep(LOOK_SECONDS)
         show_news(display, folder, tails)
     except KeyboardInterrupt:
         display.close()
         number = submitted.job
-        print(f"heedful: job {number} goes on; heedful jobs cancel {number} ends it", file=sys.stderr)
+        notice(f"job {number} goes on; heedful jobs cancel {number} ends it")
         raise
     finally:
         display.close()

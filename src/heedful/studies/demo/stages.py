@@ -7,7 +7,6 @@ continues; a finished one is made anew.
 from __future__ import annotations
 
 import shutil
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 from heedful import __version__
 from heedful.data.world.notes import Notes
 from heedful.errors import UserError
+from heedful.logs import progress_line
 from heedful.options.studies import CompareOptions, CompareRun, KnowledgeOptions
 from heedful.options.training import PretrainOptions
 from heedful.report.charts.images import save_chart
@@ -131,7 +131,7 @@ class Demo:
     def stage(self, text: str) -> None:
         self.done += 1
         spent = time.monotonic() - self.began
-        print(f"==> {self.done} of {self.stages}, after {spent:.0f} s: {text}", file=sys.stderr, flush=True)
+        progress_line(f"==> {self.done} of {self.stages}, after {spent:.0f} s: {text}")
 
     def training(self) -> Facts:
         facts: Facts = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import NoReturn
 
@@ -12,6 +11,7 @@ from heedful.launch.slurm import monitor
 from heedful.launch.slurm.jobs import SlurmJob
 from heedful.launch.slurm.records import Submission
 from heedful.launch.slurm.submission import PreparedJob, describe_submission, prepare_job, submit_job
+from heedful.logs import notice
 from heedful.options.command_line import command_words
 from heedful.options.launch import MAX_PARALLEL, StudyLaunchOptions
 from heedful.runs.studies import JOBS, StudyFolder, StudyRecord
@@ -38,7 +38,7 @@ def submit_workers(folder: StudyFolder, launch: StudyLaunchOptions, threads: int
         watch(folder, prepared, submitted)
     except KeyboardInterrupt:
         number = submitted.job
-        print(f"heedful: job {number} continues; heedful jobs cancel {number} ends it", file=sys.stderr)
+        notice(f"job {number} continues; heedful jobs cancel {number} ends it")
         raise
 
 

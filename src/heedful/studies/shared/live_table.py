@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from heedful.logs import progress_line
 from heedful.report.formats import format_duration
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import Outcome, StudyFolder
@@ -98,7 +99,7 @@ class StudyDisplay:
         now = describe_progress(outcomes, None)
         if now != self.shown:
             self.shown = now
-            print(f"{self.folder.path}: {describe_progress(outcomes, left)}", file=sys.stderr, flush=True)
+            progress_line(f"{self.folder.path}: {describe_progress(outcomes, left)}")
 
 
 def count_work(outcomes: Sequence[Outcome]) -> tuple[float, float]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import torch
 
 from heedful import checkpoints, methods
 from heedful.errors import UserError
 from heedful.inference.generation import generate
+from heedful.logs import notice
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives.registry import find_objective
 from heedful.objectives.setup import TaskSetup
@@ -47,7 +46,7 @@ def build_adapt(options: AdaptOptions) -> Job:
     formula, room = method.formula(model), methods.room(model)
     max_len = min(options.max_len, room)
     if max_len < options.max_len:
-        print(f"heedful: texts are cut to {max_len} tokens, what the model has room for", file=sys.stderr)
+        notice(f"texts are cut to {max_len} tokens, what the model has room for")
 
     setup = TaskSetup(options, scored_part(options, task), tokenizer, model, max_len, changes, generate)
     objective, seconds = objective_class.build(setup), 0.0

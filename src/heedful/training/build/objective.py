@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 from heedful.data import Task, load_task
 from heedful.data.tasks import find_task
 from heedful.errors import UserError
 from heedful.inference.generation import generate
+from heedful.logs import notice
 from heedful.methods import METHODS
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import AnswerObjective, Classify, ClassifyFeatures, Mixed, Objective
@@ -58,14 +58,11 @@ def use_cached_features(
     Returns the objective and the seconds that this took.
     """
     if options.pool is None and was_trained_for_mean(model):
-        print(
-            f"heedful: {options.model} was trained for the mean of its states; see --pool mean",
-            file=sys.stderr,
-        )
+        notice(f"{options.model} was trained for the mean of its states; see --pool mean")
     if not (options.cache_features and objective.caches_features):
         return objective, 0.0
     assert isinstance(objective, Classify)
-    print("heedful: the frozen body runs once; its dropout is off", file=sys.stderr)
+    notice("the frozen body runs once; its dropout is off")
     features = ClassifyFeatures(objective, model)
     return features, features.seconds
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import torch
 
 from heedful import methods
 from heedful.evaluation.sentences import read_sentences, refuse_sentences
+from heedful.logs import notice
 from heedful.objectives.registry import find_objective
 from heedful.objectives.setup import TextSetup
 from heedful.options.training import BLOCK, PretrainOptions
@@ -36,7 +35,7 @@ def build_pretrain(options: PretrainOptions) -> Job:
     room = methods.room(model)
     block = min(options.block or BLOCK, room)
     if options.block is not None and block < options.block:
-        print(f"heedful: rows have {block} tokens, what the model has room for", file=sys.stderr)
+        notice(f"rows have {block} tokens, what the model has room for")
     if starts_from_scratch(options.model) or model.trained_length is not None:
         model.trained_length = max(block, model.trained_length or 0)
     objective_class = find_objective(options.objective, "pretrain")

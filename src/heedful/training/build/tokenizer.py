@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from heedful.data.cache import build_once, digest
 from heedful.data.corpus import Corpus, read_file_texts
 from heedful.errors import UserError, unknown
 from heedful.families import FAMILIES
+from heedful.logs import notice
 from heedful.models import PRESETS
 from heedful.objectives.registry import OBJECTIVES
 from heedful.options.training import AdaptOptions, PretrainOptions
@@ -65,7 +65,7 @@ def corpus_tokenizer(options: PretrainOptions, train: Corpus) -> Tokenizer:
     elif kind is None:
         form = FAMILIES[family].tokenizer if family is not None and family in FAMILIES else None
         kind = "char" if options.model.startswith("char") else form.kind if form is not None else "bpe"
-        print(f"heedful: a {kind} tokenizer is trained on the training text", file=sys.stderr)
+        notice(f"a {kind} tokenizer is trained on the training text")
     if kind in KINDS and not Path(kind).is_dir():
         if family is None:
             raise UserError(

@@ -6,12 +6,12 @@ through an entry point in the group `heedful.trackers`; `--track NAME` chooses i
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from heedful.errors import one_line
+from heedful.logs import warn
 from heedful.options.training import LoopOptions
 from heedful.plugins import Registry
 from heedful.runs.directory import Run
@@ -60,7 +60,7 @@ class SafeTracker:
         except Exception as error:
             self.failed = True
             name, reason = type(self.tracker).__name__, one_line(f"{type(error).__name__}: {error}")
-            print(f"heedful: the tracker {name} failed and is ignored from now on: {reason}", file=sys.stderr)
+            warn(f"the tracker {name} failed and is ignored from now on: {reason}")
 
 
 def begin_trackers(run: Run, options: LoopOptions, more: Sequence[Tracker]) -> list[SafeTracker]:
