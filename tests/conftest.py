@@ -117,6 +117,15 @@ def heedful(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
+def printed_messages() -> Iterator[None]:
+    """Print messages to stderr, as the command line does."""
+    from heedful.logs import print_messages
+
+    with print_messages():
+        yield
+
+
+@pytest.fixture
 def real_data() -> Path:
     """The folder of real data sets, for tests that want it."""
     if not os.environ.get("HEEDFUL_DATA"):

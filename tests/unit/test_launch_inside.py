@@ -75,6 +75,7 @@ def test_requeues_come_to_an_end(tmp_path: Path, requeued: list[str]) -> None:
     assert left["message"] == "no requeue left of 2; stopped"
 
 
+@pytest.mark.usefixtures("printed_messages")
 def test_a_requeue_that_slurm_refuses_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

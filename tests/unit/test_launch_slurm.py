@@ -174,6 +174,7 @@ def test_a_damaged_note_is_one_line(folder: Path) -> None:
         jobs.read_submission(folder)
 
 
+@pytest.mark.usefixtures("printed_messages")
 def test_a_log_is_followed_line_by_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

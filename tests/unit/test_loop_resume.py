@@ -212,6 +212,7 @@ def test_other_options_are_refused_by_name(begun: AdaptOptions) -> None:
     assert {p: p.stat().st_mtime_ns for p in begun.out.rglob("*.*") if ".lease" not in p.name} == before
 
 
+@pytest.mark.usefixtures("printed_messages")
 def test_what_changes_bits_is_said(
     begun: AdaptOptions, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,6 +286,7 @@ def damage(folder: Path) -> None:
     (folder / "weights.pt").write_bytes(data)
 
 
+@pytest.mark.usefixtures("printed_messages")
 @pytest.mark.parametrize("which", ["last", "best", "all"])
 def test_damaged_checkpoints_cost_time_but_no_bits(
     which: str, begun: AdaptOptions, whole: Path, capsys: pytest.CaptureFixture[str]

@@ -69,7 +69,7 @@ def test_every_call_leaves_the_process_as_it_was(model: Path, task: Path, text: 
         "load": lambda: heedful.load(run).predict(["warm"]),
         "evaluate": lambda: heedful.evaluate(run, split="dev"),
         "pretrain": lambda: heedful.pretrain(
-            "char-gpt", text, steps=2, batch_size=2, block=16, out=tmp_path / "lm", threads=2, precision="float32"
+            "char-gpt", text, steps=2, dev_share=0.0, batch_size=2, block=16, out=tmp_path / "lm", threads=2, precision="float32"
         ),
         "fit": lambda: heedful.TextClassifier(model, **QUICK).fit(["warm", "cold"] * 8, ["a", "b"] * 8).predict(["warm"]),
         "mistake": refused,
@@ -86,7 +86,7 @@ def test_malloc_is_left_alone(text: Path, tmp_path: Path, monkeypatch: pytest.Mo
 
     asked = []
     monkeypatch.setattr(machine.ctypes, "CDLL", lambda name: asked.append(name) or ctypes.CDLL(name))
-    options: dict[str, Any] = {"steps": 1, "batch_size": 2, "block": 16, "threads": 1, "precision": "float32"}
+    options: dict[str, Any] = {"steps": 1, "dev_share": 0.0, "batch_size": 2, "block": 16, "threads": 1, "precision": "float32"}
     heedful.pretrain("char-gpt", text, out=tmp_path / "a", **options)
     assert not asked
 

@@ -37,6 +37,7 @@ class Recorder:
         assert results.splits["dev"].n > 0
 
 
+@pytest.mark.usefixtures("printed_messages")
 def test_a_tracker_follows_a_run_and_one_that_fails_is_dropped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -137,12 +137,13 @@ def test_precision_is_measured_once_and_decides_by_speed(
     assert precision.choose_precision("auto", cpu) == ("bfloat16", None)
 
 
+@pytest.mark.usefixtures("printed_messages")
 def test_the_runs_of_one_process_tell_of_their_precision_once(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     found = {"float32": 1.0, "bfloat16": 3.7, "finite": True}
     monkeypatch.setattr(precision, "measure_precision", lambda device: found)
-    machine.print_once.cache_clear()
+    machine.notice_once.cache_clear()
     for _ in range(3):
         assert machine.resolve_machine(LoopOptions(device="cpu", threads=1)).precision == "float32"
     assert capfd.readouterr().err.count("precision: float32, because bfloat16") == 1
@@ -160,6 +161,7 @@ def test_checkpoints_keep_the_last_two_and_the_best(tmp_path: Path) -> None:
     assert found[0].best_value == float("-inf")
 
 
+@pytest.mark.usefixtures("printed_messages")
 def test_a_damaged_checkpoint_is_passed_over_and_said_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
