@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, plain lines elsewhere, and a small file for other programs."""
+"""Progress of long work: a bar on a terminal or in a notebook, plain lines elsewhere, and a small file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from heedful.logs import progress_line
+from heedful.notebook_progress import DISPLAY, in_notebook, render_bar
 
 T = TypeVar("T")
 PLAIN_EVERY_SECONDS = 10.0
@@ -109,8 +110,27 @@ class RichProgressBar(ProgressBar):
         self.bar.update(self.task, advance=n, note=note)
 
 
+class NotebookProgressBar(ProgressBar):
+    """Progress as one live bar below the cell of a notebook."""
+
+    def render(self, note: str = "") -> str:
+        return render_bar(self.label, self.done, self.total, note)
+
+    def advance(self, n: int = 1, note: str = "") -> None:
+        super().advance(n, note)
+        DISPLAY.update(self, self.render(note))
+
+
 @contextmanager
 def progress(label: str, total: int | None = None) -> Iterator[ProgressBar]:
+    if in_notebook():
+        live = NotebookProgressBar(label, total)
+        DISPLAY.open(live, live.render())
+        try:
+            yield live
+        finally:
+            DISPLAY.close(live)
+        return
     if not sys.stderr.isatty():
         yield PlainProgressBar(label, total)
         return

@@ -86,7 +86,14 @@ def test_malloc_is_left_alone(text: Path, tmp_path: Path, monkeypatch: pytest.Mo
 
     asked = []
     monkeypatch.setattr(machine.ctypes, "CDLL", lambda name: asked.append(name) or ctypes.CDLL(name))
-    options: dict[str, Any] = {"steps": 1, "dev_share": 0.0, "batch_size": 2, "block": 16, "threads": 1, "precision": "float32"}
+    options: dict[str, Any] = {
+        "steps": 1,
+        "dev_share": 0.0,
+        "batch_size": 2,
+        "block": 16,
+        "threads": 1,
+        "precision": "float32",
+    }
     heedful.pretrain("char-gpt", text, out=tmp_path / "a", **options)
     assert not asked
 

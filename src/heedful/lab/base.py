@@ -18,6 +18,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from heedful.display import render_lines, render_table, render_title
 from heedful.errors import unknown
 from heedful.report.charts.vega import Chart
 from heedful.runs.answers import Table as Table
@@ -125,6 +126,21 @@ class Finding(Generic[R]):
             "tables": [to_json_value({"title": t.title, **vars(t)}) for t in self.tables],
             "results": {n: value for n, value in to_json_value(results).items() if n not in long},
         }
+
+    def _repr_html_(self) -> str:
+        from heedful.report.notebook import render_picture
+
+        verdict, count = self.verdict()
+        columns = ("number", "value", "condition", "holds")
+        rows = [(n.name, format_value(n.value), n.condition, describe_condition(n)) for n in self.numbers]
+        return "".join([
+            render_title(f"{self.topic}: {self.claim}"),
+            render_lines(self.construction),
+            render_picture(self.figure),
+            render_table(columns, rows),
+            *(table._repr_html_() for table in self.tables),
+            render_lines([f"{verdict}: {count} conditions hold"], "good" if self.passed else "bad"),
+        ])  # fmt: skip
 
     def draw(self, path: str | Path) -> Path:
         """Write the figure as PNG, SVG or PDF; as HTML it is a page with the claim and the numbers too."""

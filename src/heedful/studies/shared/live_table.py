@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from heedful.logs import progress_line
+from heedful.notebook_progress import DISPLAY, in_notebook, render_bar
 from heedful.report.formats import format_duration
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import Outcome, StudyFolder
@@ -92,6 +93,9 @@ class StudyDisplay:
             self.done_before = done
         new, elapsed = done - self.done_before, time.monotonic() - self.began
         left = elapsed * (total - done) / new if new > 0 and done < total else None
+        if in_notebook():
+            DISPLAY.update(self, render_bar("study", done, total, describe_progress(outcomes, left)))
+            return
         if self.screen is not None:
             rows = list_rows(self.folder, outcomes)
             self.screen.update(render_table(describe_progress(outcomes, left), rows))
@@ -150,6 +154,14 @@ def render_table(title: str, rows: Sequence[ProgressRow]) -> Any:
 @contextmanager
 def live_table(folder: StudyFolder) -> Iterator[StudyDisplay]:
     """Show the progress of a study while the body of the `with` works on it."""
+    if in_notebook():
+        display = StudyDisplay(folder)
+        DISPLAY.open(display, render_bar("study", 0, None))
+        try:
+            yield display
+        finally:
+            DISPLAY.close(display)
+        return
     if not sys.stderr.isatty():
         yield StudyDisplay(folder)
         return
