@@ -74,6 +74,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         mlm_first: int = 0,
         mlm_rate: float = 0.15,
         split_seed: int = 0,
+        strict: bool = False,
         cache_features: bool = True,
     ) -> None:
         self.model = model
@@ -121,6 +122,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.mlm_first = mlm_first
         self.mlm_rate = mlm_rate
         self.split_seed = split_seed
+        self.strict = strict
         self.cache_features = cache_features
 
     # </parameters>

@@ -16,6 +16,8 @@ import pytest
 from heedful.data import Task, load_task, notices
 from heedful.errors import UserError
 
+pytestmark = pytest.mark.usefixtures("printed_messages")
+
 ROWS = [(f"das Menü Nummer {n} kam zu spät", "gut" if n % 3 else "schlecht") for n in range(60)]
 CSV = "Text;Label\r\n" + "".join(f"{text};{label}\r\n" for text, label in ROWS)
 

@@ -65,6 +65,7 @@ def adapt(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    strict: bool = False,
     cache_features: bool = True,
     score_dev: bool = True,
     score_test: bool = True,
@@ -212,6 +213,8 @@ def adapt(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    strict
+        Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
         With method head: compute the features of the frozen body once, without dropout, and reuse them.
     score_dev
@@ -558,6 +561,7 @@ def search(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
     wait: bool = False,
@@ -700,6 +704,8 @@ def search(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    strict
+        Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
         With method head: compute the features of the frozen body once, without dropout, and reuse them.
     on
@@ -804,6 +810,7 @@ def compare(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
     wait: bool = False,
@@ -957,6 +964,8 @@ def compare(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    strict
+        Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
         With method head: compute the features of the frozen body once, without dropout, and reuse them.
     on
@@ -1057,6 +1066,7 @@ def labels(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
     wait: bool = False,
@@ -1200,6 +1210,8 @@ def labels(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    strict
+        Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
         With method head: compute the features of the frozen body once, without dropout, and reuse them.
     on
@@ -1303,6 +1315,7 @@ def optimizers(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
     wait: bool = False,
@@ -1454,6 +1467,8 @@ def optimizers(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    strict
+        Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
         With method head: compute the features of the frozen body once, without dropout, and reuse them.
     on
@@ -1547,6 +1562,7 @@ def overfit(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
     wait: bool = False,
@@ -1681,6 +1697,8 @@ def overfit(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    strict
+        Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
         With method head: compute the features of the frozen body once, without dropout, and reuse them.
     on

@@ -59,6 +59,7 @@ def predict(
     text_column: str | None = None,
     pair_column: str | None = None,
     overwrite: bool = False,
+    strict: bool = False,
     device: str = "auto",
 ) -> LabeledFile: ...
 @overload
@@ -73,6 +74,7 @@ def predict(
     text_column: str | None = None,
     pair_column: str | None = None,
     overwrite: bool = False,
+    strict: bool = False,
     device: str = "auto",
 ) -> Any:
     """Label one text, many texts, or the rows of a file with the best model of a run.
@@ -95,6 +97,8 @@ def predict(
         Name of the column with the second text of a pair, in a file.
     overwrite
         Replace `out`.
+    strict
+        Refuse a file with bad rows; otherwise a row without a text gets no label.
     device
         auto, cpu, cuda, cuda:1 or mps.
 
@@ -116,10 +120,16 @@ def predict(
         if out is None or not isinstance(texts, str | os.PathLike):
             raise UserError("heedful.predict: a file needs both its Path and out=, the file to write")
         labeler = Labeler(Path(run), load_run(Path(run), device=device))
-        columns = {"text_column": text_column, "pair_column": pair_column}
-        return labeler.label_file(Path(texts), Path(out), overwrite=overwrite, **columns)
-    if text_column or pair_column or overwrite:
-        raise UserError("heedful.predict: text_column, pair_column and overwrite belong to a file, with out=")
+        return labeler.label_file(
+            Path(texts),
+            Path(out),
+            text_column=text_column,
+            pair_column=pair_column,
+            overwrite=overwrite,
+            strict=strict,
+        )
+    if text_column or pair_column or overwrite or strict:
+        raise UserError("heedful.predict: columns, overwrite and strict belong to a file, with out=")
     predictor = load_run(Path(run), device=device)
     if isinstance(texts, str):
         return Labeler(Path(run), predictor).label_text(texts, pairs)

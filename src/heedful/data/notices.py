@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 from heedful.errors import one_line
+from heedful.logs import notice
 
 _said: set[str] = set()
 
@@ -12,4 +11,4 @@ _said: set[str] = set()
 def notify(text: str) -> None:
     if text not in _said:
         _said.add(text)
-        print(f"heedful: {one_line(text)}", file=sys.stderr)
+        notice(one_line(text))
