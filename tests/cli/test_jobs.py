@@ -42,6 +42,7 @@ def test_a_dry_run_needs_no_slurm_and_writes_nothing(heedful: Callable[..., Any]
     done = heedful(*ADAPT, "--dry-run", "--method", "lora", "--epochs", "5", "--gpus", "1")
     assert done.status == 0, done.err
     assert "#SBATCH --gres=gpu:1\n" in done.out
+    assert "# --resume: begins the run, and continues it when the job is requeued.\n" in done.out
     out = tmp_path / "runs" / "reviews-minilm-lora-s0"
     assert "-m heedful adapt minilm world/reviews --epochs=5 " in done.out
     assert all(flag in done.out for flag in (f" --out={out}", " --resume", " --method=lora"))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -13,33 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from places import ON, SEARCH, TRAIN, Early, Place
+from places import LOCAL_SLURM, ON, SEARCH, TRAIN, Early, Place, take_all_cores
 
 from tiny import make_model, make_task
-
-ROOT = Path(__file__).parents[2]
-
-
-def take_all_cores() -> None:
-    """Let Slurm use every core, though the tests that wait for it have one."""
-    cores = os.environ.get("HEEDFUL_TEST_CORES")
-    if cores:
-        os.sched_setaffinity(0, map(int, cores.split(",")))
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Path]:
     """The cluster's folder; Slurm's commands speak to it."""
     folder = Path(tempfile.mkdtemp(prefix="hs-"))
-    script = [sys.executable, ROOT / "scripts" / "local-slurm"]
-    begun = [*script, "start", "--folder", folder, "--cpus", "8", "--gpus", "2"]
+    begun = [*LOCAL_SLURM, "start", "--folder", folder, "--cpus", "8", "--gpus", "2"]
     with pytest.MonkeyPatch.context() as patch:
         subprocess.run(begun, check=True, stdout=subprocess.DEVNULL, preexec_fn=take_all_cores)
         patch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
         try:
             yield folder
         finally:
-            subprocess.run([*script, "stop", "--folder", folder], check=True)
+            subprocess.run([*LOCAL_SLURM, "stop", "--folder", folder], check=True)
 
 
 @pytest.fixture(scope="session")
@@ -56,6 +44,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     alone = ["--threads", "1", "--jobs", "0", "--out", str(made.whole_study)]
     assert main(["study", "search", *what, *SEARCH, *alone]) == 0
     return made
+
+
+@pytest.fixture(scope="session")
+def two(place: Place) -> Path:
+    """A run of two processes, made here without a stop."""
+    from heedful.cli import main
+
+    out = place.path / "two"
+    what = [str(place.path / "model"), str(place.path / "task")]
+    assert main(["adapt", *what, *TRAIN, "--threads", "1", "--processes", "2", "--out", str(out)]) == 0
+    return out
 
 
 @pytest.fixture(scope="session")

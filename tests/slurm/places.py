@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +41,14 @@ SEARCH = [
     "float32",
 ]
 ON = ["--on", "slurm", "--cpus", "1"]
+LOCAL_SLURM = [sys.executable, str(Path(__file__).parents[2] / "scripts" / "local-slurm")]
+
+
+def take_all_cores() -> None:
+    """Let Slurm use every core, though the tests that wait for it have one."""
+    cores = os.environ.get("HEEDFUL_TEST_CORES")
+    if cores:
+        os.sched_setaffinity(0, map(int, cores.split(",")))
 
 
 @dataclass

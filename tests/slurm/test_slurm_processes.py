@@ -14,7 +14,7 @@ from places import ON, TRAIN, Place, restarts, traces
 from heedful.runs.directory import Run
 from heedful.training import checkpoint
 
-pytestmark = [pytest.mark.needs("slurm"), pytest.mark.usefixtures("cluster")]
+pytestmark = [pytest.mark.needs("slurm"), pytest.mark.usefixtures("cluster", "limited")]
 TWO = [*ON, "--slurm", "ntasks=2"]
 TEXT = "the quick brown fox jumps over the lazy dog and runs away\n" * 40
 LM = ["--dev", "text.txt", "--steps", "12", "--batch-size", "4", "--block", "32", "--precision", "float32",
@@ -36,17 +36,6 @@ def limited(cluster: Path, place: Place) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place.path)
         assert main(["adapt", "model", "task", *TRAIN, *ON, *place.slow(3), *limit, "--out", str(out)]) == 0
-    return out
-
-
-@pytest.fixture(scope="module")
-def two(limited: Path, place: Place) -> Path:
-    """A run of two processes, made here without a stop."""
-    from heedful.cli import main
-
-    out = place.path / "two"
-    what = [str(place.path / "model"), str(place.path / "task")]
-    assert main(["adapt", *what, *TRAIN, "--threads", "1", "--processes", "2", "--out", str(out)]) == 0
     return out
 
 

@@ -97,8 +97,13 @@ def test_the_script_of_several_tasks_ends_in_srun_and_the_signal_goes_to_them() 
     script = batch_script(Batch(("heedful", "a b"), Path("/f"), Path("/"), "x", tasks=4), options)
     assert script.splitlines()[-1] == "exec srun --kill-on-bad-exit=1 --cpus-per-task=3 heedful 'a b'"
     told = set(script.splitlines())
-    wanted = ("nodes=2", "ntasks=4", "cpus-per-task=3", "gres=gpu:2", "signal=USR1@90")
+    wanted = ("nodes=2", "ntasks=4", "ntasks-per-node=2", "cpus-per-task=3", "gres=gpu:2", "signal=USR1@90")
     assert {f"#SBATCH --{text}" for text in wanted} <= told
+    own = replace(options, slurm=("ntasks-per-node=3", "ntasks=6"))
+    script = batch_script(Batch(("heedful",), Path("/f"), Path("/"), "x", tasks=6), own)
+    assert [line for line in script.splitlines() if "ntasks-per-node" in line] == [
+        "#SBATCH --ntasks-per-node=3"
+    ]
 
 
 def test_of_several_tasks_the_first_alone_speaks_for_the_job(

@@ -263,3 +263,20 @@ def test_the_accounting_adds_to_what_the_queue_forgot(
     (job,), trouble = jobs.find_jobs([tmp_path / "runs"])
     assert trouble is None
     assert (job.state, job.tasks[0].reason) == ("failed", "the time limit was over")
+
+
+@pytest.mark.parametrize(("said", "line"), [
+    ("sinfo: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host\n"
+     "sinfo: fatal: Could not establish a configuration source", "this machine belongs to no Slurm cluster"),
+    ("sinfo: fatal: Unable to process configuration file", "SLURM_CONF names no configuration"),
+    ("slurm_load_node: Unable to contact slurm controller (connect failure)", "controller does not answer"),
+])  # fmt: skip
+def test_without_a_cluster_the_line_names_a_remedy(said: str, line: str, tmp_path: Path) -> None:
+    program = tmp_path / "sinfo"
+    program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}\nEND\nexit 1\n")
+    program.chmod(0o755)
+    with pytest.raises(client.SlurmError, match=line) as error:
+        client.run_slurm_command([str(program)])
+    assert "log in to a node of a cluster, or set SLURM_CONF; scripts/local-slurm starts" in str(error.value)
+    assert "res_nsearch" not in str(error.value)
+    assert "\n" not in str(error.value)

@@ -28,6 +28,18 @@ class SlurmError(UserError):
     """Slurm was asked, and refused."""
 
 
+REMEDIES = {
+    "Could not establish a configuration source": "this machine belongs to no Slurm cluster",
+    "Unable to process configuration file": "SLURM_CONF names no configuration of a Slurm cluster",
+    "Unable to contact slurm controller": "the cluster's controller does not answer",
+    "Zero Bytes were transmitted or received": "the cluster's controller does not answer",
+}
+"""What errors mean that come from a machine whose cluster is missing or down."""
+WITHOUT_CLUSTER = (
+    "log in to a node of a cluster, or set SLURM_CONF; scripts/local-slurm starts a cluster for trying out"
+)
+
+
 @dataclass(frozen=True)
 class QueueEntry:
     """Slurm's record of one job, or of one task of an array."""
@@ -66,6 +78,9 @@ def run_slurm_command(words: Sequence[str], cwd: Path | None = None, stdin: byte
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
         reasons = [re.sub(rf"^{re.escape(words[0])}: (?:error: |fatal: )?", "", s) for s in said.splitlines()]
+        for words_of_slurm, meaning in REMEDIES.items():
+            if words_of_slurm in said:
+                raise SlurmError(f"{words[0]}: {meaning} ({words_of_slurm}); {WITHOUT_CLUSTER}")
         raise SlurmError(f"{words[0]}: {'; '.join(reasons)}")
     return os.fsdecode(done.stdout)
 

@@ -66,12 +66,19 @@ def command_lines(batch: Batch, sbatch_options: Mapping[str, str]) -> list[str]:
     """Start the command, or on several tasks `srun`, which does not take over how many cores each has."""
     if batch.tasks == 1:
         comment = "# exec, so that Slurm's signals reach the command itself."
-        return [comment, f"exec {shlex.join(batch.words)}"]
+        return [comment, *explain_resume(batch), f"exec {shlex.join(batch.words)}"]
     cores = [f"--{key}={value}" for key, value in sbatch_options.items() if key == "cpus-per-task"]
     return [
         "# One process per task. Slurm's signals reach each of them; one that fails ends the others.",
+        *explain_resume(batch),
         f"exec {shlex.join(['srun', '--kill-on-bad-exit=1', *cores, *batch.words])}",
     ]
+
+
+def explain_resume(batch: Batch) -> list[str]:
+    """Say why the command has --resume, which nobody may have asked for."""
+    reason = "# --resume: begins the run, and continues it when the job is requeued."
+    return [reason] if "--resume" in batch.words else []
 
 
 def count_tasks(options: TrainLaunchOptions, processes: int | None) -> int:
@@ -96,6 +103,13 @@ def count_tasks(options: TrainLaunchOptions, processes: int | None) -> int:
     return tasks
 
 
+def tasks_per_node(batch: Batch, options: LaunchOptions) -> int | None:
+    """Return how many tasks each of several nodes has: Slurm would fill the first node before the others."""
+    nodes = getattr(options, "nodes", None) or 1
+    asked = any(option.removeprefix("--").startswith(("nodes=", "ntasks")) for option in options.slurm)
+    return None if asked or nodes == 1 else batch.tasks // nodes
+
+
 def positive_number(sbatch_options: Mapping[str, str], name: str, otherwise: int) -> int:
     value = sbatch_options.get(name, str(otherwise))
     if not value.isdigit() or int(value) < 1:
@@ -117,6 +131,7 @@ def directives(batch: Batch, options: LaunchOptions) -> dict[str, str]:
         "constraint": options.constraint,
         "nodes": text_or_none(getattr(options, "nodes", None) or 1),
         "ntasks": text_or_none(batch.tasks),
+        "ntasks-per-node": text_or_none(tasks_per_node(batch, options)),
         "cpus-per-task": text_or_none(options.cpus),
         "mem": text_or_none(options.mem_gb, "G"),
         "gres": text_or_none(options.gpus, before="gpu:"),
