@@ -26,7 +26,7 @@ def _here(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place.path)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def limited(cluster: Path, place: Place) -> Path:
     """Begin a job of two tasks that will hit its limit."""
     from heedful.cli import main
