@@ -80,7 +80,19 @@ def test_a_fresh_environment_runs_the_demo_and_trains(programs: Path, tmp_path: 
     facts = json.loads(run(heedful, "demo", "--quick", "--json", cwd=tmp_path))
     assert {row["attention"] for row in facts["attention"]} >= {"softmax", "performer"}
     assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
-    words = ("adapt", "minilm", "world/sentiment", "--method", "head", "--train-rows", "32", "--dev-rows", "50", "--epochs", "1")
+    words = (
+        "adapt",
+        "minilm",
+        "world/sentiment",
+        "--method",
+        "head",
+        "--train-rows",
+        "32",
+        "--dev-rows",
+        "50",
+        "--epochs",
+        "1",
+    )
     run(heedful, *words, "--out", "run", cwd=tmp_path)
     assert run(heedful, "predict", "run", "not a bad word", cwd=tmp_path)
     run(heedful, "report", "run", "--out", "page.html", "--figures", "figures", cwd=tmp_path)
@@ -95,5 +107,7 @@ def test_the_notebooks_run_in_a_fresh_environment(programs: Path, tmp_path: Path
         code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
         lines = "\n".join(code).splitlines()
         script = tmp_path / f"{file.stem}.py"
-        script.write_text("\n".join(line for line in lines if not line.startswith(("%", "!"))), encoding="utf-8")
+        script.write_text(
+            "\n".join(line for line in lines if not line.startswith(("%", "!"))), encoding="utf-8"
+        )
         run(programs / "python", script.name, cwd=tmp_path)

@@ -17,7 +17,6 @@ from collections.abc import Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from queue import SimpleQueue
-from signal import SIGKILL
 from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from heedful.data.cache import describe_os_error
@@ -30,6 +29,8 @@ TextBatch = tuple[list[str], list[str] | None]
 
 START = "import sys; sys.path[:] = {path!r}; from heedful.data.workers import main; main()"
 ONE_THREAD = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_ARENA_MAX")
+STATUS_KILLED = -9
+"""The status of a process that SIGKILL ended, as a system that is short of memory does; Windows has none."""
 
 
 class Worker:
@@ -77,7 +78,7 @@ class Worker:
         lines = self.stderr.read().decode(errors="replace").split("\n")
         if last := next((line for line in reversed(lines) if line.strip()), ""):
             return f"a worker process failed ({shorten(last.strip(), 200)})"
-        memory = " (out of memory?)" if status == -SIGKILL else ""
+        memory = " (out of memory?)" if status == STATUS_KILLED else ""
         return f"a worker process was killed{memory}"
 
     def close(self) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import os
 import subprocess
 import sys
 import time
@@ -18,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 from heedful.runs.environment import forget_peak_memory
 
@@ -105,8 +106,7 @@ def return_freed_memory(size: int) -> None:
 
 
 def read_available_mb() -> float:
-    pages = "SC_AVPHYS_PAGES" if "SC_AVPHYS_PAGES" in os.sysconf_names else "SC_PHYS_PAGES"
-    return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
+    return float(psutil.virtual_memory().available) / 2**20
 
 
 def make_pass(job: CostQuery) -> Callable[[int], tuple[float, float, bool]]:

@@ -19,6 +19,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heedful.data.workers import STATUS_KILLED
 from heedful.errors import UserError
 from heedful.launch.rank_environment import detect_ranks
 from heedful.launch.worker import OPTIONS, STOP
@@ -26,15 +27,14 @@ from heedful.options.training import AdaptOptions, PretrainOptions, named_after
 from heedful.options.values import check_bounds
 from heedful.runs.directory import RESULTS, Run, run_paths
 from heedful.runs.json_files import read_json_if_intact
-from heedful.training.signals import StoppedError, announce_signal, handle_signals
+from heedful.training.signals import STOP_SIGNALS, StoppedError, announce_signal, handle_signals
 
 if TYPE_CHECKING:
     from heedful.training.record import Finished
 
 Options = AdaptOptions | PretrainOptions
 COMMANDS: dict[type[Options], str] = {AdaptOptions: "adapt", PretrainOptions: "pretrain"}
-FORWARDED = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
-HINT = {signal.SIGKILL: " (which is how a system that is short of memory ends one)"}
+HINT = {-STATUS_KILLED: " (which is how a system that is short of memory ends one)"}
 
 
 def launch_training(options: Options) -> Finished:
@@ -188,7 +188,7 @@ def forward_signals(folder: Path) -> Iterator[list[signal.Signals]]:
             with suppress(ProcessLookupError, ValueError):
                 os.kill(int(file.read_text()), number)
 
-    with handle_signals(forward, *FORWARDED):
+    with handle_signals(forward, *STOP_SIGNALS):
         yield asked
 
 

@@ -7,11 +7,12 @@ import gc
 import importlib.metadata
 import os
 import platform
-import resource
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+
+import psutil
 
 from heedful.runs.schemas import Environment
 
@@ -32,7 +33,7 @@ def environment(
         cpu=cpu_name(),
         cores=usable_cores(),
         threads=threads,
-        memory_gb=memory_gb(),
+        memory_gb=round(psutil.virtual_memory().total / 1e9, 1),
         host=platform.node(),
         packages=versions(),
         device=device,
@@ -71,22 +72,14 @@ def cpu_name() -> str:
     return platform.processor() or platform.machine()
 
 
-def memory_gb() -> float | None:
-    """Return the memory of the machine in units of 1e9 bytes, where it is known."""
-    try:
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
-    except (ValueError, OSError, AttributeError):
-        return None
-
-
 def forget_peak_memory() -> None:
     """Restart the measurement of peak memory where possible, for a process that makes several runs.
 
     What earlier runs have freed goes back to the system first, or it would count for the next one too.
     """
     gc.collect()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)  # glibc's
+    with suppress(OSError, AttributeError, TypeError):  # where the C library is not glibc, or not loaded so
+        ctypes.CDLL(None).malloc_trim(0)
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -100,5 +93,11 @@ def peak_memory_gb() -> float:
         status = Path("/proc/self/status").read_text()
         return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
     except (OSError, IndexError, ValueError):
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+        pass
+    try:
+        import resource
+    except ImportError:  # Windows
+        memory = psutil.Process().memory_info()
+        return float(getattr(memory, "peak_wset", memory.rss)) / 1e9
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9

@@ -66,7 +66,9 @@ def write_json(path: str | Path, value: Any) -> Path:
 
 
 def sync_folder(folder: Path) -> None:
-    """Flush a rename to disk."""
+    """Flush a rename to disk, where a folder can be opened (not on Windows)."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -172,7 +174,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
-                with file.open("rb") as written:
+                with file.open("r+b" if not hasattr(os, "O_DIRECTORY") else "rb") as written:
                     os.fsync(written.fileno())
         former = former_folder(target)
         if target.exists():

@@ -48,7 +48,7 @@ class Lease:
             if newest and not is_free(target, newest, now=mine.stat().st_mtime):
                 return None
             lease = cls(target, newest + 1, holder, ttl)
-            os.link(mine, lease.file)  # fails when another process has just done the same
+            link_or_copy(mine, lease.file)  # fails when another process has just done the same
         except FileExistsError:
             return None
         except OSError as error:
@@ -107,6 +107,21 @@ class Lease:
             heart.join()
             with suppress(UserError):
                 self.release()
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Create `target` with the content of `source`, unless it exists.
+
+    A link appears complete; a copy, for file systems without links, is for a moment an empty file, which
+    nobody takes for a free lease.
+    """
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except (OSError, AttributeError):
+        with target.open("xb") as copy:
+            copy.write(source.read_bytes())
 
 
 def holder_of(path: str | Path) -> str | None:

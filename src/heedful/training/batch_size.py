@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,9 +19,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
+from heedful.data.workers import STATUS_KILLED
 from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
-from heedful.runs.environment import memory_gb, peak_memory_gb
+from heedful.runs.environment import peak_memory_gb
 
 if TYPE_CHECKING:
     from heedful.training.build import Job
@@ -158,7 +159,7 @@ def run_watched_child(command: Sequence[str], request: str, budget_gb: float | N
         answers, complaints = output.read().strip().splitlines(), errors.read().strip().splitlines()
     if over:
         return {"reason": NO_ROOM}
-    if child.returncode == -signal.SIGKILL:
+    if child.returncode == STATUS_KILLED:
         return {"reason": f"{NO_ROOM} (the system ended it)"}
     if child.returncode or not answers:
         raise UserError(f"a step could not be measured: {(complaints or ['the child said nothing'])[-1]}")
@@ -173,22 +174,14 @@ def run_watched_child(command: Sequence[str], request: str, budget_gb: float | N
 def resident_gb(pid: int) -> float:
     """Return how much memory a process uses now; 0 if it has ended."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE") / GB
-    except (OSError, IndexError):
-        if Path("/proc/self/statm").exists():
-            return 0.0
-    listed = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return int(listed.stdout.strip() or 0) * 1024 / GB
+        return float(psutil.Process(pid).memory_info().rss) / GB
+    except psutil.Error:
+        return 0.0
 
 
 def free_gb() -> float:
     """Return the free memory of this machine, or of this job's share of it, minus a reserve."""
-    free = (memory_gb() or 4.0) / 2
-    with suppress(OSError, IndexError, ValueError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                free = int(line.split()[1]) * 1024 / GB
+    free = float(psutil.virtual_memory().available) / GB
     with suppress(OSError, IndexError, ValueError):
         for line in OWN_CGROUP.read_text().splitlines():
             _, controllers, inside = line.split(":", 2)

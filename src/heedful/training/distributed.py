@@ -14,13 +14,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from heedful.objectives import Inputs, Losses, Objective
 from heedful.training.ranks import Ranks, report_lost_process
+from heedful.training.signals import STOP_SIGNALS
 
 EXCHANGE_WORDS = ("gloo", "Gloo", "NCCL", "Connection", "Socket", "peer")
 """Words that torch's messages about a lost process contain."""
-
-
-SIGNALS = (signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)
-"""Signals that stop a run. SIGUSR1, which says that the time is over, comes first."""
 
 
 def agree_on_stop(
@@ -29,9 +26,9 @@ def agree_on_stop(
     """Return the signal that any of the processes received, and whether the first wants a checkpoint."""
     if ranks.alone:
         return asked, due
-    flags = [asked is number for number in SIGNALS]
+    flags = [asked is number for number in STOP_SIGNALS]
     *flags, due = map(bool, ranks.maximum([*flags, due and ranks.first]))
-    return next((number for number, sent in zip(SIGNALS, flags, strict=True) if sent), None), due
+    return next((number for number, sent in zip(STOP_SIGNALS, flags, strict=True) if sent), None), due
 
 
 class ObjectiveModule(nn.Module):

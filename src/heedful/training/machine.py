@@ -52,7 +52,7 @@ def keep_freed_memory() -> None:
     """
     if is_guest():  # what was set before cannot be read, so it could not be put back
         return
-    with suppress(OSError, AttributeError):
+    with suppress(OSError, AttributeError, TypeError):
         library = ctypes.CDLL(None)
         library.mallopt(M_MMAP_THRESHOLD, 2**25)
         library.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)

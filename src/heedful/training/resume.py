@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import platform
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+import psutil
 
 from heedful.errors import UserError, shorten
 from heedful.logs import notice, warn
@@ -173,7 +176,7 @@ def machine_name() -> str:
     space = ""
     with suppress(OSError):
         space = " " + str(Path("/proc/self/ns/pid").readlink())
-    return os.uname().nodename + space
+    return platform.node() + space
 
 
 def process_name(number: int) -> str:
@@ -189,9 +192,10 @@ def process_name(number: int) -> str:
     if Path("/proc/self").exists():
         return ""
     try:
-        os.kill(number, 0)
-    except ProcessLookupError:
+        process = psutil.Process(number)
+        gone = process.status() == psutil.STATUS_ZOMBIE
+        return "" if gone else f"{machine_name()} process {number} begun {process.create_time():.2f}"
+    except psutil.NoSuchProcess:
         return ""
-    except OSError:
-        pass
-    return f"{machine_name()} process {number}"
+    except psutil.Error:  # it belongs to somebody else
+        return f"{machine_name()} process {number}"

@@ -14,6 +14,10 @@ from heedful.errors import UserError
 
 STATUS_STOPPED = 75
 """Left by SIGTERM or SIGUSR1 after writing a checkpoint: try again with --resume (EX_TEMPFAIL)."""
+SIGUSR1: signal.Signals | None = getattr(signal, "SIGUSR1", None)
+"""Slurm's signal before a job's time is over; Windows has none."""
+STOP_SIGNALS = tuple(s for s in (SIGUSR1, signal.SIGTERM, signal.SIGINT) if s is not None)
+"""Signals that stop a run. SIGUSR1, which says that the time is over, comes first."""
 PARENT_SECONDS = 1.0
 """Seconds between two looks whether the parent process is still there."""
 
@@ -45,7 +49,7 @@ class StopSignals:
         return handle_signals(self.receive, *numbers)
 
     def listen(self) -> AbstractContextManager[None]:
-        return self.handle(signal.SIGTERM, signal.SIGUSR1)
+        return self.handle(*(s for s in STOP_SIGNALS if s is not signal.SIGINT))
 
     @contextmanager
     def defer(self) -> Iterator[None]:
@@ -54,7 +58,7 @@ class StopSignals:
         So does a second SIGUSR1, which comes by itself after the seconds that a batch script allows: when a
         long evaluation is not over by then, Slurm would soon not requeue the job any more.
         """
-        with self.handle(signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+        with self.handle(*STOP_SIGNALS):
             self.patient = True
             try:
                 yield
@@ -67,20 +71,22 @@ class StopSignals:
         name = signal.Signals(number)
         if name is signal.SIGINT and (self.asked is signal.SIGINT or not self.patient):
             raise KeyboardInterrupt
-        if name is self.asked is signal.SIGUSR1:
+        if name is self.asked is SIGUSR1:
             raise StoppedError(
                 "stopped by SIGUSR1 before the next checkpoint; the same command with --resume continues "
                 "from the last one",
-                signal.SIGUSR1,
+                name,
             )
-        if self.asked is not signal.SIGUSR1:  # that the time is over comes first, whoever insists
+        if (
+            self.asked is None or self.asked is not SIGUSR1
+        ):  # that the time is over comes first, whoever insists
             self.asked = name
         if not self.patient:
             raise StoppedError(f"stopped by {name.name}; the same command with --resume continues", name)
         if not self.silent:
             announce_signal(name)
         seconds = os.environ.get("HEEDFUL_STOP_SECONDS", "")
-        if name is signal.SIGUSR1 and seconds.isdigit():
+        if name is SIGUSR1 and seconds.isdigit():
             self.insisting = threading.Timer(int(seconds), os.kill, (os.getpid(), name))
             self.insisting.daemon = True
             self.insisting.start()
