@@ -79,6 +79,7 @@ def adapt_options(args: argparse.Namespace, mlm: bool) -> dict[str, Any]:
         "clip": args.max_grad_norm,
         "eval_every": args.logging_steps if args.evaluate_during_training else None,
         "train_rows": args.train_rows,
+        "balanced": args.train_rows is not None,
         "seed": args.seed,
         "device": "cpu" if args.no_cuda else "auto",
         "out": args.output_dir,

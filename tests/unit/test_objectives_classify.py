@@ -17,7 +17,8 @@ from heedful.data.batches import collate
 from heedful.errors import UserError
 from heedful.objectives import Classify
 from heedful.objectives.base import pad_rows
-from heedful.objectives.classify import choose_balanced_rows
+from heedful.objectives.classify import choose_train_rows
+from heedful.runs.config import load_adapt_config
 from heedful.text import load as load_tokenizer
 from tiny import make_model, make_task
 
@@ -27,23 +28,51 @@ def test_train_rows_are_balanced_nested_and_seeded(labels: list[int], seed: int,
     given_labels = np.array([0, 1, 2, 3, *labels])
     few = data.draw(st.integers(4, len(given_labels) - 1))
     more = data.draw(st.integers(few, len(given_labels)))
-    small, large = (choose_balanced_rows(given_labels, n, seed) for n in (few, more))
+    small, large = (choose_train_rows(given_labels, n, seed, balanced=True) for n in (few, more))
     assert len(small) == len(set(small.tolist())) == few
     assert set(small.tolist()) <= set(large.tolist())
-    assert small.tolist() == choose_balanced_rows(given_labels, few, seed).tolist()
+    assert small.tolist() == choose_train_rows(given_labels, few, seed, balanced=True).tolist()
     chosen, there = (np.bincount(given_labels[rows], minlength=4) for rows in (small, slice(None)))
     # As equal as they can be: a label that has fewer than another has no rows left.
     for i in range(4):
         assert chosen[i] >= min(there[i], chosen.max() - 1)
 
 
+@given(st.lists(st.integers(0, 3), min_size=8, max_size=80), st.integers(0, 5), st.data())
+def test_train_rows_keep_the_shares_of_the_labels(labels: list[int], seed: int, data: Any) -> None:
+    given_labels = np.array([0, 1, 2, 3, *labels])
+    few = data.draw(st.integers(4, len(given_labels) - 1))
+    more = data.draw(st.integers(few, len(given_labels)))
+    small, large = (choose_train_rows(given_labels, n, seed) for n in (few, more))
+    assert len(small) == len(set(small.tolist())) == few
+    assert set(small.tolist()) <= set(large.tolist())
+    chosen, there = (np.bincount(given_labels[rows], minlength=4) for rows in (small, slice(None)))
+    assert chosen.min() >= 1
+    assert np.abs(chosen - few * there / there.sum()).max() <= 4  # each label rounds up or has its first row
+
+
+def test_old_runs_and_studies_chose_balanced_rows(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    table = 'command = "adapt"\n[adapt]\nmodel = "minilm"\ntask = "sst2"\n'
+    for rows, balanced in (
+        ("", False),
+        ("train_rows = 9\n", True),
+        ("train_rows = 9\nbalanced = false\n", False),
+    ):
+        (folder / "config.toml").write_text(table + rows)
+        assert load_adapt_config(folder).balanced is balanced
+    (tmp_path / "recipe.toml").write_text(table + "train_rows = 9\n")
+    assert load_adapt_config(tmp_path / "recipe.toml").balanced is False
+
+
 def test_train_rows_differ_by_seed_and_impossible_numbers_are_refused() -> None:
     labels = np.arange(100) % 2
-    assert choose_balanced_rows(labels, 20, 0).tolist() != choose_balanced_rows(labels, 20, 1).tolist()
+    assert choose_train_rows(labels, 20, 0).tolist() != choose_train_rows(labels, 20, 1).tolist()
     with pytest.raises(UserError, match="--train-rows 101: the training data has 100 rows"):
-        choose_balanced_rows(labels, 101, 0)
+        choose_train_rows(labels, 101, 0)
     with pytest.raises(UserError, match="--train-rows 1: there are 2 labels"):
-        choose_balanced_rows(labels, 1, 0)
+        choose_train_rows(labels, 1, 0)
 
 
 @pytest.fixture(scope="module")

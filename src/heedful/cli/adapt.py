@@ -40,6 +40,7 @@ def adapt(
     Examples:
       heedful adapt minilm world/reviews --method lora --epochs 3
       heedful adapt minilm reviews.csv --method head --lr 1e-3 --epochs 20
+      heedful adapt minilm imdb --train-rows 2000
       heedful adapt minilm sst2 --lr 5e-5 --epochs 3 --out runs/sst2 --resume
       heedful adapt minilm sst2 --batch-size 64 --processes 2
       heedful adapt minilm sst2 --on slurm --gpus 1 --time-min 60 --wait
@@ -50,7 +51,7 @@ def adapt(
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     task
-        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+        boolq, sst2, yelp, world/reviews, ..., a file, a folder (splits or classes), or a data set of the Hub (imdb).
     """
     return train_or_submit(replace(options, model=model, task=task), launch, print_results, json=json)
 

@@ -36,8 +36,9 @@ def show(
 
     TASK is boolq, sst2, yelp or birthplaces; world/boolq, world/reviews,
     world/sentiment or world/birthplaces, which need no files; a folder with train,
-    dev and test files (CSV, TSV, JSON lines, Parquet or text); or one file, which
-    is split 80/10/10.
+    dev and test files (CSV, TSV, JSON lines, Parquet, Arrow, Excel or text); one
+    file, which is split 80/10/10; a folder with one folder of .txt files per class;
+    or a data set of the Hub (imdb, owner/name, owner/name:config).
 
     Examples:
       heedful data show world/boolq

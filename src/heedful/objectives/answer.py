@@ -109,6 +109,8 @@ class AnswerObjective(Objective):
         if options.class_weights != "none":
             classes = f"--class-weights {options.class_weights}"
             raise UserError(f"{classes}: answers are free text and have no classes")
+        if options.balanced:
+            raise UserError("--balanced: answers are free text and have no classes")
         super().check_options(options)
 
     @classmethod

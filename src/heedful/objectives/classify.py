@@ -37,18 +37,21 @@ PART = 4096
 """The number of texts that `train_ids` reads at a time."""
 
 
-def choose_balanced_rows(labels: Ints, count: int, seed: int) -> Ints:
-    """Choose `count` rows with labels as balanced as possible; a larger choice contains a smaller one."""
+def choose_train_rows(labels: Ints, count: int, seed: int, *, balanced: bool = False) -> Ints:
+    """Choose `count` rows with the label shares of all rows, and at least one row per label.
+
+    `balanced` makes the labels as equally frequent as possible. A larger choice contains a smaller one.
+    """
     n_classes = int(labels.max()) + 1
     if count > len(labels):
         raise UserError(f"--train-rows {count}: the training data has {len(labels)} rows")
     if count < n_classes:
         raise UserError(f"--train-rows {count}: there are {n_classes} labels, and each needs a row")
     order = stream(seed, "train rows").permutation(len(labels))
-    turn = np.empty(len(labels), np.int64)  # how many rows of the same label come earlier in the order
+    turn = np.empty(len(labels))  # how many rows of the same label come earlier, or their share of the label
     for label in range(n_classes):
         rows = order[labels[order] == label]
-        turn[rows] = np.arange(len(rows))
+        turn[rows] = np.arange(len(rows)) / (1 if balanced else max(1, len(rows)))
     ranked = order[np.argsort(turn[order], kind="stable")]
     return np.sort(ranked[:count])
 
@@ -60,6 +63,7 @@ def common_options(setup: TaskSetup) -> dict[str, Any]:
         "max_len": setup.max_len,
         "with_types": setup.model.config.n_types > 1,
         "train_rows": o.train_rows,
+        "balanced": o.balanced,
         "label_smoothing": o.label_smoothing,
         "class_weights": o.class_weights,
         "seed": o.seed,
@@ -85,6 +89,7 @@ class Classify(Objective):
         max_len: int,
         with_types: bool,
         train_rows: int | None = None,
+        balanced: bool = False,
         label_smoothing: float = 0.0,
         class_weights: ClassWeights = "none",
         seed: int = 0,
@@ -105,7 +110,7 @@ class Classify(Objective):
         self.lengths = {name: tokens.lengths for name, tokens in self.tokens.items()}
         self.rows = np.arange(len(self.tokens["train"]))
         if train_rows is not None:
-            self.rows = choose_balanced_rows(self.labels["train"], train_rows, seed)
+            self.rows = choose_train_rows(self.labels["train"], train_rows, seed, balanced=balanced)
         self.label_smoothing = label_smoothing
         self.class_weights = self.compute_class_weights(class_weights)
         self.pad_id = 0 if tokenizer.pad_id is None else tokenizer.pad_id

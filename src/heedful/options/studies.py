@@ -86,6 +86,7 @@ class OverfitRun(RunOptions):
     eval_every: Annotated[int | None, Decided] = None
     select: Annotated[Literal["best", "last"], Decided] = "last"
     train_rows: Annotated[int | None, Decided] = None
+    balanced: Annotated[bool, Decided] = True
     dev_rows: Annotated[int | None, Decided] = None
     train_eval_rows: Annotated[int, Decided] = 2000
     patience: Annotated[int | None, Decided] = None

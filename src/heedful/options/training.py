@@ -93,7 +93,7 @@ class AdaptOptions(LoopOptions):
     model: Argument = ""
     """A folder in Hub form, minilm, a preset (heedful list models), or a Hub id."""
     task: Argument = ""
-    """boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file."""
+    """boolq, sst2, yelp, world/reviews, ..., a file, a folder (splits or classes), or a data set of the Hub (imdb)."""
     method: str = "full"
     """full, head, prompt, prefix, lora or bitfit (heedful list methods)."""
     kind: str | None = None
@@ -113,7 +113,9 @@ class AdaptOptions(LoopOptions):
     max_len: Length = MAX_LEN
     """Largest number of tokens per text; longer texts are truncated, and the run counts them."""
     train_rows: Positive | None = None
-    """Train on this many labeled rows, balanced between the labels."""
+    """Train on this many labeled rows, with the shares of the labels in all rows; --seed chooses the rows."""
+    balanced: Flag = False
+    """With --train-rows: choose equally many rows of each label."""
     dev_rows: Positive | None = None
     """Score this many rows of dev, with the same shares of the labels; --split-seed chooses the rows."""
     label_smoothing: Share = 0.0

@@ -10,7 +10,7 @@ from heedful.options.configuration import COMMANDS, DATA_ARGUMENT, Options, chec
 from heedful.options.training import AdaptOptions, PretrainOptions
 from heedful.options.values import parse_assignments, type_hints
 from heedful.runs.directory import CONFIG
-from heedful.runs.old_names import update_names
+from heedful.runs.old_names import mark_balanced, update_names
 from heedful.runs.toml import read_toml
 
 
@@ -22,6 +22,7 @@ def load_run_config(path: str | Path, changes: Iterable[str] = ()) -> Options:
     file = Path(path).expanduser()
     file = file / CONFIG if file.is_dir() else file
     content = update_names(read_toml(file))
+    content = mark_balanced(content) if file.name == CONFIG else content
     command = content.pop("command", None)
     if command is None:
         raise UserError(f'{file}: has no command; its first line is for example: command = "adapt"')

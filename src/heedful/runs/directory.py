@@ -13,7 +13,7 @@ from heedful.errors import UserError
 from heedful.runs import files
 from heedful.runs.files import JsonLines, write_error, write_json
 from heedful.runs.json_files import decode_record, iterate_rows, read_json, read_record
-from heedful.runs.old_names import update_names
+from heedful.runs.old_names import mark_balanced, update_names
 from heedful.runs.schemas import Checks, Environment, Metrics, Prediction, Results, Timing
 from heedful.runs.toml import read_toml, write_toml
 
@@ -93,7 +93,7 @@ class Run:
         write_toml(self.path / CONFIG, config, comment=f"heedful run {CONFIG} makes this run again")
 
     def config(self) -> dict[str, Any]:
-        config: dict[str, Any] = update_names(read_toml(self.path / CONFIG))
+        config: dict[str, Any] = mark_balanced(update_names(read_toml(self.path / CONFIG)))
         return config
 
     def write_results(self, results: Results) -> None:

@@ -33,3 +33,11 @@ def update_names(stored: Any, assignments: bool = False) -> Any:
     if isinstance(stored, str) and assignments:
         return ASSIGNMENT.sub(lambda match: OPTIONS[match[0]], stored)
     return stored
+
+
+def mark_balanced(stored: Any) -> Any:
+    """Return the stored options of a run or a study; those without `balanced` chose their rows that way."""
+    if isinstance(stored, dict):
+        older = {"balanced": True} if stored.get("train_rows") is not None else {}
+        return older | {key: mark_balanced(value) for key, value in stored.items()}
+    return [mark_balanced(value) for value in stored] if isinstance(stored, list) else stored

@@ -25,7 +25,7 @@ from heedful.runs.answers import ANSWER, Answer, read_answer
 from heedful.runs.directory import CONFIG, METRICS, RESULTS, Run, slug
 from heedful.runs.files import to_json_value, write_error, write_json
 from heedful.runs.json_files import decode_record, read_json, read_record
-from heedful.runs.old_names import update_names
+from heedful.runs.old_names import mark_balanced, update_names
 from heedful.runs.schemas import Metrics, Results
 
 STUDY, RUNS, LEASES, LOGS, JOBS = "study.json", "runs", "leases", "logs", "jobs"
@@ -129,7 +129,9 @@ class StudyFolder:
         return study
 
     def read(self) -> StudyRecord:
-        return decode_record(StudyRecord, update_names(read_json(self.path / STUDY)), str(self.path / STUDY))
+        return decode_record(
+            StudyRecord, mark_balanced(update_names(read_json(self.path / STUDY))), str(self.path / STUDY)
+        )
 
     def write(self, record: StudyRecord) -> None:
         write_json(self.path / STUDY, record)

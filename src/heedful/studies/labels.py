@@ -55,7 +55,9 @@ class Labels(ArmStudy):
         if options.rates:
             rates = arms.read_rates("--rates", options.rates)
         weights = arms.read_rates("--mlm-weights", options.mlm_weights)
-        common = shared_options(run, ("lr", "epochs", "objective", "train_rows", "mlm_weight", "seed"))
+        common = shared_options(
+            run, ("lr", "epochs", "objective", "train_rows", "balanced", "mlm_weight", "seed")
+        )
         arm_settings: dict[str, dict[str, Any]] = {
             arm: {name: common.pop(name) for name in OBJECTIVES[arm].own_options if name in common}
             for arm in ARMS
@@ -69,7 +71,9 @@ class Labels(ArmStudy):
         for size in read_sizes(options.sizes, rows):
             n = rows if size == ALL else int(size)
             epochs = max(run.epochs, math.ceil(options.least_steps / math.ceil(n / run.batch_size)))
-            data: dict[str, Any] = {"epochs": epochs} | ({} if size == ALL else {"train_rows": n})
+            data: dict[str, Any] = {"epochs": epochs} | (
+                {} if size == ALL else {"train_rows": n, "balanced": run.balanced}
+            )
             for objective in objectives:
                 settings = {**data, "objective": objective}
                 weighted = "mlm_weight" in OBJECTIVES[objective].own_options

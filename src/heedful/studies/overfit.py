@@ -45,7 +45,7 @@ class Overfit(Study):
 
     @classmethod
     def plan(cls, options: OverfitOptions, run: OverfitRun) -> StudyPlan:
-        rows = {"train_rows": options.examples, "train_eval_rows": options.examples}
+        rows = {"train_rows": options.examples, "balanced": True, "train_eval_rows": options.examples}
         return StudyPlan(
             question=f"Can {run.model} learn {options.examples} examples of {run.task} by heart?",
             seed=run.seed,
@@ -106,14 +106,15 @@ class Overfit(Study):
 
     def load_examples(self, outcome: Outcome) -> list[tuple[str, str | None, str]]:
         """Return the examples that are trained on: text, second text, label."""
-        from heedful.objectives.classify import choose_balanced_rows
+        from heedful.objectives.classify import choose_train_rows
 
         options = self.settings(outcome.configuration)
         task = load_run_task(options)
         train = task.splits["train"]
         if train.labels is None or options.train_rows is None:
             return []
-        rows = choose_balanced_rows(train.labels.astype("int64"), options.train_rows, options.seed)
+        labels = train.labels.astype("int64")
+        rows = choose_train_rows(labels, options.train_rows, options.seed, balanced=options.balanced)
         return [(train[i].text, train[i].pair, task.label_names[train.labels[i]]) for i in rows]
 
     def find_causes(self, outcome: Outcome, curve: Sequence[Metrics]) -> list[str]:

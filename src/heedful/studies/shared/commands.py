@@ -22,7 +22,8 @@ NOT_REPEATED = ("overwrite", "retry", "launch")
 def shared_options(options: AdaptOptions, decided: Iterable[str] = ()) -> dict[str, Any]:
     """Return the options that all runs of a study have and that differ from the defaults of adapt."""
     left_out = {*NOT_SHARED, *decided}
-    return {
+    rows = {} if options.train_rows is None else {"balanced": options.balanced}
+    return rows | {
         field.name: absolute_value(field.name, value)
         for field in fields(AdaptOptions)
         if field.name not in left_out and (value := getattr(options, field.name)) != field.default

@@ -35,6 +35,8 @@ def resolve_objective(options: AdaptOptions) -> AdaptOptions:
 def check_objective(options: AdaptOptions) -> None:
     objective, method = find_objective(options.objective, "adapt"), METHODS.find(options.method)
     refuse_options_of_others(options, [options.objective])
+    if options.balanced and options.train_rows is None:
+        raise UserError("--balanced chooses the rows of --train-rows; give both")
     objective.check_options(options)
     chosen = f"--method {options.method}"
     if objective.trains_body and method.frozen_body:
