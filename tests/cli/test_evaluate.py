@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from heedful.runs.directory import Run
+
 
 @pytest.mark.parametrize("method", ["full", "head", "lora", "prompt"])
 @pytest.mark.parametrize("split", ["dev", "test"])
@@ -54,3 +56,39 @@ def test_what_is_no_finished_run_is_told(
     done = heedful("evaluate", tmp_path)
     assert done.status == 2
     assert "has not finished" in done.err
+
+
+def test_new_data_is_scored_beside_the_baselines(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    run = run_of("full")
+    rows = Run.open(run).predictions("test")
+    recorded = json.loads((run / "results.json").read_text())["splits"]["test"]
+    new = tmp_path / "new.csv"
+    new.write_text("id;text;label\n" + "".join(f"{n};{row.text};{row.label}\n" for n, row in enumerate(rows)))
+    done = heedful("evaluate", run, "--data", new, "--json")
+    assert done.status == 0, done.err
+    scored = json.loads(done.out)
+    assert (scored["split"], scored["n"]) == ("data", len(rows))
+    assert scored["value"] == recorded["value"]
+    assert scored["baselines"]["bag_of_words"] == recorded["baselines"]["bag_of_words"]
+    assert scored["recorded"] is None
+    other = tmp_path / "other.csv"
+    other.write_text(new.read_text().replace("text;label", "words;verdict"))
+    columns = ("--text-column", "words", "--label-column", "verdict")
+    assert (
+        json.loads(heedful("evaluate", run, "--data", other, *columns, "--json").out)["value"]
+        == recorded["value"]
+    )
+
+
+def test_mistakes_with_new_data_get_one_line(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    run, new = run_of("full"), tmp_path / "new.csv"
+    new.write_text("text,label\nfine,good\n,bad\npoor,awful\n")
+    assert 'label "awful" is not in' in heedful("evaluate", run, "--data", new).err
+    assert "empty text" in heedful("evaluate", run, "--data", new, "--strict").err
+    assert "no such file or folder" in heedful("evaluate", run, "--data", tmp_path / "none.csv").err
+    assert "give one of them" in heedful("evaluate", run, "--data", new, "--split", "dev").err
+    assert "belong to --data FILE" in heedful("evaluate", run, "--strict").err

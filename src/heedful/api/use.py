@@ -141,6 +141,11 @@ def evaluate(
     run: Folder,
     *,
     split: Literal["train", "dev", "test"] | None = None,
+    data: Any = None,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    strict: bool = False,
     corpus: str | None = None,
     sentences: Sequence[str] = (),
 ) -> EvaluationResult:
@@ -153,6 +158,13 @@ def evaluate(
     split
         train, dev or test. By default test, or dev for a language model without a test split. Use test only
         for the one model that dev selected: the best of many test scores is too high.
+    data
+        Other data with labels: a file, a folder or task whose test split is scored, or data in memory as for
+        `heedful.adapt`.
+    text_column, pair_column, label_column
+        Columns of `data`. By default those of the run's own data.
+    strict
+        Refuse bad rows of `data` instead of skipping them.
     corpus
         For language models: score this text instead of a split.
     sentences
@@ -163,15 +175,27 @@ def evaluate(
     >>> heedful.evaluate("runs/reviews", split="dev").ci95
 
     """
+    from heedful.data.columns import ColumnChoice
+    from heedful.data.sources import materialize
     from heedful.runs.directory import Run
     from heedful.training import rescore
 
     folder = Path(run)
+    columns = ColumnChoice(text_column, pair_column, label_column)
+    if data is None and (columns.names() or strict):
+        raise UserError("--text-column, --pair-column, --label-column and --strict belong to --data FILE")
+    if data is not None and split is not None:
+        raise UserError("--split is a part of the run's own data, --data other data; give one of them")
     if Run.open(folder).config().get("command") != "pretrain":
         if corpus is not None or sentences:
             raise UserError(f"{folder}: --corpus and --sentences are for language models (heedful pretrain)")
+        if data is not None:
+            result = rescore.evaluate_data(folder, materialize(data), columns, strict=strict)
+            return EvaluationResult(RunResult(folder), {rescore.NEW: result})
         name = split or "test"
         return EvaluationResult(RunResult(folder), {name: rescore.evaluate(folder, name)})
+    if data is not None:
+        raise UserError(f"{folder}: is a language model; --corpus FILE scores it on other text")
     model = rescore.LanguageModelScores(folder)
     results = {corpus: model.score_corpus(corpus)} if corpus is not None else {}
     if split is not None or not (results or sentences):

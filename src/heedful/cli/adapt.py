@@ -51,7 +51,7 @@ def adapt(
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     task
-        boolq, sst2, yelp, world/reviews, ..., a file, a folder (splits or classes), or a data set of the Hub (imdb).
+        boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     """
     return train_or_submit(replace(options, model=model, task=task), launch, print_results, json=json)
 

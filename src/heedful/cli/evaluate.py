@@ -6,7 +6,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from heedful.cli.output import Json, console, print_json
+from heedful.cli.output import Flag, Json, console, print_json
 from heedful.options.launch import ONCE, Once
 from heedful.options.types import Several
 
@@ -19,12 +19,17 @@ def evaluate(
     /,
     *,
     split: Literal["train", "dev", "test"] | None = None,
+    data: str | None = None,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    strict: Flag = False,
     corpus: str | None = None,
     sentences: Several = (),
     launch: Once = ONCE,
     json: Json = False,
 ) -> int | None:
-    """Score the best model of a run on a split, with a 95 % interval.
+    """Score the best model of a run on a split or on new data, with a 95 % interval.
 
     The score of a task is shown with its baselines; the perplexity of a
     language model with the mean over sentences, bits per character, bits per
@@ -35,6 +40,7 @@ def evaluate(
     Examples:
       heedful evaluate runs/sst2 --split test
       heedful evaluate runs/sst2 --split dev --json
+      heedful evaluate runs/reviews --data new-reviews.csv
       heedful evaluate runs/sst2 --on slurm --gpus 1 --wait
       heedful evaluate runs/ptb --corpus other.txt
       heedful evaluate runs/ptb --sentences "the cat sat" "the sat cat"
@@ -46,6 +52,16 @@ def evaluate(
     split
         train (all rows, also those that --train-rows left out), dev (the rows that --dev-rows selected) or
         test. By default test, or dev for a language model without a test split.
+    data
+        Other data with labels: a file, or a folder or task whose test split is scored.
+    text_column
+        With --data: name of the column with the text. By default that of the run's own data.
+    pair_column
+        With --data: name of the column with the second text of a pair.
+    label_column
+        With --data: name of the column with the label.
+    strict
+        With --data: refuse a file with bad rows instead of skipping them.
     corpus
         For language models: score this text instead of a split.
     sentences
@@ -60,7 +76,10 @@ def evaluate(
 
         words = command_words(["evaluate"], [run])
         words += (f"--split={split}",) if split else ()
-        words += (f"--corpus={corpus}",) if corpus else ()
+        given = {"corpus": corpus, "data": data, "text-column": text_column, "pair-column": pair_column}
+        given |= {"label-column": label_column}
+        words += tuple(f"--{name}={value}" for name, value in given.items() if value)
+        words += ("--strict",) if strict else ()
         words += tuple(f"--sentences={text}" for text in sentences)
         words += ("--json",) if json and launch.wait else ()
         stem = f"evaluate-{split or 'test'}"
@@ -69,7 +88,8 @@ def evaluate(
         return send(words, launch, folder, name=f"evaluate-{run.absolute().name}", json=json)
     from heedful.api.use import evaluate as score
 
-    result = score(run, split=split, corpus=corpus, sentences=sentences)
+    columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+    result = score(run, split=split, data=data, **columns, strict=strict, corpus=corpus, sentences=sentences)
     if opened.config().get("command") == "pretrain":
         print_language_scores(run, result, json=json)
     else:

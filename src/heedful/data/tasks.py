@@ -301,6 +301,36 @@ def name_labels(sheets: dict[str, tuple[Sheet, Layout]], rows: dict[str, Example
     return names
 
 
+def add_split(
+    task: Task, source: str, *, name: str = "data", columns: ColumnChoice | None = None, strict: bool = False
+) -> Task:
+    """Return the task with one more split: the rows of another file, or of the test split of other data.
+
+    Its columns are those of the task where it has them, and are found otherwise.
+    """
+    path, rules = find_task(source)
+    files = list_split_files(path, rules.more_splits)
+    file = files.get("test", files["train"])
+    roles = ("text", "pair", "label")
+    stated = [getattr(columns, role) if columns else None for role in roles]
+    sheet = open_sheet(file, [name for name in (*stated, *map(task.columns.get, roles)) if name])
+    usual = [task.columns[role] if task.columns.get(role) in sheet.names else None for role in roles]
+    layout = find_layout(
+        sheet, ColumnChoice(*(one or other for one, other in zip(stated, usual, strict=True)))
+    )
+    has_pairs = task.splits["train"].pairs is not None
+    if has_pairs != (layout.pair is not None):
+        wanted = (
+            "pairs of texts; --pair-column names the second text" if has_pairs else "single texts, not pairs"
+        )
+        raise UserError(f"{file}: {task.name} has {wanted}")
+    rows = load_examples(sheet, layout, task.kind == "text2text", task.rules.change, strict=strict)
+    numbers = {label: number for number, label in enumerate(task.label_names)}
+    labels.refuse_unseen(sheet.path, sheet.unit, rows.labels, task.folder, numbers)
+    split = make_split(name, rows, None, task.label_names, file.name)
+    return replace(task, splits={**task.splits, name: split})
+
+
 def make_split(name: str, rows: ExampleStore, index: Index | None, names: list[str], how: str) -> Split:
     if not len(rows.label_ids):
         return Split(name, rows, index, None, how)

@@ -93,7 +93,7 @@ class AdaptOptions(LoopOptions):
     model: Argument = ""
     """A folder in Hub form, minilm, a preset (heedful list models), or a Hub id."""
     task: Argument = ""
-    """boolq, sst2, yelp, world/reviews, ..., a file, a folder (splits or classes), or a data set of the Hub (imdb)."""
+    """boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb)."""
     method: str = "full"
     """full, head, prompt, prefix, lora or bitfit (heedful list methods)."""
     kind: str | None = None

@@ -67,7 +67,9 @@ Weight = Annotated[float, Bounds(least=0)]
 Minutes = Annotated[float, Bounds(above=0, cap=10_000_000)]
 
 MODEL_HELP = "A folder in Hub form, minilm, a preset (heedful list models), or a Hub id."
-TASK_HELP = "boolq, sst2, yelp, world/reviews, ..., a file, a folder (splits or classes), or a data set of the Hub (imdb)."
+TASK_HELP = (
+    "boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb)."
+)
 Flag = Annotated[bool, Parameter(negative=())]
 """An option that takes no value and has no `--no-` form."""
 Argument = Annotated[str, Parameter(parse=False)]

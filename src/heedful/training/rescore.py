@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -12,7 +12,10 @@ import torch
 from torch import Tensor
 
 from heedful import methods
+from heedful.data import Task
+from heedful.data.columns import ColumnChoice
 from heedful.data.corpus import open_corpus
+from heedful.data.tasks import add_split as add_task_split
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.metrics import METRICS
@@ -35,6 +38,8 @@ from heedful.training.build.corpus import CorpusSplits, open_splits
 from heedful.training.build.model import starts_from_scratch
 from heedful.training.machine import resolve_machine
 
+NEW = "data"
+"""The name of the split that is scored for `--data`."""
 PREDICTED_AGAIN = 64
 """Number of stored predictions that a check makes again."""
 
@@ -43,6 +48,18 @@ def evaluate(path: str | Path, split: str) -> SplitResult:
     """Score a run's best model on a split of its task, as the run itself did."""
     job, evaluation = score_split(Run.open(path), split)
     return job.scorer.results({split: evaluation})[split]
+
+
+def evaluate_data(
+    path: str | Path, data: str, columns: ColumnChoice | None = None, *, strict: bool = False
+) -> SplitResult:
+    """Score a run's best model on other labeled data: a file, or the test split of a task."""
+
+    def add_data(task: Task) -> Task:
+        return add_task_split(task, data, name=NEW, columns=columns, strict=strict)
+
+    job, evaluation = score_split(Run.open(path), NEW, add_data)
+    return job.scorer.results({NEW: evaluation})[NEW]
 
 
 def add_split(path: str | Path, split: str) -> SplitResult:
@@ -61,13 +78,15 @@ def add_split(path: str | Path, split: str) -> SplitResult:
     return added[split]
 
 
-def score_split(run: Run, split: str) -> tuple[Job, Evaluation]:
+def score_split(
+    run: Run, split: str, change_task: Callable[[Task], Task] | None = None
+) -> tuple[Job, Evaluation]:
     """Build the parts of a run of `adapt` again, and score a split with its best model."""
     if not run.best.is_dir():
         load_run(run.path)  # says why there is no best model
     options = load_adapt_config(run.path)
     changes = {"cache_features": False, "score_dev": True, "score_test": True, **options_to_score(options)}
-    job = build_adapt(replace(options, **changes))
+    job = build_adapt(replace(options, **changes), change_task)
     objective = job.objective
     if split not in objective.splits:
         raise UserError(f"{job.data_name}: {unknown('split with labels', split, objective.splits)}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from heedful import checkpoints, methods
+from heedful.data import Task
 from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.logs import notice
@@ -22,10 +25,12 @@ from heedful.training.machine import resolve_machine
 from heedful.training.run_task import load_run_task
 
 
-def build_adapt(options: AdaptOptions) -> Job:
+def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | None = None) -> Job:
+    """Build the parts of a run; `change_task` may add a split to its task."""
     options = resolve_objective(options)
     machine = resolve_machine(options)
     task = load_run_task(options)
+    task = change_task(task) if change_task else task
     method = build_method(options)
     torch.manual_seed(options.seed)  # before the tokenizer and the new head, which may draw random numbers
     tokenizer = task_tokenizer(options, task)
