@@ -46,6 +46,7 @@ def adapt(
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
     train_rows: int | None = None,
+    balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["none", "balanced"] = "none",
@@ -96,7 +97,7 @@ def adapt(
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     task
-        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+        boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
         The labels of texts in memory, one per text.
     lr
@@ -172,7 +173,9 @@ def adapt(
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
     train_rows
-        Train on this many labeled rows, balanced between the labels.
+        Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
+    balanced
+        With train_rows: choose equally many rows of each label.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -542,6 +545,7 @@ def search(
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
     train_rows: int | None = None,
+    balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["none", "balanced"] = "none",
@@ -586,7 +590,7 @@ def search(
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     task
-        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+        boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
         The labels of texts in memory, one per text.
     out
@@ -663,7 +667,9 @@ def search(
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
     train_rows
-        Train on this many labeled rows, balanced between the labels.
+        Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
+    balanced
+        With train_rows: choose equally many rows of each label.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -791,6 +797,7 @@ def compare(
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
     train_rows: int | None = None,
+    balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["none", "balanced"] = "none",
@@ -835,7 +842,7 @@ def compare(
     Parameters
     ----------
     task
-        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+        boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
         The labels of texts in memory, one per text.
     out
@@ -923,7 +930,9 @@ def compare(
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
     train_rows
-        Train on this many labeled rows, balanced between the labels.
+        Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
+    balanced
+        With train_rows: choose equally many rows of each label.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -1048,6 +1057,7 @@ def labels(
     head: Literal["auto", "linear", "family"] = "auto",
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
+    balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["none", "balanced"] = "none",
@@ -1091,7 +1101,7 @@ def labels(
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     task
-        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+        boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
         The labels of texts in memory, one per text.
     out
@@ -1172,6 +1182,8 @@ def labels(
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
+    balanced
+        With train_rows: choose equally many rows of each label.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -1296,6 +1308,7 @@ def optimizers(
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
     train_rows: int | None = None,
+    balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["none", "balanced"] = "none",
@@ -1340,7 +1353,7 @@ def optimizers(
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     task
-        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+        boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
         The labels of texts in memory, one per text.
     out
@@ -1426,7 +1439,9 @@ def optimizers(
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
     train_rows
-        Train on this many labeled rows, balanced between the labels.
+        Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
+    balanced
+        With train_rows: choose equally many rows of each label.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -1589,7 +1604,7 @@ def overfit(
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     task
-        boolq, sst2, yelp, world/reviews, ..., a folder with train, dev and test files, or one file.
+        boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
         The labels of texts in memory, one per text.
     out
