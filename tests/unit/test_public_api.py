@@ -235,3 +235,30 @@ def test_what_is_no_run_is_told(tmp_path: Path) -> None:
 def test_asking_for_adapt_does_not_import_torch() -> None:
     code = "import sys, heedful; heedful.adapt; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.long
+def test_the_reference_is_current() -> None:
+    script = Path(__file__).parents[2] / "scripts" / "api_reference.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_table_of_texts_is_labeled_row_by_row(model: Path, task: Path, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    run = heedful.adapt(
+        model, task, epochs=1, max_len=16, threads=1, precision="float32", method="head", out=tmp_path / "run"
+    )
+    loaded = heedful.load(run)
+    frame = pandas.DataFrame({"number": range(5), "text": [f"warm sun today {i}" for i in range(5)]})
+    expected = loaded.predict_proba(frame["text"])
+    assert expected.shape == (5, 2)
+    assert (loaded.predict_proba(frame) == expected).all()  # before: one row per column, of random memory
+    assert (loaded.predict_proba(frame[["text"]].to_dict("list")) == expected).all()
+    assert (loaded.predict_proba(pandas.DataFrame({"other": frame["text"]})) == expected).all()
+    with pytest.raises(UserError, match='the table has number, body, but not "text"'):
+        loaded.predict(frame.rename(columns={"text": "body"}))
+    with pytest.raises(UserError, match="row 0 is int"):
+        loaded.predict(frame["number"])
+    with pytest.raises(UserError, match="5 texts but 2 second texts"):
+        loaded.predict(frame, ["a", "b"])
