@@ -14,9 +14,13 @@ UPDATE_SECONDS = 0.2
 
 def in_notebook() -> bool:
     """Whether this code runs in a kernel of Jupyter, whose output is shown in a page."""
+    return hasattr(find_shell(), "kernel")
+
+
+def find_shell() -> Any:
+    """Return the shell of IPython, or None."""
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and hasattr(shell, "kernel")
+    return None if ipython is None else ipython.get_ipython()
 
 
 def show() -> Any:
@@ -25,16 +29,19 @@ def show() -> Any:
 
 
 class NotebookDisplay:
-    """The bars that are at work, the innermost of which is shown. There is one display at a time."""
+    """The bars that are at work, the innermost of which is shown. A cell has one display."""
 
     def __init__(self) -> None:
         self.bars: list[object] = []
         self.handle: Any = None
+        self.cell: object = None
         self.shown = 0.0
 
     def open(self, bar: object, html: str) -> None:
         self.bars.append(bar)
-        if self.handle is None:
+        cell = getattr(find_shell(), "execution_count", None)
+        if self.handle is None or cell != self.cell:
+            self.cell = cell
             self.handle = show().display(show().HTML(html), display_id=True)
         else:
             self.update(bar, html, now=True)
@@ -48,11 +55,10 @@ class NotebookDisplay:
             self.handle.update(show().HTML(html))
 
     def close(self, bar: object) -> None:
-        """Forget a bar; the last one takes the display with it."""
+        """Forget a bar; the last one leaves the display empty."""
         self.bars.remove(bar)
         if not self.bars and self.handle is not None:
             self.handle.update(show().HTML(""))
-            self.handle = None
 
 
 DISPLAY = NotebookDisplay()

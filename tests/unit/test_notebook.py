@@ -49,6 +49,7 @@ def test_findings_and_charts_show_themselves() -> None:
 
 def test_progress_is_one_bar_that_disappears(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
+    displays: list[int] = []
 
     class Handle:
         def update(self, html: str) -> None:
@@ -56,10 +57,11 @@ def test_progress_is_one_bar_that_disappears(monkeypatch: pytest.MonkeyPatch) ->
 
     def display(html: str, display_id: bool) -> Handle:
         shown.append(html)
+        displays.append(1)
         return Handle()
 
     ipython, functions = ModuleType("IPython"), ModuleType("IPython.display")
-    ipython.get_ipython = lambda: SimpleNamespace(kernel=object())  # type: ignore[attr-defined]
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=object(), execution_count=1)  # type: ignore[attr-defined]
     functions.HTML, functions.display = str, display  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", functions)
@@ -69,8 +71,12 @@ def test_progress_is_one_bar_that_disappears(monkeypatch: pytest.MonkeyPatch) ->
             inner.advance()
             outer.advance()  # hidden by the inner one
         outer.advance(note="loss 0.5")
+    with progress("checking"):
+        pass
     assert "training &lt;b&gt;: 0 of 2" in shown[0]
     assert "scoring: 1" in shown[2]
     assert 'value="2" max="2"' in shown[3]
     assert "loss 0.5" in shown[3]
-    assert shown[4:] == [""]
+    assert shown[4] == ""
+    assert "checking" in shown[5]
+    assert displays == [1], "the next bar of a cell is where the first one was"
