@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from heedful.data import Task, load_task, materialize
+from heedful.errors import UserError
 
 TEXTS = [f"the meal number {n} was late" for n in range(60)]
 PAIRS = [f"was meal {n} late" for n in range(60)]
@@ -95,3 +96,52 @@ def test_whatever_holds_the_rows_they_are_the_same(holder: str) -> None:
     assert rows(task) == {(text, None, label) for text, label in zip(TEXTS, LABELS, strict=True)}
     assert task.label_names == ["ham", "spam"]
     assert list(task.splits) == ["train", "dev", "test"]
+
+
+def test_paths_and_names_pass_unchanged(tmp_path: Path) -> None:
+    assert materialize("world/sentiment") == "world/sentiment"
+    assert materialize(tmp_path / "a.csv") == str(tmp_path / "a.csv")
+
+
+def test_pairs_and_splits_are_kept(tmp_path: Path) -> None:
+    pairs = list(zip(TEXTS, PAIRS, strict=True))
+    task = load_task(materialize(pairs, LABELS))
+    assert rows(task) == set(zip(TEXTS, PAIRS, LABELS, strict=True))
+    path = materialize(
+        {"train": (TEXTS, LABELS), "validation": COLUMNS, "extra": COLUMNS}, folder=tmp_path / "own"
+    )
+    assert Path(path).is_relative_to(tmp_path / "own")
+    task = load_task(path)
+    assert {name: len(split) for name, split in task.splits.items()} == {"train": 60, "dev": 60}
+
+
+def test_the_same_content_is_one_path_and_other_content_another() -> None:
+    path = materialize((TEXTS, LABELS))
+    assert materialize(pa.table(COLUMNS)) == path
+    assert materialize((TEXTS, LABELS[::-1])) != path
+
+
+@pytest.mark.parametrize(
+    ("data", "labels", "what"),
+    [
+        (TEXTS, LABELS[:-1], "60 texts and 59 labels"),
+        (COLUMNS, LABELS, 'a column "label" already'),
+        ("sst2", LABELS, "has its labels in its files"),
+        ({"train": TEXTS}, LABELS, "give each split its own"),
+        ([], None, "the data has no rows"),
+        (7, None, "data of type int is not understood"),
+        ([3, 4], None, "texts are strings; 3 is int"),
+        ({"text": TEXTS, "label": ["a"]}, None, "the columns have different lengths"),
+        ({"text": "one", "label": ["a"]}, None, "is not a list of values"),
+    ],
+)
+def test_mistakes_are_one_line(data: Any, labels: Any, what: str) -> None:
+    with pytest.raises(UserError, match=what):
+        materialize(data, labels)
+
+
+def test_data_that_left_the_cache_says_so(own_cache: Path) -> None:
+    path = Path(materialize((TEXTS, LABELS)))
+    path.unlink()
+    with pytest.raises(UserError, match="it was made from data in Python: give that again"):
+        load_task(str(path))
