@@ -79,7 +79,7 @@ def test_a_recipe_needs_only_what_differs(
     ('command = "adapt"\n[adapt]\nepochs = "3"', [], 'recipe.toml: epochs "3": must be a whole number'),
     ('command = "adapt"\n[adapt]\nepochs = true', [], "epochs true: must be a whole number"),
     ('command = "adapt"\n[adapt]\nout = 3', [], "out 3: must be a path"),
-    ('command = "adapt"\n[adapt]\nsplit = "random"', [], 'split "random": must be hash or first'),
+    ('command = "adapt"\n[adapt]\nsplit = "random"', [], 'split "random": must be hash, first or none'),
     ('command = "adapt"\nadapt = 3', [], "adapt is not a table"),
     ('command = "adapt"\n[adapt', [], "recipe.toml: is not TOML"),
     ('command = "adapt"', ["lrr=3"], '--set: unknown option "lrr"; did you mean "lr"?'),

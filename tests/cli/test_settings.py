@@ -57,4 +57,5 @@ def test_commands_below_a_command_refuse_fractions_too(heedful: Callable[..., An
 
 def test_whole_numbers_and_fractions_stand_where_they_belong(heedful: Callable[..., Any]) -> None:
     Path("heedful.toml").write_text("[adapt]\nbatch_size = 4\nepochs = 2.0\nlr = 0.5\nwarmup = 1.5\n")
-    assert 'unknown task "no-task"' in heedful("adapt", "no-model", "no-task", "--dropout", "0.25").err
+    refused = heedful("adapt", "no-model", "no-task", "--dropout", "0.25").err
+    assert '"no-task" is no file, folder or named task here (boolq, ' in refused

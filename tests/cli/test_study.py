@@ -147,7 +147,7 @@ def test_a_search_prints_its_cells_its_best_and_its_test_score(
 
 
 @pytest.mark.parametrize(("words", "line"), [
-    (["overfit", "MODEL", "no-such-task"], 'unknown task "no-such-task"'),
+    (["overfit", "MODEL", "no-such-task"], '"no-such-task" is no file, folder or named task here (boolq, '),
     (["overfit", "no/such/model", "TASK"], "no/such/model"),
     (["search", "MODEL", "TASK", "--method", "lorra"], 'did you mean "lora"'),
     (["overfit", "bert-tiny", "TASK"], "has no tokenizer; --tokenizer names one"),

@@ -158,7 +158,7 @@ def test_a_damaged_cache_is_built_again(
 
 def test_a_failed_build_leaves_nothing(tmp_path: Path, own_cache: Path) -> None:
     path = tmp_path / "a.txt"
-    path.write_bytes(b"good line\nbad \xff line\n")
+    path.write_bytes(b"good line\nbad \x81 line\n")
     with pytest.raises(UserError, match=r"a\.txt line 2"):
         tokenize(path, Letters())
     assert not list((own_cache / "tokens").iterdir())

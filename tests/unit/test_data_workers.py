@@ -179,7 +179,7 @@ def test_a_bug_in_a_process_is_one_line(started: list[workers.Worker]) -> None:
 def test_a_source_that_turns_bad_ends_the_processes(
     corpus: Path, large: None, started: list[workers.Worker], own_cache: Path
 ) -> None:
-    corpus.write_bytes(corpus.read_bytes() + b"\nbad \xff line\n")
+    corpus.write_bytes(corpus.read_bytes() + b"\nbad \x81 line\n")
     with pytest.raises(UserError, match=r"corpus\.txt line 601: byte 5 is not UTF-8"):
         tokenize(corpus, MADE)
     assert all_gone(started)
