@@ -16,7 +16,7 @@ from heedful.options.training import AdaptOptions
 
 DECIDED = (
     "task text_column pair_column label_column data_dir split resume overwrite score_dev score_test "
-    "train_rows dev_rows kind answer_loss"
+    "train_rows balanced dev_rows kind answer_loss"
 )
 """Options of `heedful adapt` that `fit` decides, or that have no meaning for X and y."""
 PARAMETERS = Signature("TextClassifier", (AdaptOptions,), ("model", "method"), tuple(DECIDED.split()))
@@ -61,7 +61,6 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         head: Literal["auto", "linear", "family"] = "auto",
         pool: Literal["first", "mean"] | None = None,
         max_len: int = 256,
-        balanced: bool = False,
         label_smoothing: float = 0.0,
         class_weights: Literal["none", "balanced"] = "none",
         dropout: float | None = None,
@@ -110,7 +109,6 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.head = head
         self.pool = pool
         self.max_len = max_len
-        self.balanced = balanced
         self.label_smoothing = label_smoothing
         self.class_weights = class_weights
         self.dropout = dropout
