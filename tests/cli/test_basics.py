@@ -48,6 +48,8 @@ for command in COMMANDS:
     assert len(shown) == len(COMMANDS)
     for command, text in zip(COMMANDS, shown, strict=True):
         assert f"Usage: heedful {command}" in text
+        if "─ Commands ─" not in text:  # a command in itself, not a group of commands
+            assert re.search(rf"^ *(Example: )?heedful {command}", text, re.MULTILINE), command
 
 
 @pytest.mark.parametrize("command", ["adapt", "study search", "study compare", "lab average", "run"])

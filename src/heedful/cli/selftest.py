@@ -21,12 +21,12 @@ DEFAULT_OUT = Path("heedful-selftest.json")
 def selftest(*, out: Path = DEFAULT_OUT, json: Json = False) -> int:
     """Check that everything works on this machine, and write a file about it to send.
 
-    On the CPU and on every GPU: the contracts of all attention mechanisms, training
-    steps of every method on every model family, a run that is stopped and resumed,
-    and the speed of bfloat16. Then training in several processes, and Slurm if there
-    is one (nothing is submitted). It takes about a minute. The file has versions,
-    hardware and results, and no names of people, machines or folders. The exit
-    status is 1 if something failed.
+    On the CPU and on every GPU it checks the contracts of all attention
+    mechanisms, training steps of every method on every model family, a run that
+    is stopped and resumed, and the speed of bfloat16; then training in several
+    processes, and Slurm if there is one (nothing is submitted). It takes about a
+    minute. The file has versions, hardware and results, and no names of people,
+    machines or folders. The exit status is 1 if something failed.
 
     Examples:
       heedful selftest
@@ -36,6 +36,8 @@ def selftest(*, out: Path = DEFAULT_OUT, json: Json = False) -> int:
     ----------
     out
         File to write.
+    json
+        Print one JSON object.
     """
     from heedful.contracts.selftest import run_selftest
     from heedful.runs.files import write_json
