@@ -187,6 +187,11 @@ def test_a_text_without_tokens_gets_one_line(
     assert (empty.status, empty.err) == (2, "heedful: the text is empty: there is nothing to label\n")
 
 
+def test_a_column_that_differs_in_case_alone_is_not_added() -> None:
+    assert files.new_columns(["Text", "Label"]) == ("predicted_label", "predicted_confidence")
+    assert files.new_columns(["Text", "stars"]) == ("label", "confidence")
+
+
 def test_columns_that_are_there_keep_their_names(
     heedful: Callable[..., Any], run_of: Callable[[str], Path], tiny_task: Path, tmp_path: Path
 ) -> None:

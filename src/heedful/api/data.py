@@ -141,7 +141,7 @@ def show(
     batches
         Also find how much padding each way of making batches needs.
     batch_size
-        Number of examples per batch, for `batches`.
+        Number of examples per batch.
 
     Examples
     --------

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from heedful.cli.output import Flag, Json, print_facts, print_json, print_table
+from heedful.api.data import show as describe_task
+from heedful.cli.output import Flag, Json, describe_from, print_facts, print_json, print_table
 from heedful.errors import shorten
 from heedful.options.training import MAX_LEN
 from heedful.options.types import Positive, Seed
@@ -14,6 +15,7 @@ from heedful.problems import find_problem_of_task
 SHOWN_LABELS = 20
 
 
+@describe_from(describe_task)
 def show(
     task: str,
     /,
@@ -50,34 +52,10 @@ def show(
     ----------
     task
         A named task, a folder or a file.
-    data_dir
-        Folder with the files of a named task. By default $HEEDFUL_DATA/TASK, or the Hub.
-    text_column
-        Column with the text: its name, or its number in a file without a header.
-    pair_column
-        Column with the second text of a pair.
-    label_column
-        Column with the label.
-    split
-        How to split rows where the files do not: by a hash of their content, in their order, or not at all.
-    seed
-        Seed of the content hash.
-    strict
-        Refuse files with bad rows instead of skipping them.
-    tokenizer
-        Tokenizer or model to count tokens with. By default minilm if it is installed, otherwise words.
-    max_len
-        Number of tokens above which a text would be truncated.
-    batches
-        Also show how much padding each way of making batches needs.
-    batch_size
-        Number of examples per batch, for --batches.
     figure
         Write a histogram of the lengths to this file: .png, .svg, .pdf or .html.
     """
-    from heedful.api.data import show as describe
-
-    summary = describe(
+    summary = describe_task(
         task,
         data_dir=data_dir,
         text_column=text_column,

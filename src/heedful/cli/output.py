@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import re
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -26,6 +28,7 @@ ModelName = Annotated[str, Parameter(help=MODEL_HELP)]
 TaskName = Annotated[str, Parameter(help=TASK_HELP)]
 Device = Annotated[str, Parameter(help="auto, cpu, cuda, cuda:1 or mps.")]
 
+F = TypeVar("F", bound=Callable[..., Any])
 SHORT = 20
 """Cells of up to this many characters stay on one line."""
 
@@ -73,3 +76,22 @@ def print_facts(title: str, facts: Mapping[str, object]) -> None:
     out.print(Text(title, style="bold"))
     for name, value in facts.items():
         out.print(Text(f"  {name:<{width}}  {value}"))
+
+
+def describe_from(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Return a decorator that describes a command's parameters as the function does that it calls.
+
+    Only what the command's docstring does not describe itself is added at its end.
+    """
+
+    def complete(command: F) -> F:
+        own = inspect.cleandoc(command.__doc__ or "")
+        section = inspect.cleandoc(function.__doc__ or "").partition("\n----------\n")[2].partition("\n\n")[0]
+        for entry in re.split(r"\n(?=\w)", section):
+            name = entry.partition("\n")[0]
+            if name in inspect.signature(command).parameters and f"\n{name}\n" not in own:
+                own += f"\n{entry}"
+        command.__doc__ = own
+        return command
+
+    return complete

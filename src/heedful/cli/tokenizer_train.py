@@ -7,12 +7,14 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Flag, Json, print_facts, print_json
+from heedful.api.tokenizer import train as train_tokenizer
+from heedful.cli.output import Flag, Json, describe_from, print_facts, print_json
 from heedful.options.types import Count, Positive
 
 Kind = Literal["bpe", "wordpiece", "unigram", "word", "char"]
 
 
+@describe_from(train_tokenizer)
 def train(
     *corpus: Annotated[str, Parameter(required=True)],
     out: Path,
@@ -40,24 +42,7 @@ def train(
         Text files, folders of them, CSV, TSV, JSON lines or Parquet files, or names of tasks.
     out
         Folder to write: tokenizer.json, tokenizer_config.json, special_tokens_map.json.
-    kind
-        bpe works on bytes and can encode every text; wordpiece is used by BERT, unigram by T5; word and char
-        use whole words and single characters.
-    vocab_size
-        Vocabulary size, special tokens included. By default 8000; unlimited for word and char.
-    min_count
-        How often a pair (bpe, wordpiece), word or character must occur. By default 2; 1 for char.
-    lowercase
-        Convert the text to lower case first.
-    punctuation
-        With word: split words from the punctuation around them.
-    sentinels
-        Number of <extra_id_N> tokens for span corruption. By default 100; 0 for word and char.
-    overwrite
-        Write into a folder that is not empty.
     """
-    from heedful.api.tokenizer import train as train_tokenizer
-
     tokenizer = train_tokenizer(
         *corpus,
         out=out,

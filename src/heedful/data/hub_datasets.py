@@ -128,7 +128,7 @@ def explain_failure(source: HubSource, identity: str, error: Exception) -> str:
     if "onfig" in text:
         try:
             names = datasets.get_dataset_config_names(identity)
-        except Exception:
+        except Exception:  # the names only improve the message
             names = []
         if names and source.config not in names:
             listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

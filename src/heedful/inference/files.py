@@ -187,9 +187,9 @@ def chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
 
 
 def new_columns(names: Sequence[str]) -> tuple[str, str]:
-    """Return names for the added columns that the file does not have yet."""
+    """Return names for the added columns that the file does not have yet, in any case (`Label`)."""
     label, confidence = "label", "confidence"
-    while label in names or confidence in names:
+    while {label, confidence} & {name.casefold() for name in names}:
         label, confidence = f"predicted_{label}", f"predicted_{confidence}"
     return label, confidence
 
