@@ -72,8 +72,7 @@ def draw_score_curves(run: RunFacts) -> Chart | None:
     return lines(
         curves,
         title=f"{run.metric.capitalize()} by {x_title}",
-        subtitle="large dot: a curve's best; on dev the model that was kept"
-        + ("; band: 95 % interval of dev" if is_share else ""),
+        subtitle="large dot: best on train, kept on dev" + ("; band: 95 % interval" if is_share else ""),
         x_title=x_title,
         y_title=run.metric,
         log_y=not is_share and needs_log_axis([p[1] for curve in curves.values() for p in curve]),
