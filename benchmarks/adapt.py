@@ -103,7 +103,7 @@ def run_heedful(case: Case) -> dict[str, float]:
     from heedful.objectives import ClassifyFeatures
     from heedful.options.training import AdaptOptions
     from heedful.training.loop import Loop
-    from heedful.training.train import train as run_training
+    from heedful.training.train import train_run as run_training
 
     task, train, dev = load_rows(case)
     with tempfile.TemporaryDirectory() as folder:

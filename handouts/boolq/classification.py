@@ -64,12 +64,12 @@ def print_row(row: Metrics) -> None:
 
 def run_single(args: argparse.Namespace, **settings: Any) -> None:
     from heedful.options.training import AdaptOptions
-    from heedful.training.train import train
+    from heedful.training.train import train_run
 
     settings |= {"lr": args.lr, "epochs": args.num_epochs, "method": METHODS[args.type]}
     if args.type == "prefix":
         settings["method_options"] = (f"length={args.prefix_length}",)
-    results = train(AdaptOptions(**settings, overwrite=True), on_row=print_row).results
+    results = train_run(AdaptOptions(**settings, overwrite=True), on_row=print_row).results
     print(f"trained parameters: {results.formula}")
     for split, score in results.splits.items():
         print(f" - Average {split.upper()} metrics: accuracy={{'accuracy': {score.value}}}")

@@ -158,7 +158,7 @@ def test_cuda_out_of_memory_is_an_answer_not_a_crash(
     plain = Loop.step
 
     def step(self: Loop, number: int) -> None:
-        if len(self.examples_of(number)[1]) > 20:
+        if len(self.choose_examples(number)) > 20:
             raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
         plain(self, number)
 
@@ -250,7 +250,7 @@ def test_joint_training_is_measured_with_the_longest_unlabeled_texts_and_its_sec
 
     def step(self: Loop, number: int) -> None:
         assert isinstance(self.objective, Joint)
-        (part,) = self.objective.prepare(self.examples_of(number)[1], number)
+        (part,) = self.objective.prepare(self.choose_examples(number), number)
         masked = part.tensors["masked_mask"].sum(1)
         stepped.append((len(masked), int(masked.min())))
         assert any(name.startswith("masked_head.") for name in self.parameters)

@@ -159,7 +159,7 @@ def test_what_is_done_is_not_done_again(made: Path, monkeypatch: pytest.MonkeyPa
         return {path: path.stat().st_mtime_ns for path in made.rglob("results.json")}
 
     before = results()
-    monkeypatch.setattr("heedful.training.train.train", lambda options: pytest.fail("again"))
+    monkeypatch.setattr("heedful.training.train.train_run", lambda options: pytest.fail("again"))
     facts = stages.Demo(made, SMALL).training()
     assert results() == before
     stored = json.loads((made / "demo.json").read_text())["facts"]

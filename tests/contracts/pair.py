@@ -64,7 +64,7 @@ def make(name: str, places: Path, out: Path) -> Any:
     torch.manual_seed(0)
     if name in PRETRAIN:
         return job.make_loop(run, job.options)
-    return Loop(job.model, job.trainable(), job.objective, job.options, given["lr"], run)
+    return Loop(job.model, job.trainable_parameters(), job.objective, job.options, given["lr"], run)
 
 
 def train(names: Sequence[str], places: Path, out: Path) -> None:

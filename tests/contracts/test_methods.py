@@ -25,7 +25,7 @@ from heedful.contracts.methods import (
     tiny_config,
 )
 from heedful.errors import UserError
-from heedful.methods import METHODS, head_names, make, options, read_adapter, room, write_adapter
+from heedful.methods import METHODS, head_names, make, measure_room, options, read_adapter, write_adapter
 from heedful.models import Classifier, build, load
 
 EXTRA: list[tuple[str, dict[str, Any]]] = [
@@ -156,7 +156,7 @@ def test_switching_off_restores_the_base(folders, family, name, given) -> None:
         return
     with method.disabled(model):
         assert torch.equal(compute_logits(model, inputs), before)
-        assert room(model) == model.config.max_len
+        assert measure_room(model) == model.config.max_len
     assert torch.equal(compute_logits(model, inputs), trained)
     assert not torch.equal(trained, before)
 

@@ -21,11 +21,11 @@ from heedful import checkpoints
 from heedful.checkpoints import hub_reader, load
 from heedful.errors import UserError
 from heedful.inference.loading import load_run
-from heedful.methods import METHODS, Method, head_names, make, read_adapter, room, write_adapter
+from heedful.methods import METHODS, Method, head_names, make, measure_room, read_adapter, write_adapter
 from heedful.models import Classifier
 from heedful.options.training import AdaptOptions
 from heedful.text import Tokenizer
-from heedful.training.train import train as train_run
+from heedful.training.train import train_run as train_run
 
 D, VOCAB, CLASSES = 24, 60, 3
 SIZES = {
@@ -171,7 +171,7 @@ def test_a_saved_model_is_the_same_to_the_bit(folders, family, form, tmp_path) -
     assert torch.equal(logits(again, batch(model)), logits(model, batch(model)))
     own = json.loads((tmp_path / "saved" / "config.json").read_text())["model_type"]
     assert own == (family if form == "family" else "heedful")
-    assert (checkpoints.why_not(model) is None) == (form == "family")
+    assert (checkpoints.find_export_obstacle(model) is None) == (form == "family")
     body = load(tmp_path / "saved")
     real = batch(model)["attention_mask"].bool()
     assert torch.equal(logits(body, batch(model))[real], logits(model.body, batch(model))[real])
@@ -258,7 +258,7 @@ def test_merging_and_switching_off(folders, family, name, tmp_path) -> None:
     if method.switchable:
         with method.disabled(model):
             assert torch.equal(logits(model, batch(model)), base)
-            assert room(model) == model.config.max_len
+            assert measure_room(model) == model.config.max_len
     assert torch.equal(logits(model, batch(model)), trained)
     if method.mergeable:
         method.merge(model)
@@ -276,7 +276,7 @@ def test_counts_are_those_of_every_family(folders, family) -> None:
         method = make(name)
         method.attach(model)
         assert method.formula(model) == f"{expected} = {method.count(model):,}"
-        assert room(model) == (140 if name == "head" or family == "deberta-v2" else 12)
+        assert measure_room(model) == (140 if name == "head" or family == "deberta-v2" else 12)
 
 
 def test_a_prompt_lives_in_the_width_of_the_embeddings(folders) -> None:

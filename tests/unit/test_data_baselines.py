@@ -16,7 +16,7 @@ from heedful.evaluation.baselines import (
     chance_accuracy,
     find_most_frequent,
     fit_softmax,
-    score_baselines,
+    score_task_baselines,
 )
 
 
@@ -104,7 +104,7 @@ def test_chance_and_majority_are_what_they_say(tmp_path: Path) -> None:
         rows = "".join(f"meal number {n} was fine,{'c' if n % 3 else 'ab'[n % 2]}\n" for n in range(count))
         (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
     (tmp_path / "test.csv").write_text("text\nno label here\n")
-    found = score_baselines(load_task(str(tmp_path)))
+    found = score_task_baselines(load_task(str(tmp_path)))
     assert list(found) == ["dev"]
     assert found["dev"]["chance"] == pytest.approx(1 / 3)
     assert found["dev"]["majority"] == 13 / 20
@@ -117,18 +117,18 @@ def test_of_many_rows_the_classifier_sees_every_part(tmp_path: Path, monkeypatch
     rows = "".join(f"a {['bad', 'good'][n >= 200]} meal number {n},{int(n >= 200)}\n" for n in range(400))
     for name in ("train", "dev"):
         (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
-    assert score_baselines(load_task(str(tmp_path)))["dev"]["bag_of_words"] == 1.0
+    assert score_task_baselines(load_task(str(tmp_path)))["dev"]["bag_of_words"] == 1.0
 
 
 def test_a_constant_answer_is_the_baseline_of_text_to_text(tmp_path: Path) -> None:
     for name, places in (("train", ["Rome", "Oslo", "Rome"]), ("dev", ["Rome", "Oslo", "Bonn", "Rome"])):
         rows = "".join(f"Where was {name} {n} born?\t{place}\n" for n, place in enumerate(places))
         (tmp_path / f"birth_{name}.tsv").write_text(rows)
-    assert score_baselines(load_task("birthplaces", data_dir=tmp_path)) == {"dev": {"majority": 0.5}}
+    assert score_task_baselines(load_task("birthplaces", data_dir=tmp_path)) == {"dev": {"majority": 0.5}}
 
 
 def test_the_constant_answer_on_real_birth_places_is_five_percent(real_data: Path) -> None:
     assert (
-        score_baselines(load_task("birthplaces", data_dir=real_data / "birthplaces"))["dev"]["majority"]
+        score_task_baselines(load_task("birthplaces", data_dir=real_data / "birthplaces"))["dev"]["majority"]
         == 0.05
     )

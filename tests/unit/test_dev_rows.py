@@ -15,9 +15,9 @@ from heedful.data.splits import Split, sample
 from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
 from heedful.runs.directory import Run
-from heedful.training.rescore import evaluate
+from heedful.training.rescore import evaluate_split
 from heedful.training.run_task import load_run_task
-from heedful.training.train import train
+from heedful.training.train import train_run
 from tiny import make_model, make_task
 
 
@@ -67,7 +67,7 @@ def test_the_split_seed_draws_the_rows_and_the_training_seed_never(base: AdaptOp
 
 
 def test_a_run_scores_those_rows_of_dev_and_the_whole_of_test(base: AdaptOptions, tmp_path: Path) -> None:
-    done = train(replace(base, out=tmp_path / "run"))
+    done = train_run(replace(base, out=tmp_path / "run"))
     splits = done.results.splits
     assert (splits["dev"].n, splits["dev"].of) == (7, 30)
     assert (splits["test"].n, splits["test"].of) == (20, None)
@@ -78,10 +78,10 @@ def test_a_run_scores_those_rows_of_dev_and_the_whole_of_test(base: AdaptOptions
     assert chosen.labels is not None
     assert splits["dev"].baselines is not None
     assert splits["dev"].baselines["majority"] == pytest.approx(float((chosen.labels == 0).mean()), abs=1e-9)
-    assert evaluate(done.folder, "dev") == splits["dev"]
+    assert evaluate_split(done.folder, "dev") == splits["dev"]
 
 
 @pytest.mark.parametrize(("count", "reason"), [(0, "must be at least 1"), (31, "dev has 30 rows")])
 def test_impossible_numbers_are_refused(base: AdaptOptions, count: int, reason: str) -> None:
     with pytest.raises(UserError, match=f"--dev-rows {count}: {reason}"):
-        train(replace(base, dev_rows=count))
+        train_run(replace(base, dev_rows=count))

@@ -20,7 +20,7 @@ from heedful.options.launch import TrainLaunchOptions
 from heedful.options.training import AdaptOptions
 from heedful.training.ranks import LostError, Ranks
 from heedful.training.signals import StoppedError
-from heedful.training.train import train
+from heedful.training.train import train_run
 
 TASK = {
     "SLURM_JOB_ID": "70123", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "5", "SLURM_PROCID": "4",
@@ -179,4 +179,4 @@ def test_how_many_processes_is_settled_before_anything_is_loaded(
 
 def test_a_run_inside_another_command_has_one_process() -> None:
     with pytest.raises(UserError, match="--processes 2: here it is 1"):
-        train(AdaptOptions(model="m", task="t", processes=2))
+        train_run(AdaptOptions(model="m", task="t", processes=2))

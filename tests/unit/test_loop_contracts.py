@@ -28,7 +28,7 @@ from heedful.training import loop as module
 from heedful.training.devices import clip, seed_generators
 from heedful.training.loop import Loop
 from heedful.training.sparse_embeddings import OccurringRows
-from heedful.training.train import train
+from heedful.training.train import train_run
 from tiny import make_model, make_task
 
 
@@ -91,7 +91,7 @@ def test_the_loss_is_torch_s_own_mean(places: tuple[Path, Path], tmp_path: Path,
     loop = make_loop(places, tmp_path, part=part, clip=0.0)
     found = gradients(loop)
     loop.optimizer.zero_grad()
-    _, examples = loop.examples_of(0)
+    examples = loop.choose_examples(0)
     inputs = part.inputs("train", examples)
     own = F.cross_entropy(part.logits(loop.model, inputs), inputs.tensors["labels"], part.class_weights.double(),
                           label_smoothing=smoothing)  # fmt: skip
@@ -109,8 +109,8 @@ def test_dropout_is_drawn_anew_at_each_step_and_again_the_same_when_a_step_is_re
 ) -> None:
     def trace(seed: int) -> dict[int, list[Tensor]]:
         loop = make_loop(places, tmp_path / str(seed), changes={f"{kind}_dropout": 0.5}, clip=0.0, seed=seed)
-        _, always = loop.examples_of(0)
-        loop.examples_of = lambda step: (0, always)  # type: ignore[method-assign]
+        always = loop.choose_examples(0)
+        loop.choose_examples = lambda step: always  # type: ignore[method-assign]
         kept: dict[int, list[Tensor]] = {}
         for step in (0, 1, 2, 1, 0):
             torch.rand(step + 3)  # whoever else draws numbers in between changes nothing
@@ -342,12 +342,12 @@ def test_test_is_scored_once_for_the_best(
     monkeypatch.setattr(Classify, "evaluate", counted)
     options = AdaptOptions(model=str(places[0]), task=str(places[1]), epochs=3, batch_size=8, lr=1e-2,
                            precision="float32", threads=1)  # fmt: skip
-    done = train(replace(options, out=tmp_path / "a"))
+    done = train_run(replace(options, out=tmp_path / "a"))
     assert [split for split, _ in calls].count("test") == 1
     best = checkpoint.load_weights(Run(tmp_path / "a"), done.results.best_step or 0)["head.out.weight"]
     assert torch.equal(next(w for split, w in calls if split == "test"), best)
     calls.clear()
-    done = train(replace(options, epochs=1, score_test=False, out=tmp_path / "b"))
+    done = train_run(replace(options, epochs=1, score_test=False, out=tmp_path / "b"))
     assert "test" not in [split for split, _ in calls]
     assert list(done.results.splits) == ["dev"]
 
@@ -401,7 +401,7 @@ def test_any_registered_metric_can_select(
     assert kept.metric is rarest
     assert kept.state.best_value == min(row.value for row in rows if row.value is not None)
     assert all(row.value is None for row in kept.run.metrics() if row.split == "train")
-    assert kept.score("dev").metric == rarest.name
+    assert kept.score_split("dev").metric == rarest.name
     with pytest.raises(UserError, match="--metric perplexity: is computed from losses"):
         make_loop(places, tmp_path / "other", metric="perplexity")
     with pytest.raises(UserError, match="unknown metric"):

@@ -25,7 +25,7 @@ from heedful.training import checkpoint, loop, record, resume
 from heedful.training.loop import Loop
 from heedful.training.record import Finished
 from heedful.training.signals import StoppedError
-from heedful.training.train import train
+from heedful.training.train import train_run
 from tiny import make_model, make_task
 
 
@@ -99,26 +99,26 @@ def test_a_resumed_run_has_the_same_bits(
 ) -> None:
     options = replace(base, **CASES[name])
     die_at(None, every=False)
-    train(replace(options, out=tmp_path / "whole"))
+    train_run(replace(options, out=tmp_path / "whole"))
     stopped = replace(options, out=tmp_path / "stopped", resume=True)
     die_at(4)
     with pytest.raises(DiedError):
-        train(stopped)
+        train_run(stopped)
     die_at(6, signal.SIGUSR1, every=False)
     with pytest.raises(StoppedError, match=r"stopped by SIGUSR1 after step 7 of \d+; .*--resume") as caught:
-        train(stopped)
+        train_run(stopped)
     assert caught.value.status == 75
     assert checkpoint.steps(Run(tmp_path / "stopped"))[-1] == 7
     if name != "muon":  # which stops early
         die_at(13, every=False)
         with pytest.raises(DiedError):
-            train(stopped)
+            train_run(stopped)
     die_at(None, every=False)
-    train(stopped)
+    train_run(stopped)
     assert traces(tmp_path / "stopped") == traces(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("moment", ["save_best", "write_predictions", "check_run_itself", "write_results"])
+@pytest.mark.parametrize("moment", ["save_best", "write_scored", "check_run_itself", "write_results"])
 def test_a_death_after_training_loses_nothing(
     moment: str, base: AdaptOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +126,7 @@ def test_a_death_after_training_loses_nothing(
     from heedful.training import train as module
 
     options = replace(base, method="lora", epochs=1, out=tmp_path / "run", resume=True)
-    places: dict[str, Any] = {"save_best": record, "write_predictions": LabelScorer, "write_results": Run}
+    places: dict[str, Any] = {"save_best": record, "write_scored": LabelScorer, "write_results": Run}
     place = places.get(moment, module)
     right = getattr(place, moment)
 
@@ -138,10 +138,10 @@ def test_a_death_after_training_loses_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(place, moment, dying)
         with pytest.raises(DiedError):
-            train(options)
+            train_run(options)
     assert not Run(tmp_path / "run").finished
-    train(options)
-    train(replace(options, out=tmp_path / "whole"))
+    train_run(options)
+    train_run(replace(options, out=tmp_path / "whole"))
     assert traces(tmp_path / "run") == traces(tmp_path / "whole")
 
 
@@ -154,19 +154,19 @@ def test_a_signal_outside_training_stops_at_once_with_the_same_status(
     with monkeypatch.context() as patch:
         patch.setattr("heedful.training.train.check_run_itself", ask)
         with pytest.raises(StoppedError, match="stopped by SIGTERM; the same command with --resume"):
-            train(replace(base, epochs=1, out=tmp_path))
-    assert train(replace(base, epochs=1, out=tmp_path, resume=True)).results.splits["test"].n == 20
+            train_run(replace(base, epochs=1, out=tmp_path))
+    assert train_run(replace(base, epochs=1, out=tmp_path, resume=True)).results.splits["test"].n == 20
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_resuming_a_finished_run_gives_its_results_again(base: AdaptOptions, tmp_path: Path) -> None:
-    first = train(replace(base, epochs=1, out=tmp_path))
+    first = train_run(replace(base, epochs=1, out=tmp_path))
     before = (tmp_path / "results.json").stat().st_mtime_ns
-    again: Finished = train(replace(base, epochs=1, out=tmp_path, resume=True))
+    again: Finished = train_run(replace(base, epochs=1, out=tmp_path, resume=True))
     assert again.results == first.results
     assert (tmp_path / "results.json").stat().st_mtime_ns == before
     with pytest.raises(UserError, match=r"was begun with --lr 0\.005, now it is 0\.5"):
-        train(replace(base, epochs=1, lr=0.5, out=tmp_path, resume=True))
+        train_run(replace(base, epochs=1, lr=0.5, out=tmp_path, resume=True))
 
 
 @pytest.fixture(scope="module")
@@ -176,14 +176,14 @@ def first_half(base: AdaptOptions, tmp_path_factory: pytest.TempPathFactory) -> 
     with pytest.MonkeyPatch.context() as patch:
         arrange(patch, 11)
         with pytest.raises(DiedError):
-            train(replace(base, out=out))
+            train_run(replace(base, out=out))
     return out
 
 
 @pytest.fixture(scope="module")
 def whole(base: AdaptOptions, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run, never stopped."""
-    return train(replace(base, out=tmp_path_factory.mktemp("whole") / "run")).folder
+    return train_run(replace(base, out=tmp_path_factory.mktemp("whole") / "run")).folder
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_other_options_are_refused_by_name(begun: AdaptOptions) -> None:
     before = {p: p.stat().st_mtime_ns for p in begun.out.rglob("*.*") if ".lease" not in p.name}
     for changes, words in DIFFERENT:
         with pytest.raises(UserError, match=words):
-            train(replace(begun, **changes))
+            train_run(replace(begun, **changes))
     assert {p: p.stat().st_mtime_ns for p in begun.out.rglob("*.*") if ".lease" not in p.name} == before
 
 
@@ -224,7 +224,7 @@ def test_what_changes_bits_is_said(
     )
     before = torch.get_num_threads()
     with pytest.raises(DiedError):
-        train(replace(begun, threads=2))
+        train_run(replace(begun, threads=2))
     torch.set_num_threads(before)
     said = capsys.readouterr().err
     assert "was begun with 1 threads, goes on with 2: its bits will not be" in said
@@ -249,7 +249,7 @@ def test_other_data_is_refused(begun: AdaptOptions, tmp_path: Path) -> None:
             rows.replace(",yes", ",YES").replace(",no", ",yes").replace(",YES", ",no"), "utf-8"
         )
         with pytest.raises(UserError, match="was made with other data"):
-            train(begun)
+            train_run(begun)
     finally:
         (Path(begun.task) / "train.csv").write_text(rows, "utf-8")
 
@@ -261,23 +261,23 @@ def test_two_processes_never_work_on_one_run(begun: AdaptOptions) -> None:
     assert lease is not None
     for options in (begun, replace(begun, resume=False, overwrite=True)):
         with pytest.raises(UserError, match=r"run: another process \(elsewhere process 7\) is working on"):
-            train(options)
+            train_run(options)
     assert len(checkpoint.steps(Run(begun.out))) >= 2
     lease.release()
-    train(begun)
+    train_run(begun)
 
 
 def test_a_dead_process_on_this_machine_blocks_nobody(begun: AdaptOptions) -> None:
     assert begun.out is not None
     place = begun.out / "checkpoints" / ".lease"
     assert Lease.claim(place, resume.process_name(os.getpid()).replace("begun ", "begun 1"), 600)
-    train(begun)
+    train_run(begun)
 
 
 def test_a_run_that_was_taken_over_stops(begun: AdaptOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Loop, "step", lambda self, step: self.lost.set())
     with pytest.raises(UserError, match="another process has taken this run over"):
-        train(begun)
+        train_run(begun)
 
 
 def damage(folder: Path) -> None:
@@ -300,7 +300,7 @@ def test_damaged_checkpoints_cost_time_but_no_bits(
     hit = {"last": steps[-1:], "best": [best], "all": steps}[which]
     for step in hit:
         damage(run.checkpoints / f"step-{step:08d}")
-    train(begun)
+    train_run(begun)
     said = capsys.readouterr().err
     assert "weights.pt does not have the content that was written; using the checkpoint before it" in said
     assert ("starting from the beginning" in said) == (which != "last")
@@ -329,9 +329,9 @@ def test_the_configuration_makes_the_run_again(
     options = replace(base, model="model", task="task", threads=None, lr=None, method="lora", epochs=2,
                       method_options=("rank=2", "alpha=3"), train_rows=31)  # fmt: skip
     before = torch.get_num_threads()
-    train(replace(options, out=tmp_path / "first"))
+    train_run(replace(options, out=tmp_path / "first"))
     monkeypatch.chdir(tmp_path)
-    train(replace(load_run_config(tmp_path / "first"), out=tmp_path / "again"))
+    train_run(replace(load_run_config(tmp_path / "first"), out=tmp_path / "again"))
     torch.set_num_threads(before)
     assert Run(tmp_path / "first").config() == Run(tmp_path / "again").config()
     first, again = traces(tmp_path / "first"), traces(tmp_path / "again")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from heedful.errors import UserError
-from heedful.methods import make, room
+from heedful.methods import make, measure_room
 from heedful.methods.prefix import initial_keys_values
 from heedful.models import Cache, Classifier, LanguageModel, TransformerConfig, build
 
@@ -123,7 +123,7 @@ def test_without_shift_the_text_keeps_its_positions() -> None:
     made.body.embed.positions.register_forward_hook(lambda m, args, out: places.append(args[0]))
     made(ids, mask)
     assert places[0].flatten().tolist() == list(range(9))
-    assert room(made) == 32
+    assert measure_room(made) == 32
 
 
 @pytest.mark.parametrize("form", ["gpt2", "rotary"])
@@ -156,14 +156,14 @@ def test_text_fits_to_the_last_position_and_not_beyond(form: str) -> None:
         made = model(form)
         make(name, length=P).attach(made)
         relative = form == "t5"
-        assert room(made) == 32 - (0 if relative else taken)
-        ids = torch.full((1, room(made)), 2)
+        assert measure_room(made) == 32 - (0 if relative else taken)
+        ids = torch.full((1, measure_room(made)), 2)
         made(ids)
         if not relative:
             with pytest.raises(
-                UserError, match=f"{room(made) + 1} tokens after {P} virtual ones; this model has 32"
+                UserError, match=f"{measure_room(made) + 1} tokens after {P} virtual ones; this model has 32"
             ):
-                made(torch.full((1, room(made) + 1), 2))
+                made(torch.full((1, measure_room(made) + 1), 2))
 
 
 def test_a_prompt_starts_as_rows_of_the_vocabulary_from_torchs_generator() -> None:

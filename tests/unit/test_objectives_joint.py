@@ -21,7 +21,7 @@ from heedful.runs.directory import Run
 from heedful.text import load as load_tokenizer
 from heedful.training import checkpoint
 from heedful.training.loop import Loop
-from heedful.training.train import train
+from heedful.training.train import train_run
 from tiny import make_model, make_task
 
 
@@ -56,7 +56,7 @@ def test_the_body_s_gradient_is_the_weighted_sum(places: tuple[Path, Path, Path]
     model, joint = parts(places)
     options = AdaptOptions(batch_size=8, clip=0.0, accumulate=3)
     loop = Loop(model, dict(model.named_parameters()), joint, options, 1e-3, Run.create(tmp_path))
-    _, examples = loop.examples_of(2)
+    examples = loop.choose_examples(2)
     (labeled,) = joint.classify.prepare(examples, 2)
     (hidden,) = joint.masked.prepare(2)
     one = gradient(model, joint.classify.losses(model, labeled).sums["classify"] / 8)
@@ -114,8 +114,10 @@ def trained(folder: Path) -> dict[str, Tensor]:
 def test_weight_0_is_classification_bit_for_bit(
     places: tuple[Path, Path, Path], options: AdaptOptions, tmp_path: Path
 ) -> None:
-    train(replace(options, out=tmp_path / "plain"))
-    train(replace(options, objective="joint", mlm_weight=0.0, unlabeled=places[2], out=tmp_path / "joint"))
+    train_run(replace(options, out=tmp_path / "plain"))
+    train_run(
+        replace(options, objective="joint", mlm_weight=0.0, unlabeled=places[2], out=tmp_path / "joint")
+    )
     plain, joint = trained(tmp_path / "plain"), trained(tmp_path / "joint")
     for name, tensor in plain.items():
         assert torch.equal(tensor, joint[name]), name
@@ -141,7 +143,7 @@ def test_masked_steps_first_have_their_own_schedule_and_row(
 
     monkeypatch.setattr(Joint, "losses", watched)
     sequential = replace(options, objective="joint", mlm_weight=0.0, mlm_first=5, unlabeled=places[2])
-    train(replace(sequential, out=tmp_path))
+    train_run(replace(sequential, out=tmp_path))
     assert seen == [{"masked"}] * 5 + [{"classify"}] * 16
     rows = Run(tmp_path).metrics()
     assert [(row.step, row.split) for row in rows[:2]] == [(5, "train"), (13, "train")]
@@ -168,7 +170,7 @@ def test_the_sequential_phase_moves_the_body_even_with_weight_0(
 
 
 def test_both_losses_are_logged_and_dev_s_accuracy_chooses(options: AdaptOptions, tmp_path: Path) -> None:
-    done = train(replace(options, objective="joint", mlm_weight=0.5, epochs=3, out=tmp_path))
+    done = train_run(replace(options, objective="joint", mlm_weight=0.5, epochs=3, out=tmp_path))
     rows = Run(tmp_path).metrics()
     train_rows = [row for row in rows if row.split == "train"]
     assert all(row.losses is not None and set(row.losses) == {"classify", "masked"} for row in train_rows)
@@ -186,6 +188,6 @@ def test_a_negative_weight_and_a_frozen_body_are_refused(options: AdaptOptions, 
         ({"method": "head"}, "--method head keeps it frozen"),
     ):
         with pytest.raises(UserError, match=words):
-            train(replace(options, objective="joint", out=tmp_path / "x", **more))  # type: ignore[arg-type]
+            train_run(replace(options, objective="joint", out=tmp_path / "x", **more))  # type: ignore[arg-type]
     with pytest.raises(UserError, match="belongs to --objective joint"):
-        train(replace(options, mlm_first=3, out=tmp_path / "x"))
+        train_run(replace(options, mlm_first=3, out=tmp_path / "x"))

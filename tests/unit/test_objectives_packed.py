@@ -114,7 +114,7 @@ def test_parts_of_a_step_have_the_gradient_of_the_whole(corpus: Any, objective: 
         model = make(tokenizer, "decoder" if objective is Causal else "encoder")
         options = PretrainOptions(batch_size=12, clip=0.0)
         loop = Loop(model, dict(model.named_parameters()), made, options, 1e-3, Run(tmp_path))
-        assert loop.count_parts(loop.examples_of(0)[1]) == (1 if size == 0 else 6)
+        assert loop.count_parts(loop.choose_examples(0)) == (1 if size == 0 else 6)
         grads: dict[str, torch.Tensor] = {}
         loop.optimizer.step = lambda own=loop, to=grads: to.update(  # type: ignore[method-assign, assignment, misc]
             {name: p.grad.clone() for name, p in own.parameters.items() if p.grad is not None}

@@ -21,7 +21,7 @@ from heedful.methods import METHODS, make
 from heedful.objectives import Evaluation, LabelWords, Text2Text, parse_words
 from heedful.options.training import AdaptOptions
 from heedful.text import Tokenizer
-from heedful.training.train import train
+from heedful.training.train import train_run
 
 WORDS = ["good", "fine", "bad", "poor", "the", "film", "was", "very", "long", "no", "yes", "hardly", "plot"]
 
@@ -221,7 +221,7 @@ def test_a_run_predicts_what_it_scored_and_a_full_one_learns(
         label_words=("down=no the plot", "up=yes"), out=tmp_path / "run", precision="float32", threads=1,
         method_options=("targets=q,k,v,o,ff",) if method == "lora" else (),
     )  # fmt: skip
-    finished = train(options)
+    finished = train_run(options)
     checks = {check.name: check.status for check in finished.checks.checks}
     assert checks["reload"] == "passed"
     again = load_run(tmp_path / "run")

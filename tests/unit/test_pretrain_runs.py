@@ -26,7 +26,7 @@ from heedful.training.build import build_pretrain
 from heedful.training.build.corpus import open_splits
 from heedful.training.loop import Loop
 from heedful.training.rescore import LanguageModelScores
-from heedful.training.train import train
+from heedful.training.train import train_run
 
 NOUNS = ["river", "hill", "cloud", "garden", "winter", "bridge", "lamp", "stone"]
 VERBS = ["sees", "keeps", "hides", "follows", "leaves"]
@@ -53,7 +53,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> PretrainOptions:
 
 
 def test_a_run_saves_the_length_that_it_trained_on(base: PretrainOptions, tmp_path: Path) -> None:
-    run = train(replace(base, out=tmp_path / "run", epochs=1)).folder
+    run = train_run(replace(base, out=tmp_path / "run", epochs=1)).folder
     writer = load_writer(run)
     assert (writer.model.body.room, writer.context) == (128, 16)
     saved = tmp_path / "copy"
@@ -109,14 +109,14 @@ def test_a_resumed_run_has_the_same_bits(
         "alone": replace(base, pack=False, schedule="wsd", eval_every=7),
         "tokens": replace(base, token_budget=50, optimizer="muon"),
     }[case]  # fmt: skip
-    train(replace(options, out=tmp_path / "whole"))
+    train_run(replace(options, out=tmp_path / "whole"))
     stopped = replace(options, out=tmp_path / "stopped", resume=True)
     for step in (3, 9):
         die_at(monkeypatch, step)
         with pytest.raises(DiedError):
-            train(stopped)
+            train_run(stopped)
     die_at(monkeypatch, None)
-    train(stopped)
+    train_run(stopped)
     assert traces(tmp_path / "stopped") == traces(tmp_path / "whole")
 
 
@@ -130,7 +130,7 @@ def test_what_was_read_is_known_and_scored_the_same_again(
     if objective != "causal":
         options = replace(options, model="bert-tiny", objective="masked", tokenizer="wordpiece", vocab_size=200,
                           min_count=None, mask_rate=0.3, whole_words=objective == "whole words")  # fmt: skip
-    done = train(replace(options, out=tmp_path / "run"))
+    done = train_run(replace(options, out=tmp_path / "run"))
     dev = [row for row in Run(done.folder).metrics() if row.split == "dev"]
     found = done.results.splits["dev"]
     assert float(found.value or 1e9) < 0.6 * float(dev[0].value or 0)
@@ -143,7 +143,7 @@ def test_what_was_read_is_known_and_scored_the_same_again(
 def test_the_best_model_has_the_lowest_perplexity(
     base: PretrainOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = train(
+    done = train_run(
         replace(base, epochs=4, lr=0.3, schedule="constant", eval_every=3, out=tmp_path)
     )  # far too fast: it gets worse
     dev = [row for row in Run(tmp_path).metrics() if row.split == "dev"]
@@ -156,7 +156,7 @@ def test_the_best_model_has_the_lowest_perplexity(
 
 
 def test_steps_end_a_run_in_the_middle_of_an_epoch(base: PretrainOptions, tmp_path: Path) -> None:
-    done = train(replace(base, steps=17, out=tmp_path))
+    done = train_run(replace(base, steps=17, out=tmp_path))
     assert done.results.steps == 17
     assert done.results.epochs is not None
     assert done.results.epochs % 1 > 0
@@ -171,7 +171,7 @@ def test_a_budget_fixes_the_steps_once_and_for_all(
     monkeypatch.setattr("heedful.training.budget.TRIAL_SHARE", 0.0)  # five steps, so that it dies later
     die_at(monkeypatch, 6)
     with pytest.raises(DiedError):
-        train(options)
+        train_run(options)
     steps = Run(tmp_path / "run").config()["pretrain"]["steps"]
     assert steps > 6
     die_at(monkeypatch, None)
@@ -179,17 +179,17 @@ def test_a_budget_fixes_the_steps_once_and_for_all(
         "heedful.training.budget.measure_steps_in_budget",
         lambda *given: pytest.fail("measured twice"),
     )
-    done = train(options)
+    done = train_run(options)
     assert done.results.steps == steps
     assert done.results.seconds < 3 * 60 * 0.05  # of a machine that others use too
     again = replace(base, epochs=1, eval_every=10**6, train_eval_rows=0, steps=steps, out=tmp_path / "plain")
-    train(again)  # the measurement leaves no trace
+    train_run(again)  # the measurement leaves no trace
     assert traces(tmp_path / "run") == traces(tmp_path / "plain")
 
 
 def test_a_budget_that_is_over_before_it_begins_is_refused(base: PretrainOptions, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--budget-min 1e-06: is over before the first step"):
-        train(replace(base, budget_min=1e-6, out=tmp_path))
+        train_run(replace(base, budget_min=1e-6, out=tmp_path))
 
 
 @pytest.mark.parametrize("steps", [60, 45])
@@ -197,11 +197,11 @@ def test_a_branch_has_the_bits_of_a_run_that_began_anew(
     base: PretrainOptions, steps: int, tmp_path: Path
 ) -> None:
     wsd = replace(base, schedule="wsd", warmup=3.0, eval_every=10)
-    train(replace(wsd, steps=40, out=tmp_path / "short"))
+    train_run(replace(wsd, steps=40, out=tmp_path / "short"))
     pinned = 3 + int(0.8 * 37)
     assert pinned in checkpoint.steps(Run(tmp_path / "short"))
-    done = train(replace(wsd, steps=steps, branch=tmp_path / "short", out=tmp_path / "branch"))
-    train(replace(wsd, steps=steps, out=tmp_path / "long"))
+    done = train_run(replace(wsd, steps=steps, branch=tmp_path / "short", out=tmp_path / "branch"))
+    train_run(replace(wsd, steps=steps, out=tmp_path / "long"))
     assert done.results.steps == steps
     assert traces(tmp_path / "branch") == traces(tmp_path / "long")
 
@@ -210,22 +210,22 @@ def test_a_branch_shares_the_warm_up_and_can_be_resumed(
     base: PretrainOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wsd = replace(base, schedule="wsd", warmup=0.1, eval_every=10)
-    train(replace(wsd, steps=40, out=tmp_path / "short"))
+    train_run(replace(wsd, steps=40, out=tmp_path / "short"))
     branch = replace(wsd, steps=70, branch=tmp_path / "short", out=tmp_path / "branch", resume=True)
     die_at(monkeypatch, 50)
     with pytest.raises(DiedError):
-        train(branch)
+        train_run(branch)
     die_at(monkeypatch, None)
     assert Run(tmp_path / "branch").config()["pretrain"]["warmup"] == 4.0
-    train(branch)
-    train(replace(wsd, steps=70, warmup=4.0, out=tmp_path / "long"))
+    train_run(branch)
+    train_run(replace(wsd, steps=70, warmup=4.0, out=tmp_path / "long"))
     assert traces(tmp_path / "branch") == traces(tmp_path / "long")
 
 
 def test_a_branch_that_cannot_be_is_refused(base: PretrainOptions, tmp_path: Path) -> None:
     wsd = replace(base, schedule="wsd", warmup=2.0)
     parent = tmp_path / "short"
-    train(replace(wsd, steps=20, out=parent))
+    train_run(replace(wsd, steps=20, out=parent))
     branch = replace(wsd, steps=40, branch=parent)
     cases = [
         ({"lr": 1e-3}, "was begun with --lr 0.005, now it is 0.001; --branch takes the same options"),
@@ -235,11 +235,11 @@ def test_a_branch_that_cannot_be_is_refused(base: PretrainOptions, tmp_path: Pat
     ]
     for number, (changes, words) in enumerate(cases):
         with pytest.raises(UserError, match=words):
-            train(replace(branch, **changes, out=tmp_path / f"{number}"))
+            train_run(replace(branch, **changes, out=tmp_path / f"{number}"))
     for folder in (parent / "checkpoints").glob("step-*"):
         shutil.rmtree(folder)
     with pytest.raises(UserError, match="has no checkpoint from before its decay"):
-        train(replace(branch, out=tmp_path / "none"))
+        train_run(replace(branch, out=tmp_path / "none"))
 
 
 def test_what_is_held_out_is_never_trained_on_and_always_the_same(base: PretrainOptions) -> None:
@@ -298,16 +298,16 @@ def test_the_tokenizer_is_trained_on_the_training_text_alone(base: PretrainOptio
 
 
 def test_a_run_goes_on_from_another_with_its_vocabulary(base: PretrainOptions, tmp_path: Path) -> None:
-    first = train(replace(base, steps=20, out=tmp_path / "first"))
+    first = train_run(replace(base, steps=20, out=tmp_path / "first"))
     on = replace(base, model=str(first.folder), tokenizer=None, min_count=None, model_options=(), steps=1,
                  lr=1e-6)  # fmt: skip
-    done = train(replace(on, out=tmp_path / "on"))
+    done = train_run(replace(on, out=tmp_path / "on"))
     before, after = first.results.splits["dev"].value, done.results.splits["dev"].value
     assert after == pytest.approx(before, rel=1e-3)
     with pytest.raises(UserError, match="goes on with the vocabulary it has"):
-        train(replace(on, tokenizer="char", out=tmp_path / "other"))
+        train_run(replace(on, tokenizer="char", out=tmp_path / "other"))
     with pytest.raises(UserError, match="--model-options are for models from nothing"):
-        train(replace(on, model_options=("n_layers=2",), out=tmp_path / "other"))
+        train_run(replace(on, model_options=("n_layers=2",), out=tmp_path / "other"))
 
 
 def test_questions_come_from_train_alone_and_are_their_share_of_a_batch(
@@ -344,12 +344,12 @@ def test_a_mechanism_that_cannot_keep_documents_apart_says_so(
 
     monkeypatch.setattr(MECHANISMS["additive"], "segments", False)
     with pytest.raises(UserError, match="additive attention cannot keep packed documents apart; --no-pack"):
-        train(replace(base, attention="additive", out=tmp_path / "a"))
-    done = train(replace(base, attention="additive", pack=False, steps=3, out=tmp_path / "b"))
+        train_run(replace(base, attention="additive", out=tmp_path / "a"))
+    done = train_run(replace(base, attention="additive", pack=False, steps=3, out=tmp_path / "b"))
     assert done.results.splits["dev"].value is not None
 
 
 def test_an_unsafe_mask_is_found_by_the_run_itself(base: PretrainOptions, tmp_path: Path) -> None:
-    done = train(replace(base, attention="zero_scores:unsafe=true", pack=False, steps=30, out=tmp_path))
+    done = train_run(replace(base, attention="zero_scores:unsafe=true", pack=False, steps=30, out=tmp_path))
     found = {check.name: check for check in done.checks.checks}
     assert found["causality"].status == "failed"

@@ -18,7 +18,7 @@ from heedful.training import loop as loop_module
 from heedful.training.build import build_pretrain
 from heedful.training.loop import Loop
 from heedful.training.rescore import LanguageModelScores
-from heedful.training.train import train
+from heedful.training.train import train_run
 
 PEOPLE = [
     ("Ada Lund", "Oslo"),
@@ -90,7 +90,7 @@ def test_what_was_read_is_known_and_scored_the_same_again(
     base: PretrainOptions, case: str, tmp_path: Path
 ) -> None:
     options = replace(base, **CASES[case], out=tmp_path / "run")
-    done = train(options)
+    done = train_run(options)
     dev = [row for row in Run(done.folder).metrics() if row.split == "dev"]
     found = done.results.splits["dev"]
     assert found.metric == "perplexity"
@@ -110,14 +110,14 @@ def test_a_resumed_run_has_the_same_bits(
 ) -> None:
     changes = {"questions": CASES["window"] | QUESTIONS, "t5-questions": CASES["t5"] | QUESTIONS} | CASES
     options = replace(base, **changes[case], batch_size=2, epochs=4, eval_every=5, dropout=0.1)
-    train(replace(options, out=tmp_path / "whole"))
+    train_run(replace(options, out=tmp_path / "whole"))
     stopped = replace(options, out=tmp_path / "stopped", resume=True)
     for step in (2, 7):
         die_at(monkeypatch, step)
         with pytest.raises(DiedError):
-            train(stopped)
+            train_run(stopped)
     die_at(monkeypatch, None)
-    train(stopped)
+    train_run(stopped)
     assert traces(tmp_path / "stopped") == traces(tmp_path / "whole")
     rows = [row for row in Run(tmp_path / "whole").metrics() if row.split == "train"]
     asked = "questions" in case
@@ -129,9 +129,9 @@ def test_a_branch_has_the_bits_of_a_run_that_began_anew(
     base: PretrainOptions, case: str, tmp_path: Path
 ) -> None:
     wsd = replace(base, **CASES[case], schedule="wsd", warmup=2.0, eval_every=5)
-    train(replace(wsd, steps=12, out=tmp_path / "short"))
-    train(replace(wsd, steps=24, branch=tmp_path / "short", out=tmp_path / "branch"))
-    train(replace(wsd, steps=24, out=tmp_path / "long"))
+    train_run(replace(wsd, steps=12, out=tmp_path / "short"))
+    train_run(replace(wsd, steps=24, branch=tmp_path / "short", out=tmp_path / "branch"))
+    train_run(replace(wsd, steps=24, out=tmp_path / "long"))
     assert traces(tmp_path / "branch") == traces(tmp_path / "long")
 
 
@@ -144,7 +144,7 @@ def test_questions_are_learnt_beside_the_text_in_their_share(
     parts = job.objective.prepare(np.arange(8 - round(8 * share)) % 5, 0)
     examples = {kind: sum(p.examples for p in parts if kind in p.counts) for kind in ("span", "answer")}
     assert examples == {"span": 8 - round(8 * share), "answer": min(4, round(8 * share))}
-    done = train(replace(options, out=tmp_path / "run"))
+    done = train_run(replace(options, out=tmp_path / "run"))
     rows = [row.losses or {} for row in Run(done.folder).metrics() if row.split == "train"]
     for kind in ("span", "answer"):
         assert rows[-1][kind] < 0.3 * rows[0][kind]
@@ -152,7 +152,7 @@ def test_questions_are_learnt_beside_the_text_in_their_share(
 
 def test_windows_for_an_encoder_decoder_are_refused(base: PretrainOptions, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="windows are for decoders"):
-        train(replace(base, **(CASES["t5"] | {"span_form": "window"}), out=tmp_path / "run"))
+        train_run(replace(base, **(CASES["t5"] | {"span_form": "window"}), out=tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 
@@ -168,4 +168,4 @@ def test_an_option_that_nothing_would_read_is_refused(
     base: PretrainOptions, changes: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(UserError, match=words):
-        train(replace(base, **changes))
+        train_run(replace(base, **changes))

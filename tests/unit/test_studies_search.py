@@ -28,7 +28,7 @@ from heedful.studies.shared import scores, search_space
 from heedful.studies.shared.runner import run_study
 from heedful.studies.shared.search_space import Range
 from heedful.training.loop import Loop
-from heedful.training.train import train
+from heedful.training.train import train_run
 from tiny import make_model, make_task
 
 
@@ -62,7 +62,7 @@ def separate(base: SearchRun, out: Path, **settings: Any) -> Path:
     options = AdaptOptions(
         **shared, **settings, schedule="constant", select="last", score_test=False, out=out
     )
-    return train(options).folder
+    return train_run(options).folder
 
 
 @pytest.mark.parametrize("epochs", [2, 4])

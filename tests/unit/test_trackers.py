@@ -13,7 +13,7 @@ from heedful.options.training import AdaptOptions
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Metrics, Results
 from heedful.training.trackers import TRACKERS
-from heedful.training.train import train
+from heedful.training.train import train_run
 from tiny import make_model, make_task
 
 
@@ -46,7 +46,7 @@ def test_a_tracker_follows_a_run_and_one_that_fails_is_dropped(
         batch_size=8, lr=5e-3, max_len=32, precision="float32", threads=1, out=tmp_path / "run",
     )  # fmt: skip
     good, bad = Recorder(), Recorder(failing_step=0)
-    train(options, [good, bad])
+    train_run(options, [good, bad])
     assert good.calls == ["begin", "end"]
     assert good.rows == Run(tmp_path / "run").metrics()
     assert (bad.calls, len(bad.rows)) == (["begin"], 1)
@@ -57,4 +57,4 @@ def test_a_tracker_follows_a_run_and_one_that_fails_is_dropped(
 def test_trackers_are_chosen_by_name() -> None:
     assert "tensorboard" in TRACKERS
     with pytest.raises(UserError, match='tracker "tensorbord"'):
-        train(AdaptOptions(model="m", task="t", track=("tensorbord",)))
+        train_run(AdaptOptions(model="m", task="t", track=("tensorbord",)))

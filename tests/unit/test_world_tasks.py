@@ -17,7 +17,7 @@ from heedful.data.world.phrases import read_phrases
 from heedful.data.world.questions import SCENES, YES_SHARE, Questions
 from heedful.data.world.reviews import COMPOSED, LABEL_NOISE, SIMPLE, Reviews, count_stars, plan
 from heedful.data.world.sentiment import Sentences
-from heedful.evaluation.baselines import BagOfWords, score_baselines
+from heedful.evaluation.baselines import BagOfWords, score_task_baselines
 
 WORLD = World(0)
 BOOLQ_CEILING = 1.0
@@ -35,7 +35,7 @@ def load(name):
 
 
 def test_words_alone_stay_far_below_the_ceiling_on_yes_and_no(cache):
-    scores = score_baselines(load("boolq"))
+    scores = score_task_baselines(load("boolq"))
     for split in ("dev", "test"):
         assert scores[split]["bag_of_words"] < BOOLQ_CEILING - 0.15
         assert scores[split]["bag_of_words"] < scores[split]["majority"] + 0.05
@@ -54,9 +54,9 @@ def test_no_strength_of_regularisation_helps_words_on_yes_and_no():
 
 
 def test_words_alone_stay_below_the_ceiling_on_reviews_and_sentiment_but_above_the_majority(cache):
-    reviews = score_baselines(load("reviews"))["dev"]
+    reviews = score_task_baselines(load("reviews"))["dev"]
     assert reviews["majority"] + 0.05 < reviews["bag_of_words"] < 0.9 - 0.15
-    sentences = score_baselines(load("sentiment"))["dev"]
+    sentences = score_task_baselines(load("sentiment"))["dev"]
     assert sentences["majority"] + 0.1 < sentences["bag_of_words"] < 0.97 - 0.1
 
 

@@ -149,7 +149,7 @@ def show(
 
     """
     from heedful.data import load_task, stats
-    from heedful.evaluation.baselines import score_baselines
+    from heedful.evaluation.baselines import score_task_baselines
 
     loaded = load_task(
         store_data(task, labels),
@@ -165,7 +165,7 @@ def show(
     counted = {name: stats.count_tokens(part, counter) for name, part in loaded.splits.items()}
     facts: dict[str, Any] = {"tokenizer": counted_in}
     facts |= stats.describe_task(loaded, counted, max_len, batch_size if batches else None)
-    facts["baselines"] = score_baselines(loaded)
+    facts["baselines"] = score_task_baselines(loaded)
     return DataSummary(facts, {name: counts.lengths for name, counts in counted.items()})
 
 

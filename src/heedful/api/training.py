@@ -34,7 +34,7 @@ def adapt(model: Folder, task: Any, labels: Any = None, **options: Any) -> RunRe
     >>> heedful.adapt("minilm", texts, labels, method="head")
     """
     run_options, launch = ADAPT.parse({"model": model, "task": store_data(task, labels), **options})
-    return train(run_options, launch)
+    return start_run(run_options, launch)
 
 
 @keeps_process_state
@@ -50,10 +50,10 @@ def pretrain(model: Folder, corpus: Any, **options: Any) -> RunResult:
     >>> run.results.splits["dev"].bits_per_character
     """
     run_options, launch = PRETRAIN.parse({"model": model, "corpus": store_data(corpus), **options})
-    return train(run_options, launch)
+    return start_run(run_options, launch)
 
 
-def train(options: AdaptOptions | PretrainOptions, launch: TrainLaunchOptions) -> RunResult:
+def start_run(options: AdaptOptions | PretrainOptions, launch: TrainLaunchOptions) -> RunResult:
     """Train here, or submit the same command to a cluster; then the run is not finished yet."""
     if not launch.elsewhere:
         return RunResult(launch_training(options).folder)

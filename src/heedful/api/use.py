@@ -193,14 +193,14 @@ def evaluate(
             result = rescore.evaluate_data(folder, materialize(data), columns, strict=strict)
             return EvaluationResult(RunResult(folder), {rescore.NEW: result})
         name = split or "test"
-        return EvaluationResult(RunResult(folder), {name: rescore.evaluate(folder, name)})
+        return EvaluationResult(RunResult(folder), {name: rescore.evaluate_split(folder, name)})
     if data is not None:
         raise UserError(f"{folder}: is a language model; --corpus FILE scores it on other text")
     model = rescore.LanguageModelScores(folder)
     results = {corpus: model.score_corpus(corpus)} if corpus is not None else {}
     if split is not None or not (results or sentences):
         results |= dict([model.score_split(split)])
-    return EvaluationResult(RunResult(folder), results, model.score_sentences(tuple(sentences)))
+    return EvaluationResult(RunResult(folder), results, model.score_single_sentences(tuple(sentences)))
 
 
 def report(

@@ -101,8 +101,8 @@ class Tanh:
         (b, h, rows), keys = chunk.queries, chunk.keys[2]
         return h.start, q[h.start, :, b, rows], k[h.start, :, b, keys]  # [e, b, c], [e, b, n]
 
-    def forward(self, chunk: Chunk) -> Tensor:
-        """The scores [b, 1, c, n]; the hidden units [e, b, c, n] stay for `backward`."""
+    def compute(self, chunk: Chunk) -> Tensor:
+        """The scores [b, 1, c, n]; the hidden units [e, b, c, n] stay for `add_gradient`."""
         h, q, k = self.pieces(chunk, self.q, self.k)
         size = (*q.shape, k.shape[-1])
         numbers = math.prod(size)
@@ -113,7 +113,7 @@ class Tanh:
         torch.add(q[..., None], k[:, :, None], out=self.hidden).tanh_()
         return torch.mm(self.w[h : h + 1], self.hidden.view(size[0], -1)).view(size[1], 1, *size[2:])
 
-    def backward(self, chunk: Chunk, grad: Tensor) -> None:
+    def add_gradient(self, chunk: Chunk, grad: Tensor) -> None:
         """Since tanh' = 1 - tanh^2, from the sums over rows and columns of grad and of grad tanh^2."""
         h, dq, dk = self.pieces(chunk, self.dq, self.dk)
         hidden, grad = self.hidden, grad[:, 0]

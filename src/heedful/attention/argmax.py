@@ -57,7 +57,7 @@ def choose(scores: Dot, bias: Tensor | None, mask: Mask) -> Tensor:
     best = torch.empty(scores.q.shape[:-1], dtype=torch.long, device=scores.q.device)
     for chunk in chunks(scores, scores.q, scores.k, bias, mask):
         piece = best[chunk.queries]
-        torch.argmax(chunk.add_mask(scores.forward(chunk)), -1, out=piece)
+        torch.argmax(chunk.add_mask(scores.compute(chunk)), -1, out=piece)
         if chunk.alive is not None:
             piece.masked_fill_(chunk.alive[..., 0] == 0, -1)
     return best
@@ -92,10 +92,10 @@ class Select(torch.autograd.Function):
         dbias = torch.zeros_like(bias) if bias is not None and ctx.needs_input_grad[3] else None
         scores = Dot(q, k, None, ctx.scale)
         for chunk in chunks(scores, q, k, bias, ctx.mask) if ctx.straight_through else ():
-            weights = chunk.weights(scores.forward(chunk))
+            weights = chunk.weights(scores.compute(chunk))
             dweights = torch.matmul(grad[chunk.queries], v[chunk.keys].mT)
             dscores = chunk.softmax_backward(weights, dweights)
             chunk.add_bias_gradient(dbias, dscores)
-            scores.backward(chunk, dscores)
+            scores.add_gradient(chunk, dscores)
         dq, dk, _ = scores.gradients()
         return dq, dk, dv, dbias, None, None, None

@@ -12,7 +12,7 @@ from heedful.attention.blocks import BlockAttention, Pattern
 from heedful.attention.dropout import draw_seed
 from heedful.attention.mask import Mask, masked_softmax
 from heedful.attention.mechanism import CommonOptions, Mechanism
-from heedful.attention.softmax import attend, dot_scores
+from heedful.attention.softmax import attend_with_softmax, dot_scores
 from heedful.errors import UserError
 from heedful.options.types import Bounds, Count, Positive
 
@@ -88,7 +88,7 @@ class Bigbird(Mechanism):
         dense = 0 if mask.causal else min(t, self.pattern.n_global * self.block)
         parts: list[Tensor] = []
         if dense:
-            parts.append(attend(q[:, :, :dense], k, v, mask, None, self.scale, p))
+            parts.append(attend_with_softmax(q[:, :, :dense], k, v, mask, None, self.scale, p))
         if dense < t:
             tables = self.tables(mask, b, n)[:, dense // self.block :]
             parts.append(self.attend_blocks(q[:, :, dense:], k, v, mask, tables, p))

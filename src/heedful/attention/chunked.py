@@ -33,7 +33,7 @@ class Scores(Protocol):
 
     heads_together: bool
     keeps: bool
-    """`backward` needs nothing of the `forward` of its chunk, so that weights may be kept."""
+    """Whether `add_gradient` needs nothing of the `compute` of its chunk, so that weights may be kept."""
 
     def __init__(self, q: Tensor, k: Tensor, w: Tensor | None, scale: float) -> None: ...
 
@@ -43,11 +43,11 @@ class Scores(Protocol):
     def rows(self, t: int, causal: bool) -> int:
         """Return the most rows that a chunk should have."""
 
-    def forward(self, chunk: Chunk) -> Tensor:
+    def compute(self, chunk: Chunk) -> Tensor:
         """Return the scores [b, h, c, n] of a chunk."""
 
-    def backward(self, chunk: Chunk, grad: Tensor) -> None:
-        """Add the gradients of a chunk, right after its `forward`."""
+    def add_gradient(self, chunk: Chunk, grad: Tensor) -> None:
+        """Add the gradients of a chunk, right after its `compute`."""
 
     def gradients(self) -> tuple[Tensor, Tensor, Tensor | None]:
         """Return the gradients of q, k and w."""
@@ -71,10 +71,10 @@ class Dot:
         """As many as fit: a product is cheap, a chunk is not."""
         return min(t, CAUSAL_ROWS) if causal and t <= 4 * CAUSAL_ROWS else t
 
-    def forward(self, chunk: Chunk) -> Tensor:
+    def compute(self, chunk: Chunk) -> Tensor:
         return torch.matmul(self.q[chunk.queries], self.k[chunk.keys].mT)
 
-    def backward(self, chunk: Chunk, grad: Tensor) -> None:
+    def add_gradient(self, chunk: Chunk, grad: Tensor) -> None:
         if self.dq is None or self.dk is None:
             self.dq, self.dk = empty_heads_adjacent(self.q), empty_heads_adjacent(self.k)
         self.dq[chunk.queries] = torch.matmul(grad, self.k[chunk.keys]).mul_(self.scale)
@@ -205,7 +205,7 @@ class ChunkedAttention(torch.autograd.Function):
         out = empty_heads_adjacent(q, v.shape[-1])
         keep = Keep(p, seed)
         for chunk in chunks(scores, q, k, bias, mask):
-            weights = chunk.weights(scores.forward(chunk))
+            weights = chunk.weights(scores.compute(chunk))
             seen = weights
             if p:
                 seen = keep.draw(weights).mul_(weights) if keeping else weights.mul_(keep.draw(weights))
@@ -261,7 +261,7 @@ def backward_from_weights(
         else:
             dscores.sub_(means[chunk.queries]).mul_(weights)
         chunk.add_bias_gradient(dbias, dscores)
-        scores.backward(chunk, dscores)
+        scores.add_gradient(chunk, dscores)
     return dv
 
 
@@ -271,7 +271,7 @@ def backward_recomputing(
     """Return the gradient of v; the weights are computed and their dropout is drawn a second time."""
     dv = torch.zeros_like(v)
     for chunk in again:
-        weights = chunk.weights(scores.forward(chunk))
+        weights = chunk.weights(scores.compute(chunk))
         g = chunk.output_gradient(grad)
         dweights = torch.matmul(g, v[chunk.keys].mT)  # [b, h, c, n]
         seen = weights
@@ -282,5 +282,5 @@ def backward_recomputing(
         dv[chunk.keys].add_(torch.matmul(seen.mT, g))
         dscores = chunk.softmax_backward(weights, dweights)
         chunk.add_bias_gradient(dbias, dscores)
-        scores.backward(chunk, dscores)
+        scores.add_gradient(chunk, dscores)
     return dv

@@ -106,7 +106,7 @@ class Heads:
             state = State(sums, c)
         return state
 
-    def forward(self, out: Tensor, norm: Tensor, least: float) -> list[State]:
+    def fill_outputs(self, out: Tensor, norm: Tensor, least: float) -> list[State]:
         """Fill in output and normalizer; return the sums before each chunk of queries."""
         state = self.start()
         states = []
@@ -127,7 +127,7 @@ class Heads:
             torch.div(both[..., :-1], divisor, out=out[:, at])
         return states
 
-    def backward(self, states: list[State], both: Tensor, dq: Tensor, dk: Tensor, dv: Tensor) -> None:
+    def fill_gradients(self, states: list[State], both: Tensor, dq: Tensor, dk: Tensor, dv: Tensor) -> None:
         """From the gradient of [numerator, normalizer] to those of q, k and v.
 
         Scales are constants here: the output does not depend on them.
@@ -146,16 +146,16 @@ class Heads:
                 dphi_k = torch.bmm(keys.v * rise, later.mT).baddbmm_(part.mT, phi)
                 dv_k = torch.bmm(keys.phi, later).mul_(rise)
                 dv_k.baddbmm_(torch.bmm(phi, keys.phi.mT).mul_(fall).mT, g)
-                dk[:, there] = self.features.backward(dphi_k, keys.phi, self.k[:, there])
+                dk[:, there] = self.features.input_gradient(dphi_k, keys.phi, self.k[:, there])
                 dv[:, there] = dv_k[..., :-1]
                 later *= torch.exp(state.c - c)[:, None, None]
             else:
                 dphi, g_state = torch.bmm(g, state.sums.mT), g
             later.baddbmm_(phi.mT, g_state)
-            dq[:, at] = self.features.backward(dphi, phi, self.q[:, at])
+            dq[:, at] = self.features.input_gradient(dphi, phi, self.q[:, at])
         for at in self.leading:
             keys = self.keys(at, states[0].c, running=False)
-            dk[:, at] = self.features.backward(torch.bmm(keys.v, later.mT), keys.phi, self.k[:, at])
+            dk[:, at] = self.features.input_gradient(torch.bmm(keys.v, later.mT), keys.phi, self.k[:, at])
             dv[:, at] = torch.bmm(keys.phi, later)[..., :-1]
 
 
@@ -183,7 +183,7 @@ class Favor(torch.autograd.Function):
         ctx.states = []
         for at in split_positions(q.shape[0], ctx.group):
             heads = Heads(features, q[at], k[at], v[at], None if real is None else real[at], lead, ctx.free)
-            ctx.states.append(heads.forward(out[at], norm[at], least))
+            ctx.states.append(heads.fill_outputs(out[at], norm[at], least))
         ctx.save_for_backward(q, k, v, real, out, norm)
         return out
 
@@ -197,5 +197,5 @@ class Favor(torch.autograd.Function):
             heads = Heads(ctx.features, q[at], k[at], v[at], some, ctx.lead, ctx.free)
             share = grads[0][at] / norm[at]
             both = torch.cat([share, -(share * out[at]).sum(-1, keepdim=True)], -1)  # [x, t, d + 1]
-            heads.backward(states, both, dq[at], dk[at], dv[at])
+            heads.fill_gradients(states, both, dq[at], dk[at], dv[at])
         return dq, dk, dv, None, None, None, None

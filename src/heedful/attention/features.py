@@ -46,7 +46,7 @@ class FeatureMap:
         size = torch.exp(0.5 * (x * x).sum(-1) - reference)[..., None]
         return torch.cat([u.cos(), u.sin()], -1).mul_(size)
 
-    def backward(self, grad: Tensor, phi: Tensor, x: Tensor) -> Tensor:
+    def input_gradient(self, grad: Tensor, phi: Tensor, x: Tensor) -> Tensor:
         """Return the gradient of x from that of the features phi, which is overwritten."""
         if self.kind == "trigonometric":
             (c, s), (dc, ds) = phi.chunk(2, -1), grad.chunk(2, -1)

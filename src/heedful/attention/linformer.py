@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from heedful.attention.mask import Mask
 from heedful.attention.mechanism import CommonOptions, Mechanism
-from heedful.attention.softmax import attend
+from heedful.attention.softmax import attend_with_softmax
 from heedful.errors import UserError
 from heedful.options.types import Positive
 
@@ -64,7 +64,7 @@ class Linformer(Mechanism):
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
         p = self.dropout if self.training else 0.0
         k_slots, v_slots = self.slots(k, self.k_mix, mask), self.slots(v, self.v_mix, mask)
-        return attend(q, k_slots, v_slots, Mask(), None, self.scale, p)
+        return attend_with_softmax(q, k_slots, v_slots, Mask(), None, self.scale, p)
 
     def slots(self, x: Tensor, mix: Tensor, mask: Mask) -> Tensor:
         """Return the prefix, then `rank` mixtures of the real positions: [b, h, prefix + rank, d]."""

@@ -32,7 +32,7 @@ class Softmax(Mechanism):
         return mask.softmax(dot_scores(q, k, self.scale, bias))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        return attend(q, k, v, mask, bias, self.scale, self.dropout if self.training else 0.0)
+        return attend_with_softmax(q, k, v, mask, bias, self.scale, self.dropout if self.training else 0.0)
 
 
 def dot_scores(q: Tensor, k: Tensor, scale: float, bias: Tensor | None = None) -> Tensor:
@@ -40,7 +40,7 @@ def dot_scores(q: Tensor, k: Tensor, scale: float, bias: Tensor | None = None) -
     return scores if bias is None else scores + bias
 
 
-def attend(
+def attend_with_softmax(
     q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None, scale: float, dropout: float
 ) -> Tensor:
     """Compute softmax attention in the quickest way that this mask, bias and dropout allow."""

@@ -7,14 +7,14 @@ from heedful.plugins import lazy_attributes
 
 if TYPE_CHECKING:
     from heedful.checkpoints.reader import LoadReport, kind_of, load
-    from heedful.checkpoints.writer import export, save, why_not
+    from heedful.checkpoints.writer import export, find_export_obstacle, save
 else:
     __getattr__ = lazy_attributes(
         __name__,
         {
-            "heedful.checkpoints.writer": "export save why_not",
+            "heedful.checkpoints.writer": "export find_export_obstacle save",
             "heedful.checkpoints.reader": "LoadReport kind_of load",
         },
     )
 
-__all__ = ["FAMILIES", "LoadReport", "export", "kind_of", "load", "save", "why_not"]
+__all__ = ["FAMILIES", "LoadReport", "export", "find_export_obstacle", "kind_of", "load", "save"]

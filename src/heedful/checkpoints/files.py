@@ -26,7 +26,7 @@ PATTERNS = ("config.json", "*.safetensors", "*.safetensors.index.json", *TOKENIZ
 LEGACY_PATTERNS = (*PATTERNS, "pytorch_model*.bin", "pytorch_model.bin.index.json")
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_model_json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"{path}: there is no such file; a model's folder has config.json and its weights")
     return read_json_object(path)
@@ -45,7 +45,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
 
 def shard_files(index: Path) -> list[Path]:
     """Return the files an index names; a name that leads out of the folder is refused."""
-    weight_map = read_json(index).get("weight_map")
+    weight_map = read_model_json(index).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map:
         raise UserError(f"{index}: has no weight_map")
     names = sorted({str(name) for name in weight_map.values()})

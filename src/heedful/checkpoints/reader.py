@@ -12,7 +12,7 @@ from torch import Tensor
 
 from heedful.attention import parse
 from heedful.checkpoints import hub_reader as hub
-from heedful.checkpoints.files import LEGACY_PATTERNS, read_json, read_tensors
+from heedful.checkpoints.files import LEGACY_PATTERNS, read_model_json, read_tensors
 from heedful.checkpoints.tables import Family, Row
 from heedful.errors import UserError
 from heedful.families import FAMILIES
@@ -69,7 +69,7 @@ def load(
         model = build(config, head, n_classes or 2, head_form)
         return attach_report(model, LoadReport(name, new=[n for n, _ in model.named_parameters()]))
     folder = find_folder(name, LEGACY_PATTERNS, PRESETS)
-    theirs = read_json(folder / "config.json")
+    theirs = read_model_json(folder / "config.json")
     tensors = read_tensors(folder)
     if theirs.get("model_type") == OWN:
         model = load_own(name, folder, theirs, tensors, head, n_classes, head_form, changes)
@@ -90,15 +90,15 @@ def load(
 
 def kind_of(name: str | Path) -> str:
     """Return the kind of model that a name refers to, from its configuration alone where that is enough."""
-    return read_config(name).kind
+    return read_model_config(name).kind
 
 
-def read_config(name: str | Path) -> TransformerConfig:
+def read_model_config(name: str | Path) -> TransformerConfig:
     name = str(name)
     if name in PRESETS and not Path(name).is_dir():
         return PRESETS[name].config
     folder = find_folder(name, LEGACY_PATTERNS, PRESETS)
-    theirs = read_json(folder / "config.json")
+    theirs = read_model_json(folder / "config.json")
     if theirs.get("model_type") == OWN and isinstance(theirs.get("heedful"), dict):
         return read_own_config(theirs["heedful"])
     if theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):

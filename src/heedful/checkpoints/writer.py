@@ -15,7 +15,7 @@ from heedful.errors import UserError
 from heedful.models import Classifier, Model
 
 
-def why_not(model: Model) -> str | None:
+def find_export_obstacle(model: Model) -> str | None:
     """Return why transformers has no class that computes this model; None if it has one."""
     config, head, family = model.config, head_of(model), family_of(model)
     if family is None:
@@ -37,24 +37,24 @@ def export(model: Model, folder: str | Path, *, tokenizer: str | Path | None = N
     The tokenizer's files are copied from `tokenizer`, or from where the model was loaded.
     A model that transformers has no class for is refused, with the reason; `save` writes any model.
     """
-    reason = why_not(model)
+    reason = find_export_obstacle(model)
     if reason is not None:
         raise UserError(f"this model cannot be exported for transformers: {reason}")
-    return write(model, Path(folder), tokenizer)
+    return write_model(model, Path(folder), tokenizer)
 
 
 def save(model: Model, folder: str | Path, *, tokenizer: str | Path | None = None) -> Path:
     """Write a folder that `load` reads back, in a transformers class's form where there is one."""
-    return write(model, Path(folder), tokenizer)
+    return write_model(model, Path(folder), tokenizer)
 
 
-def write(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
+def write_model(model: Model, folder: Path, tokenizer: str | Path | None) -> Path:
     method = getattr(model, "method", None)
     if method is not None and method.added:
         raise UserError(f"{method.name} is attached to this model; merge it first, or write its adapter")
     report = getattr(model, "report", None)
     source = Path(tokenizer) if tokenizer is not None else (report.folder if report is not None else None)
-    reason = why_not(model)
+    reason = find_export_obstacle(model)
     config, tensors = to_transformers(model) if reason is None else to_own_form(model)
     if getattr(model, "trained_length", None) is not None:
         config[TRAINED_LENGTH] = model.trained_length

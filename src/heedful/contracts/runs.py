@@ -23,7 +23,7 @@ from heedful.text import train as train_tokenizer
 from heedful.training import checkpoint
 from heedful.training.build import build_job
 from heedful.training.signals import StoppedError, StopSignals
-from heedful.training.train import train, train_job
+from heedful.training.train import train_job, train_run
 
 WORDS = {"yes": ["fine", "lovely", "bright", "warm"], "no": ["poor", "ugly", "dull", "cold"]}
 PLAIN = ["the", "film", "plot", "actor", "scene", "was", "with", "very", "rather", "music", "end"]
@@ -70,7 +70,7 @@ def check_resume(folder: Path, device: str = "cpu") -> str:
     """
     options = make_tiny_run(folder, device)
     whole = replace(options, out=folder / "whole")
-    train(whole)
+    train_run(whole)
     stopped = replace(options, out=folder / "stopped", resume=True)
     stop = StopSignals(silent=True)
 
@@ -83,7 +83,7 @@ def check_resume(folder: Path, device: str = "cpu") -> str:
         pass
     else:
         raise BrokenContractError("a run that was asked to stop did not")
-    train(stopped)
+    train_run(stopped)
     differing = compare_bits(folder / "whole", folder / "stopped")
     if differing and torch.device(device).type != "cpu":
         compare_losses(folder / "whole", folder / "stopped")
@@ -95,7 +95,7 @@ def check_resume(folder: Path, device: str = "cpu") -> str:
 def check_processes(folder: Path, number: int, device: str = "cpu") -> str:
     """Several processes train what one trains, to rounding."""
     options = make_tiny_run(folder, device, dropout=0.0)
-    train(replace(options, out=folder / "one", device="cpu" if device == "cpu" else f"{device}:0"))
+    train_run(replace(options, out=folder / "one", device="cpu" if device == "cpu" else f"{device}:0"))
     launch_training(replace(options, out=folder / "several", processes=number))
     compare_losses(folder / "one", folder / "several")
     return f"{number} processes train what one trains, to rounding"

@@ -100,8 +100,8 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
         raise UserError(f"{path}: cannot be written ({describe_os_error(error)})") from None
 
 
-def build_once(kind: str, key: str, build: Callable[[Path], object], parent: Path | None = None) -> Path:
-    """Return the folder of a cache entry; `build(folder)` writes its files if it is absent or damaged.
+def build_once(kind: str, key: str, fill: Callable[[Path], object], parent: Path | None = None) -> Path:
+    """Return the folder of a cache entry; `fill(folder)` writes its files if it is absent or damaged.
 
     Entries of a kind are in a folder of that name below `parent`, which is by default the cache.
     """
@@ -117,7 +117,7 @@ def build_once(kind: str, key: str, build: Callable[[Path], object], parent: Pat
             f"{folder.parent}: {describe_os_error(error)}; set HEEDFUL_CACHE to a folder that can be written"
         ) from None
     try:
-        build(new)
+        fill(new)
         seal(new)
         new.chmod(0o777 & ~umask())
         move_into_place(new, folder)

@@ -59,7 +59,7 @@ class Corpus:
     def all(self) -> Iterator[str]:
         """Yield every text, including those that `part` leaves out."""
         if self.split is not None:
-            for texts, pairs in self.split.scan():
+            for texts, pairs in self.split.iterate_texts():
                 for i, text in enumerate(texts):
                     yield text
                     if pairs is not None:

@@ -50,7 +50,7 @@ def download_from_hub(source: HubSource, absent: str, remedy: str = "") -> Path:
     """
     name = re.sub(r"[/:]", "-", source.title.rpartition("/")[2])
 
-    def build(folder: Path) -> None:
+    def fill(folder: Path) -> None:
         parts, facts = load_hub_dataset(source, absent, remedy)
         target = folder if source.columns else folder / name
         target.mkdir(exist_ok=True)
@@ -67,7 +67,7 @@ def download_from_hub(source: HubSource, absent: str, remedy: str = "") -> Path:
         (folder / "source.json").write_text(json.dumps(facts), "utf-8")
 
     parts = ["hub", 1, source.id, source.columns, source.first_label]
-    folder = cache.build_once("hub", cache.digest(*parts, *filter(None, [source.config])), build)
+    folder = cache.build_once("hub", cache.digest(*parts, *filter(None, [source.config])), fill)
     return folder if source.columns else folder / name
 
 

@@ -59,7 +59,7 @@ def materialize(data: Any, labels: Any = None, *, folder: str | Path | None = No
     key = cache.digest("memory", 1, {name: hash_table(table) for name, table in tables.items()})
     alone = list(tables) == [""]
 
-    def build(new: Path) -> None:
+    def fill(new: Path) -> None:
         import pyarrow.parquet as pq
 
         if not alone:
@@ -68,7 +68,7 @@ def materialize(data: Any, labels: Any = None, *, folder: str | Path | None = No
             pq.write_table(table, new / "data" / f"{name}.parquet" if name else new / "data.parquet")
 
     parent = None if folder is None else Path(folder).expanduser().absolute()
-    entry = cache.build_once(MEMORY, key, build, parent)
+    entry = cache.build_once(MEMORY, key, fill, parent)
     return str(entry / ("data.parquet" if alone else "data"))
 
 

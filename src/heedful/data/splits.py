@@ -101,7 +101,7 @@ class Split:
                 yield Example(text, pair, label, answer)
                 row += 1
 
-    def scan(self) -> Iterator[tuple[list[str], list[str] | None]]:
+    def iterate_texts(self) -> Iterator[tuple[list[str], list[str] | None]]:
         """Yield (texts, pairs), some megabytes at a time, in order."""
         for texts, pairs in self.rows.scan(["text", "pair"], self.index):
             yield texts, pairs if self.pairs is not None else None

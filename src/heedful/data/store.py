@@ -97,7 +97,7 @@ def load_examples(
         store = ExampleStore(sink.getvalue(), ids, labels, key, skipped)
     else:
 
-        def build(folder: Path) -> None:
+        def fill(folder: Path) -> None:
             with pa.OSFile(str(folder / "rows.arrow"), "wb") as file:
                 ids, labels, skipped = write_examples(sheet, layout, answers, change, file, bad)
             np.save(folder / "labels.npy", ids)
@@ -108,7 +108,7 @@ def load_examples(
                     f"{sheet.path}: changed while it was being read; try again when it is complete"
                 )
 
-        folder = cache.build_once("rows", key, build)
+        folder = cache.build_once("rows", key, fill)
         stored = read_json_object(folder / "labels.json")
         numbers = {name: n for n, name in enumerate(stored["names"])}
         labels = LabelIndex(numbers, stored["lines"], stored["counts"])

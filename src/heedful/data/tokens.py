@@ -87,12 +87,12 @@ def tokenize(
     content = texts.fingerprint
     key = cache.digest("tokens", FORMAT, content, tokenizer.fingerprint, max_len, special)
 
-    def build(folder: Path) -> None:
+    def fill(folder: Path) -> None:
         write_tokens(folder, texts, tokenizer, max_len, special)
         if texts.fingerprint != content:
             raise UserError(f"{texts.name}: changed while it was being read; try again when it is complete")
 
-    return Tokens(cache.build_once("tokens", key, build))
+    return Tokens(cache.build_once("tokens", key, fill))
 
 
 def write_tokens(
@@ -140,7 +140,7 @@ def encode_batches(
 def group_texts(texts: Split | Corpus) -> Iterator[TextBatch]:
     """Yield batches of about half a million characters, because a tokenizer's output takes much memory."""
     paired = isinstance(texts, Split) and texts.pairs is not None
-    scan = texts.scan() if isinstance(texts, Split) else (([text], None) for text in texts)
+    scan = texts.iterate_texts() if isinstance(texts, Split) else (([text], None) for text in texts)
     batch: list[str] = []
     seconds: list[str] = []
     size = 0

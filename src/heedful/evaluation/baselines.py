@@ -132,7 +132,7 @@ def find_most_frequent(labels: Ints) -> int:
     return int(np.bincount(labels).argmax())
 
 
-def score_baselines(
+def score_task_baselines(
     task: Task,
     splits: Sequence[str] | None = None,
     bag: BagOfWords | None = None,

@@ -33,7 +33,7 @@ class Scorer(Protocol):
     def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
         """Return further fields of results.json."""
 
-    def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
+    def write_scored(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         """Write the predictions of the splits that were scored."""
 
     def write_unscored(self, run: Run, model: Any) -> None:
@@ -74,12 +74,12 @@ class LabelScorer:
                 macro_f1=macro_f1(cells),
                 confusion=tuple(tuple(int(c) for c in row) for row in cells),
                 predicted_counts=count_labels(e.predicted, names),
-                baselines=baselines.score_baselines(self.task, [split], self.bag, metric).get(split),
+                baselines=baselines.score_task_baselines(self.task, [split], self.bag, metric).get(split),
                 of=self.task.splits[split].of,
             )
         return results
 
-    def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
+    def write_scored(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         for split, e in evaluations.items():
             run.write_predictions(split, self.predictions(split, e))
 
@@ -162,12 +162,12 @@ class AnswerScorer:
     def right_of_constant(self, split: str) -> Floats:
         return np.array([text == self.constant for text in self.objective.texts[split]], np.float64)
 
-    def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
+    def write_scored(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         for split, e in evaluations.items():
             assert isinstance(e, AnswerEvaluation)
-            self.write_answers(run, split, e.answers, e.confidence)
+            self.write_answer_rows(run, split, e.answers, e.confidence)
 
-    def write_answers(self, run: Run, split: str, answers: Sequence[str], confidence: Floats) -> None:
+    def write_answer_rows(self, run: Run, split: str, answers: Sequence[str], confidence: Floats) -> None:
         truth: Sequence[str | None] = self.objective.texts.get(split) or [None] * len(answers)
         examples = self.task.splits[split]
         rows = enumerate(zip(truth, answers, confidence, examples, strict=True))
@@ -181,7 +181,7 @@ class AnswerScorer:
     def write_unscored(self, run: Run, model: Any) -> None:
         """Write the answers to test's questions where only others know what is right."""
         if "test" in self.objective.questions and "test" not in self.objective.splits:
-            self.write_answers(run, "test", *self.objective.ask(model, "test"))
+            self.write_answer_rows(run, "test", *self.objective.ask(model, "test"))
 
     def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
         assert isinstance(dev, AnswerEvaluation)

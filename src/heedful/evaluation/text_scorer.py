@@ -53,7 +53,7 @@ class TextScorer:
                 sentences = score_sentences(model, self.tokenizer, self.sentences, self.block)
         return {"steps": steps, "epochs": epochs, "sentences": sentences}
 
-    def write_predictions(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
+    def write_scored(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         for split, e in evaluations.items():
             run.write_predictions(split, self.predictions(split, e))
 

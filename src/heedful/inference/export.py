@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heedful import checkpoints
-from heedful.checkpoints.files import LEGACY_PATTERNS, read_json
+from heedful.checkpoints.files import LEGACY_PATTERNS, read_model_json
 from heedful.errors import UserError
 from heedful.inference.loading import (
     ADAPTER,
@@ -52,15 +52,15 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
     with new_folder(folder) as new:
         shutil.copytree(run.best, new, dirs_exist_ok=True)
         if (new / PEFT_FACTS).is_file():
-            facts = read_json(new / PEFT_FACTS)
+            facts = read_model_json(new / PEFT_FACTS)
             facts["base_model_name_or_path"] = base_for_peft(str(facts["base_model_name_or_path"]))
             write_json(new / PEFT_FACTS, facts)
         if adapter:
             describe_run(run, new / ADAPTER)
     if not adapter:
-        reason = checkpoints.why_not(model)
+        reason = checkpoints.find_export_obstacle(model)
         return Exported("transformers" if reason is None else "heedful", reason)
-    reason = read_json(run.best / ADAPTER).get("why_not_peft")
+    reason = read_model_json(run.best / ADAPTER).get("why_not_peft")
     return Exported("peft" if reason is None else "heedful", reason)
 
 
@@ -70,7 +70,7 @@ def describe_run(run: Run, file: Path) -> None:
     options = {name: config[name] for name in EXPORTED_OPTIONS if config.get(name) is not None}
     base = base_for_peft(str(config["model"]))
     about = {**options, "model": base, "pairs": reads_pairs(run.path)}
-    write_json(file, {**read_json(file), "base": base, EXPORTED: about})
+    write_json(file, {**read_model_json(file), "base": base, EXPORTED: about})
 
 
 def base_for_peft(name: str) -> str:

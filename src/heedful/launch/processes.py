@@ -44,7 +44,7 @@ def launch_training(options: Options) -> Finished:
     hands over to `heedful.training.train` once, in this process or in each of those that it starts.
     """
     from heedful.training.resume import resolve_resumed_folder
-    from heedful.training.train import train
+    from heedful.training.train import train_run
 
     ranks = detect_ranks()
     if ranks is None:
@@ -53,12 +53,12 @@ def launch_training(options: Options) -> Finished:
         finished = options.resume and options.out is not None and (options.out / RESULTS).is_file()
         if number > 1 and not finished:
             return start_processes(options, number)
-        return train(replace(options, processes=None))
+        return train_run(replace(options, processes=None))
     from heedful.training.ranks import LostError, join_processes
 
     try:
         with join_processes(ranks, options.device):
-            return train(resolve_resumed_folder(options))
+            return train_run(resolve_resumed_folder(options))
     except LostError as lost:
         if ranks.launched or options.out is None:
             raise

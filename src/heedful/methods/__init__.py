@@ -7,19 +7,26 @@ from heedful.plugins import lazy_attributes
 
 if TYPE_CHECKING:
     from heedful.methods.adapters import read_adapter, write_adapter
-    from heedful.methods.base import Method, head_names, room
+    from heedful.methods.base import Method, head_names, measure_room
     from heedful.methods.peft import why_not_peft
 else:
     __getattr__ = lazy_attributes(
         __name__,
         {
             "heedful.methods.adapters": "read_adapter write_adapter",
-            "heedful.methods.base": "Method head_names room",
+            "heedful.methods.base": "Method head_names measure_room",
             "heedful.methods.peft": "why_not_peft",
         },
     )
 
 __all__ = [
-    "METHODS", "Method", "head_names", "make", "options", "read_adapter", "room", "why_not_peft",
+    "METHODS",
+    "Method",
+    "head_names",
+    "make",
+    "measure_room",
+    "options",
+    "read_adapter",
+    "why_not_peft",
     "write_adapter",
 ]  # fmt: skip

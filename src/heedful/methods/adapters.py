@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from heedful import __version__
-from heedful.checkpoints.files import read_file, read_json
+from heedful.checkpoints.files import read_file, read_model_json
 from heedful.errors import UserError
 from heedful.methods.base import Method, Trainee
 from heedful.methods.peft import from_peft, to_peft, why_not_peft
@@ -69,9 +69,11 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
     ours, peft = source / FACTS, source / PEFT_FACTS
     if not ours.is_file() and not peft.is_file():
         raise UserError(f"{source}: holds no adapter; it has neither {FACTS} nor {PEFT_FACTS}")
-    facts: dict[str, Any] = update_names(read_json(ours)) if ours.is_file() else {}
+    facts: dict[str, Any] = update_names(read_model_json(ours)) if ours.is_file() else {}
     if peft.is_file():
-        method_of_peft, state = from_peft(model, read_json(peft), read_file(source / PEFT_WEIGHTS), source)
+        method_of_peft, state = from_peft(
+            model, read_model_json(peft), read_file(source / PEFT_WEIGHTS), source
+        )
     else:
         state = read_file(source / OWN_WEIGHTS)
     pool = facts.get("pool", "first")

@@ -169,7 +169,7 @@ def head_names(model: Trainee) -> list[str]:
     return [name for name in names if name in new or (model.kind == "classify" and name.startswith("head."))]
 
 
-def room(model: Trainee) -> int:
+def measure_room(model: Trainee) -> int:
     """Return how many tokens of text fit into the model, beside what a prompt or a prefix takes."""
     tokens: int = model.body.room
     return tokens

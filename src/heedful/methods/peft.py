@@ -38,7 +38,7 @@ def why_not_peft(model: Trainee, method: Method) -> str | None:
         return (
             f"peft's format is written for {', '.join(checkpoints.FAMILIES)}, not for {model.config.family}"
         )
-    reason = checkpoints.why_not(model)
+    reason = checkpoints.find_export_obstacle(model)
     if reason is not None:
         return f"peft acts on a transformers class: {reason}"
     if model.kind not in TASKS or (model.kind != "classify" and head_names(model)):

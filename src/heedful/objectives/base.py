@@ -164,7 +164,7 @@ class Objective(ABC):
         raise NotImplementedError(f"{cls.__name__} is part of other objectives and not built by its name")
 
     @property
-    def main(self) -> Objective:
+    def scored_objective(self) -> Objective:
         """The objective that is scored: itself, or the main part of a combination."""
         return self
 

@@ -229,7 +229,7 @@ class ClassifyFeatures(Classify):
                 self.compute(model, name, np.arange(len(self.tokens[name])))
 
     @property
-    def main(self) -> Objective:
+    def scored_objective(self) -> Objective:
         return self.plain
 
     def compute(self, model: Any, split: str, rows: Ints) -> None:

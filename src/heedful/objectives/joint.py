@@ -82,7 +82,7 @@ class Joint(Objective):
         return cls(classify, masked, mlm_weight=o.mlm_weight, first_steps=o.mlm_first)
 
     @property
-    def main(self) -> Objective:
+    def scored_objective(self) -> Objective:
         return self.classify
 
     @property

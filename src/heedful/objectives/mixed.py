@@ -33,7 +33,7 @@ class Mixed(Objective):
         self.per_epoch = len(self.batches.plan(0))
 
     @property
-    def main(self) -> Objective:
+    def scored_objective(self) -> Objective:
         return self.text
 
     @property

@@ -93,9 +93,9 @@ class AttentionStudy(Study):
         return replace(options, out=folder, resume=True, threads=threads)
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
-        from heedful.training.train import train
+        from heedful.training.train import train_run
 
-        train(self.pretrain_settings(configuration, threads))
+        train_run(self.pretrain_settings(configuration, threads))
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:

@@ -155,9 +155,9 @@ class Study(ABC):
             self.folder.fail(configuration.name, describe_failure(error))
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
-        from heedful.training.train import train
+        from heedful.training.train import train_run
 
-        train(self.settings(configuration, threads))
+        train_run(self.settings(configuration, threads))
 
     def score_test(self, outcome: Outcome) -> None:
         """Score a selected run on test, once, where the task has one with labels or answers."""

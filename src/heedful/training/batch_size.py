@@ -226,14 +226,20 @@ def take_steps(job: Job, batch_size: int) -> dict[str, Any]:
         job.objective.masked.keep_longest(batch_size)
 
     class Longest(Loop):
-        def examples_of(self, step: int) -> tuple[int, Ints]:
-            return 0, longest
+        def choose_examples(self, step: int) -> Ints:
+            return longest
 
     cuda = job.device.type == "cuda"
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         loop = Longest(
-            job.model, job.trainable(), job.objective, o, learning_rate(o), Run(folder), job.precision
+            job.model,
+            job.trainable_parameters(),
+            job.objective,
+            o,
+            learning_rate(o),
+            Run(folder),
+            job.precision,
         )
         job.model.train()
         try:

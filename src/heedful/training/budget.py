@@ -103,7 +103,7 @@ def measure_steps_in_budget(
     begun = time.monotonic()
     for split, rows in (("train", loop.train_rows), ("dev", None)):
         if current_ranks().first and split in loop.objective.splits and (rows is None or len(rows)):
-            loop.score(split, rows)
+            loop.score_split(split, rows)
     scoring = time.monotonic() - begun
     loop.load(before)
     loop.exchange = None

@@ -45,7 +45,7 @@ from heedful.training.trackers import Tracker
 CHECKPOINT_SECONDS = 300.0
 LEAST_SECONDS = 1.0
 """An evaluation that found nothing better is not worth a checkpoint so soon after another."""
-SETTLE_EVERY = 20
+COLLECT_EVERY = 20
 """Number of steps whose losses stay on a device other than the CPU, so that it need not be waited for."""
 
 
@@ -136,7 +136,7 @@ class Loop:
             worth_saving = False
             if plan.evaluates_after(state.step):
                 best = state.best_step
-                self.evaluate()
+                self.evaluate_and_select()
                 now = time.monotonic()
                 state.seconds = now - start
                 self.log.write_timing(state)
@@ -147,8 +147,8 @@ class Loop:
             due = worth_saving or now - saved > CHECKPOINT_SECONDS
             asked, due = agree_on_stop(self.ranks, self.stopping.asked, due)
             if asked or due:
-                self.settle()
-                self.log.save(state, self.weights(), self.optimizer.state_dict())
+                self.collect_losses()
+                self.log.save_checkpoint(state, self.weights(), self.optimizer.state_dict())
                 self.ranks.barrier()  # no process ends before it is written
                 saved = time.monotonic()
             if asked:
@@ -158,8 +158,8 @@ class Loop:
                     asked,
                 )
 
-    def examples_of(self, step: int) -> tuple[int, Ints]:
-        return self.plan.examples_of(step)
+    def choose_examples(self, step: int) -> Ints:
+        return self.plan.examples_of(step)[1]
 
     def rate(self, step: int) -> float:
         return self.lr * self.plan.rate_factor(step)
@@ -182,7 +182,7 @@ class Loop:
         the counts that losses are divided by, are those of one process.
         """
         o, rank = self.options, self.ranks.rank
-        _, examples = self.examples_of(step)
+        examples = self.choose_examples(step)
         prepared = self.objective.prepare(examples, step, self.count_parts(examples))
         divisors: dict[str, float] = {}
         for part in prepared:
@@ -196,8 +196,8 @@ class Loop:
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.losses.pending.append(self.compute_gradients(prepared, divisors, weights))
-        if self.device.type == "cpu" or (step + 1) % SETTLE_EVERY == 0:
-            self.settle()
+        if self.device.type == "cpu" or (step + 1) % COLLECT_EVERY == 0:
+            self.collect_losses()
         if o.clip:
             clip([p.grad for p in self.moving if p.grad is not None], o.clip)
         self.optimizer.step()
@@ -225,9 +225,9 @@ class Loop:
             exchange.finish()
         return results
 
-    def settle(self) -> None:
+    def collect_losses(self) -> None:
         """Add the losses of the last steps to the running ones; ends the run if they are not finite."""
-        if not self.losses.settle(self.state):
+        if not self.losses.add_pending(self.state):
             raise self.not_finite("loss")
 
     def not_finite(self, what: str) -> UserError:
@@ -240,7 +240,7 @@ class Loop:
 
     def write_running(self) -> None:
         """Write the losses while training since the last such row."""
-        self.settle()
+        self.collect_losses()
         state, main = self.state, next(iter(self.objective.weights))
         loss, parts = self.losses.means(state)
         seen = state.running_count.get(main, 0)
@@ -251,7 +251,7 @@ class Loop:
         self.log.write(Metrics(state.step, self.epoch(), "train", loss, value, seen, rate, several))
         self.losses.clear(state)
 
-    def evaluate(self) -> None:
+    def evaluate_and_select(self) -> None:
         """Score, write the rows, and remember the best; other processes wait for the first one's verdict."""
         self.write_running()
         if self.ranks.first:
@@ -262,18 +262,18 @@ class Loop:
         """Score some training rows and dev, and decide whether this is the best model so far."""
         state, epoch = self.state, self.epoch()
         if len(self.train_rows):
-            train = self.score("train", self.train_rows)
+            train = self.score_split("train", self.train_rows)
             self.log.write(Metrics(state.step, epoch, "train_eval", train.loss, train.value, train.n))
         if "dev" not in self.objective.splits:
             state.best_step = state.step
             return
-        dev = self.score("dev")
+        dev = self.score_split("dev")
         if not math.isfinite(dev.loss):
             raise self.not_finite("loss on dev")
         self.log.write(Metrics(state.step, epoch, "dev", dev.loss, dev.value, dev.n))
         self.selection.update(state, dev)
 
-    def score(self, split: str, rows: Ints | None = None) -> Evaluation:
+    def score_split(self, split: str, rows: Ints | None = None) -> Evaluation:
         with autocast(self.precision, self.device):
             return self.metric.score(self.objective.evaluate(self.model, split, rows))
 

@@ -86,7 +86,7 @@ def collect_results(run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Ev
         objective=options.objective,
         formula=job.formula,
         note=options.note,
-        trainable_parameters=sum(p.numel() for p in job.trainable().values()),
+        trainable_parameters=sum(p.numel() for p in job.trainable_parameters().values()),
         total_parameters=sum(p.numel() for p in job.model.parameters()),
         seconds=seconds,
         examples_per_second=state.examples / seconds,

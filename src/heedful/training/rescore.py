@@ -44,7 +44,7 @@ PREDICTED_AGAIN = 64
 """Number of stored predictions that a check makes again."""
 
 
-def evaluate(path: str | Path, split: str) -> SplitResult:
+def evaluate_split(path: str | Path, split: str) -> SplitResult:
     """Score a run's best model on a split of its task, as the run itself did."""
     job, evaluation = score_split(Run.open(path), split)
     return job.scorer.results({split: evaluation})[split]
@@ -73,7 +73,7 @@ def add_split(path: str | Path, split: str) -> SplitResult:
         return results.splits[split]
     job, evaluation = score_split(run, split)
     added = job.scorer.results({split: evaluation})
-    job.scorer.write_predictions(run, {split: evaluation})
+    job.scorer.write_scored(run, {split: evaluation})
     run.write_results(replace(results, splits={**results.splits, **added}))
     return added[split]
 
@@ -125,13 +125,13 @@ class LanguageModelScores:
         name = name or ("test" if "test" in splits.splits else "dev")
         if name not in splits.splits:
             raise UserError(f"{splits.name}: {unknown('split', name, splits.splits)}")
-        return name, self.score(replace(splits, splits={name: splits.splits[name]}), name)
+        return name, self.score_texts(replace(splits, splits={name: splits.splits[name]}), name)
 
     def score_corpus(self, source: str) -> SplitResult:
         corpus = replace(open_corpus(source), documents=self.options.documents)
-        return self.score(CorpusSplits(source, {"given": corpus}, {}), "given")
+        return self.score_texts(CorpusSplits(source, {"given": corpus}, {}), "given")
 
-    def score(self, splits: CorpusSplits, split: str) -> SplitResult:
+    def score_texts(self, splits: CorpusSplits, split: str) -> SplitResult:
         setup = TextSetup(self.options, splits, self.tokenizer, self.model, self.block)
         objective = OBJECTIVES.find(self.options.objective).build(setup)
         with autocast(self.machine.precision, self.machine.device):
@@ -139,7 +139,7 @@ class LanguageModelScores:
             evaluation = metric.score(objective.evaluate(self.model, split))
         return text_result(evaluation, splits.splits[split], objective, split)
 
-    def score_sentences(self, sentences: Sequence[str]) -> tuple[SentenceResult, ...]:
+    def score_single_sentences(self, sentences: Sequence[str]) -> tuple[SentenceResult, ...]:
         with autocast(self.machine.precision, self.machine.device):
             return score_sentences(self.model, self.tokenizer, read_sentences(sentences), self.block)
 

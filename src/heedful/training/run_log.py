@@ -55,7 +55,9 @@ class RunLog:
             rates = state.examples / seconds, state.tokens / seconds
             self.timing.append(Timing(state.step, state.seconds, *rates))
 
-    def save(self, state: TrainingState, weights: Mapping[str, Tensor], optimizer: dict[str, Any]) -> None:
+    def save_checkpoint(
+        self, state: TrainingState, weights: Mapping[str, Tensor], optimizer: dict[str, Any]
+    ) -> None:
         """Write a checkpoint, and remember in it how long the files are."""
         if self.metrics is not None and self.timing is not None:
             state.metrics_bytes, state.timing_bytes = self.metrics.sync(), self.timing.sync()

@@ -28,7 +28,7 @@ class RunningLosses:
             state.running_weight[name] = state.running_weight.get(name, 0.0) + divisors[name]
             state.running_count[name] = state.running_count.get(name, 0) + n
 
-    def settle(self, state: TrainingState) -> bool:
+    def add_pending(self, state: TrainingState) -> bool:
         """Add the pending losses of all processes, and return whether all sums are finite."""
         names = list(self.objective.weights)
         rows = [

@@ -30,7 +30,7 @@ from heedful.training.validation import validate
 O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 
 
-def train(
+def train_run(
     options: LoopOptions, trackers: Sequence[Tracker] = (), on_row: Callable[[Metrics], None] | None = None
 ) -> Finished:
     """Train a model and leave a run directory; resuming a finished run returns its results again.
@@ -90,10 +90,10 @@ def train_job(
 
         # The test split is scored once, with the selected model.
         splits = [split for split in ("dev", "test") if split in job.objective.splits]
-        evaluations = {s: loop.score(s) for s in splits if s == "dev" or options.score_test}
+        evaluations = {s: loop.score_split(s) for s in splits if s == "dev" or options.score_test}
         results = record.collect_results(run, job, loop, evaluations)
         record.save_best(run, job)
-        job.scorer.write_predictions(run, evaluations)
+        job.scorer.write_scored(run, evaluations)
         job.scorer.write_unscored(run, job.model)
         checks = check_run_itself(run, job, loop, evaluations, results)
         run.write_checks(checks)

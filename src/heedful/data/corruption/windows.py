@@ -107,14 +107,14 @@ def find_salient(corpus: Corpus, tokenizer: Tokenizer, kinds: Kinds = "all") -> 
     """Find the salient spans of a corpus, cached by its content; "names" skips dates and numbers."""
     key = cache.digest("salient", FORMAT, corpus.fingerprint, tokenizer.fingerprint, kinds)
 
-    def build(folder: Path) -> None:
+    def fill(folder: Path) -> None:
         label = f"finding salient spans in {Path(corpus.name).name}"
         spans = SalientSpans.find(track(corpus, label), tokenizer, kinds)
         for name in ("titles", "firsts", "ranges"):
             (folder / f"{name}.bin").write_bytes(getattr(spans, name).tobytes())
         (folder / "facts.json").write_text(json.dumps({"documents": len(spans.titles)}), "utf-8")
 
-    folder = cache.build_once("salient", key, build)
+    folder = cache.build_once("salient", key, fill)
     files = (folder / f"{name}.bin" for name in ("titles", "firsts", "ranges"))
     titles, firsts, ranges = (np.fromfile(file, np.int64) for file in files)
     return SalientSpans(titles, firsts, ranges.reshape(-1, 2))

@@ -90,14 +90,14 @@ def make_task_folder(name: str, seed: int = 0, *, people: int = PEOPLE, name_sig
     refuse_impossible(people, seed, name_signal)
     writers: dict[str, Writer] = {**TASKS, "birthplaces": partial(write_birthplaces, people=people)}
 
-    def build(folder: Path) -> None:
+    def fill(folder: Path) -> None:
         facts = describe_world(seed, people, name_signal)
         facts["tasks"][task] = writers[task](folder, World(seed, name_signal), seed)
         write_facts(folder / FACTS, facts)
 
     default = people == PEOPLE and not name_signal
     which = "" if default else f"-p{people}-n{name_signal:g}"
-    return cache.build_once("world", f"v{VERSION}-s{seed}{which}/{task}", build)
+    return cache.build_once("world", f"v{VERSION}-s{seed}{which}/{task}", fill)
 
 
 def refuse_impossible(people: int, seed: int, name_signal: float) -> None:

@@ -28,12 +28,12 @@ DRAWN = ("attention", "pretraining", "reviews", "birthplaces")
 def tasks(page: Page) -> list[Facts]:
     """Add the tasks of the world: rows, and what a model must beat."""
     from heedful.data import load_task
-    from heedful.evaluation.baselines import score_baselines
+    from heedful.evaluation.baselines import score_task_baselines
 
     rows = []
     for name in ("world/sentiment", "world/reviews", "world/boolq"):
         task = load_task(name)
-        simple = score_baselines(task, ["dev"])["dev"]
+        simple = score_task_baselines(task, ["dev"])["dev"]
         ceiling = read_json(task.folder / "world.json")["tasks"][name.removeprefix("world/")]["best_possible"]
         sizes = {split: len(rows) for split, rows in task.splits.items()}
         rows.append({"task": name, **sizes, **simple, "best possible": ceiling})

@@ -154,7 +154,7 @@ class Demo:
         run = Run(self.out / PRETRAINED)
         if run.finished:
             return run.results()
-        from heedful.training.train import train
+        from heedful.training.train import train_run
 
         write_text(self.out / NOTES, "".join(f"{text}\n" for text in Notes(0).texts(self.scale.notes)))
         options = PretrainOptions(
@@ -175,7 +175,7 @@ class Demo:
             resume=True,
         )
         write_untrained(replace(options, resume=False), self.out / UNTRAINED)
-        return train(options).results
+        return train_run(options).results
 
     def studies(self) -> list[Path]:
         return [self.out / f"{REVIEWS}-{labels}" for labels, _, _ in self.scale.labels]

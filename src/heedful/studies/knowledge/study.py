@@ -175,15 +175,15 @@ class Knowledge(Study):
         return replace(options, **decided, threads=None if begun else threads)
 
     def work(self, configuration: Configuration, threads: int | None = None) -> None:
-        from heedful.training.train import train
+        from heedful.training.train import train_run
 
         if configuration.settings["arm"] == "pretrain":
-            train(self.pretrain_settings(configuration, threads))
+            train_run(self.pretrain_settings(configuration, threads))
             return
         begun = (self.folder.run(configuration.name) / CONFIG).is_file()
         if configuration.settings["arm"] == "nothing" and not begun:
             write_untrained(self.pretrain_settings(configuration), self.folder.path / UNTRAINED)
-        train(self.settings(configuration, threads))
+        train_run(self.settings(configuration, threads))
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
         for outcome in outcomes:

@@ -104,11 +104,11 @@ class Search(Study):
             super().work(configuration, threads)
             return
         from heedful.studies.search.sampling import Pruner
-        from heedful.training.train import train
+        from heedful.training.train import train_run
 
         epochs = int(configuration.settings["epochs"])
         pruner = Pruner(self.folder, configuration.name, self.find_metric(), self.read_axes(), epochs)
-        train(self.settings(configuration, threads), on_row=pruner.stop_if_worse)
+        train_run(self.settings(configuration, threads), on_row=pruner.stop_if_worse)
 
     def finish(self, outcomes: Sequence[Outcome]) -> None:
         if (best := find_best(outcomes)) is not None:

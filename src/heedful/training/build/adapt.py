@@ -48,14 +48,14 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     model.labels = list(task.label_names)
     method.attach(model)
     model.to(machine.device)
-    formula, room = method.formula(model), methods.room(model)
+    formula, room = method.formula(model), methods.measure_room(model)
     max_len = min(options.max_len, room)
     if max_len < options.max_len:
         notice(f"texts are cut to {max_len} tokens, what the model has room for")
 
     setup = TaskSetup(options, scored_part(options, task), tokenizer, model, max_len, changes, generate)
     objective, seconds = objective_class.build(setup), 0.0
-    scorer = problem.make_scorer(task, objective.main)
+    scorer = problem.make_scorer(task, objective.scored_objective)
     if method.head_only:
         objective, seconds = use_cached_features(options, model, objective)
     return Job(

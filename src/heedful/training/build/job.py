@@ -66,7 +66,7 @@ class Job:
         steps = {} if self.options.steps is None else {"steps": self.options.steps}
         return {name: self.length, **steps}
 
-    def trainable(self) -> dict[str, nn.Parameter]:
+    def trainable_parameters(self) -> dict[str, nn.Parameter]:
         """Return the parameters that a step changes: the method's, and a second head where there is one."""
         second = {n: p for n, p in self.model.named_parameters() if n.startswith("masked_head.")}
         return self.method.trainable(self.model) | second
@@ -76,7 +76,7 @@ class Job:
         options = self.options if options is None else options
         return Loop(
             self.model,
-            self.trainable(),
+            self.trainable_parameters(),
             self.objective,
             options_of_loop(options),
             learning_rate(options),

@@ -32,7 +32,7 @@ def build_pretrain(options: PretrainOptions) -> Job:
     model.to(machine.device)
     if sentences:
         refuse_sentences(model)
-    room = methods.room(model)
+    room = methods.measure_room(model)
     block = min(options.block or BLOCK, room)
     if options.block is not None and block < options.block:
         notice(f"rows have {block} tokens, what the model has room for")
