@@ -65,7 +65,12 @@ def test_a_run_leaves_everything_and_prints_all_figures(
     assert [s.unknown > 0 for s in results.sentences] == [False, True]  # z and b are no letters of the text
     texts = Run.open(out).predictions("dev")
     assert sum(t.loss or 0.0 for t in texts) / sum(t.tokens or 0 for t in texts) == pytest.approx(dev.loss)
-    assert {check.status for check in Run.open(out).checks().checks} == {"passed", "skipped"}
+    assert list(dev.baselines or ()) == ["unigram", "bigram", "trigram"]
+    assert all(name in done.out for name in dev.baselines or ())
+    assert (dev.baseline_bits_per_character or {}).keys() == (dev.baselines or {}).keys()
+    checks = {check.name: check.status for check in Run.open(out).checks().checks}
+    assert checks.pop("beats_ngrams") == "failed"  # after so few steps
+    assert set(checks.values()) == {"passed", "skipped"}
 
 
 def test_json_is_the_whole_of_stdout(heedful: Callable[..., Any], notes: Path, tmp_path: Path) -> None:
@@ -133,8 +138,10 @@ def test_a_pretrained_run_is_a_model_for_every_other_command(
 ) -> None:
     assert heedful("inspect", run).status == 0
     done = heedful("check", run, "--json")
-    assert done.status == 0, done.err
-    again = {c["name"]: c["status"] for c in json.loads(done.out)["checks"] if c["again"]}
+    assert done.status == 1, done.err
+    checks = json.loads(done.out)["checks"]
+    assert [c["name"] for c in checks if c["status"] == "failed"] == ["beats_ngrams"]  # after so few steps
+    again = {c["name"]: c["status"] for c in checks if c["again"]}
     assert again == {"causality": "passed", "tokenizer_fits": "passed", "reload": "passed"}
     done = heedful("export", run, tmp_path / "exported", "--json")
     assert json.loads(done.out)["loads_with"] == "transformers"

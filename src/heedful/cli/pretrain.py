@@ -82,7 +82,7 @@ def print_results(results: Results) -> None:
 
 
 def show_figures(title: str, splits: Mapping[str, SplitResult]) -> None:
-    """Print one line per split: perplexity, its interval and related numbers."""
+    """Print one line per split: perplexity, its interval and related numbers; below it, n-gram baselines."""
     rows = []
     for split, r in splits.items():
         interval = f"{r.ci95[0]:.2f} to {r.ci95[1]:.2f}" if r.ci95 and None not in r.ci95 else ""
@@ -98,6 +98,12 @@ def show_figures(title: str, splits: Mapping[str, SplitResult]) -> None:
                 number(None if r.unknown_rate is None else 100 * r.unknown_rate, ".2f"),
             )
         )
+        characters_per_byte = (r.bits_per_byte or 0.0) / (r.bits_per_character or 1.0)
+        for name, value in (r.baselines or {}).items():
+            bits = (r.baseline_bits_per_character or {}).get(name)
+            per_byte = None if bits is None else bits * characters_per_byte
+            scores = (number(value, ".2f"), "", "", number(bits, ".3f"), number(per_byte, ".3f"), "")
+            rows.append((f"  {name}", "", *scores))
     numbers = ("tokens", "perplexity", "mean of sentences", "bits/character", "bits/byte", "unknown %")
     print_table(title, ("split", *numbers[:2], "95 % interval", *numbers[2:]), rows, right=numbers)
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from heedful.evaluation.checks.language import row_truncation, shared_lines, unknown_tokens
+from heedful.evaluation.checks.language import beats_ngrams, row_truncation, shared_lines, unknown_tokens
 from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.ngrams import NgramBaselines
 from heedful.evaluation.perplexity import compute_figures, measure_texts
 from heedful.evaluation.sentences import score_sentences
 from heedful.inference.devices import autocast
 from heedful.objectives import Causal, Evaluation
+from heedful.objectives.base import Floats
 from heedful.objectives.setup import SplitTexts
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
@@ -38,12 +41,22 @@ class TextScorer:
     ) -> None:
         self.splits, self.objective, self.tokenizer = splits, objective, objective.tokenizer
         self.block, self.packed, self.sentences, self.precision = block, packed, sentences, precision
+        self.ngram_losses: dict[str, dict[str, Floats]] = {}
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         return {
-            split: text_result(e, self.splits.splits[split], self.objective, split)
+            split: text_result(e, self.splits.splits[split], self.objective, split, self.score_ngrams(split))
             for split, e in evaluations.items()
         }
+
+    @cached_property
+    def ngrams(self) -> NgramBaselines:
+        return NgramBaselines(self.objective)
+
+    def score_ngrams(self, split: str) -> dict[str, Floats]:
+        if split not in self.ngram_losses:
+            self.ngram_losses[split] = self.ngrams.score(split)
+        return self.ngram_losses[split]
 
     def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
         """Return how far the run went, and the scores of single sentences where they were asked for."""
@@ -77,7 +90,10 @@ class TextScorer:
         ]
 
     def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
-        return []
+        assert dev.text_losses is not None
+        assert dev.text_tokens is not None
+        simple = self.score_ngrams("dev")
+        return [beats_ngrams(dev.text_tokens, dev.text_losses, simple, self.ngrams.counted)]
 
     def probe(self, model: Any) -> Tensor:
         rows = np.arange(min(PROBE_ROWS, len(self.objective.train_lengths())))
@@ -86,8 +102,14 @@ class TextScorer:
         return torch.stack([t for part in parts for t in self.objective.losses(model, part).sums.values()])
 
 
-def text_result(evaluation: Evaluation, texts: Iterable[str], objective: Any, split: str) -> SplitResult:
-    """Return the scores of a split of texts.
+def text_result(
+    evaluation: Evaluation,
+    texts: Iterable[str],
+    objective: Any,
+    split: str,
+    ngrams: Mapping[str, Floats] | None = None,
+) -> SplitResult:
+    """Return the scores of a split of texts, beside those of n-gram models.
 
     Bits per character are defined where each token of a text is predicted from those before it.
     """
@@ -102,6 +124,10 @@ def text_result(evaluation: Evaluation, texts: Iterable[str], objective: Any, sp
         sizes = measure_texts(texts, firsts, whole, objective.tokenizer)
     f = compute_figures(evaluation.text_losses, evaluation.text_tokens, sizes)
     metric = METRICS[evaluation.metric]
+    simple = {
+        name: compute_figures(sums, evaluation.text_tokens, sizes) for name, sums in (ngrams or {}).items()
+    }
+    bits = {name: s.bits_per_character for name, s in simple.items() if s.bits_per_character is not None}
     return SplitResult(
         **metric.describe(),
         value=metric.compute(*metric.examples(evaluation)),
@@ -112,6 +138,8 @@ def text_result(evaluation: Evaluation, texts: Iterable[str], objective: Any, sp
         mean_sentence_perplexity=f.mean_sentence_perplexity,
         bits_per_character=f.bits_per_character,
         bits_per_byte=f.bits_per_byte,
+        baselines={n: metric.compute(evaluation.text_tokens, x) for n, x in (ngrams or {}).items()} or None,
+        baseline_bits_per_character=bits or None,
         unknown_rate=unknown_rate(tokens, objective.tokenizer),
     )
 

@@ -27,7 +27,8 @@ class SplitResult:
     """Counts: one row per true label, one column per predicted label, in the order of `Results.labels`."""
     predicted_counts: Mapping[str, int] | None = None
     baselines: Mapping[str, float] | None = None
-    """The same metric for chance, the training data's most frequent label, and a bag of words."""
+    """The same metric for chance, the training data's most frequent label, and a bag of words; for a language
+    model, for a unigram, a bigram and a trigram of the training text."""
     texts: int | None = None
     """For a language model: the number of texts."""
     mean_sentence_perplexity: float | None = None
@@ -35,6 +36,8 @@ class SplitResult:
     bits_per_character: float | None = None
     bits_per_byte: float | None = None
     """These two can be compared between vocabularies; perplexities cannot."""
+    baseline_bits_per_character: Mapping[str, float] | None = None
+    """Bits per character of the baselines of a language model."""
     unknown_rate: float | None = None
     """Share of tokens that the vocabulary lacks; they are easy to predict and carry no information."""
     of: int | None = None
@@ -128,6 +131,7 @@ FINDINGS = {
     "warmup": "long warm-up",
     "beats_bag_of_words": "not shown to beat a bag of words",
     "beats_constant_answer": "not shown to beat one answer to everything",
+    "beats_ngrams": "not shown to beat counting tokens",
     "evaluation_size": "few examples to score on",
     "dev_falls_while_train_rises": "dev falls while train rises",
     "truncation": "texts cut off",

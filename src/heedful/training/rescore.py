@@ -112,7 +112,7 @@ class LanguageModelScores:
     """The best model of a pretraining run, ready to be scored on texts and sentences."""
 
     def __init__(self, path: str | Path) -> None:
-        run = Run.open(path)
+        self.run = run = Run.open(path)
         self.options = load_pretrain_config(run.path)
         self.tokenizer = load_tokenizer(run.path)
         self.machine = resolve_machine(self.options)
@@ -125,7 +125,13 @@ class LanguageModelScores:
         name = name or ("test" if "test" in splits.splits else "dev")
         if name not in splits.splits:
             raise UserError(f"{splits.name}: {unknown('split', name, splits.splits)}")
-        return name, self.score_texts(replace(splits, splits={name: splits.splits[name]}), name)
+        result = self.score_texts(replace(splits, splits={name: splits.splits[name]}), name)
+        recorded = self.run.results().splits.get(name) if self.run.finished else None
+        if recorded is None:
+            return name, result
+        # The n-gram models of the training text are as they were.
+        bits = recorded.baseline_bits_per_character
+        return name, replace(result, baselines=recorded.baselines, baseline_bits_per_character=bits)
 
     def score_corpus(self, source: str) -> SplitResult:
         corpus = replace(open_corpus(source), documents=self.options.documents)

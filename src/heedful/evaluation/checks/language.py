@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from heedful.evaluation.checks.findings import percent
 from heedful.evaluation.checks.splits import SHARED_WARNS, find_overlaps, hash_rows
 from heedful.evaluation.checks.tokens import CUT_LIMIT, KEPT
+from heedful.evaluation.metrics import PERPLEXITY
 from heedful.runs.schemas import Check
 
 UNKNOWN_LIMIT = 0.05
@@ -71,3 +73,37 @@ def shared_lines(splits: Mapping[str, Iterable[str]]) -> Check:
         return Check(name, "passed", f"{sentence}.", worst.share, SHARED_WARNS)
     advice = "a model that memorized them looks like one that understood them; hold out other texts"
     return Check(name, "warning", f"{sentence}; {advice}.", worst.share, SHARED_WARNS)
+
+
+def beats_ngrams(
+    tokens: npt.NDArray[np.int64],
+    losses: npt.NDArray[np.float64],
+    baselines: Mapping[str, npt.NDArray[np.float64]],
+    counted: tuple[int, int],
+) -> Check:
+    """Is the model better than counting tokens? Takes each text's predicted tokens and summed losses.
+
+    The best of the n-gram models is compared, on the same tokens. `counted` says how many of the training
+    tokens they have counted, and of how many.
+    """
+    name, n = "beats_ngrams", int(tokens.sum())
+    if not baselines or not n:
+        return Check(name, "skipped", "No n-gram model predicts what this objective does.")
+    best = min(baselines, key=lambda one: float(baselines[one].sum()))
+    bits, simple = (float(sums.sum()) / n / math.log(2) for sums in (losses, baselines[best]))
+    # The perplexity of the differences is the ratio of the two perplexities.
+    interval = PERPLEXITY.interval(tokens, losses - baselines[best])
+    low, high = (bits - simple,) * 2 if interval is None else (math.log2(edge) for edge in interval)
+    shown = "" if interval is None else f" (95 % interval of the difference {low:+.3f} to {high:+.3f})"
+    part = "" if counted[0] == counted[1] else f", which counted {counted[0]:,} of {counted[1]:,} tokens"
+    numbers = f"{bits:.3f} bits per token against {simple:.3f}{shown}{part}"
+    if high < 0:
+        return Check(name, "passed", f"Better than a {best}: {numbers}.", bits - simple, 0.0)
+    advice = (
+        "train longer, with another learning rate or a larger model, and see whether the loss falls at all"
+    )
+    if low > 0:
+        sentence = f"Worse than a {best}: {numbers}; counting tokens takes a second and predicts better"
+        return Check(name, "failed", f"{sentence}; {advice}.", bits - simple, 0.0)
+    sentence = f"No better than a {best}: {numbers}; nothing shows that reading more of the text has helped"
+    return Check(name, "warning", f"{sentence}; {advice}.", bits - simple, 0.0)
