@@ -104,7 +104,7 @@ def show_counts(folder: Path) -> None:
     """Print the trained parameters of each method of a study, as a formula and a number."""
     from heedful.runs import Run
 
-    results = [Run.open(file.parent).results() for file in sorted(folder.glob("runs/*/results.json"))]
+    results = [Run.open(file.parent).read_results() for file in sorted(folder.glob("runs/*/results.json"))]
     for line in dict.fromkeys(f"{Path(r.model).name} {r.method}: {r.formula}" for r in results):
         print(f"trained parameters, {line}")
 

@@ -103,7 +103,7 @@ def main(mlm: bool = False) -> None:
             heedful.adapt(model, note=note, **adapt_options(args, mlm))
         from heedful.runs import Run
 
-        results = Run.open(args.output_dir).results()
+        results = Run.open(args.output_dir).read_results()
         for split, score in results.splits.items():
             print(f"{split}_acc = {score.value} (95 % interval {score.ci95}, baselines {score.baselines})")
         show(args.output_dir)

@@ -101,25 +101,25 @@ class RunResult(ResultFolder):
     @property
     def finished(self) -> bool:
         """Whether the run has results; one that was submitted to a cluster has them later."""
-        return Run(self.folder).finished
+        return Run(self.folder).has_results
 
     @cached_property
     def results(self) -> Results:
-        return self.run.results()
+        return self.run.read_results()
 
     @cached_property
     def checks(self) -> Checks:
-        return self.run.checks()
+        return self.run.read_checks()
 
     @property
     def config(self) -> dict[str, Any]:
         """The options of the run, as config.toml has them."""
-        config = self.run.config()
+        config = self.run.read_config()
         return dict(config[str(config["command"])])
 
     def metrics(self) -> Any:
         """Return the curves as a `pyarrow.Table`: one row per split and evaluation."""
-        return make_arrow_table([vars(row) for row in self.run.metrics()])
+        return make_arrow_table([vars(row) for row in self.run.read_metrics()])
 
     def predictions(self, split: str | None = None) -> Any:
         """Return the stored predictions as a `pyarrow.Table`; `to_pandas()` converts it.
@@ -130,7 +130,7 @@ class RunResult(ResultFolder):
         name = split or next((name for name in ("test", "dev", *stored) if name in stored), "test")
         if name not in stored:
             raise UserError(f"{self.folder}: {unknown('split with stored predictions', name, stored)}")
-        return make_arrow_table([prediction_row(row) for row in self.run.predictions(name)])
+        return make_arrow_table([prediction_row(row) for row in self.run.read_predictions(name)])
 
     @cached_property
     def predictor(self) -> Predictor:
@@ -168,7 +168,7 @@ class StudyResult(ResultFolder):
     @property
     def answer(self) -> Answer:
         """The answer in sentences, with its tables and facts; while runs are missing, the answer so far."""
-        answer = self.study.answer()
+        answer = self.study.find_answer()
         if answer is None:
             raise UserError(f"{self.folder}: has no answer yet; the same call continues the study")
         return answer
@@ -176,7 +176,7 @@ class StudyResult(ResultFolder):
     @property
     def outcomes(self) -> list[Outcome]:
         """The state of each run: finished, failed with its reason, pruned, or still to come."""
-        return self.study.outcomes()
+        return self.study.read_outcomes()
 
     @property
     def runs(self) -> list[RunResult]:

@@ -39,7 +39,7 @@ def test_a_run_leaves_everything_and_prints_scores_beside_baselines(
         "best/config.json", "best/README.md",
     ):  # fmt: skip
         assert (out / name).is_file(), name
-    results = Run.open(out).results()
+    results = Run.open(out).read_results()
     assert results.splits["test"].value is not None
     assert results.splits["test"].value > 0.9  # two words decide the label
     assert results.labels == ("bad", "good")
@@ -152,7 +152,7 @@ def test_a_model_from_nothing_is_kept_whole_whatever_the_method(
         "--out", out,
     )  # fmt: skip
     assert done.status == 0, done.err
-    found = {check.name: check.status for check in Run.open(out).checks().checks}
+    found = {check.name: check.status for check in Run.open(out).read_checks().checks}
     assert found["reload"] == "passed"
 
 
@@ -168,8 +168,8 @@ def test_the_best_model_is_the_one_that_was_scored(
     done = heedful("adapt", tiny_bert, tiny_task, *options, "--epochs", 1, *FAST, "--out", tmp_path / "r")
     assert done.status == 0, done.err
     run = Run.open(tmp_path / "r")
-    assert {c.name: c.status for c in run.checks().checks}["reload"] == "passed"
-    found = [(p.text, p.predicted, p.probabilities) for p in run.predictions("dev")]
+    assert {c.name: c.status for c in run.read_checks().checks}["reload"] == "passed"
+    found = [(p.text, p.predicted, p.probabilities) for p in run.read_predictions("dev")]
     answers = package.load(tmp_path / "r").predict([str(text) for text, _, _ in found])
     for answer, (_, label, probabilities) in zip(answers, found, strict=True):
         assert answer.label == label
@@ -188,7 +188,7 @@ def test_a_bert_without_a_pooler_is_kept_without_one(
         "adapt", tmp_path / "e", tiny_task, "--head", "linear", "--epochs", 1, *FAST, "--out", tmp_path / "r"
     )
     assert done.status == 0, done.err
-    found = {check.name: check.status for check in Run.open(tmp_path / "r").checks().checks}
+    found = {check.name: check.status for check in Run.open(tmp_path / "r").read_checks().checks}
     assert found["reload"] == "passed"
     refused = heedful("export", tmp_path / "r", tmp_path / "x")
     assert "has a pooler, and would draw one at random" in refused.err + refused.out

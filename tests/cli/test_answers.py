@@ -41,7 +41,7 @@ def run(task: Path, decoder: Path) -> Path:
 
 
 def test_a_task_with_answers_is_answered_without_being_told(run: Path) -> None:
-    results = Run.open(run).results()
+    results = Run.open(run).read_results()
     assert (results.objective, results.head) == ("answer", "causal")
     dev = results.splits["dev"]
     assert (dev.metric, dev.n) == ("exact_match", 2)
@@ -60,7 +60,7 @@ def test_a_decoder_from_nothing_has_the_options_it_is_given(
     assert done.status == 0, done.err
     config = json.loads((tmp_path / "rope/best/config.json").read_text())["heedful"]
     assert (config["position"], config["d_model"], config["d_ff"]) == ("rotary", 32, 128)
-    assert Run.open(tmp_path / "rope").results().note == "a trial"
+    assert Run.open(tmp_path / "rope").read_results().note == "a trial"
     assert heedful("predict", tmp_path / "rope", NAMES[0]).status == 0
     wrong = heedful(*words, "--model-options", "d_modle=32")
     assert wrong.status == 2
@@ -69,7 +69,7 @@ def test_a_decoder_from_nothing_has_the_options_it_is_given(
 
 def test_predictions_are_one_a_line_also_where_nobody_knows_the_answer(run: Path) -> None:
     for split in ("dev", "test"):
-        rows = Run.open(run).predictions(split)
+        rows = Run.open(run).read_predictions(split)
         lines = (run / f"predictions_{split}.txt").read_text().split("\n")
         assert lines == [*(row.predicted for row in rows), ""]
         assert len(rows) == 2
@@ -164,7 +164,7 @@ def test_a_preset_learns_from_nothing_with_a_tokenizer_of_the_task(
         "--max-len", 64, "--threads", 1, "--precision", "float32",
     )  # fmt: skip
     assert done.status == 0, done.err
-    assert Run.open(out).results().objective == "answer"
+    assert Run.open(out).read_results().objective == "answer"
 
 
 def test_any_file_can_hold_answers(heedful: Callable[..., Any], decoder: Path, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_any_file_can_hold_answers(heedful: Callable[..., Any], decoder: Path, t
     out = ("--out", tmp_path / "run", "--epochs", 1, "--threads", 1, "--precision", "float32")
     done = heedful("adapt", decoder, tmp_path / "mine.csv", *columns, "--objective", "answer", *out)
     assert done.status == 0, done.err
-    assert Run.open(tmp_path / "run").results().splits["test"].metric == "exact_match"
+    assert Run.open(tmp_path / "run").read_results().splits["test"].metric == "exact_match"
 
 
 @pytest.mark.parametrize(

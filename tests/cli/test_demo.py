@@ -78,7 +78,7 @@ def test_the_quick_demo_trains_nothing_and_leaves_a_report(heedful: Command, tmp
 @pytest.mark.long
 def test_the_numbers_are_those_of_ordinary_runs_and_studies(made: Path, heedful: Command) -> None:
     facts = json.loads((made / "demo.json").read_text())["facts"]
-    assert facts["pretraining"]["perplexity"] == Run(made / "pretrained").results().splits["dev"].value
+    assert facts["pretraining"]["perplexity"] == Run(made / "pretrained").read_results().splits["dev"].value
     assert [(f["labels"], f["model"]) for f in facts["reviews"]] == [
         (n, model) for n in (12, 20) for model in ("pretrained", "untrained")
     ]
@@ -86,10 +86,10 @@ def test_the_numbers_are_those_of_ordinary_runs_and_studies(made: Path, heedful:
         answer = read_answer(made / f"reviews-{f['labels']}")
         assert answer.facts["arms"][f"{f['model']} head"] == [f["accuracy"], f["low"], f["high"]]
         (folder,) = [folder for folder in answer.runs if f["model"] in folder]
-        test = Run(made / f"reviews-{f['labels']}" / folder).results().splits["test"]
+        test = Run(made / f"reviews-{f['labels']}" / folder).read_results().splits["test"]
         assert (test.value, (test.baselines or {})["bag_of_words"]) == (f["accuracy"], f["bag_of_words"])
     for name, arm in facts["birthplaces"].items():
-        scored = Run(made / "birthplaces" / "runs" / name).results().splits["dev"]
+        scored = Run(made / "birthplaces" / "runs" / name).read_results().splits["dev"]
         assert (scored.value, scored.n) == (arm["exact_match"], arm["n"])
     for folder in ("reviews-12", "birthplaces"):
         shown = heedful("study", "show", made / folder)

@@ -62,7 +62,7 @@ def test_new_data_is_scored_beside_the_baselines(
     heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
 ) -> None:
     run = run_of("full")
-    rows = Run.open(run).predictions("test")
+    rows = Run.open(run).read_predictions("test")
     recorded = json.loads((run / "results.json").read_text())["splits"]["test"]
     new = tmp_path / "new.csv"
     new.write_text("id;text;label\n" + "".join(f"{n};{row.text};{row.label}\n" for n, row in enumerate(rows)))

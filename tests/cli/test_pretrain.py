@@ -57,18 +57,18 @@ def test_a_run_leaves_everything_and_prints_all_figures(
         "predictions_dev.jsonl", "best/model.safetensors", "best/tokenizer.json", "best/config.json",
     ):  # fmt: skip
         assert (out / name).is_file(), name
-    results = Run.open(out).results()
+    results = Run.open(out).read_results()
     dev = results.splits["dev"]
     assert dev.metric == "perplexity"
     assert dev.bits_per_character == dev.bits_per_byte
     assert results.sentences is not None
     assert [s.unknown > 0 for s in results.sentences] == [False, True]  # z and b are no letters of the text
-    texts = Run.open(out).predictions("dev")
+    texts = Run.open(out).read_predictions("dev")
     assert sum(t.loss or 0.0 for t in texts) / sum(t.tokens or 0 for t in texts) == pytest.approx(dev.loss)
     assert list(dev.baselines or ()) == ["unigram", "bigram", "trigram"]
     assert all(name in done.out for name in dev.baselines or ())
     assert (dev.baseline_bits_per_character or {}).keys() == (dev.baselines or {}).keys()
-    checks = {check.name: check.status for check in Run.open(out).checks().checks}
+    checks = {check.name: check.status for check in Run.open(out).read_checks().checks}
     assert checks.pop("beats_ngrams") == "failed"  # after so few steps
     assert set(checks.values()) == {"passed", "skipped"}
 
@@ -83,7 +83,7 @@ def test_json_is_the_whole_of_stdout(heedful: Callable[..., Any], notes: Path, t
 
 def test_evaluate_gives_the_figures_of_the_run(heedful: Callable[..., Any], run: Path) -> None:
     found = json.loads(heedful("evaluate", run, "--json").out)
-    before = Run.open(run).results().splits["dev"]
+    before = Run.open(run).read_results().splits["dev"]
     assert found["recorded"] == {"dev": before.value}
     assert found["splits"]["dev"]["value"] == pytest.approx(before.value)
     assert found["splits"]["dev"]["bits_per_byte"] == pytest.approx(before.bits_per_byte)
@@ -120,7 +120,7 @@ def test_a_learnt_sentence_is_less_surprising_than_a_shuffled_alphabet(
     )
     known, strange = (s["perplexity"] for s in found["sentences"])
     assert known < strange
-    dev = Run.open(out).results().splits["dev"]
+    dev = Run.open(out).read_results().splits["dev"]
     assert dev.bits_per_character is None  # hidden tokens given the others are no code for the text
 
 
@@ -213,6 +213,6 @@ def test_a_tokenizer_of_another_kind_belongs_to_the_model_that_was_pretrained_wi
     for name, words in commands.items():
         done = heedful(*words, *fast, "--out", tmp_path / name)
         assert done.status == 0, done.err
-        (check,) = [c for c in Run.open(tmp_path / name).checks().checks if c.name == "tokenizer_fits"]
+        (check,) = [c for c in Run.open(tmp_path / name).read_checks().checks if c.name == "tokenizer_fits"]
         assert check.status == "passed", check.message
     assert "do not belong together" not in heedful("check", run / "best").out

@@ -78,7 +78,7 @@ def test_a_tokens_file_is_text_to_every_command(heedful: Callable[..., Any], tmp
     done = heedful("pretrain", "gpt-nano", train, "--dev", dev, "--test", dev, "--sentences", dev, *FAST,
                    "--tokenizer", tmp_path / "words", "--out", tmp_path / "run")  # fmt: skip
     assert done.status == 0, done.err
-    results = Run.open(tmp_path / "run").results()
+    results = Run.open(tmp_path / "run").read_results()
     assert results.splits["dev"].texts == results.splits["test"].texts == 9
     assert results.sentences is not None
     assert [s.text for s in results.sentences] == LINES[:9]

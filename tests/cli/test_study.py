@@ -25,7 +25,7 @@ def test_a_model_that_can_learn_passes_and_its_score_is_never_called_a_test_scor
     assert "PASS: all 10 examples are right" in done.out
     assert "it says nothing about new texts" in done.out
     assert "test" not in done.out.replace("tests", "").split("\n")[1]
-    results = Run.open(out / "runs/overfit").results()
+    results = Run.open(out / "runs/overfit").read_results()
     assert results.splits == {}
     assert not list(out.rglob("predictions_*"))
     assert "1 of 1 runs done" in done.err

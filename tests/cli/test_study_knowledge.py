@@ -59,7 +59,7 @@ def study(tmp_path_factory: pytest.TempPathFactory, recipes: list[object]) -> Pa
 
 
 def test_every_arm_is_there_with_its_interval_and_baseline(study: Path) -> None:
-    answer = StudyFolder.open(study).answer()
+    answer = StudyFolder.open(study).find_answer()
     assert answer is not None
     assert answer.finished
     assert list(answer.facts["arms"]) == ["pretrained", "nothing", "pretrained-signal"]
@@ -81,7 +81,7 @@ def test_every_arm_is_there_with_its_interval_and_baseline(study: Path) -> None:
 def test_predictions_stand_one_a_line_for_every_group(study: Path) -> None:
     for arm in ("pretrained", "nothing"):
         for group in ("seen", "dev", "unseen", "strangers", "test"):
-            rows = Run.open(study / "runs" / arm).predictions(group)
+            rows = Run.open(study / "runs" / arm).read_predictions(group)
             lines = (study / "runs" / arm / f"predictions_{group}.txt").read_text().splitlines()
             assert lines == [row.predicted for row in rows]
             assert rows
@@ -92,14 +92,14 @@ def test_strangers_are_nobody_in_the_data(study: Path) -> None:
 
     folder = make_task_folder("world/birthplaces", people=40)
     known = "".join(path.read_text() for path in folder.glob("*.t*"))
-    for row in Run.open(study / "runs" / "pretrained").predictions("strangers"):
+    for row in Run.open(study / "runs" / "pretrained").read_predictions("strangers"):
         name = str(row.text).removeprefix("Where was ").removesuffix(" born?")
         assert name not in known
 
 
 def test_without_pretraining_the_model_begins_as_pretraining_did(study: Path) -> None:
-    nothing = Run.open(study / "runs" / "nothing").results()
-    pretrained = Run.open(study / "runs" / "pretrained").results()
+    nothing = Run.open(study / "runs" / "nothing").read_results()
+    pretrained = Run.open(study / "runs" / "pretrained").read_results()
     assert nothing.total_parameters == pretrained.total_parameters
     assert Path(nothing.model).name == "untrained"
     assert Path(pretrained.model).name == "pretrain"
@@ -146,7 +146,7 @@ def test_a_finished_run_is_gone_on_from_and_another_text_is_refused(
     for group in ("dev", "strangers"):
         name = f"runs/pretrained/predictions_{group}.jsonl"
         assert (out / name).read_bytes() == (study / name).read_bytes()
-    configs = {arm: Run.open(out / "runs" / arm).config()["adapt"] for arm in ("nothing", "pretrained")}
+    configs = {arm: Run.open(out / "runs" / arm).read_config()["adapt"] for arm in ("nothing", "pretrained")}
     assert {arm: config["epochs"] for arm, config in configs.items()} == {"nothing": 2, "pretrained": 1}
     other = heedful(*(60 if word == 40 else word for word in words), "--out", tmp_path / "other")
     assert other.status == 2

@@ -68,7 +68,7 @@ def test_two_processes_end_with_the_weights_and_scores_of_one(name: str, one: Pa
     for key, own in weights.items():
         torch.testing.assert_close(weights2[key], own, rtol=1e-7, atol=1e-9)
     assert str(moments2).count("tensor") == str(moments).count("tensor")
-    rows, rows2 = alone.metrics(), together.metrics()
+    rows, rows2 = alone.read_metrics(), together.read_metrics()
     assert [(r.step, r.split, r.n, r.lr) for r in rows2] == [(r.step, r.split, r.n, r.lr) for r in rows]
     for row, row2 in zip(rows, rows2, strict=True):
         assert row2.loss == pytest.approx(row.loss, rel=1e-7)

@@ -37,7 +37,9 @@ def test_the_demo_s_numbers_are_those_of_its_runs_and_reading_is_knowing(
 
     born = facts["birthplaces"]
     for name, arm in born.items():
-        assert Run(out / "birthplaces" / "runs" / name).results().splits["dev"].value == arm["exact_match"]
+        assert (
+            Run(out / "birthplaces" / "runs" / name).read_results().splits["dev"].value == arm["exact_match"]
+        )
     constant = born["pretrained"]["constant_answer"]
     assert born["pretrained"]["ci95"][0] > 2 * constant
     assert born["nothing"]["ci95"][0] <= constant, "without the biographies nobody can know"

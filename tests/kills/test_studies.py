@@ -86,7 +86,7 @@ def test_a_study_that_is_stopped_leaves_nobody_behind_and_goes_on_to_the_same_bi
     assert f"stopped by {sent.name}: 0 of 2 runs" in said
     assert "the same command continues" in said
     assert at_work(out) == []
-    assert "begun" in {o.state for o in StudyFolder.open(out).outcomes()}
+    assert "begun" in {o.state for o in StudyFolder.open(out).read_outcomes()}
     finish(words, out)
     same_bits(out, whole)
 
@@ -117,15 +117,15 @@ def test_a_killed_worker_is_replaced_and_a_run_that_always_kills_has_failed(
         killed.add(worker)
     _, said = process.communicate(timeout=2 * PATIENCE)
     assert process.returncode == 0, said
-    first, second = StudyFolder.open(out).outcomes()
+    first, second = StudyFolder.open(out).read_outcomes()
     assert first.state == "failed"
     assert first.ended is not None
     assert "killed 2 times; most likely it does not fit in memory" in first.ended.reason
     assert second.state == "finished"
-    answer = StudyFolder.open(out).answer()
+    answer = StudyFolder.open(out).find_answer()
     assert answer is not None
     assert answer.facts["chosen"] == second.name
-    assert Run(second.folder).results().splits.keys() == {"dev", "test"}
+    assert Run(second.folder).read_results().splits.keys() == {"dev", "test"}
 
 
 def holder(out: Path, name: str) -> int:

@@ -163,7 +163,7 @@ def disturbed(nodes: Path, place: Place, recorder: Recorder) -> Iterator[Disturb
     search = [*what, *SEARCH, *ON, "--max-parallel", "2"]
     array = submit(place.path, "study", "search", *search, "--out", "two-node-study")
     made = Disturbed(place.path / "run", job, place.path / "two-node-study", array)
-    folders = [made.run, *(outcome.folder for outcome in StudyFolder.open(made.study).outcomes())]
+    folders = [made.run, *(outcome.folder for outcome in StudyFolder.open(made.study).read_outcomes())]
     wait_until(
         lambda: all(len(recorder.steps(f)) >= 10 and checkpoint.steps(Run(f)) for f in folders),
         "the middle of all three runs",
@@ -192,7 +192,7 @@ def test_a_study_goes_on_without_the_node_that_lost_its_power(
 ) -> None:
     study = StudyFolder.open(disturbed.study)
     wait_until(lambda: study.concluded, "the study's end")
-    outcomes = study.outcomes()
+    outcomes = study.read_outcomes()
     assert [outcome.state for outcome in outcomes] == ["finished", "finished"]
     assert study_traces(disturbed.study) == study_traces(place.whole_study)
     steps = {outcome.name: recorder.steps(outcome.folder) for outcome in outcomes}

@@ -72,9 +72,9 @@ def test_a_run_scores_those_rows_of_dev_and_the_whole_of_test(base: AdaptOptions
     assert (splits["dev"].n, splits["dev"].of) == (7, 30)
     assert (splits["test"].n, splits["test"].of) == (20, None)
     run = Run.open(done.folder)
-    assert {row.n for row in run.metrics() if row.split == "dev"} == {7}
+    assert {row.n for row in run.read_metrics() if row.split == "dev"} == {7}
     chosen = load_run_task(base).splits["dev"]
-    assert [p.text for p in run.predictions("dev")] == list(chosen.texts)
+    assert [p.text for p in run.read_predictions("dev")] == list(chosen.texts)
     assert chosen.labels is not None
     assert splits["dev"].baselines is not None
     assert splits["dev"].baselines["majority"] == pytest.approx(float((chosen.labels == 0).mean()), abs=1e-9)

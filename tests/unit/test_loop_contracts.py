@@ -270,7 +270,7 @@ def run_script(out: Path, part: Scripted, **more: Any) -> tuple[Loop, list[Metri
     options = AdaptOptions(**{"batch_size": 1000, "optimizer": "sgd", "weight_decay": 0.0, **more})
     loop = Loop(model, dict(model.named_parameters()), part, options, 1e-2, Run.create(out))
     loop.train()
-    return loop, loop.run.metrics()
+    return loop, loop.run.read_metrics()
 
 
 def test_the_best_on_dev_is_kept_and_ties_go_to_the_lower_loss(tmp_path: Path) -> None:
@@ -397,10 +397,10 @@ def test_any_registered_metric_can_select(
     monkeypatch.setitem(METRICS.objects, rarest.name, rarest)
     kept = make_loop(places, tmp_path / "run", metric=rarest.name)
     kept.train()
-    rows = [row for row in kept.run.metrics() if row.split == "dev"]
+    rows = [row for row in kept.run.read_metrics() if row.split == "dev"]
     assert kept.metric is rarest
     assert kept.state.best_value == min(row.value for row in rows if row.value is not None)
-    assert all(row.value is None for row in kept.run.metrics() if row.split == "train")
+    assert all(row.value is None for row in kept.run.read_metrics() if row.split == "train")
     assert kept.score_split("dev").metric == rarest.name
     with pytest.raises(UserError, match="--metric perplexity: is computed from losses"):
         make_loop(places, tmp_path / "other", metric="perplexity")

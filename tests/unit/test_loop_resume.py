@@ -139,7 +139,7 @@ def test_a_death_after_training_loses_nothing(
         patch.setattr(place, moment, dying)
         with pytest.raises(DiedError):
             train_run(options)
-    assert not Run(tmp_path / "run").finished
+    assert not Run(tmp_path / "run").has_results
     train_run(options)
     train_run(replace(options, out=tmp_path / "whole"))
     assert traces(tmp_path / "run") == traces(tmp_path / "whole")
@@ -333,13 +333,13 @@ def test_the_configuration_makes_the_run_again(
     monkeypatch.chdir(tmp_path)
     train_run(replace(load_run_config(tmp_path / "first"), out=tmp_path / "again"))
     torch.set_num_threads(before)
-    assert Run(tmp_path / "first").config() == Run(tmp_path / "again").config()
+    assert Run(tmp_path / "first").read_config() == Run(tmp_path / "again").read_config()
     first, again = traces(tmp_path / "first"), traces(tmp_path / "again")
     for trace in (first, again):  # they name the base as it was given
         for name in ("best/heedful.json", "best/README.md", "best/adapter_config.json"):
             trace.pop(name, None)
     assert first == again
     assert (
-        Run(tmp_path / "first").environment().threads
+        Run(tmp_path / "first").read_environment().threads
         == stored(replace(options, out=tmp_path / "first"))["threads"]
     )

@@ -145,7 +145,7 @@ def test_masked_steps_first_have_their_own_schedule_and_row(
     sequential = replace(options, objective="joint", mlm_weight=0.0, mlm_first=5, unlabeled=places[2])
     train_run(replace(sequential, out=tmp_path))
     assert seen == [{"masked"}] * 5 + [{"classify"}] * 16
-    rows = Run(tmp_path).metrics()
+    rows = Run(tmp_path).read_metrics()
     assert [(row.step, row.split) for row in rows[:2]] == [(5, "train"), (13, "train")]
     assert rows[0].losses is not None
     assert rows[0].loss == rows[0].losses["masked"]
@@ -171,7 +171,7 @@ def test_the_sequential_phase_moves_the_body_even_with_weight_0(
 
 def test_both_losses_are_logged_and_dev_s_accuracy_chooses(options: AdaptOptions, tmp_path: Path) -> None:
     done = train_run(replace(options, objective="joint", mlm_weight=0.5, epochs=3, out=tmp_path))
-    rows = Run(tmp_path).metrics()
+    rows = Run(tmp_path).read_metrics()
     train_rows = [row for row in rows if row.split == "train"]
     assert all(row.losses is not None and set(row.losses) == {"classify", "masked"} for row in train_rows)
     for row in train_rows:

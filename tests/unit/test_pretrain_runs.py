@@ -131,7 +131,7 @@ def test_what_was_read_is_known_and_scored_the_same_again(
         options = replace(options, model="bert-tiny", objective="masked", tokenizer="wordpiece", vocab_size=200,
                           min_count=None, mask_rate=0.3, whole_words=objective == "whole words")  # fmt: skip
     done = train_run(replace(options, out=tmp_path / "run"))
-    dev = [row for row in Run(done.folder).metrics() if row.split == "dev"]
+    dev = [row for row in Run(done.folder).read_metrics() if row.split == "dev"]
     found = done.results.splits["dev"]
     assert float(found.value or 1e9) < 0.6 * float(dev[0].value or 0)
     again = LanguageModelScores(done.folder).score_split("dev")[1]
@@ -146,12 +146,12 @@ def test_the_best_model_has_the_lowest_perplexity(
     done = train_run(
         replace(base, epochs=4, lr=0.3, schedule="constant", eval_every=3, out=tmp_path)
     )  # far too fast: it gets worse
-    dev = [row for row in Run(tmp_path).metrics() if row.split == "dev"]
+    dev = [row for row in Run(tmp_path).read_metrics() if row.split == "dev"]
     best = min(dev, key=lambda row: float(row.value or np.inf))
     assert best.step != dev[-1].step
     assert done.results.best_step == best.step
     assert done.results.splits["dev"].value == pytest.approx(best.value, rel=1e-6)
-    first = next(row for row in Run(tmp_path).metrics() if row.split == "train")
+    first = next(row for row in Run(tmp_path).read_metrics() if row.split == "train")
     assert first.value == pytest.approx(np.exp(first.loss or 0.0))
 
 
@@ -160,7 +160,7 @@ def test_steps_end_a_run_in_the_middle_of_an_epoch(base: PretrainOptions, tmp_pa
     assert done.results.steps == 17
     assert done.results.epochs is not None
     assert done.results.epochs % 1 > 0
-    assert Run(tmp_path).metrics()[-1].step == 17
+    assert Run(tmp_path).read_metrics()[-1].step == 17
 
 
 def test_a_budget_fixes_the_steps_once_and_for_all(
@@ -172,7 +172,7 @@ def test_a_budget_fixes_the_steps_once_and_for_all(
     die_at(monkeypatch, 6)
     with pytest.raises(DiedError):
         train_run(options)
-    steps = Run(tmp_path / "run").config()["pretrain"]["steps"]
+    steps = Run(tmp_path / "run").read_config()["pretrain"]["steps"]
     assert steps > 6
     die_at(monkeypatch, None)
     monkeypatch.setattr(
@@ -216,7 +216,7 @@ def test_a_branch_shares_the_warm_up_and_can_be_resumed(
     with pytest.raises(DiedError):
         train_run(branch)
     die_at(monkeypatch, None)
-    assert Run(tmp_path / "branch").config()["pretrain"]["warmup"] == 4.0
+    assert Run(tmp_path / "branch").read_config()["pretrain"]["warmup"] == 4.0
     train_run(branch)
     train_run(replace(wsd, steps=70, warmup=4.0, out=tmp_path / "long"))
     assert traces(tmp_path / "branch") == traces(tmp_path / "long")

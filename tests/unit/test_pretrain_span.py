@@ -91,7 +91,7 @@ def test_what_was_read_is_known_and_scored_the_same_again(
 ) -> None:
     options = replace(base, **CASES[case], out=tmp_path / "run")
     done = train_run(options)
-    dev = [row for row in Run(done.folder).metrics() if row.split == "dev"]
+    dev = [row for row in Run(done.folder).read_metrics() if row.split == "dev"]
     found = done.results.splits["dev"]
     assert found.metric == "perplexity"
     assert float(dev[-1].value or 1e9) < 0.5 * float(dev[0].value or 0)
@@ -100,7 +100,7 @@ def test_what_was_read_is_known_and_scored_the_same_again(
     assert again.value == pytest.approx(found.value, rel=1e-6)
     assert (again.n, again.texts, again.unknown_rate) == (found.n, found.texts, found.unknown_rate)
     assert found.texts == len(PEOPLE)  # the empty line is no text
-    rows = Run(done.folder).predictions("dev")
+    rows = Run(done.folder).read_predictions("dev")
     assert sum(row.loss or 0.0 for row in rows) == pytest.approx((found.loss or 0.0) * found.n)
 
 
@@ -119,7 +119,7 @@ def test_a_resumed_run_has_the_same_bits(
     die_at(monkeypatch, None)
     train_run(stopped)
     assert traces(tmp_path / "stopped") == traces(tmp_path / "whole")
-    rows = [row for row in Run(tmp_path / "whole").metrics() if row.split == "train"]
+    rows = [row for row in Run(tmp_path / "whole").read_metrics() if row.split == "train"]
     asked = "questions" in case
     assert all((row.losses or {}).keys() == ({"span", "answer"} if asked else set()) for row in rows)
 
@@ -145,7 +145,7 @@ def test_questions_are_learnt_beside_the_text_in_their_share(
     examples = {kind: sum(p.examples for p in parts if kind in p.counts) for kind in ("span", "answer")}
     assert examples == {"span": 8 - round(8 * share), "answer": min(4, round(8 * share))}
     done = train_run(replace(options, out=tmp_path / "run"))
-    rows = [row.losses or {} for row in Run(done.folder).metrics() if row.split == "train"]
+    rows = [row.losses or {} for row in Run(done.folder).read_metrics() if row.split == "train"]
     for kind in ("span", "answer"):
         assert rows[-1][kind] < 0.3 * rows[0][kind]
 

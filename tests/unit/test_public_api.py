@@ -83,7 +83,7 @@ def test_functions_with_arguments_of_their_own_have_the_command_lines_defaults()
     from heedful.cli import data_show, evaluate, predict, report, tokenizer_train
 
     commands = {
-        heedful.evaluate: evaluate.evaluate, heedful.predict: predict.predict, heedful.report: report.report,
+        heedful.evaluate: evaluate.command, heedful.predict: predict.command, heedful.report: report.command,
         heedful.tokenizer.train: tokenizer_train.train, heedful.data.show: data_show.show,
     }  # fmt: skip
     for function, command in commands.items():

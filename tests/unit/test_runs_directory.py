@@ -73,13 +73,13 @@ def test_everything_that_is_written_reads_back_equal(run: Run) -> None:
         log.append(Metrics(step=10, epoch=0.5, split="train", loss=0.1, lr=1e-5, losses={"masked": 2.0}))
         timing.append(Timing(step=10, seconds=1.5))
     again = Run.open(run.path)
-    assert again.config() == {"lr": 5e-5, "task": "boolq"}
-    assert again.results() == RESULTS
-    assert again.checks() == checks
-    assert again.environment() == here
-    assert again.predictions("test") == predictions
-    assert again.metrics() == [Metrics(10, 0.5, "train", 0.1, lr=1e-5, losses={"masked": 2.0})]
-    assert again.timing() == [Timing(10, 1.5)]
+    assert again.read_config() == {"lr": 5e-5, "task": "boolq"}
+    assert again.read_results() == RESULTS
+    assert again.read_checks() == checks
+    assert again.read_environment() == here
+    assert again.read_predictions("test") == predictions
+    assert again.read_metrics() == [Metrics(10, 0.5, "train", 0.1, lr=1e-5, losses={"masked": 2.0})]
+    assert again.read_timing() == [Timing(10, 1.5)]
     assert checks.worst() == "failed"
 
 
@@ -93,14 +93,14 @@ def test_predictions_that_fail_half_way_leave_the_former_ones(run: Run) -> None:
 
     with pytest.raises(RuntimeError):
         run.write_predictions("dev", half())
-    assert run.predictions("dev") == former
+    assert run.read_predictions("dev") == former
     assert sorted(entry.name for entry in run.path.iterdir()) == ["config.toml", "predictions_dev.jsonl"]
 
 
 def test_a_number_that_is_not_finite_reads_back_as_none(run: Run) -> None:
     lost = SplitResult("perplexity", float("inf"), 10, (1.0, float("inf")), loss=float("nan"))
     run.write_results(replace(RESULTS, splits={"dev": lost}))
-    assert run.results().splits["dev"] == SplitResult("perplexity", None, 10, (1.0, None))
+    assert run.read_results().splits["dev"] == SplitResult("perplexity", None, 10, (1.0, None))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_wrong_field_is_named(run: Run, change: dict[str, object], message: st
     path = run.path / "results.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises(UserError) as told:
-        run.results()
+        run.read_results()
     assert message in str(told.value)
 
 
@@ -127,23 +127,23 @@ def test_a_missing_field_is_named_and_an_unknown_one_ignored(run: Run) -> None:
     path = run.path / "results.json"
     data = json.loads(path.read_text())
     path.write_text(json.dumps({**data, "of a later version": 1}))
-    assert run.results() == RESULTS
+    assert run.read_results() == RESULTS
     del data["task"]
     path.write_text(json.dumps(data))
     with pytest.raises(UserError, match=r'results\.json: field "task" is missing'):
-        run.results()
+        run.read_results()
 
 
 def test_a_damaged_row_is_named_by_its_line(run: Run) -> None:
     (run.path / "metrics.jsonl").write_text('{"step": 1, "epoch": 1, "split": "dev"}\n{"step": 2}\n')
     with pytest.raises(UserError, match=r'metrics\.jsonl line 2: field "epoch" is missing'):
-        run.metrics()
+        run.read_metrics()
 
 
 def test_a_run_without_results_has_not_finished(run: Run) -> None:
-    assert not run.finished
+    assert not run.has_results
     with pytest.raises(UserError, match="has not finished"):
-        run.results()
+        run.read_results()
 
 
 def test_a_folder_with_a_run_is_neither_mixed_nor_replaced_by_accident(run: Run) -> None:
@@ -153,7 +153,7 @@ def test_a_folder_with_a_run_is_neither_mixed_nor_replaced_by_accident(run: Run)
         Run.create(run.path)
     with pytest.raises(UserError, match="exclude each other"):
         Run.create(run.path, overwrite=True, resume=True)
-    assert Run.create(run.path, resume=True).config()["lr"] == 5e-5
+    assert Run.create(run.path, resume=True).read_config()["lr"] == 5e-5
 
 
 def test_overwriting_removes_the_run_and_nothing_else(run: Run) -> None:

@@ -27,7 +27,7 @@ def test_a_configuration_with_old_names_is_read_with_those_of_today(tmp_path: Pa
     }
     run = Run.create(tmp_path / "run")
     run.write_config({"command": "adapt", "adapt": table})
-    config = run.config()["adapt"]
+    config = run.read_config()["adapt"]
     assert config["attention"] == "zero_after:unsafe=true,renormalize=true"
     assert config["method_options"] == ["length=3", "reparametrize=true"]
     assert config["task"] == "renormalise=true.csv"
@@ -40,7 +40,7 @@ def test_checks_of_an_older_version_are_read(tmp_path: Path) -> None:
     run = Run.create(tmp_path / "run")
     stored = {"checks": [{"name": "reload", "status": "passed", "found": "The same logits."}]}
     (run.path / "checks.json").write_text(json.dumps(stored))
-    assert run.checks() == Checks((Check("reload", "passed", message="The same logits."),))
+    assert run.read_checks() == Checks((Check("reload", "passed", message="The same logits."),))
 
 
 def test_a_study_with_old_names_is_read_with_those_of_today(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ class Laboratory:
 
     def add_split(self, path: Path, split: str) -> None:
         run = Run.open(path)
-        results = run.results()
+        results = run.read_results()
         assert split == "test"
         if split not in results.splits:
             self.tested.append(path.name)
@@ -113,7 +113,9 @@ def test_each_arm_is_repeated_at_the_rate_that_dev_chose_and_tested_there_alone(
     assert sorted(lab.tested) == sorted(
         f"{m},lr={r},seed={s}" for m, r in (("full", "5e-05"), ("head", "0.003")) for s in range(3)
     )
-    assert {o.name for o in folder.outcomes() if o.results and "test" in o.results.splits} == set(lab.tested)
+    assert {o.name for o in folder.read_outcomes() if o.results and "test" in o.results.splits} == set(
+        lab.tested
+    )
     assert [row[:3] for row in answer.tables[0].rows] == [("full", 5e-5, 3), ("head", 3e-3, 3)]
 
 
@@ -136,7 +138,7 @@ def test_models_whose_names_are_alike_have_runs_of_their_own(lab: Laboratory, tm
 
 def test_one_rate_written_in_two_ways_is_one_rate(lab: Laboratory, tmp_path: Path) -> None:
     folder, _ = run_compare(tmp_path / "s", methods="full", search=True, rates="1e-4,0.0001", seeds=1)
-    assert [o.name for o in folder.outcomes()] == ["full,lr=0.0001,seed=0"]
+    assert [o.name for o in folder.read_outcomes()] == ["full,lr=0.0001,seed=0"]
 
 
 def test_the_command_of_a_comparison_can_be_typed_anywhere(

@@ -93,13 +93,13 @@ def record(**options: Any) -> StudyRecord:
 
 
 def states(study: StudyFolder) -> dict[str, str]:
-    return {o.name: o.state for o in study.outcomes()}
+    return {o.name: o.state for o in study.read_outcomes()}
 
 
 def test_every_configuration_is_run_once_and_a_finished_study_is_left_alone(study: StudyFolder) -> None:
     worker.work(study.path)
     assert Fake.made == ["run-0", "run-1", "run-2"]
-    answer = study.answer()
+    answer = study.find_answer()
     assert answer is not None
     assert answer.finished
     assert answer.summary == ("run-2",)
@@ -146,10 +146,10 @@ def test_a_failed_run_has_its_reason_and_no_part_in_the_choice(
     Fake.errors = {2: error}
     worker.work(study.path)
     assert states(study) == {"run-0": "finished", "run-1": "finished", "run-2": "failed"}
-    ended = study.outcomes()[2].ended
+    ended = study.read_outcomes()[2].ended
     assert ended is not None
     assert ended.reason == reason
-    answer = study.answer()
+    answer = study.find_answer()
     assert answer is not None
     assert answer.summary == ("run-1",)
     assert reason in answer.notes[0].text
@@ -173,7 +173,7 @@ def test_a_study_that_is_stopped_goes_on_where_it_was(study: StudyFolder) -> Non
     with pytest.raises(StoppedError):
         worker.work(study.path)
     assert states(study) == {"run-0": "finished", "run-1": "waiting", "run-2": "waiting"}
-    partial = study.answer()
+    partial = study.find_answer()
     assert partial is not None
     assert not partial.finished
     Fake.errors = {}
@@ -189,7 +189,11 @@ def test_what_another_worker_holds_is_waited_for_and_taken_over_when_it_dies(stu
     while worker.work_on_next(fake, None):
         pass
     assert Fake.made == ["run-1", "run-2"]
-    assert [line.state for line in list_rows(study, study.outcomes())] == ["waiting", "finished", "finished"]
+    assert [line.state for line in list_rows(study, study.read_outcomes())] == [
+        "waiting",
+        "finished",
+        "finished",
+    ]
     os.utime(lease.file, (0, 0))  # its heart stopped beating long ago
     worker.work(study.path)
     assert Fake.made == ["run-1", "run-2", "run-0"]
@@ -205,7 +209,7 @@ def test_a_run_whose_process_dies_twice_has_failed(study: StudyFolder) -> None:
             if "run-1" in Fake.made:
                 (study.run("run-1") / "results.json").unlink(missing_ok=True)
                 break
-    ended = study.outcomes()[1].ended
+    ended = study.read_outcomes()[1].ended
     assert ended is not None
     assert "killed 2 times" in ended.reason
     assert "memory" in ended.reason
@@ -217,7 +221,7 @@ def test_runs_that_others_ask_for_come_after_them(
     monkeypatch.setattr(Fake, "more", 1)
     worker.work(study.path)
     assert Fake.made[-1] == "after"
-    assert study.outcomes()[3].configuration.settings == {"value": 20}
+    assert study.read_outcomes()[3].configuration.settings == {"value": 20}
 
 
 @pytest.mark.parametrize("planned", [THREE, ()])
@@ -329,7 +333,7 @@ def test_without_a_folder_the_same_options_find_the_same_study(
 def test_the_headline_tells_runs_failures_and_the_best(study: StudyFolder) -> None:
     Fake.errors = {2: UserError("no")}
     worker.work(study.path)
-    assert describe_progress(study.outcomes(), 200.0) == (
+    assert describe_progress(study.read_outcomes(), 200.0) == (
         "3 of 3 runs done (1 failed), best so far run-1 with 0.100 on dev, about 3 min left"
     )
 
@@ -343,7 +347,7 @@ def at(epoch: float | None, job: str = "", **settings: Any) -> Any:
         configuration=Configuration(name, settings, job),
         over=epoch is None,
         state="finished" if epoch is None else "begun" if epoch else "waiting",
-        metrics=lambda: rows,
+        find_metrics=lambda: rows,
     )
 
 
@@ -371,5 +375,5 @@ def test_a_test_split_is_scored_where_it_can_be(
     monkeypatch.setattr(rescore, "add_split", lambda folder, split: asked.append(split))
     own = Fake(study)
     monkeypatch.setattr(own, "settings", lambda configuration: None)
-    own.score_test(study.outcomes()[0])
+    own.score_test(study.read_outcomes()[0])
     assert asked == ["test"] * scored

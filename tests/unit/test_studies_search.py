@@ -73,7 +73,7 @@ def test_a_cell_that_goes_on_from_a_shorter_one_has_the_bits_of_a_run_of_its_own
     alone = separate(base, tmp_path / "alone", lr=1e-2, epochs=epochs, batch_size=16)
     for name in ("metrics.jsonl", "predictions_dev.jsonl", "config.toml", "best/model.safetensors"):
         assert (cell / name).read_bytes() == (alone / name).read_bytes(), name
-    assert Run(cell).results().best_epoch == epochs  # the last one, not the best
+    assert Run(cell).read_results().best_epoch == epochs  # the last one, not the best
 
 
 def test_the_shared_epochs_are_trained_once(grid: Found) -> None:
@@ -85,12 +85,12 @@ def test_the_shared_epochs_are_trained_once(grid: Found) -> None:
 def test_test_is_scored_for_the_selected_run_alone(grid: Found) -> None:
     folder, answer = grid
     chosen = answer.facts["chosen"]
-    for outcome in folder.outcomes():
+    for outcome in folder.read_outcomes():
         assert outcome.results is not None
         assert ("test" in outcome.results.splits) == (outcome.name == chosen)
         assert (outcome.folder / "predictions_test.jsonl").is_file() == (outcome.name == chosen)
     assert answer.runs[0] == f"runs/{chosen}"
-    assert max(o.dev or 0 for o in folder.outcomes()) == answer.facts["dev"]
+    assert max(o.dev or 0 for o in folder.read_outcomes()) == answer.facts["dev"]
 
 
 def test_the_same_search_again_trains_nothing(
@@ -106,7 +106,7 @@ def test_heads_without_kept_features_share_nothing(base: SearchRun, tmp_path: Pa
     folder, answer = search(replace(base, cache_features=False), options)
     assert answer.facts["epochs"]["heads"] == 0
     assert not any("heads were trained" in said for said in answer.summary)
-    assert {outcome.configuration.job for outcome in folder.outcomes()} == {""}
+    assert {outcome.configuration.job for outcome in folder.read_outcomes()} == {""}
 
 
 @pytest.mark.parametrize("head", ["auto", "family"])
@@ -143,7 +143,7 @@ def test_heads_that_share_features_have_the_bits_of_separate_runs(
             assert names
             for name in ("config.toml", "metrics.jsonl", "predictions_dev.jsonl", *names):
                 assert (cell / name).read_bytes() == (alone / name).read_bytes(), name
-    overflowed = folder.outcomes()[-1]
+    overflowed = folder.read_outcomes()[-1]
     assert overflowed.state == "failed"
     assert overflowed.ended is not None
     assert "no longer a number" in overflowed.ended.reason
@@ -175,7 +175,7 @@ def test_no_combination_of_lists_is_drawn_twice(base: SearchRun, tmp_path: Path)
     assert len(list(islice(search_space.draw_distinct(narrow, 0), 9))) == 9
     asked = SearchOptions(tpe=4, lr="1e-3,1e-2", epochs="1,2", out=tmp_path / "a", jobs=0)
     folder, answer = search(base, asked)
-    tried = {(s["lr"], s["epochs"]) for s in (o.configuration.settings for o in folder.outcomes())}
+    tried = {(s["lr"], s["epochs"]) for s in (o.configuration.settings for o in folder.read_outcomes())}
     assert tried == {(1e-3, 1), (1e-3, 2), (1e-2, 1), (1e-2, 2)}
     assert answer.tables[0].columns[:2] == ("learning rate", "epochs")
 
@@ -192,13 +192,13 @@ def test_guided_draws_and_early_stopping_come_from_the_run_directories(
 ) -> None:
     asked = SearchOptions(tpe=3, prune=True, lr="1e-5:2e-2", epochs="2", out=tmp_path / "a", jobs=0)
     folder, answer = search(base, asked)
-    outcomes = folder.outcomes()
+    outcomes = folder.read_outcomes()
     assert [o.name for o in outcomes] == [f"trial-{i:03d}" for i in range(3)]
     assert {o.state for o in outcomes} <= {"finished", "pruned"}
     assert answer.figures[0].kind == "scatter"
     again, _ = search(base, replace(asked, out=tmp_path / "b"))
-    assert [o.configuration for o in again.outcomes()] == [o.configuration for o in outcomes]
-    assert [o.state for o in again.outcomes()] == [o.state for o in outcomes]
+    assert [o.configuration for o in again.read_outcomes()] == [o.configuration for o in outcomes]
+    assert [o.state for o in again.read_outcomes()] == [o.state for o in outcomes]
 
 
 def fake(folder: Path, name: str, curve: list[float], state: str) -> Outcome:

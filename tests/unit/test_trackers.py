@@ -48,7 +48,7 @@ def test_a_tracker_follows_a_run_and_one_that_fails_is_dropped(
     good, bad = Recorder(), Recorder(failing_step=0)
     train_run(options, [good, bad])
     assert good.calls == ["begin", "end"]
-    assert good.rows == Run(tmp_path / "run").metrics()
+    assert good.rows == Run(tmp_path / "run").read_metrics()
     assert (bad.calls, len(bad.rows)) == (["begin"], 1)
     assert capsys.readouterr().err.count("the tracker Recorder failed and is ignored from now on") == 1
     assert not (tmp_path / "run" / "progress.json").exists()

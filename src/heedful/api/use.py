@@ -186,7 +186,7 @@ def evaluate(
         raise UserError("--text-column, --pair-column, --label-column and --strict belong to --data FILE")
     if data is not None and split is not None:
         raise UserError("--split is a part of the run's own data, --data other data; give one of them")
-    if Run.open(folder).config().get("command") != "pretrain":
+    if Run.open(folder).read_config().get("command") != "pretrain":
         if corpus is not None or sentences:
             raise UserError(f"{folder}: --corpus and --sentences are for language models (heedful pretrain)")
         if data is not None:

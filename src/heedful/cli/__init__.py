@@ -35,30 +35,30 @@ NAMES_ELSEWHERE = {
 }
 """Options of other tools that are not spelled like ours."""
 COMMANDS = {
-    "demo": ("heedful.cli.demo:demo", "Run everything once, from data to report, on generated data."),
-    "selftest": ("heedful.cli.selftest:selftest", "Check that everything works on this machine."),
+    "demo": ("heedful.cli.demo:command", "Run everything once, from data to report, on generated data."),
+    "selftest": ("heedful.cli.selftest:command", "Check that everything works on this machine."),
     "list": (
         "heedful.cli.list_names:app",
         "List everything that has a name: models, tasks, methods, attentions, ...",
     ),
     "adapt": (
-        "heedful.cli.adapt:adapt",
+        "heedful.cli.adapt:command",
         "Adapt a model to a task: full fine-tuning, head, prompt, prefix, LoRA or BitFit.",
     ),
     "pretrain": (
-        "heedful.cli.pretrain:pretrain",
+        "heedful.cli.pretrain:command",
         "Train a language model on text, from scratch or from a checkpoint.",
     ),
-    "run": ("heedful.cli.run:run", "Run a recipe, or repeat a run from its config.toml."),
-    "batch-size": ("heedful.cli.batch_size:batch_size", "Find the largest and the fastest batch size."),
-    "predict": ("heedful.cli.predict:predict", "Label a text, a pair of texts, or a file of them."),
-    "generate": ("heedful.cli.generate:generate", "Continue a text with a language model."),
-    "evaluate": ("heedful.cli.evaluate:evaluate", "Score the best model of a run on a split."),
-    "export": ("heedful.cli.export:export", "Write a run or a model as a folder that transformers loads."),
-    "check": ("heedful.cli.check:check", "Check a run or a model, and say what is wrong with it."),
+    "run": ("heedful.cli.run:command", "Run a recipe, or repeat a run from its config.toml."),
+    "batch-size": ("heedful.cli.batch_size:command", "Find the largest and the fastest batch size."),
+    "predict": ("heedful.cli.predict:command", "Label a text, a pair of texts, or a file of them."),
+    "generate": ("heedful.cli.generate:command", "Continue a text with a language model."),
+    "evaluate": ("heedful.cli.evaluate:command", "Score the best model of a run on a split."),
+    "export": ("heedful.cli.export:command", "Write a run or a model as a folder that transformers loads."),
+    "check": ("heedful.cli.check:command", "Check a run or a model, and say what is wrong with it."),
     "study": ("heedful.cli.study:app", "Answer a question with many runs: search, compare, labels, ..."),
     "report": (
-        "heedful.cli.report:report",
+        "heedful.cli.report:command",
         "Report on runs and studies: one HTML file, figures, PDF or a bundle.",
     ),
     "lab": (
@@ -66,7 +66,7 @@ COMMANDS = {
         "Show properties of attention, constructed, checked with numbers and drawn.",
     ),
     "inspect": (
-        "heedful.cli.inspect:inspect",
+        "heedful.cli.inspect:command",
         "Show a model's family, sizes, parameters per part, and what was loaded.",
     ),
     "data": ("heedful.cli.data:app", "Show the data of a task, or generate a world of data."),

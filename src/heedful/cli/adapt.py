@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEFAULTS = AdaptOptions()
 
 
-def adapt(
+def command(
     model: str,
     task: str,
     /,

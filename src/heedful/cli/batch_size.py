@@ -18,7 +18,7 @@ DEFAULTS = BatchSizeOptions()
 STATUS_NOTHING_FITS = 1
 
 
-def batch_size(
+def command(
     model: ModelName,
     task: TaskName,
     /,

@@ -13,7 +13,7 @@ STYLES = {"failed": "bold red", "warning": "yellow", "passed": "green", "skipped
 STATUS_FAILED = 1
 
 
-def check(what: str, /, *, json: Json = False) -> int:
+def command(what: str, /, *, json: Json = False) -> int:
     """Check a run or a model, and say what is wrong with it.
 
     For a run, the checks that it made when it ended are shown; causality, the

@@ -9,7 +9,9 @@ from heedful.cli.output import Flag, console, print_json, print_table
 from heedful.errors import one_line
 
 
-def demo(*, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False, json: Flag = False) -> None:
+def command(
+    *, out: Path = Path("demo"), minilm: Flag = False, quick: Flag = False, json: Flag = False
+) -> None:
     """Run everything once, from data to report, on generated data.
 
     The demo generates a world of texts, describes its tasks, trains a

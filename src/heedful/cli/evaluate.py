@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from heedful.results import EvaluationResult
 
 
-def evaluate(
+def command(
     run: Path,
     /,
     *,
@@ -90,7 +90,7 @@ def evaluate(
 
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
     result = score(run, split=split, data=data, **columns, strict=strict, corpus=corpus, sentences=sentences)
-    if opened.config().get("command") == "pretrain":
+    if opened.read_config().get("command") == "pretrain":
         print_language_scores(run, result, json=json)
     else:
         print_task_scores(run, result, json=json)

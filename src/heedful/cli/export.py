@@ -9,7 +9,7 @@ from heedful.errors import UserError
 from heedful.options.types import ClassCount
 
 
-def export(
+def command(
     what: str,
     folder: Path,
     /,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WHY = {"stop": "ended", "max_tokens": "cut at --max-tokens", "room": "cut: the model's context is full"}
 
 
-def generate(
+def command(
     model: str,
     prompt: str | None = None,
     /,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from heedful.models import Model
 
 
-def inspect(
+def command(
     model: ModelName,
     /,
     *,

@@ -17,7 +17,7 @@ SHOWN = 30
 """Largest number of labels to print; free answers can be many more."""
 
 
-def predict(
+def command(
     run: Path,
     text: str | None = None,
     pair: str | None = None,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULTS = PretrainOptions()
 
 
-def pretrain(
+def command(
     model: str,
     corpus: str,
     /,

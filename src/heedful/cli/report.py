@@ -17,7 +17,7 @@ OptionalFile = Annotated[tuple[Path, ...] | None, Parameter(consume_multiple=Tru
 """An option that may be given without a file name; the file is then next to --out."""
 
 
-def report(
+def command(
     *folders: Path,
     out: Path = Path("report.html"),
     figures: Path | None = None,

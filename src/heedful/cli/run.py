@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from heedful.cli.output import Flag, JsonResults
 
 
-def run(
+def command(
     file: Path,
     /,
     *,

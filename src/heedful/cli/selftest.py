@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_OUT = Path("heedful-selftest.json")
 
 
-def selftest(*, out: Path = DEFAULT_OUT, json: Json = False) -> int:
+def command(*, out: Path = DEFAULT_OUT, json: Json = False) -> int:
     """Check that everything works on this machine, and write a file about it to send.
 
     On the CPU and on every GPU it checks the contracts of all attention

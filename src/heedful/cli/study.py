@@ -93,7 +93,7 @@ def show(folder: Path, /, *, json: Json = False) -> None:
     from heedful.studies.shared.live_table import COLUMNS, describe_progress, list_rows
 
     study = StudyFolder.open(folder)
-    outcomes, answer = study.outcomes(), study.answer()
+    outcomes, answer = study.read_outcomes(), study.find_answer()
     rows = list_rows(study, outcomes)
     if json:
         print_json(to_json_value({"study": study.read(), "runs": rows, "answer": answer}))

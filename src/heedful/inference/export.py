@@ -41,7 +41,7 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
     run = Run.open(path)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise UserError(f"{folder}: is not an empty folder; choose another")
-    pretrained = run.config().get("command") == "pretrain"
+    pretrained = run.read_config().get("command") == "pretrain"
     model = load_language_model(run) if pretrained else load_run(path, device="cpu").model
     adapter = (run.best / ADAPTER).is_file()
     if merge:

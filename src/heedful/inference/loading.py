@@ -64,10 +64,10 @@ def read_run_facts(path: str | Path) -> tuple[Path, dict[str, Any]]:
         return folder, facts[EXPORTED]
     run = Run.open(path)
     best_of_run(run.path)  # raises where there is no best model, and says why
-    config = run.config().get("adapt")
+    config = run.read_config().get("adapt")
     if not isinstance(config, dict):
         raise UserError(f"{run.path}: is not a run of adapt")
-    labels = run.results().labels if run.finished else None
+    labels = run.read_results().labels if run.has_results else None
     return run.best, {**config, "labels": list(labels or ())}
 
 
@@ -98,7 +98,7 @@ def load_language_model(run: Run) -> LanguageModel:
 
 
 def load_best_of(run: Run) -> Classifier | LanguageModel:
-    config = run.config()
+    config = run.read_config()
     if config["command"] == "pretrain":
         return load_language_model(run)
     return load_best_model(run.best, config["adapt"])
@@ -108,7 +108,7 @@ def load_writer(name: str | Path, *, device: str = "auto") -> Writer:
     """Load a language model with its tokenizer, ready to write text: a run's best model, or one by name."""
     folder = Path(name).expanduser()
     if (folder / CONFIG).is_file():
-        config = Run.open(folder).config()
+        config = Run.open(folder).read_config()
         if config.get("command") == "adapt" and not generates_text(config["adapt"]):
             raise UserError(f"{folder}: is a run that labels texts and writes none; heedful predict labels")
         if config.get("command") == "adapt":
@@ -130,7 +130,7 @@ def trained_length(folder: Path) -> int | None:
     """Return the length of the rows that a run trained a new model on; older runs have it nowhere else."""
     if not (folder / CONFIG).is_file():
         return None
-    options = Run.open(folder).config().get("pretrain", {})
+    options = Run.open(folder).read_config().get("pretrain", {})
     block, preset = options.get("block"), options.get("model") in PRESETS
     return block if preset and isinstance(block, int) else None
 

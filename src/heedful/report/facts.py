@@ -109,7 +109,7 @@ class RunFacts:
     def predictions(self) -> list[Prediction]:
         """One row per example of `detail_split`."""
         file = self.path / f"predictions_{self.detail_split}.jsonl"
-        return Run(self.path).predictions(str(self.detail_split)) if file.is_file() else []
+        return Run(self.path).read_predictions(str(self.detail_split)) if file.is_file() else []
 
     def check(self, name: str) -> Check | None:
         return next((check for check in self.checks if check.name == name), None)
@@ -141,7 +141,7 @@ class StudyFacts:
             if folder.resolve() in resolved:
                 return True
             is_inside = folder.resolve().is_relative_to(self.path.resolve())
-            return is_inside and (folder / CONFIG).is_file() and Run(folder).finished
+            return is_inside and (folder / CONFIG).is_file() and Run(folder).has_results
 
         folders = [self.path / folder for folder in self.answer.runs] or finished
         return [load_run(folder) for folder in folders if is_reported(folder)]
@@ -163,19 +163,19 @@ def load_run_or_study(path: str | Path) -> RunFacts | StudyFacts:
 
 def load_run(path: str | Path) -> RunFacts:
     run = Run.open(path)
-    config = run.config()
+    config = run.read_config()
     command = str(config.get("command", "adapt"))
     options = config.get(command)
-    ended = None if run.finished else read_ending(run.path)
+    ended = None if run.has_results else read_ending(run.path)
     return RunFacts(
         path=run.path,
         name=run.path.resolve().name,
         command=command,
         options=dict(options) if isinstance(options, dict) else {},
-        results=run.results() if run.finished else None,
-        metrics=run.metrics() if (run.path / METRICS).is_file() else [],
-        checks=run.checks().checks if (run.path / CHECKS).is_file() else (),
-        environment=run.environment() if (run.path / ENVIRONMENT).is_file() else None,
+        results=run.read_results() if run.has_results else None,
+        metrics=run.read_metrics() if (run.path / METRICS).is_file() else [],
+        checks=run.read_checks().checks if (run.path / CHECKS).is_file() else (),
+        environment=run.read_environment() if (run.path / ENVIRONMENT).is_file() else None,
         ended=None if ended is None else (ended[0], ended[1].reason),
     )
 
@@ -187,8 +187,8 @@ def load_study(path: Path) -> StudyFacts:
         stored = read_answer(path)
         return StudyFacts(path, name, StudyRecord(stored.study, stored.title, 0, {}), stored)
     folder = StudyFolder.open(path)
-    record, outcomes = folder.read(), folder.outcomes()
-    answer = folder.answer() or make_preliminary_answer(record, outcomes)
+    record, outcomes = folder.read(), folder.read_outcomes()
+    answer = folder.find_answer() or make_preliminary_answer(record, outcomes)
     return StudyFacts(path, name, record, answer, outcomes)
 
 

@@ -85,14 +85,14 @@ class Run:
             )
 
     @property
-    def finished(self) -> bool:
+    def has_results(self) -> bool:
         return (self.path / RESULTS).is_file()
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write the resolved configuration, from which `heedful run` repeats the run."""
         write_toml(self.path / CONFIG, config, comment=f"heedful run {CONFIG} makes this run again")
 
-    def config(self) -> dict[str, Any]:
+    def read_config(self) -> dict[str, Any]:
         config: dict[str, Any] = mark_balanced(update_names(read_toml(self.path / CONFIG)))
         return config
 
@@ -100,8 +100,8 @@ class Run:
         """Write the results. They come last: a run with results is finished."""
         write_json(self.path / RESULTS, results)
 
-    def results(self) -> Results:
-        if not self.finished:
+    def read_results(self) -> Results:
+        if not self.has_results:
             unfinished = "the run has not finished (--resume continues it)"
             raise UserError(f"{self.path}: has no {RESULTS}: {unfinished}")
         return read_record(Results, self.path / RESULTS)
@@ -109,28 +109,28 @@ class Run:
     def write_checks(self, checks: Checks) -> None:
         write_json(self.path / CHECKS, checks)
 
-    def checks(self) -> Checks:
+    def read_checks(self) -> Checks:
         path = self.path / CHECKS
         return decode_record(Checks, update_names(read_json(path)), str(path))
 
     def write_environment(self, environment: Environment) -> None:
         write_json(self.path / ENVIRONMENT, environment)
 
-    def environment(self) -> Environment:
+    def read_environment(self) -> Environment:
         return read_record(Environment, self.path / ENVIRONMENT)
 
     def metrics_log(self, *, keep: int | None = None) -> JsonLines:
         """Open metrics.jsonl for writing; `keep` continues after this many bytes."""
         return JsonLines(self.path / METRICS, keep=keep)
 
-    def metrics(self) -> list[Metrics]:
+    def read_metrics(self) -> list[Metrics]:
         return list(iterate_rows(Metrics, self.path / METRICS))
 
     def timing_log(self, *, keep: int | None = None) -> JsonLines:
         """Open timing.jsonl for writing; `keep` as for the metrics."""
         return JsonLines(self.path / TIMING, keep=keep)
 
-    def timing(self) -> list[Timing]:
+    def read_timing(self) -> list[Timing]:
         return list(iterate_rows(Timing, self.path / TIMING))
 
     def write_predictions(self, split: str, predictions: Iterable[Prediction]) -> None:
@@ -150,7 +150,7 @@ class Run:
         """Write only the answers, one per line, in the order of the questions."""
         files.write_text(self.path / f"predictions_{split}.txt", "".join(f"{answer}\n" for answer in answers))
 
-    def predictions(self, split: str) -> list[Prediction]:
+    def read_predictions(self, split: str) -> list[Prediction]:
         return list(iterate_rows(Prediction, self.path / f"predictions_{split}.jsonl"))
 
     @property

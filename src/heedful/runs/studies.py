@@ -111,8 +111,8 @@ class Outcome:
         split = self.results.splits.get("dev") if self.results is not None else None
         return split.value if split is not None else None
 
-    def metrics(self) -> list[Metrics]:
-        return Run(self.folder).metrics() if (self.folder / METRICS).is_file() else []
+    def find_metrics(self) -> list[Metrics]:
+        return Run(self.folder).read_metrics() if (self.folder / METRICS).is_file() else []
 
 
 @dataclass(frozen=True)
@@ -149,23 +149,23 @@ class StudyFolder:
         lease.parent.mkdir(parents=True, exist_ok=True)
         return lease
 
-    def answer(self) -> Answer | None:
+    def find_answer(self) -> Answer | None:
         return read_answer(self.path) if (self.path / ANSWER).is_file() else None
 
     @property
     def concluded(self) -> bool:
         """Whether all runs have ended and the answer is final."""
-        answer = self.answer()
+        answer = self.find_answer()
         return answer is not None and answer.finished
 
-    def outcomes(self) -> list[Outcome]:
+    def read_outcomes(self) -> list[Outcome]:
         """Return the state of each configuration, in the order of study.json."""
-        return [self.outcome(configuration) for configuration in self.read().configurations]
+        return [self.read_outcome(configuration) for configuration in self.read().configurations]
 
-    def outcome(self, configuration: Configuration) -> Outcome:
+    def read_outcome(self, configuration: Configuration) -> Outcome:
         run = self.run(configuration.name)
         if (run / RESULTS).is_file():
-            return Outcome(configuration, run, "finished", Run(run).results())
+            return Outcome(configuration, run, "finished", Run(run).read_results())
         if (ended := read_ending(run)) is not None:
             return Outcome(configuration, run, ended[0], ended=ended[1])
         return Outcome(configuration, run, "begun" if (run / CONFIG).is_file() else "waiting")
@@ -178,7 +178,7 @@ class StudyFolder:
 
     def retry(self) -> None:
         """Forget failures, so that the runs are continued or repeated."""
-        for outcome in self.outcomes():
+        for outcome in self.read_outcomes():
             if outcome.state == "failed":
                 (outcome.folder / FAILED).unlink()
                 for deaths in (self.path / LEASES).glob(f"{outcome.name}.deaths"):

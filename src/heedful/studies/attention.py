@@ -108,7 +108,7 @@ class AttentionStudy(Study):
 
         writer = load_writer(outcome.folder, device="cpu")
         block = int(self.record.options["run"]["block"])
-        texts = [p.text for p in Run(outcome.folder).predictions("dev") if p.text][:PROBED]
+        texts = [p.text for p in Run(outcome.folder).read_predictions("dev") if p.text][:PROBED]
         ids = [one.ids for one in writer.tokenizer.encode_batch(texts, max_len=block)]
         first_tokens = cycle([text_ids[:1] for text_ids in ids if text_ids])
         prompts = list(islice(first_tokens, int(self.record.options["samples"])))
@@ -174,7 +174,7 @@ def split_specs(text: str) -> list[str]:
 class Variant:
     def __init__(self, outcome: Outcome) -> None:
         assert outcome.results is not None
-        self.name, self.results, self.rows = outcome.name, outcome.results, outcome.metrics()
+        self.name, self.results, self.rows = outcome.name, outcome.results, outcome.find_metrics()
         path = outcome.folder / MEASUREMENTS
         self.measurements: Mapping[str, Any] = read_json(path) if path.is_file() else {}
         self.leak: float | None = self.measurements.get("leak")

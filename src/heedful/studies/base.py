@@ -133,7 +133,7 @@ class Study(ABC):
                         continue_run(shorter.folder, self.folder.run(configuration.name), configuration)
                     self.work(configuration, threads)
         for configuration in (*self.record.configurations, *job):
-            if configuration.claim == job[0].claim and self.folder.outcome(configuration).over:
+            if configuration.claim == job[0].claim and self.folder.read_outcome(configuration).over:
                 drop_checkpoints(self.folder.run(configuration.name))
 
     @contextmanager
@@ -174,7 +174,7 @@ class Study(ABC):
         """
         table = {**self.record.options.get("run", {}), **configuration.settings}
         options = AdaptOptions(**check_table(AdaptOptions, table, str(self.folder.path)))
-        if self.folder.outcome(configuration).state == "begun":
+        if self.folder.read_outcome(configuration).state == "begun":
             threads = None
         folder = self.folder.run(configuration.name)
         return replace(options, out=folder, resume=True, score_test=False, threads=threads)

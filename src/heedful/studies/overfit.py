@@ -60,7 +60,7 @@ class Overfit(Study):
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         (outcome,) = outcomes
-        curve = [row for row in outcome.metrics() if row.split == "train_eval" and row.value is not None]
+        curve = [row for row in outcome.find_metrics() if row.split == "train_eval" and row.value is not None]
         n = int(self.record.options["examples"])
         learned = outcome.ended is None and bool(curve) and curve[-1].value == 1.0
         right = round((curve[-1].value or 0.0) * n) if curve else 0
@@ -125,7 +125,7 @@ class Overfit(Study):
         if outcome.ended is not None:
             return [sentences.OVERFIT_OVERFLOW] if OVERFLOWED in outcome.ended.reason else []
         causes = []
-        warmup = {c.name: c for c in Run(outcome.folder).checks().checks}.get("warmup")
+        warmup = {c.name: c for c in Run(outcome.folder).read_checks().checks}.get("warmup")
         if warmup is not None and warmup.status != "passed":
             causes.append(warmup.message)
         if METHODS.find(options.method).frozen_body:

@@ -32,7 +32,7 @@ class Finished:
 
 
 def read_finished(run: Run) -> Finished:
-    return Finished(run.path, run.results(), run.checks())
+    return Finished(run.path, run.read_results(), run.read_checks())
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def collect_results(run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Ev
         tokens_per_second=state.tokens / seconds,
         memory_gb=peak_memory_gb(),
         best_step=state.best_step,
-        best_epoch=next((row.epoch for row in run.metrics() if row.step == state.best_step), None),
+        best_epoch=next((row.epoch for row in run.read_metrics() if row.step == state.best_step), None),
         **job.scorer.result_fields(job.model, state.step, loop.epoch()),
     )
 

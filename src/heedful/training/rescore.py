@@ -68,7 +68,7 @@ def add_split(path: str | Path, split: str) -> SplitResult:
     A score that exists is returned as it is: a study looks at test once.
     """
     run = Run.open(path)
-    results = run.results()
+    results = run.read_results()
     if split in results.splits:
         return results.splits[split]
     job, evaluation = score_split(run, split)
@@ -90,7 +90,7 @@ def score_split(
     objective = job.objective
     if split not in objective.splits:
         raise UserError(f"{job.data_name}: {unknown('split with labels', split, objective.splits)}")
-    model = load_best_model(run.best, run.config()["adapt"]).to(job.device)
+    model = load_best_model(run.best, run.read_config()["adapt"]).to(job.device)
     if methods.METHODS[options.method].head_only and options.cache_features:
         assert isinstance(job.scorer, LabelScorer)
         objective = ClassifyFeatures(job.scorer.classify, model, split)
@@ -125,8 +125,8 @@ class LanguageModelScores:
         name = name or ("test" if "test" in splits.splits else "dev")
         if name not in splits.splits:
             raise UserError(f"{splits.name}: {unknown('split', name, splits.splits)}")
-        result = self.score_texts(replace(splits, splits={name: splits.splits[name]}), name)
-        recorded = self.run.results().splits.get(name) if self.run.finished else None
+        result = self.build_and_score(replace(splits, splits={name: splits.splits[name]}), name)
+        recorded = self.run.read_results().splits.get(name) if self.run.has_results else None
         if recorded is None:
             return name, result
         # The n-gram models of the training text are as they were.
@@ -135,9 +135,9 @@ class LanguageModelScores:
 
     def score_corpus(self, source: str) -> SplitResult:
         corpus = replace(open_corpus(source), documents=self.options.documents)
-        return self.score_texts(CorpusSplits(source, {"given": corpus}, {}), "given")
+        return self.build_and_score(CorpusSplits(source, {"given": corpus}, {}), "given")
 
-    def score_texts(self, splits: CorpusSplits, split: str) -> SplitResult:
+    def build_and_score(self, splits: CorpusSplits, split: str) -> SplitResult:
         setup = TextSetup(self.options, splits, self.tokenizer, self.model, self.block)
         objective = OBJECTIVES.find(self.options.objective).build(setup)
         with autocast(self.machine.precision, self.machine.device):
@@ -153,9 +153,9 @@ class LanguageModelScores:
 def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
     """Return a run's checks, and the names of those that were made again just now."""
     run = Run.open(path)
-    pretrained = run.config().get("command") == "pretrain"
+    pretrained = run.read_config().get("command") == "pretrain"
     repeated = repeat_pretrain_checks(run) if pretrained else repeat_adapt_checks(run)
-    latest = {check.name: check for check in (*run.checks().checks, *repeated)}
+    latest = {check.name: check for check in (*run.read_checks().checks, *repeated)}
     return list(latest.values()), {check.name for check in repeated}
 
 
@@ -195,7 +195,7 @@ def repeat_pretrain_checks(run: Run) -> list[Check]:
     config = scores.model.config
     repeated = [checks.causality(scores.model)] if config.kind != "encoder" else []
     repeated.append(checks.tokenizer_fits(scores.tokenizer, config, pretrained=False))
-    before = run.results().splits.get("dev") if run.finished else None
+    before = run.read_results().splits.get("dev") if run.has_results else None
     if before is not None and before.loss is not None and scores.machine.precision == "float32":
         now = scores.score_split("dev")[1].loss
         repeated.append(checks.reload(torch.tensor([before.loss]), torch.tensor([now or float("nan")])))

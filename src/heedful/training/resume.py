@@ -88,7 +88,7 @@ def refuse_other_options(
 
 
 def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
-    stored = Run.open(out).config().get(command)
+    stored = Run.open(out).read_config().get(command)
     if not isinstance(stored, dict):
         raise UserError(f"{out / CONFIG}: is not the configuration of a run of {command}")
     return stored
@@ -107,7 +107,7 @@ def warn_of_other_environment(run: Run, now: Environment) -> None:
     """Say what is not as it was when the run began, if that changes its bits."""
     facts = [
         {"processor": e.cpu, "device": e.device, "torch": e.packages.get("torch")}
-        for e in (run.environment(), now)
+        for e in (run.read_environment(), now)
     ]
     changed = [
         f"{name} {was} is now {facts[1][name]}" for name, was in facts[0].items() if was != facts[1][name]

@@ -27,7 +27,7 @@ def check_run_itself(
         ),
         *job.scorer.data_checks(job.length, job.room),
         checks.warmup(loop.plan.warmup, loop.plan.total),
-        checks.dev_falls_while_train_rises(run.metrics(), loop.metric),
+        checks.dev_falls_while_train_rises(run.read_metrics(), loop.metric),
         check_reload(run, job),
     ]
     if isinstance(job.model.body, Decoder) or (

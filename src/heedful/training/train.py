@@ -3,8 +3,8 @@
     validate -> build -> open the run -> loop -> score -> save -> check -> write
 
 The two commands differ only in how the parts of a run are built (`heedful.training.build`). Where a run
-happens (how many processes, on which machine) was decided before, by `heedful.launch`, which calls `train`
-once in each process. What is written, and when, is the run directory (`heedful.runs.directory`).
+happens (how many processes, on which machine) was decided before, by `heedful.launch`, which calls
+`train_run` once in each process. What is written, and when, is the run directory (`heedful.runs.directory`).
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def study_progress(folder: Path) -> str:
     """Return how many runs of a study are over; "" if the job is not a study."""
     if not (folder.parent / STUDY).is_file():
         return ""
-    outcomes = StudyFolder.open(folder.parent).outcomes()
+    outcomes = StudyFolder.open(folder.parent).read_outcomes()
     return f"{sum(outcome.over for outcome in outcomes)} of {len(outcomes)} runs"
 
 
@@ -177,12 +177,12 @@ def describe_run(folder: Path, count: JobProgress | None) -> str:
     """Say how far a run is: its scores when it has ended, else the last count, else its last evaluation."""
     run = Run(folder)
     try:
-        if run.finished:
-            splits = run.results().splits.items()
+        if run.has_results:
+            splits = run.read_results().splits.items()
             return ", ".join(f"{name} {r.metric} {r.value:.3f}" for name, r in splits if r.value is not None)
         if count is not None:
             return count.describe()
-        rows = [row for row in run.metrics() if row.value is not None]
+        rows = [row for row in run.read_metrics() if row.value is not None]
     except UserError:
         return ""
     return f"epoch {rows[-1].epoch:.3g}, {rows[-1].split} {rows[-1].value:.3f}" if rows else ""

@@ -104,7 +104,7 @@ def attention(page: Page) -> list[Facts]:
 
 def pretraining(page: Page, run: Run, results: Results) -> Facts:
     """Add the small encoder: how well it predicts hidden words of new notes."""
-    curve = [[row.step, row.value] for row in run.metrics() if row.split == "dev"]
+    curve = [[row.step, row.value] for row in run.read_metrics() if row.split == "dev"]
     dev = results.splits["dev"]
     page.section("Pretraining a small encoder")
     page.text(

@@ -152,8 +152,8 @@ class Demo:
     def pretrain(self) -> Results:
         """Pretrain on guests' notes; write the same encoder without training beside it."""
         run = Run(self.out / PRETRAINED)
-        if run.finished:
-            return run.results()
+        if run.has_results:
+            return run.read_results()
         from heedful.training.train import train_run
 
         write_text(self.out / NOTES, "".join(f"{text}\n" for text in Notes(0).texts(self.scale.notes)))
@@ -207,11 +207,11 @@ class Demo:
                 train_eval_rows=0,
             ),
         )
-        selected = Compare(folder).select_runs(folder.outcomes())
+        selected = Compare(folder).select_runs(folder.read_outcomes())
         return [arm_facts(labels, arm, runs) for arm, runs in selected.items()]
 
     def commands(self) -> list[tuple[str, ...]]:
-        asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").predictions("dev")[0].text or ""
+        asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").read_predictions("dev")[0].text or ""
         studies = [*self.studies(), self.out / BIRTHPLACES]
         pretrained = [] if self.scale.minilm else [self.out / PRETRAINED]
         return [

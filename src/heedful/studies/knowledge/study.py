@@ -169,7 +169,7 @@ class Knowledge(Study):
 
     def decide_options(self, options: O, configuration: Configuration, threads: int | None) -> O:
         """Return the options with what the study decides; a run that was begun keeps its threads."""
-        begun = self.folder.outcome(configuration).state == "begun"
+        begun = self.folder.read_outcome(configuration).state == "begun"
         decided: dict[str, Any] = {"seed": self.record.seed, "device": self.record.options["device"]}
         decided |= {"out": self.folder.run(configuration.name), "resume": True, "score_test": False}
         return replace(options, **decided, threads=None if begun else threads)
@@ -230,7 +230,7 @@ class Knowledge(Study):
         given_run = self.record.options.get("read")
         if not given_run:
             return answer
-        results = Run(given_run).results()
+        results = Run(given_run).read_results()
         cost = {"steps": results.steps, "minutes": results.seconds / 60}
         note = Note(sentences.KNOWLEDGE_READ_BEFORE.format(run=given_run, **cost))
         return replace(answer, notes=(note, *answer.notes))
@@ -238,7 +238,7 @@ class Knowledge(Study):
     def read_replies(self, outcome: Outcome) -> Arm:
         names = ("seen", "dev", "unseen", "strangers") if outcome.state == "finished" else ()
         written = [name for name in names if (outcome.folder / f"predictions_{name}.jsonl").is_file()]
-        return Arm(outcome, {name: Run(outcome.folder).predictions(name) for name in written})
+        return Arm(outcome, {name: Run(outcome.folder).read_predictions(name) for name in written})
 
 
 def open_finished_run(path: Path | None) -> Path | None:
@@ -246,7 +246,7 @@ def open_finished_run(path: Path | None) -> Path | None:
     if path is None or not path.expanduser().is_dir():
         return None
     run = Run.open(path.expanduser())
-    run.results()  # an error where the run has not finished
+    run.read_results()  # an error where the run has not finished
     return run.path
 
 

@@ -63,14 +63,14 @@ def rebuild_study(
     for one, outcome in zip(trials, outcomes, strict=True):
         if current is not None and one is current[0]:
             continue
-        report_scores(one, outcome.metrics())
+        report_scores(one, outcome.find_metrics())
         if outcome.dev is not None:
             study.tell(one, outcome.dev)
         elif outcome.state == "pruned":
             study.tell(one, state=TrialState.PRUNED)
         elif outcome.state == "failed":
             study.tell(one, state=TrialState.FAIL)
-    return study, report_scores(current[0], current[1].metrics()) if current is not None else False
+    return study, report_scores(current[0], current[1].find_metrics()) if current is not None else False
 
 
 def report_scores(trial: optuna.Trial, rows: Sequence[Metrics]) -> bool:
@@ -112,7 +112,7 @@ class Pruner:
         """Ask Optuna after each score on dev but the last, which ends the run anyway."""
         if metrics.split != "dev" or metrics.epoch >= self.epochs:
             return
-        _, prune = rebuild_study(self.metric, self.space, self.folder.outcomes(), 0, 0, self.name)
+        _, prune = rebuild_study(self.metric, self.space, self.folder.read_outcomes(), 0, 0, self.name)
         if prune:
             reason = f"stopped after epoch {metrics.epoch:.3g} of {self.epochs}: others are better"
             raise PrunedError(Ended(reason, metrics.epoch, metrics.value))

@@ -33,7 +33,7 @@ def find_shorter(folder: StudyFolder, record: StudyRecord, configuration: Config
         for other in record.configurations
         if other.chain == configuration.chain and other.settings["epochs"] < epochs
     ]
-    return folder.outcome(max(shorter, key=lambda c: int(c.settings["epochs"]))) if shorter else None
+    return folder.read_outcome(max(shorter, key=lambda c: int(c.settings["epochs"]))) if shorter else None
 
 
 def continue_run(shorter: Path, longer: Path, configuration: Configuration) -> None:
@@ -47,7 +47,7 @@ def continue_run(shorter: Path, longer: Path, configuration: Configuration) -> N
     with new_folder(longer) as new:
         for name in (METRICS, TIMING, ENVIRONMENT):
             shutil.copyfile(shorter / name, new / name)
-        config = Run(shorter).config()
+        config = Run(shorter).read_config()
         epochs = int(configuration.settings["epochs"])
         Run(new).write_config({**config, "adapt": {**config["adapt"], "epochs": epochs}})
         (new / CHECKPOINTS).mkdir()

@@ -59,9 +59,9 @@ def list_rows(folder: StudyFolder, outcomes: Sequence[Outcome]) -> list[Progress
 
 def make_row(o: Outcome, state: str) -> ProgressRow:
     if o.results is not None:
-        epoch = max((row.epoch for row in o.metrics()), default=None)
+        epoch = max((row.epoch for row in o.find_metrics()), default=None)
         return ProgressRow(o.name, state, epoch, o.dev, o.results.seconds, "")
-    rows = o.metrics() if o.state != "waiting" else []
+    rows = o.find_metrics() if o.state != "waiting" else []
     epoch = rows[-1].epoch if rows else None
     dev = next((row.value for row in reversed(rows) if row.split == "dev"), None)
     reason = o.ended.reason if o.ended is not None else ""
@@ -87,7 +87,7 @@ class StudyDisplay:
         self.began, self.done_before, self.shown = time.monotonic(), -1.0, ""
 
     def update(self) -> None:
-        outcomes = self.folder.outcomes()
+        outcomes = self.folder.read_outcomes()
         done, total = count_work(outcomes)
         if self.done_before < 0:
             self.done_before = done
@@ -131,7 +131,7 @@ def share_done(o: Outcome, before: float) -> float:
     if o.over:
         return 1.0
     epochs = o.configuration.settings.get("epochs")
-    rows = o.metrics() if o.state == "begun" else []
+    rows = o.find_metrics() if o.state == "begun" else []
     return min(0.99, max(0.0, rows[-1].epoch - before) / (epochs - before)) if rows and epochs else 0.0
 
 

@@ -76,13 +76,13 @@ def run_study(
     except UserError:
         remove_unbegun(folder, new_folders)
         raise
-    answer = folder.answer()
+    answer = folder.find_answer()
     assert answer is not None
     return folder, answer
 
 
 def describe_stop(folder: StudyFolder, error: StoppedError) -> StoppedError:
-    outcomes = folder.outcomes()
+    outcomes = folder.read_outcomes()
     over = sum(outcome.over for outcome in outcomes)
     cause = str(error).partition(" after ")[0].partition(";")[0]
     done = f"{over} of {len(outcomes)} runs of {folder.path} are done"
@@ -95,7 +95,7 @@ class LostWorkersError(UserError):
 
 def remove_unbegun(folder: StudyFolder, new_folders: Sequence[Path]) -> None:
     """Remove a study whose mistake was found before its first run, and the folders made for it."""
-    if all(not outcome.folder.exists() for outcome in folder.outcomes()):
+    if all(not outcome.folder.exists() for outcome in folder.read_outcomes()):
         folder.clear()
         for path in new_folders:
             with suppress(OSError):  # not empty
@@ -131,7 +131,7 @@ class Workers:
 
     def start(self, jobs: int) -> None:
         self.started += 1
-        if self.started > jobs + 2 * len(self.folder.outcomes()) + 2:
+        if self.started > jobs + 2 * len(self.folder.read_outcomes()) + 2:
             raise LostWorkersError(f"{self.folder.path}: the workers keep dying; see their output in {LOGS}/")
         log = self.folder.path / LOGS / f"worker-{self.started}.txt"
         log.parent.mkdir(exist_ok=True)

@@ -88,7 +88,7 @@ def has_collapsed(outcome: Outcome) -> bool:
     """Whether a finished run gives one answer to everything, by its own check."""
     if outcome.results is None or not (outcome.folder / CHECKS).is_file():
         return False
-    checks = Run(outcome.folder).checks().checks
+    checks = Run(outcome.folder).read_checks().checks
     return any(c.name == "collapse" and c.status in ("failed", "warning") for c in checks)
 
 
@@ -140,7 +140,7 @@ def find_tied(best: Outcome, outcomes: Sequence[Outcome], split: str = "dev") ->
 
 
 def draw_curves(outcomes: Mapping[str, Outcome], title: str, split: str = "dev") -> Figure:
-    rows = {name: [row for row in o.metrics() if row.split == split] for name, o in outcomes.items()}
+    rows = {name: [row for row in o.find_metrics() if row.split == split] for name, o in outcomes.items()}
     metric = find_metric(outcomes.values())
     options: dict[str, Any] = {
         "title": title,

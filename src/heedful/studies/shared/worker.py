@@ -42,7 +42,7 @@ def work(path: str | Path, threads: int | None = None) -> None:
                 continue
             if added := add_configurations(study):
                 continue
-            if added is None or not all(outcome.over for outcome in folder.outcomes()):
+            if added is None or not all(outcome.over for outcome in folder.read_outcomes()):
                 time.sleep(POLL_SECONDS)
             else:
                 conclude(study)
@@ -51,17 +51,17 @@ def work(path: str | Path, threads: int | None = None) -> None:
 def work_on_next(study: Study, threads: int | None) -> bool:
     """Claim a job and make its runs; return False when there is none to claim."""
     open_jobs: dict[str, list[Configuration]] = {}
-    for outcome in study.folder.outcomes():
+    for outcome in study.folder.read_outcomes():
         if not outcome.over:
             open_jobs.setdefault(outcome.configuration.claim, []).append(outcome.configuration)
     for name, job in open_jobs.items():
         with hold_lease(study.folder, name) as died:
             if died is None:
                 continue
-            left = [c for c in job if not study.folder.outcome(c).over]
+            left = [c for c in job if not study.folder.read_outcome(c).over]
             if died and left:
                 record_death(study.folder, left[0])
-                left = [c for c in left if not study.folder.outcome(c).over]
+                left = [c for c in left if not study.folder.read_outcome(c).over]
             if left:
                 study.work_on_job(left, threads)
                 write_current_answer(study)
@@ -118,7 +118,7 @@ def add_configurations(study: Study) -> bool | None:
         if died is None:
             return None
         study.record = study.folder.read()
-        if new := study.grow(study.folder.outcomes()):
+        if new := study.grow(study.folder.read_outcomes()):
             study.folder.add(new)
             study.record = study.folder.read()
         return bool(new)
@@ -133,20 +133,20 @@ def conclude(study: Study) -> None:
         # Another may have concluded, or added runs, since this process last looked.
         if study.folder.concluded or add_configurations(study) is not False:
             return
-        if not all(outcome.over for outcome in study.folder.outcomes()):
+        if not all(outcome.over for outcome in study.folder.read_outcomes()):
             return
-        if not study.answers_failure(study.folder.outcomes()):
-            refuse_all_failed(study.folder, study.folder.outcomes())
-        study.finish(study.folder.outcomes())
-        drop_weights(study.record.keep, study.folder.outcomes())
-        answer = study.answer(study.folder.outcomes())
+        if not study.answers_failure(study.folder.read_outcomes()):
+            refuse_all_failed(study.folder, study.folder.read_outcomes())
+        study.finish(study.folder.read_outcomes())
+        drop_weights(study.record.keep, study.folder.read_outcomes())
+        answer = study.answer(study.folder.read_outcomes())
         write_answer(study.folder.path, replace(answer, finished=True, command=study.record.command))
 
 
 def write_current_answer(study: Study) -> None:
     """Write the answer so far, for those who look while the study is running."""
     study.record = study.folder.read()
-    outcomes = study.folder.outcomes()
+    outcomes = study.folder.read_outcomes()
     if any(not o.over for o in outcomes) and any(o.state == "finished" for o in outcomes):
         answer = study.answer(outcomes)
         write_answer(study.folder.path, replace(answer, finished=False, command=study.record.command))

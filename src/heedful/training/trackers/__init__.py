@@ -71,5 +71,5 @@ def begin_trackers(run: Run, options: LoopOptions, more: Sequence[Tracker]) -> l
     named = [TRACKERS.find(name)(run.path) for name in dict.fromkeys(names)]
     trackers = [SafeTracker(tracker) for tracker in (*named, *more)]
     for tracker in trackers:
-        tracker.begin(run.config())
+        tracker.begin(run.read_config())
     return trackers
