@@ -64,14 +64,22 @@ def print_row(row: Metrics) -> None:
 
 def run_single(args: argparse.Namespace, **settings: Any) -> None:
     from heedful.options.training import AdaptOptions
+    from heedful.training.rescore import add_split
     from heedful.training.train import train_run
 
     settings |= {"lr": args.lr, "epochs": args.num_epochs, "method": METHODS[args.type]}
     if args.type == "prefix":
         settings["method_options"] = (f"length={args.prefix_length}",)
-    results = train_run(AdaptOptions(**settings, overwrite=True), on_row=print_row).results
+    # Where an epoch is one step, as for 10 rows, scoring dev after each would take most of the time.
+    once = settings["train_rows"] is not None and settings["train_rows"] <= args.batch_size
+    settings |= {"score_dev": False, "select": "last"} if once else {}
+    run = train_run(AdaptOptions(**settings, overwrite=True), on_row=print_row)
+    results, scores = run.results, dict(run.results.splits)
+    if once:
+        scores = {"dev": add_split(run.folder, "dev"), **scores}
+        print(f" - Average validation metrics: accuracy={{'accuracy': {scores['dev'].value}}}")
     print(f"trained parameters: {results.formula}")
-    for split, score in results.splits.items():
+    for split, score in scores.items():
         print(f" - Average {split.upper()} metrics: accuracy={{'accuracy': {score.value}}}")
 
 

@@ -88,17 +88,20 @@ def names_its_stand_in(text: str, out: Path, *models: str) -> None:
 
 
 def test_boolq_prints_the_lines_a_grader_looks_for(stand_in: dict[str, str], tmp_path: Path) -> None:
-    words = ("--experiment", "overfit", "--small_subset", "True", "--device", "cuda", "--num_epochs", 1)
+    words = ("--experiment", "overfit", "--small_subset", "True", "--device", "cuda", "--num_epochs", 2)
     text = run("boolq", "classification.py", *words, "--max_len", 16, "--out", tmp_path / "o", **stand_in)
     names_its_stand_in(text, tmp_path / "o", "distilbert-base-uncased")
     assert "Specified arguments" in text
     assert "no CUDA here: using the CPU" in text
     assert "using world/boolq, which is generated" in text
     assert " ===> Epoch 1" in text
-    for line in ("training", "DEV", "TEST"):
+    for line in ("training", "validation", "DEV", "TEST"):
         assert re.search(rf" - Average {line} metrics: accuracy={{'accuracy': [01]\.\d+}}", text)
     found = json.loads((tmp_path / "o" / "results.json").read_text())
     assert found["splits"]["test"]["n"] > 1000, "only training rows are few"
+    assert found["splits"]["dev"]["n"] > 300
+    rows = [json.loads(line)["split"] for line in (tmp_path / "o" / "metrics.jsonl").read_text().splitlines()]
+    assert rows == ["train", "train_eval"] * 2, "dev is scored once, at the end"
     ends_well(text, tmp_path / "o")
 
 

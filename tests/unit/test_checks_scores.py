@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from heedful.evaluation import checks
 from heedful.evaluation.checks.findings import SEVERITY, percent
-from heedful.evaluation.metrics import PERPLEXITY
+from heedful.evaluation.metrics import ACCURACY, PERPLEXITY
+from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.runs.schemas import Check, Metrics
+from heedful.training.self_check import suggest_longer
 
 
 def test_every_prediction_of_one_class_is_a_collapse() -> None:
@@ -138,6 +140,57 @@ def test_values_that_are_missing_or_not_finite_are_left_out() -> None:
     rows = [Metrics(5, 0.5, "dev", value=None), Metrics(6, 0.6, "dev", value=float("nan"))]
     assert checks.dev_falls_while_train_rises(rows).status == "skipped"
     assert checks.dev_falls_while_train_rises(rows + curve([0.8, 0.9], [0.9, 0.8])).status == "warning"
+
+
+def dev_curve(values: list[float], losses: list[float] | None = None, n: int = 1000) -> list[Metrics]:
+    return [
+        Metrics(10 * epoch, epoch, "dev", loss, value, n)
+        for epoch, (value, loss) in enumerate(zip(values, losses or [None] * len(values), strict=True), 1)  # type: ignore[list-item]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "losses", "status"),
+    [
+        ([0.40, 0.50, 0.554], None, "warning"),
+        ([0.40, 0.50, 0.554], [1.5, 1.3, 1.2], "warning"),
+        ([0.40, 0.50, 0.554], [1.5, 1.1, 1.2], "passed"),  # its loss already rises
+        ([0.40, 0.56, 0.554], None, "passed"),
+        ([0.90, 0.90, 0.905], None, "passed"),  # within a standard error
+        (
+            [0.2, 0.4, 0.6, 0.8, 0.91, 0.91, 0.911, 0.912, 0.913, 0.914],
+            None,
+            "passed",
+        ),  # since half of the run
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8], None, "warning"),
+        ([0.5], None, "skipped"),
+    ],
+)
+def test_a_run_that_stopped_while_it_improved_is_found(
+    values: list[float], losses: list[float] | None, status: str
+) -> None:
+    check = checks.still_improving(dev_curve(values, losses), ACCURACY, "--epochs 6")
+    assert check.status == status
+    assert check.message.endswith("try --epochs 6.") == (status == "warning")
+
+
+def test_a_perplexity_that_still_falls_is_found() -> None:
+    assert checks.still_improving(dev_curve([60, 40, 20]), PERPLEXITY, "--steps 20").status == "warning"
+    assert checks.still_improving(dev_curve([60, 20.2, 20.1, 20]), PERPLEXITY, "").status == "passed"
+    # Few examples tell less.
+    assert checks.still_improving(dev_curve([0.5, 0.55], n=50), ACCURACY, "").status == "passed"
+
+
+@pytest.mark.parametrize(
+    ("options", "longer"),
+    [
+        (AdaptOptions(epochs=3), "--epochs 6"),
+        (AdaptOptions(steps=50), "--steps 100"),
+        (PretrainOptions(steps=700, budget_min=1.5), "--budget-min 3"),
+    ],
+)
+def test_the_advice_names_the_option_that_decided_the_length(options: LoopOptions, longer: str) -> None:
+    assert suggest_longer(options, 3.0) == longer
 
 
 def test_the_last_line_tells_the_gravest_finding_and_names_the_others() -> None:

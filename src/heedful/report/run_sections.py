@@ -47,9 +47,10 @@ def add_run(page: Page, run: RunFacts, add_heading: Heading, prefix: str = "") -
         page.table(*make_score_table(run))
     if run.metrics:
         add_heading("Curves")
-        falls = run.check("dev_falls_while_train_rises")
-        if falls is not None and falls.status in STATUS_KIND:
-            page.note(falls.message, STATUS_KIND[falls.status])
+        for name in ("dev_falls_while_train_rises", "still_improving"):
+            check = run.check(name)
+            if check is not None and check.status in STATUS_KIND:
+                page.note(check.message, STATUS_KIND[check.status])
         add_figure(run_figures.draw_score_curves(run), run.metric)
         add_figure(run_figures.draw_loss_curves(run), "loss")
     labels = run.results.labels if run.results else None

@@ -133,6 +133,7 @@ FINDINGS = {
     "beats_constant_answer": "not shown to beat one answer to everything",
     "beats_ngrams": "not shown to beat counting tokens",
     "evaluation_size": "few examples to score on",
+    "still_improving": "still improving when it stopped",
     "dev_falls_while_train_rises": "dev falls while train rises",
     "truncation": "texts cut off",
     "unknown_tokens": "unknown tokens",

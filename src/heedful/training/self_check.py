@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import torch
@@ -10,6 +11,7 @@ from heedful.evaluation import checks
 from heedful.inference.loading import load_best_of, shipped_tokenizer
 from heedful.models import Decoder, EncoderDecoder
 from heedful.objectives import Evaluation
+from heedful.options.training import LoopOptions
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, Checks, Results
 from heedful.training.build import Job
@@ -28,6 +30,7 @@ def check_run_itself(
         *job.scorer.data_checks(job.length, job.room),
         checks.warmup(loop.plan.warmup, loop.plan.total),
         checks.dev_falls_while_train_rises(run.read_metrics(), loop.metric),
+        checks.still_improving(run.read_metrics(), loop.metric, suggest_longer(options, loop.epoch())),
         check_reload(run, job),
     ]
     if isinstance(job.model.body, Decoder) or (
@@ -37,6 +40,14 @@ def check_run_itself(
     if "dev" in evaluations:
         run_checks += job.scorer.dev_checks(evaluations["dev"], results)
     return Checks(tuple(run_checks))
+
+
+def suggest_longer(options: LoopOptions, epochs: float) -> str:
+    """Return the option that makes a run twice as long as one that took this many epochs."""
+    minutes = getattr(options, "budget_min", None)
+    if minutes is not None:
+        return f"--budget-min {2 * minutes:g}"
+    return f"--epochs {math.ceil(2 * epochs)}" if options.steps is None else f"--steps {2 * options.steps}"
 
 
 def check_reload(run: Run, job: Job) -> Check:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from heedful.evaluation.checks.curves import dev_falls_while_train_rises, warmup
+from heedful.evaluation.checks.curves import dev_falls_while_train_rises, still_improving, warmup
 from heedful.evaluation.checks.findings import summarize
+from heedful.evaluation.checks.language import beats_ngrams
 from heedful.evaluation.checks.scores import (
     beats_bag_of_words,
     beats_constant_answer,
@@ -27,6 +28,7 @@ else:
 __all__ = [
     "beats_bag_of_words",
     "beats_constant_answer",
+    "beats_ngrams",
     "causality",
     "collapse",
     "dev_falls_while_train_rises",
@@ -35,6 +37,7 @@ __all__ = [
     "reload",
     "shared_parts",
     "shared_texts",
+    "still_improving",
     "summarize",
     "tokenizer_fits",
     "truncation",

@@ -64,6 +64,33 @@ def dev_falls_while_train_rises(rows: Iterable[Metrics], metric: Metric = ACCURA
     return Check(name, "warning", sentence, fall, limit)
 
 
+def still_improving(rows: Iterable[Metrics], metric: Metric, longer: str) -> Check:
+    """Did the run end while dev was still getting better? `longer` is an option that trains longer.
+
+    Both the metric and the loss are best at the last evaluation, and the metric has gained more since half of
+    the run than it may change by chance.
+    """
+    name = "still_improving"
+    finite = [row for row in rows if row.value is not None and math.isfinite(row.value)]
+    dev = [row for row in finite if row.split == "dev"]
+    if len(dev) < 2:
+        return Check(name, "skipped", f"Dev has too few values of {metric.title} to say.")
+    last, before = dev[-1], dev[max(0, len(dev) // 2 - 1)]
+    best = max(dev, key=lambda row: metric.sort_key(value(row), row.loss or 0.0))
+    lowest = min((row.loss for row in dev if row.loss is not None), default=None)
+    gain, limit = metric.improvement(value(before), value(last)), metric.noise(value(last), last.n)
+    numbers = (
+        f"from epoch {before.epoch:.3g} to {last.epoch:.3g} dev's {metric.title} went from "
+        f"{value(before):.3f} to {value(last):.3f}"
+    )
+    if best is not last or last.loss != lowest or gain <= limit:
+        return Check(name, "passed", f"Dev no longer improved beyond chance: {numbers}.", gain, limit)
+    sentence = (
+        f"Still improving when it stopped: {numbers}, its best; more training may give more; try {longer}."
+    )
+    return Check(name, "warning", sentence, gain, limit)
+
+
 def value(row: Metrics) -> float:
     assert row.value is not None
     return row.value
