@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tab import Tab
 
 from heedful.report.outputs import write_report
 from made_runs import HOSTILE, write_answering_run, write_language_run, write_run, write_study
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.needs("chromium")
 
@@ -52,13 +55,38 @@ def column(browser: Tab, table: int, index: int) -> list[str]:
 def test_the_figures_of_a_run_draw_what_the_run_holds(browser: Tab, tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", epochs=5, falls=True)
     scores, accuracy, loss, confusion, sure = opened(browser, tmp_path / "r.html", run)
-    assert (scores["rect"], scores["rule"]) == (2 * 4, 2)  # three baselines and the model, on dev and test
+    # three baselines and the model, on dev and test, and the shaded interval
+    assert (scores["rect"], scores["rule"]) == (2 * 4 + 1, 2)
     assert (accuracy["line"], accuracy["area"]) == (2, 1)
     assert accuracy["symbol"] == 2 * 5 + 2  # every point, and the best of each curve
     assert accuracy["rule"] == 3 + 1  # baselines, and where dev begins to fall
     assert (loss["line"], loss["symbol"]) == (3, 3 * 5 + 3)
     assert confusion["rect"] == 4
     assert (sure["line"], sure["symbol"], sure["area"]) == (2, 4, 1)
+    check_colors_of_splits(browser)
+
+
+def check_colors_of_splits(browser: Tab) -> None:
+    """Train, dev and test each have one color, in every chart and every table."""
+    legends = browser.run(
+        """[...document.querySelectorAll('.role-legend-entry:has(.role-legend-symbol)')].flatMap(legend =>
+            [...legend.querySelectorAll('.role-legend-label text')].map((label, i) => {
+                const symbol = getComputedStyle(legend.querySelectorAll('.role-legend-symbol path')[i]);
+                return [label.textContent, symbol.stroke === 'none' ? symbol.fill : symbol.stroke];
+            }))"""
+    )
+    marks = browser.run(
+        """[...document.querySelectorAll('td.of')].map(cell =>
+            [cell.textContent, getComputedStyle(cell, '::before').backgroundColor])"""
+    )
+    assert {name for name, _ in legends} == {"train", "train, while training", "dev", "test"}
+    assert len(legends) == 2 + 2 + 3
+    named = {(name.partition(",")[0], color) for name, color in [*legends, *marks]}
+    assert sorted(named) == [
+        ("dev", "rgb(213, 94, 0)"),
+        ("test", "rgb(0, 158, 115)"),
+        ("train", "rgb(0, 114, 178)"),
+    ]
 
 
 def test_data_that_attack_the_page_stay_text_in_every_kind_of_report(browser: Tab, tmp_path: Path) -> None:
@@ -134,23 +162,43 @@ def test_a_drag_moves_the_axes_and_a_double_click_brings_them_back(browser: Tab,
     assert browser.log == []
 
 
-def test_a_report_fits_a_phone_and_its_titles_are_whole(phone: Tab, tmp_path: Path) -> None:
-    page = write_report(
-        [write_run(tmp_path / "run", words=("one", "two", "three")), write_study(tmp_path / "s")],
-        tmp_path / "r.html",
-    )
-    phone.open(page.html)
-    open_all(phone)
-    assert phone.run("document.documentElement.scrollWidth") == 380
-    over = phone.run(
-        """[...document.querySelectorAll('.chart')].flatMap(chart => {
-            const edge = chart.getBoundingClientRect().right + 1;
-            return [...chart.querySelectorAll('.role-title text')]
-                .filter(t => t.getBoundingClientRect().right > edge).map(t => t.textContent);
-        })"""
-    )
-    assert over == []
-    assert phone.log == []
+CUT_OFF = """[...document.querySelectorAll('.chart')].flatMap(chart => {
+    const svg = chart.querySelector('svg.marks'), room = chart.getBoundingClientRect();
+    const box = svg.getBoundingClientRect();
+    const beyond = (inner, outer) => inner.width > 0 && (inner.left < outer.left - 1 || inner.top < outer.top - 1
+        || inner.right > outer.right + 1 || inner.bottom > outer.bottom + 1);
+    const texts = [...svg.querySelectorAll('text')].filter(text => beyond(text.getBoundingClientRect(), box));
+    return [...(beyond(box, room) ? [chart.innerText] : []), ...texts.map(text => text.textContent)];
+})"""
+"""The texts of figures that leave their figure, and figures that leave their place."""
+
+
+def test_nothing_that_matters_is_cut_off_on_a_screen_or_a_phone(chromium: Browser, tmp_path: Path) -> None:
+    labels = [f"a kind of question, number {i}" for i in range(77)]
+    folders = [
+        write_run(tmp_path / "run", words=("one", "two", "three"), right=1.0, falls=True),
+        write_run(tmp_path / "77", words=labels, n=400, task="intents"),
+        write_language_run(tmp_path / "language"),
+        write_study(tmp_path / "study"),
+        *(write_run(tmp_path / f"a long name of a run {i}", task="other", seed=i, lr=i) for i in range(3)),
+    ]
+    pages = [write_report([folders[0]], tmp_path / "run.html"), write_report(folders, tmp_path / "all.html")]
+    for width in (1280, 390):
+        with chromium.new_context(viewport={"width": width, "height": 800}) as context:
+            tab = Tab(context.new_page())
+            for page in pages:
+                tab.open(page.html)
+                open_all(tab)
+                tab.wait(f"{CUT_OFF}.length === 0")
+                assert tab.run("document.documentElement.scrollWidth") == width
+                cut = "[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth)"
+                if width == 1280:
+                    assert tab.run(f"{cut}.map(table => table.innerText)") == []
+                else:  # the first column stays while the others move
+                    left = "table.querySelector('td').getBoundingClientRect().left"
+                    moved = f"(table => {{ const a = {left}; table.scrollLeft = 50; return {left} - a; }})({cut}[0])"
+                    assert tab.run(moved) == 0
+                assert tab.log == []
 
 
 def test_the_pdf_is_printed_with_every_part_open(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from heedful.report import run_comparison
 from heedful.report.charts.images import render_chart
 from heedful.report.facts import load_facts
 from heedful.report.layout import build_page
-from heedful.report.page import Page
+from heedful.report.page import Headline, Page
 from heedful.report.sentences.comparisons import describe_comparisons
 from heedful.report.sentences.runs import describe_checks
 from heedful.runs import Figure, Table
@@ -30,7 +30,7 @@ def page_of(*folders: Path) -> Page:
 
 def blocks(page: Page, kind: str) -> list[dict[str, Any]]:
     """All blocks of a kind, also those in parts that the reader opens."""
-    found, left = [], list(page.blocks)
+    found, left = [], [*page.lead, *page.blocks]
     while left:
         block = left.pop(0)
         left = [*block.get("blocks", []), *left]
@@ -60,12 +60,22 @@ def test_a_run_says_its_score_first_with_interval_and_baselines(tmp_path: Path) 
     page = page_of(write_run(tmp_path / "run"))
     split = json.loads((tmp_path / "run" / "results.json").read_text())["splits"]["test"]
     assert page.title == "minilm on sentences, full"
-    assert page.summary[0].startswith(f"On test the accuracy is {split['value']:.3f} (95 % interval ")
-    assert page.summary[0].endswith("chance 0.500, most frequent label 0.520, bag of words 0.610.")
-    assert "Dev selected epoch 3." in page.summary[2]
+    low, high = split["ci95"]
+    interval = f"{low:.3f} to {high:.3f}"
+    assert page.summary[0] == (
+        f"The accuracy on test is {split['value']:.3f} (95 % interval {interval}): "
+        "it beats the best baseline, a bag of words (0.610)."
+    )
+    assert page.headline == Headline(
+        page.summary[0], "good", f"{split['value']:.3f}", "accuracy on test",
+        f"95 % interval {interval}, 80 examples", "test",
+    )  # fmt: skip
+    assert page.summary[1].startswith(f"On test the accuracy is {split['value']:.3f} (95 % interval ")
+    assert page.summary[1].endswith("chance 0.500, most frequent label 0.520, bag of words 0.610.")
+    assert "Dev selected epoch 3." in page.summary[3]
     last = page_of(write_run(tmp_path / "last", select="last"))
-    assert "The last model was kept, from epoch" in last.summary[2]
-    assert "770 of 22,713,986 parameters were trained in 75 s" in page.summary[2]
+    assert "The last model was kept, from epoch" in last.summary[3]
+    assert "770 of 22,713,986 parameters were trained in 75 s" in page.summary[3]
     assert page.sections == ["Scores", "Curves", "Labels", "Answers", "Checks", "How to reproduce it"]
     assert list(page.charts) == ["scores", "accuracy", "loss", "confusion", "confidence"]
 
@@ -152,15 +162,19 @@ def test_a_run_that_goes_on_is_reported_as_far_as_it_got(tmp_path: Path) -> None
 
 def test_a_run_whose_test_was_not_scored_shows_dev_and_says_so(tmp_path: Path) -> None:
     page = page_of(write_run(tmp_path / "run", test=False))
-    assert page.summary[0].startswith("On dev the accuracy")
-    assert "Test was not scored." in page.summary[1]
+    assert page.summary[0].startswith("The accuracy on dev is")
+    assert page.summary[1].startswith("On dev the accuracy")
+    assert "Test was not scored." in page.summary[2]
     assert "on dev are wrong" in next(b["caption"] for b in blocks(page, "table") if "wrong" in b["caption"])
 
 
 def test_a_language_model_is_shown_by_step_with_its_sentences(tmp_path: Path) -> None:
     page = page_of(write_language_run(tmp_path / "run", texts=("an easy one", "a hard one")))
     assert page.title == "char-gpt on ptb, causal"
-    assert page.summary[0] == "On dev the perplexity is 13.37 (95 % interval 12.90 to 13.90, 5,000 tokens)."
+    within = "13.37 (95 % interval 12.90 to 13.90"
+    baseline = "no baseline was measured to compare it with"
+    assert page.summary[0] == f"The perplexity on dev is {within}): {baseline}."
+    assert page.summary[1] == f"On dev the perplexity is {within}, 5,000 tokens)."
     curve = values(page.charts["perplexity"])
     assert max(row["x"] for row in curve if "series" in row) == 200
     assert [row["text"] for row in table(page, "unknown tokens")] == ["an easy one", "a hard one"]
@@ -199,9 +213,11 @@ def test_several_runs_are_compared_on_the_same_examples(
     ]
     page = page_of(*folders)
     assert page.title == "2 runs on sentences"
-    assert page.summary[0].startswith("b has the best accuracy on dev")
+    verdict, best, further = page.summary[:3]
+    assert best.startswith("b has the best accuracy on dev")
     (right,) = compared
-    assert f"On test: {describe_comparisons(compare_all(right), 'accuracy')}" in page.summary
+    assert f"{verdict} {further}" == f"On test: {describe_comparisons(compare_all(right), 'accuracy')}"
+    assert page.headline == Headline(verdict, "warning")
     assert (
         sum(right["b"][0]) / 80
         == json.loads((tmp_path / "b/results.json").read_text())["splits"]["test"]["value"]
@@ -262,11 +278,11 @@ def test_a_baseline_is_drawn_only_where_all_runs_have_the_same(tmp_path: Path) -
     for folders in ((few, all_rows), (all_rows, few)):
         page = page_of(*folders)
         drawn = {
-            row["label"]: row["value"]
+            row["label"]: row["x"]
             for row in values(page.charts["scores"])
             if "reason" not in row and "label" in row
         }
-        assert set(drawn) == {"chance, test", "most frequent label, test"}
+        assert drawn == {"chance, test": 0.5, "most frequent label, test": 0.55}
         curves = " ".join(str(row.get("label", "")) for row in values(page.charts["dev"]))
         assert "most frequent label" in curves
         assert "bag of words" not in curves
@@ -307,10 +323,16 @@ def test_an_unfinished_run_that_writes_is_scored_by_exact_match(tmp_path: Path) 
 
 def test_a_confusion_matrix_has_counts_in_its_hovers_and_no_stars(tmp_path: Path) -> None:
     chart = page_of(write_run(tmp_path / "run")).charts["confusion"]
-    assert chart["title"]["subtitle"] == ["share of each true label; each row adds up to 100 %"]
+    subtitle = ["number of examples; the color is their share of the true label"]
+    assert chart["title"]["subtitle"] == subtitle
     assert all(row["detail"].endswith(" of 40") and "note" not in row for row in chart["data"]["values"])
+    counts = [int(row["exact"]) for row in chart["data"]["values"]]
+    assert counts == [round(40 * row["value"]) for row in chart["data"]["values"]]
+    assert sum(counts) == 80
     many = page_of(write_run(tmp_path / "many", words=[f"label {i}" for i in range(70)], n=700))
-    assert "confusion" not in many.charts
+    confused = {row["line"] for row in many.charts["confusion"]["data"]["values"]}
+    assert len(confused) == 12
+    assert table(many, "predicted label")[0]["true label"] in confused
     assert table(many, "predicted label")[0]["true label"].startswith("label")
 
 
@@ -363,7 +385,7 @@ def test_a_page_of_studies_and_runs_says_in_words_what_each_found(tmp_path: Path
 def test_a_check_that_found_something_is_not_told_by_the_name_of_what_it_hoped_for() -> None:
     lost = Check("beats_bag_of_words", "warning", "No better than a bag of words.")
     said = describe_checks([lost, Check("collapse", "passed", "Both labels are predicted.")])
-    assert said.endswith("1 of 2 checks found a problem: not shown to beat a bag of words.")
+    assert said == "Checks: 1 caution (not shown to beat a bag of words), 1 fine."
 
 
 def test_runs_with_the_same_folder_name_are_told_apart(tmp_path: Path) -> None:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heedful.report.facts import RunFacts, StudyFacts, make_names_unique
-from heedful.report.page import Kind, Page
-from heedful.report.run_comparison import add_comparison, describe_all, group_by_task, sort_best_first
+from heedful.report.page import Headline, Kind, Page
+from heedful.report.run_comparison import (
+    add_comparison,
+    describe_group,
+    group_by_task,
+    sort_best_first,
+)
 from heedful.report.run_sections import Heading, add_run
 from heedful.report.sentences.runs import describe_run
 from heedful.report.study_sections import add_study
@@ -33,7 +38,7 @@ def build_page(facts: Sequence[RunFacts | StudyFacts]) -> Page:
         page.section(study.title)
         add_study(page, study, page.part, study.name)
     if runs:
-        page.summary += describe_all(runs)
+        page.summary += [line for group in group_by_task(runs) for line in describe_group(group)[1]]
         page.section("Runs")
         add_runs(page, runs, page.part)
     return page
@@ -41,33 +46,39 @@ def build_page(facts: Sequence[RunFacts | StudyFacts]) -> Page:
 
 def build_run_page(run: RunFacts) -> Page:
     page = Page(run.title, summary=describe_run(run))
-    add_run(page, run, page.section)
+    add_run(page, run, page.section, is_page=True)
     return page
 
 
 def build_runs_page(runs: Sequence[RunFacts]) -> Page:
-    tasks = {group[0].task_title for group in group_by_task(runs)}
+    groups = group_by_task(runs)
+    tasks = {group[0].task_title for group in groups}
     on_task = f" on {next(iter(tasks))}" if len(tasks) == 1 else ""
-    page = Page(f"{len(runs)} runs{on_task}", summary=describe_all(runs))
-    add_runs(page, runs, page.section)
+    described = [describe_group(group) for group in groups]
+    page = Page(f"{len(runs)} runs{on_task}", summary=[line for _, lines in described for line in lines])
+    if len(groups) == 1:
+        page.open_with(described[0][0])
+    add_runs(page, runs, page.section, is_page=True)
     return page
 
 
 def build_study_page(study: StudyFacts) -> Page:
     summary = study.answer.summary
     kinds: list[Kind] = [note.kind for note in study.answer.notes if note.text in summary]
-    page = Page(study.title, summary=summary, kind=kinds[-1] if kinds else "plain")
-    add_study(page, study, page.section)
+    page = Page(study.title, summary=summary)
+    if summary:
+        page.open_with(Headline(summary[0], kinds[-1] if kinds else "plain"))
+    add_study(page, study, page.section, is_page=True)
     return page
 
 
-def add_runs(page: Page, runs: Sequence[RunFacts], add_heading: Heading) -> None:
+def add_runs(page: Page, runs: Sequence[RunFacts], add_heading: Heading, *, is_page: bool = False) -> None:
     """Add several runs: those on the same task compared, then each in full."""
     groups = group_by_task(runs)
     for group in (group for group in groups if len(group) > 1):
         task = group[0].task_title if len(groups) > 1 else ""
         add_heading(f"Comparison: {task}" if task else "Comparison")
-        add_comparison(page, group, task)
+        add_comparison(page, group, task, is_page=is_page and len(groups) == 1)
     add_heading("Each run")
     in_full = runs if len(runs) <= FULL_RUNS_MOST else sort_best_first(runs)[:1]
     if len(in_full) < len(runs):

@@ -17,7 +17,7 @@ AT_START = re.compile(r"^(\s*)([-+=]|\d+[.)](?=\s|$))", re.MULTILINE)
 def render_markdown(page: Page, address: Callable[[str], str]) -> str:
     """Return a page as Markdown; `address` returns the link to a figure's picture, by the figure's name."""
     lines = [f"# {escape_markdown(page.title)}", "", *render_paragraphs(page.summary)]
-    lines += render_blocks(page.blocks, address)
+    lines += render_blocks([*page.lead, *page.blocks], address)
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
 
@@ -40,6 +40,10 @@ def render_blocks(blocks: Iterable[dict[str, Any]], address: Callable[[str], str
             rows = [[cell["text"] for cell in row] for row in block["rows"]]
             names, right = zip(*((c["name"], c["right"]) for c in block["columns"]), strict=True)
             lines += render_table(block["caption"], names, rows, right)
+        elif kind == "findings":
+            rows = [[row["word"], row["name"], row["text"]] for row in block["findings"]]
+            lines += render_table("", ("", "check", "finding"), rows, (False, False, False)) if rows else []
+            lines += render_paragraphs([block["more"]] if block["more"] else [])
         elif kind == "facts":
             lines += render_table(block["caption"], ("", ""), block["facts"], (False, False))
         else:

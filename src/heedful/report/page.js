@@ -13,10 +13,27 @@
     return wrapped;
   };
 
-  const narrow = (specification, width) => {
+  // Legends are laid out for a wide page, too.
+  const narrowLegends = (part, width) => {
+    if (Array.isArray(part)) return part.map((item) => narrowLegends(item, width));
+    if (part === null || typeof part !== "object") return part;
+    const copy = {};
+    for (const [name, value] of Object.entries(part)) {
+      copy[name] = name === "data" ? value : narrowLegends(value, width);
+      if (name === "legend" && value?.columns) {
+        const letters = Math.max(...value.values.map((text) => text.length));
+        const columns = Math.max(1, Math.floor((width - 70) / (7 * letters + 40)));
+        copy[name].columns = Math.min(value.columns, columns);
+      }
+    }
+    return copy;
+  };
+
+  const narrow = (wide, width) => {
+    const specification = narrowLegends(wide, width);
     const title = { ...specification.title };
-    title.text = wrapWords(title.text, Math.max(16, Math.floor((width - 90) / 8.2)));
-    if (title.subtitle) title.subtitle = wrapWords(title.subtitle, Math.max(20, Math.floor((width - 90) / 6.2)));
+    title.text = wrapWords(title.text, Math.max(16, Math.floor((width - 60) / 8.6)));
+    if (title.subtitle) title.subtitle = wrapWords(title.subtitle, Math.max(20, Math.floor((width - 24) / 6.8)));
     return { ...specification, title };
   };
 
@@ -28,14 +45,27 @@
     while (part.parentElement.closest(".part")) part = part.parentElement.closest(".part");
     const style = getComputedStyle(part);
     const inside = part.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    return Math.max(inside, parseFloat(element.style.minWidth) || 0);
+    // Figures that follow each other are side by side, as in the style of .figures.
+    const count = element.closest(".figures")?.children.length ?? 1;
+    const columns = Math.max(1, Math.min(count, Math.floor((inside + 32) / (544 + 32))));
+    return columns === 1 ? Math.min(inside, 1056) : (inside - 32 * (columns - 1)) / columns;
+  };
+
+  // Panels go into as many columns as there is room for, fewer than the specification asks for.
+  const fitColumns = (specification, width) => {
+    const across = Math.floor((width - 150) / (specification.spec.width + 18));
+    return { ...specification, columns: Math.max(1, Math.min(specification.columns, across)) };
   };
 
   const draw = async (element) => {
     const width = widthOf(element);
     let specification = data.specifications[Number(element.dataset.figure)];
     if (width < 600) specification = narrow(specification, width);
-    if (isHidden(element) && specification.width === "container") specification = { ...specification, width };
+    if (specification.columns) specification = fitColumns(specification, width);
+    const least = Number(element.dataset.least);
+    if (specification.width === "container" && (isHidden(element) || width < least)) {
+      specification = { ...specification, width: Math.max(width, least) };
+    }
     element.dataset.drawnAt = String(window.innerWidth);
     try {
       await window.vegaEmbed(element, specification, {
@@ -74,6 +104,20 @@
   window.addEventListener("beforeprint", () => {
     for (const part of document.querySelectorAll(".part")) part.open = true;
   });
+
+  // A table that fits needs no fixed first column; one that has been moved shows an edge beside it.
+  const checkTables = () => {
+    for (const frame of document.querySelectorAll(".scroll")) {
+      frame.classList.toggle("fits", frame.scrollWidth <= frame.clientWidth);
+      frame.classList.toggle("moved", frame.scrollLeft > 0);
+    }
+  };
+  document.addEventListener("scroll", (event) => {
+    if (event.target.classList?.contains("scroll")) checkTables();
+  }, { capture: true, passive: true });
+  document.addEventListener("toggle", checkTables, { capture: true });
+  window.addEventListener("resize", checkTables);
+  checkTables();
 
   const compare = (a, b) => {
     const x = Number(a), y = Number(b);

@@ -18,7 +18,7 @@ import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import chain, count
@@ -29,13 +29,22 @@ from heedful.errors import one_line
 from heedful.report.charts.images import VEGA_LITE
 from heedful.report.charts.vega import WIDTH, Chart
 from heedful.report.formats import choose_format, format_number, is_number
-from heedful.report.theme import DEFAULT, Theme, make_page_palette, make_vega_config, write_css_variables
+from heedful.report.theme import (
+    DEFAULT,
+    SPLITS,
+    Theme,
+    make_page_palette,
+    make_vega_config,
+    write_css_variables,
+)
 from heedful.runs.files import write_bytes
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 Kind = Literal["plain", "good", "warning", "bad"]
+SEVERITIES: dict[Kind, str] = {"bad": "problem", "warning": "caution", "good": "fine", "plain": "not checked"}
+"""The word for each kind of finding, so that nothing is told by color alone."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,34 @@ class Cell:
     text: str
     key: float | str
     kind: Kind = "plain"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a page says first, in large type."""
+
+    verdict: str
+    """One plain sentence."""
+    kind: Kind = "plain"
+    value: str = ""
+    """The most important number, such as the score on test."""
+    label: str = ""
+    """What `value` is."""
+    detail: str = ""
+    """How sure `value` is."""
+    split: str = ""
+    """The split that `value` is from; it has the split's color."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of a check: `kind` is its severity."""
+
+    kind: Kind
+    name: str
+    text: str
+    word: str = ""
+    """The word for the severity; by default that of its kind."""
 
 
 class Page:
@@ -55,12 +92,29 @@ class Page:
         self.theme = theme
         self.kind = kind
         self.summary = [clean(line) for line in ([summary] if isinstance(summary, str) else summary)]
+        self.headline: Headline | None = None
+        self.lead: list[dict[str, Any]] = []
+        """Blocks between the headline and the summary: the most important figure and what needs attention."""
+        self.covered: set[str] = set()
+        """Lines of the summary that the top of the page says already."""
         self.blocks: list[dict[str, Any]] = []
         self.sections: list[str] = []
         self.figures: list[dict[str, Any]] = []
         self.charts: dict[str, Chart] = {}
         """The figures by name, with the width that they have in files."""
         self._target = self.blocks
+
+    def open_with(self, headline: Headline, covers: Iterable[str] = ()) -> None:
+        """Set what the page says first, in large type.
+
+        The verdict is also the first line of the summary. The HTML page leaves out the lines of the summary
+        that the headline and the lead `covers`.
+        """
+        texts: dict[str, Any] = {n: clean(text) for n, text in vars(headline).items() if n != "kind"}
+        self.headline = replace(headline, **texts)
+        verdict = self.headline.verdict
+        self.summary = [verdict, *(line for line in self.summary if line != verdict)]
+        self.covered = {verdict, *map(clean, covers)}
 
     def section(self, title: str) -> None:
         """Start a section; the page lists its sections at the top."""
@@ -81,19 +135,36 @@ class Page:
     def code(self, text: str) -> None:
         self._target.append({"type": "code", "text": clean(text)})
 
-    def figure(self, chart: Chart, caption: str = "", name: str = "") -> None:
+    def figure(self, chart: Chart, caption: str = "", name: str = "", *, lead: bool = False) -> None:
         """Add a chart of `heedful.report.charts`; one of the usual width follows the width of the page.
 
-        `name` is the name of the figure's file; by default it is made from the title.
+        `name` is the name of the figure's file; by default it is made from the title. The `lead` figure is
+        at the top of the page.
         """
         title = " ".join(chart["title"]["text"])
         name = make_unique(make_file_name(name or title), self.charts)
         self.charts[name] = chart
         block = {"type": "figure", "index": len(self.figures), "caption": clean(caption), "name": name}
         min_width = chart.get("usermeta", {}).get("min_width", 0)
-        self._target.append({**block, "title": title, "min_width": int(min_width)})
+        is_flexible = chart.get("width") == WIDTH
+        size = {"min_width": int(min_width), "flexible": is_flexible}
+        (self.lead if lead else self._target).append({**block, "title": title, **size})
         wide = {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
-        self.figures.append({**chart, "description": title, **(wide if chart.get("width") == WIDTH else {})})
+        self.figures.append({**chart, "description": title, **(wide if is_flexible else {})})
+
+    def findings(self, findings: Iterable[Finding], more: str = "", *, lead: bool = False) -> None:
+        """Add the results of checks, each with its severity in a word; `more` is a line that follows them."""
+        rows = [
+            {
+                "kind": f.kind,
+                "word": f.word or SEVERITIES[f.kind],
+                "name": clean(f.name),
+                "text": clean(f.text),
+            }
+            for f in findings
+        ]
+        block = {"type": "findings", "findings": rows, "more": clean(more)}
+        (self.lead if lead else self._target).append(block)
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> None:
         """Add a table; numbers are right-aligned with one format per column, a click on a heading sorts."""
@@ -102,7 +173,10 @@ class Page:
             raise ValueError(f"every row of a table with {width} columns needs {width} cells")
         prepared = [prepare_column(cells) for cells in zip(*table, strict=True)] or [(False, [])] * width
         is_numeric = [numeric for numeric, _ in prepared]
-        headings = [{"name": clean(c), "right": right} for c, right in zip(columns, is_numeric, strict=True)]
+        headings = [
+            {"name": clean(name), "right": right, "split": find_split(name)}
+            for name, right in zip(columns, is_numeric, strict=True)
+        ]
         cells = list(zip(*(cells for _, cells in prepared), strict=True))
         self._target.append({"type": "table", "caption": clean(caption), "columns": headings, "rows": cells})
 
@@ -147,6 +221,9 @@ class Page:
         return str(
             load_template().render(
                 page=self,
+                lead=group_figures(self.lead),
+                blocks=group_figures(self.blocks),
+                severities=SEVERITIES,
                 pictures=encoded_pictures,
                 policy=policy,
                 style=Markup(style),
@@ -157,6 +234,27 @@ class Page:
 
     def write(self, path: str | Path) -> Path:
         return write_bytes(path, self.html().encode())
+
+
+def find_split(text: str) -> str:
+    """Return the split that a heading or a cell begins with, which marks it with the split's color."""
+    first = re.split(r"[ ,]", text, maxsplit=1)[0]
+    return first if first in SPLITS else ""
+
+
+def group_figures(blocks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put figures that follow each other into one block, so that a wide page shows them side by side."""
+    grouped: list[dict[str, Any]] = []
+    for block in blocks:
+        if block["type"] == "details":
+            grouped.append({**block, "blocks": group_figures(block["blocks"])})
+        elif block["type"] != "figure" or not block["flexible"]:
+            grouped.append(block)
+        elif grouped and grouped[-1]["type"] == "figures":
+            grouped[-1]["blocks"].append(block)
+        else:
+            grouped.append({"type": "figures", "blocks": [block]})
+    return grouped
 
 
 def make_file_name(text: str) -> str:
@@ -183,7 +281,13 @@ def prepare_column(cells: Sequence[Any]) -> tuple[bool, list[dict[str, str]]]:
         elif is_number(cell):
             prepared.append({"text": format_cell(cell), "key": repr(float(cell))})
         else:
-            prepared.append({"text": clean(str(cell)), "key": clean(str(cell))})
+            prepared.append(
+                {
+                    "text": clean(str(cell)),
+                    "key": clean(str(cell)),
+                    "split": cell if cell in list(SPLITS) else "",
+                }
+            )
     keyed = [cell for cell in cells if isinstance(cell, Cell) and not isinstance(cell.key, str)]
     return bool(numbers or keyed) and all(is_number(c) or c is None or c in keyed for c in cells), prepared
 

@@ -10,11 +10,12 @@ from heedful.report.charts import Chart
 from heedful.report.charts.vega import add_title_note
 from heedful.report.facts import RunFacts
 from heedful.report.formats import format_duration, is_number
-from heedful.report.page import Cell, Page
-from heedful.report.run_sections import STATUSES, Columns, make_interval_cell, make_value_cell
-from heedful.report.sentences.comparisons import describe_comparisons
+from heedful.report.page import SEVERITIES, Cell, Headline, Kind, Page
+from heedful.report.run_sections import Columns, make_interval_cell, make_value_cell
+from heedful.report.sentences.comparisons import describe_comparisons, describe_ranking
 from heedful.report.sentences.runs import describe_runs, describe_seeds
-from heedful.statistics.comparison import compare_all
+from heedful.report.sentences.verdicts import KINDS
+from heedful.statistics.comparison import compare_all, rank
 
 
 def group_by_task(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:
@@ -25,26 +26,40 @@ def group_by_task(runs: Sequence[RunFacts]) -> list[list[RunFacts]]:
     return list(groups.values())
 
 
-def describe_all(runs: Sequence[RunFacts]) -> list[str]:
-    return [line for group in group_by_task(runs) for line in describe_runs(group, describe_tests(group))]
+def describe_group(runs: Sequence[RunFacts]) -> tuple[Headline, list[str]]:
+    """Describe runs on the same task: first which is best, by paired tests if they can be made."""
+    right, tested = find_right_answers(runs), list_tested(runs)
+    if right is None:
+        lines = describe_runs(runs, None)
+        return Headline(lines[0]), lines
+    if len(right) == 1:
+        (seeds,) = right.values()
+        verdict = describe_seeds(tested, [sum(run) / len(run) for run in seeds])
+        return Headline(verdict), [verdict, *describe_runs(runs, None)]
+    comparisons, metric = compare_all(right), tested[0].metric
+    ranking = describe_ranking(comparisons, metric)
+    further = describe_comparisons(comparisons, metric).removeprefix(ranking).strip()
+    verdict = f"On {tested[0].detail_split}: {ranking}"
+    kind: Kind = "good" if rank(comparisons).furthest is None else "warning"
+    return Headline(verdict, kind), [verdict, *describe_runs(runs, further or None)]
 
 
-def describe_tests(runs: Sequence[RunFacts]) -> str | None:
-    """Describe paired tests of runs on the same examples, if each example is right or wrong."""
-    tested = [run for run in runs if run.predictions and run.metric_is_share]
+def list_tested(runs: Sequence[RunFacts]) -> list[RunFacts]:
+    return [run for run in runs if run.predictions and run.metric_is_share]
+
+
+def find_right_answers(runs: Sequence[RunFacts]) -> dict[str, list[list[bool]]] | None:
+    """Return which examples each run of each arm has right; None if they are not the same examples."""
+    tested = list_tested(runs)
     if len(tested) < 2:
         return None
     examples = {tuple((p.id, p.label, p.text) for p in run.predictions) for run in tested}
     if len(examples) != 1 or len(tested[0].predictions) < 2:
         return None
-    right = {
+    return {
         name: [[run_figures.is_right(p) for p in run.predictions] for run in arm]
         for name, arm in group_by_arm(tested).items()
     }
-    if len(right) == 1:
-        (seeds,) = right.values()
-        return describe_seeds(tested, [sum(run) / len(run) for run in seeds])
-    return f"On {tested[0].detail_split}: {describe_comparisons(compare_all(right), tested[0].metric)}"
 
 
 def group_by_arm(runs: Sequence[RunFacts]) -> dict[str, list[RunFacts]]:
@@ -81,16 +96,16 @@ def sort_best_first(runs: Sequence[RunFacts]) -> list[RunFacts]:
     return sorted(runs, key=sort_key)
 
 
-def add_comparison(page: Page, runs: Sequence[RunFacts], prefix: str = "") -> None:
+def add_comparison(page: Page, runs: Sequence[RunFacts], prefix: str = "", *, is_page: bool = False) -> None:
     note = "; ".join(dict.fromkeys(run.note for run in runs if run.note))
 
-    def add_figure(chart: Chart | None, name: str) -> None:
+    def add_figure(chart: Chart | None, name: str, *, lead: bool = False) -> None:
         if chart is not None:
-            page.figure(add_title_note(chart, note), name=f"{prefix} {name}")
+            page.figure(add_title_note(chart, note), name=f"{prefix} {name}", lead=lead)
 
     finished = [run for run in runs if run.results is not None]
     if finished:
-        add_figure(run_figures.draw_run_scores(runs), "scores")
+        add_figure(run_figures.draw_run_scores(runs), "scores", lead=is_page)
     page.table(*make_comparison_table(runs))
     if with_curves := [run for run in runs if run.metrics]:
         add_figure(run_figures.draw_run_curves(with_curves, "dev"), "dev")
@@ -119,7 +134,9 @@ def make_comparison_table(runs: Sequence[RunFacts]) -> Columns:
             values = run_figures.name_baselines(result.baselines if result else None)
             row += [make_value_cell(result), make_interval_cell(result)]
             row += [values.get(name) for name in baselines[split]]
-        worst_status = min((c.status for c in run.checks), key=STATUSES.index, default=None)
+        kinds = list(KINDS)
+        worst = min((c.status for c in run.checks), key=kinds.index, default=None)
+        worst_status = worst and Cell(SEVERITIES[KINDS[worst]], str(kinds.index(worst)), KINDS[worst])
         if r is None:
             rows.append([*row, None, None, Cell(run.missing_reason or "", ""), None, worst_status])
             continue

@@ -8,16 +8,19 @@ from typing import Any, Literal
 
 from heedful.errors import shorten
 from heedful.report.charts import Chart, bars, heat_map, lines, scatter
+from heedful.report.charts.vega import WHILE_TRAINING
 from heedful.report.facts import RunFacts
 from heedful.runs.schemas import Prediction, SplitResult
 from heedful.statistics.calibration import reliability
 from heedful.statistics.proportions import widest_interval, wilson
 
 Points = list[tuple[float | None, ...]]
-CURVES = {"train": "train, while training", "train_eval": "train", "dev": "dev", "test": "test"}
+CURVES = {"train": f"train{WHILE_TRAINING}", "train_eval": "train", "dev": "dev", "test": "test"}
 """The names of the splits in metrics.jsonl; `train_eval` is train in evaluation mode."""
 BASELINES = {"chance": "chance", "majority": "most frequent label", "bag_of_words": "bag of words"}
-LABELS_MOST = 60
+LABELS_MOST = 20
+"""With more labels than this, the confusion matrix has only those that are confused most."""
+CONFUSED_MOST = 12
 WIDE_RANGE = 8.0
 """If the largest value is this many times the smallest, the axis is logarithmic."""
 BINS, BIN_EXAMPLES = 10, 20
@@ -131,41 +134,69 @@ def draw_scores(run: RunFacts) -> Chart | None:
     splits = run.results.splits if run.results else {}
     rows = [make_score_row("this model", split, result) for split, result in splits.items()]
     baselines = [
-        {"label": name, "group": split, "value": value}
+        {"label": name, "group": split, "value": value, "weak": True}
         for split, result in splits.items()
         for name, value in name_baselines(result.baselines).items()
     ]
     if not baselines:
         return None
+    detail = run.detail_result
+    low, high = (detail.ci95 if detail else None) or (None, None)
+    band = {"low": low, "high": high, "group": run.detail_split} if low is not None else None
+    shaded = f"; shaded: that of this model on {run.detail_split}" if band else ""
     return bars(
         rows + baselines,
         title=f"{run.metric.capitalize()} beside simple baselines",
-        subtitle=WITH_INTERVALS if any(result.ci95 for result in splits.values()) else "",
+        subtitle=WITH_INTERVALS + shaded if any(result.ci95 for result in splits.values()) else "",
         y_title=run.metric,
         y_domain=(0, 1) if run.metric_is_share else None,
+        band=band,
     )
 
 
 def draw_confusion(labels: Sequence[str], confusion: Sequence[Sequence[int]], split: str) -> Chart:
+    """Draw the confusion matrix with its counts; of very many labels, those that are confused most."""
     totals = [sum(row) for row in confusion]
-    shares = [[c / n if n else None for c in row] for row, n in zip(confusion, totals, strict=True)]
-    cells = [(i, j) for i in range(len(labels)) for j in range(len(labels))]
-    counts = {(i, j): f"{confusion[i][j]:,} of {totals[i]:,}" for i, j in cells if totals[i]}
-    names = [shorten(label, 24) for label in labels]
+    shown = choose_labels(confusion)
+    n = len(shown)
+    counts = [[confusion[i][j] for j in shown] for i in shown]
+    shares = [
+        [c / totals[i] if totals[i] else None for c in row] for i, row in zip(shown, counts, strict=True)
+    ]
+    cells = {(a, b): totals[i] for a, i in enumerate(shown) for b in range(n)}
+    shares_of = {(a, b): f"{counts[a][b] / of:.1%} of {of:,}" for (a, b), of in cells.items() if of}
+    names = [shorten(labels[i], 32) for i in shown]
+    subtitle = "number of examples; the color is their share of the true label"
+    if n < len(labels):
+        subtitle = f"the {n} labels of {len(labels)} that are confused most; {subtitle}"
     return heat_map(
         shares,
         x_labels=names,
         y_labels=names,
         title=f"Confusion matrix on {split}",
-        subtitle="share of each true label; each row adds up to 100 %",
+        subtitle=subtitle,
         x_title="predicted label",
         y_title="true label",
         value_title="share",
         domain=(0, 1),
         form=".0%",
-        notes={cell: "this label does not occur" for cell in cells if cell not in counts},
-        hover=counts,
+        numbers=True,
+        notes={cell: "this label does not occur" for cell, of in cells.items() if not of},
+        hover=shares_of,
+        written={(a, b): f"{counts[a][b]:,}" if counts[a][b] else "" for a, b in shares_of},
     )
+
+
+def choose_labels(confusion: Sequence[Sequence[int]]) -> list[int]:
+    """Return the positions of all labels, or, of very many, of those in the most frequent confusions."""
+    if len(confusion) <= LABELS_MOST:
+        return list(range(len(confusion)))
+    pairs = [
+        (count, i, j) for i, row in enumerate(confusion) for j, count in enumerate(row) if count and i != j
+    ]
+    pairs.sort(key=lambda pair: (-pair[0], *pair[1:]))
+    shown = list(dict.fromkeys(label for _, i, j in pairs for label in (i, j)))
+    return sorted((shown or list(range(len(confusion))))[:CONFUSED_MOST])
 
 
 def get_confidence(prediction: Prediction) -> float | None:
@@ -190,17 +221,19 @@ def draw_reliability(run: RunFacts) -> Chart | None:
     if n_groups < 2:
         return None
     groups = reliability([c for c, _ in answers], [right for _, right in answers], n_groups)
-    low = math.floor(10 * min(group.confidence for group in groups)) / 10
+    lowest = min(value for group in groups for value in (group.confidence, group.interval[0]))
+    low = math.floor(10 * max(0.0, lowest)) / 10
     return lines(
-        {"this model": [(group.confidence, group.accuracy, *group.interval) for group in groups]},
+        {str(run.detail_split): [(group.confidence, group.accuracy, *group.interval) for group in groups]},
         title=f"Confidence and accuracy on {run.detail_split}",
         subtitle=f"{len(answers):,} examples in {n_groups} groups of equal size; band: 95 % interval; "
         "dashed: perfect calibration",
         x_title="mean confidence of a group",
         y_title="share right",
         x_domain=(low, 1),
-        y_domain=(0, 1),
+        y_domain=(low, 1),
         guide=[(low, low), (1, 1)],
+        square=True,
     )
 
 

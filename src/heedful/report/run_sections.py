@@ -13,15 +13,14 @@ from heedful.report.charts.vega import add_title_note
 from heedful.report.facts import RunFacts
 from heedful.report.formats import is_number
 from heedful.report.page import Cell, Page
-from heedful.report.sentences.runs import format_score
+from heedful.report.sentences.runs import describe_checks, describe_run, describe_split, format_score
+from heedful.report.sentences.verdicts import KINDS, count_findings, list_findings, make_headline
 from heedful.runs.directory import CONFIG
 from heedful.runs.json_files import read_text
-from heedful.runs.schemas import Check, Prediction, SplitResult
+from heedful.runs.schemas import Prediction, SplitResult
 
 WRONG_MOST, RIGHT_MOST, TEXTS_MOST, CONFUSIONS_MOST = 25, 15, 15, 20
 TEXT_LETTERS = 400
-STATUSES = ("failed", "warning", "passed", "skipped")
-STATUS_KIND: dict[str, Any] = {"failed": "bad", "warning": "warning"}
 SPLIT_COLUMNS = ("metric", "value", "n", "ci95", "confusion", "predicted_counts", "baselines")
 """Fields of a split result with a form of their own; every other number gets a column."""
 COLUMN_NAMES = {"macro_f1": "macro F1", "of": "size of the whole split"}
@@ -34,32 +33,47 @@ Columns = tuple[list[str], list[list[Any]]]
 Heading = Callable[[str], None]
 
 
-def add_run(page: Page, run: RunFacts, add_heading: Heading, prefix: str = "") -> None:
-    """Add all sections of a run; the file names of its figures start with `prefix`."""
+def add_run(
+    page: Page, run: RunFacts, add_heading: Heading, prefix: str = "", *, is_page: bool = False
+) -> None:
+    """Add all sections of a run; the file names of its figures start with `prefix`.
 
-    def add_figure(chart: Chart | None, name: str) -> None:
+    If the page is about this run alone, its scores and what its checks found are at the top.
+    """
+
+    def add_figure(chart: Chart | None, name: str, *, lead: bool = False) -> None:
         if chart is not None:
-            page.figure(add_title_note(chart, run.note), name=f"{prefix} {name}")
+            page.figure(add_title_note(chart, run.note), name=f"{prefix} {name}", lead=lead)
 
+    if is_page:
+        covers = (
+            [describe_split(run, str(run.detail_split)), describe_checks(run.checks)]
+            if run.results
+            else describe_run(run)
+        )
+        page.open_with(make_headline(run), covers)
+        serious = [finding for finding in list_findings(run.checks) if finding.kind in ("bad", "warning")]
+        page.findings(serious, count_findings(run.checks), lead=True)
+        add_figure(run_figures.draw_scores(run), "scores", lead=True)
     if run.results is not None:
         add_heading("Scores")
-        add_figure(run_figures.draw_scores(run), "scores")
+        if not is_page:
+            add_figure(run_figures.draw_scores(run), "scores")
         page.table(*make_score_table(run))
     if run.metrics:
         add_heading("Curves")
         for name in ("dev_falls_while_train_rises", "still_improving"):
             check = run.check(name)
-            if check is not None and check.status in STATUS_KIND:
-                page.note(check.message, STATUS_KIND[check.status])
+            if check is not None and check.status in ("failed", "warning"):
+                page.note(check.message, KINDS[check.status])
         add_figure(run_figures.draw_score_curves(run), run.metric)
         add_figure(run_figures.draw_loss_curves(run), "loss")
     labels = run.results.labels if run.results else None
     confusion = run.detail_result.confusion if run.detail_result else None
     if labels and confusion is not None:
         add_heading("Labels")
-        if len(labels) <= run_figures.LABELS_MOST:
-            add_figure(run_figures.draw_confusion(labels, confusion, str(run.detail_split)), "confusion")
-        else:
+        add_figure(run_figures.draw_confusion(labels, confusion, str(run.detail_split)), "confusion")
+        if len(labels) > run_figures.LABELS_MOST:
             caption = f"The {CONFUSIONS_MOST} most frequent confusions on {run.detail_split}"
             rows = make_confusion_rows(labels, confusion)
             page.table(("true label", "predicted label", "examples"), rows, caption)
@@ -71,7 +85,7 @@ def add_run(page: Page, run: RunFacts, add_heading: Heading, prefix: str = "") -
         add_texts(page, run, add_heading)
     if run.checks:
         add_heading("Checks")
-        page.table(*make_check_table(run.checks))
+        page.findings(list_findings(run.checks))
     add_heading("How to reproduce it")
     page.text(REPRODUCE)
     page.code(f"heedful run config.toml --out {shlex.quote(run.path.resolve().name + '-again')}")
@@ -190,15 +204,6 @@ def add_texts(page: Page, run: RunFacts, add_heading: Heading) -> None:
 
 def shorten_text(text: str | None) -> str | None:
     return text if text is None or len(text) <= TEXT_LETTERS else text[: TEXT_LETTERS - 1] + "…"
-
-
-def make_check_table(checks: Sequence[Check]) -> Columns:
-    rows: list[list[Any]] = []
-    for check in sorted(checks, key=lambda check: STATUSES.index(check.status)):
-        kind = STATUS_KIND.get(check.status, "plain")
-        status = Cell(check.status, str(STATUSES.index(check.status)), kind)
-        rows.append([check.name.replace("_", " "), status, check.message])
-    return ["check", "status", "finding"], rows
 
 
 def describe_environment(run: RunFacts) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from heedful.report import charts
 from heedful.report.charts import Chart
 from heedful.report.charts.vega import add_title_note
 from heedful.report.facts import StudyFacts
-from heedful.report.page import Page
+from heedful.report.page import Finding, Page
 from heedful.report.run_comparison import group_by_task, make_comparison_table, sort_best_first
 from heedful.report.run_figures import draw_run_curves
 from heedful.report.run_sections import Heading, add_run
@@ -26,9 +26,14 @@ CHARTS: dict[str, Callable[..., Chart]] = {
 """The functions that draw the figures of an answer, by `Figure.kind`."""
 
 
-def add_study(page: Page, study: StudyFacts, add_heading: Heading, prefix: str = "") -> None:
-    """Add all sections of a study; the file names of its figures start with `prefix`."""
-    add_answer(page, study, add_heading, prefix)
+def add_study(
+    page: Page, study: StudyFacts, add_heading: Heading, prefix: str = "", *, is_page: bool = False
+) -> None:
+    """Add all sections of a study; the file names of its figures start with `prefix`.
+
+    If the page is about this study alone, its first figure and its notes are at the top.
+    """
+    add_answer(page, study, add_heading, prefix, is_page=is_page)
     if ended := [outcome for outcome in study.outcomes if outcome.state in ("failed", "pruned")]:
         add_heading("Runs without a result")
         rows = [[o.name, o.state, o.ended.reason if o.ended else None] for o in ended]
@@ -42,24 +47,31 @@ def add_study(page: Page, study: StudyFacts, add_heading: Heading, prefix: str =
                 page.facts(flatten_options(study.record.options))
 
 
-def add_answer(page: Page, study: StudyFacts, add_heading: Heading, prefix: str) -> None:
+def add_answer(
+    page: Page, study: StudyFacts, add_heading: Heading, prefix: str, *, is_page: bool = False
+) -> None:
     """Add the notes, figures and tables of a study's answer; with a prefix also its summary."""
     answer = study.answer
+    findings = []
     if not answer.finished:
         over = sum(outcome.over for outcome in study.outcomes)
-        page.note(f"The study has not finished: {over} of {len(study.outcomes)} runs have ended.", "warning")
+        progress = f"The study has not finished: {over} of {len(study.outcomes)} runs have ended."
+        findings.append(Finding("warning", "", progress))
     if prefix:
         notes = {note.text for note in answer.notes}
         page.text(*(line for line in answer.summary if line not in notes))
-    for note in answer.notes:
-        if note.text not in answer.summary or prefix:
-            page.note(note.text, note.kind)
-    if answer.figures or answer.tables:
+    findings += [
+        Finding(note.kind, "", note.text, "note" if note.kind == "plain" else "")
+        for note in answer.notes
+        if note.text not in answer.summary or prefix
+    ]
+    page.findings(findings, lead=is_page)
+    if answer.tables or len(answer.figures) > is_page:
         add_heading("Findings")
     for number, figure in enumerate(answer.figures):
         where = f"{study.path / ANSWER}: figure {number + 1} ({figure.name})"
         chart = add_title_note(draw_figure(figure, where), study.note)
-        page.figure(chart, figure.caption, f"{prefix} {figure.name}")
+        page.figure(chart, figure.caption, f"{prefix} {figure.name}", lead=is_page and number == 0)
     for table in answer.tables:
         if any(len(row) != len(table.columns) for row in table.rows):
             columns = f"a table with {len(table.columns)} columns"

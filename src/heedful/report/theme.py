@@ -22,6 +22,10 @@ from heedful.plugins import Registry
 
 SERIES_COLORS = 8
 """The number of colors for series; charts with more series add dashes."""
+SPLITS = {"train": 0, "dev": 1, "test": 2}
+"""The color of each split, as its position in `Palette.series`: the same in every chart and table."""
+OTHER_SERIES = (6, 4, 5, 3, 7, 0, 1, 2)
+"""The order in which other series take their colors, those of the splits last."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +114,10 @@ def find_theme(name: str) -> Theme:
 
 def write_css_variables(palette: Palette) -> str:
     """Write a palette as CSS declarations, with the names that `make_page_palette` refers to."""
-    single = [f"--{f.name}:{getattr(palette, f.name)}" for f in fields(palette) if f.name != "series"]
-    return ";".join(single + [f"--series-{i}:{color}" for i, color in enumerate(palette.series)])
+    declarations = [f"--{f.name}:{getattr(palette, f.name)}" for f in fields(palette) if f.name != "series"]
+    declarations += [f"--series-{i}:{color}" for i, color in enumerate(palette.series)]
+    declarations += [f"--{split}:{palette.series[i]}" for split, i in SPLITS.items()]
+    return ";".join(declarations)
 
 
 def make_page_palette(theme: Theme) -> Palette:
@@ -127,7 +133,7 @@ def make_page_palette(theme: Theme) -> Palette:
 def make_vega_config(theme: Theme, palette: Palette) -> dict[str, Any]:
     paper, ink, muted = palette.paper, palette.ink, palette.muted
     labels = {"labelColor": ink, "titleColor": ink, "labelFontSize": 12}
-    title = {"anchor": "start", "frame": "group", "color": ink, "fontSize": 15, "fontWeight": 600}
+    title = {"anchor": "start", "frame": "bounds", "color": ink, "fontSize": 15, "fontWeight": 600}
     subtitle = {"offset": 12, "subtitleColor": muted, "subtitleFontSize": 12, "subtitlePadding": 4}
     axis_title = {"titleFontWeight": "normal", "titleFontSize": 12.5, "titlePadding": 8}
     axis_colors = {"gridColor": palette.grid, "domainColor": muted, "tickColor": muted}
@@ -135,7 +141,7 @@ def make_vega_config(theme: Theme, palette: Palette) -> dict[str, Any]:
     return {
         "background": paper,
         "font": theme.font,
-        "padding": 8,
+        "padding": {"left": 8, "right": 16, "top": 8, "bottom": 8},
         "view": {"stroke": None, "continuousWidth": 480, "continuousHeight": 280},
         "title": {**title, **subtitle},
         "axis": {**labels, "labelLimit": 220, **axis_title, **axis_colors},

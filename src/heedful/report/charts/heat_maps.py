@@ -12,6 +12,7 @@ from heedful.report.charts.vega import Chart
 
 Matrix = Sequence[Sequence[float | None]]
 NUMBERS_MOST = 14
+NUMBER_LETTERS = 6
 
 
 def heat_map(
@@ -32,6 +33,7 @@ def heat_map(
     columns: int = 4,
     notes: Mapping[Any, Any] | None = None,
     hover: Mapping[tuple[int, int], str] | None = None,
+    written: Mapping[tuple[int, int], str] | None = None,
 ) -> Chart:
     """Draw a matrix, the first row on top; or several, by name, side by side with one color scale.
 
@@ -39,7 +41,8 @@ def heat_map(
     star, which is explained below the title. `hover` adds to the tooltip of cells. Labels may repeat, as the
     tokens of a sentence do. `domain` fixes the ends of the color scale; by default they are those of the data
     (for proportions at least `least` apart), and symmetric around zero if the scale is `diverging`. `numbers`
-    are written into the cells, by default into those of one matrix that is not too large.
+    are written into the cells, by default into those of one matrix that is not too large; `written` is the
+    text to write there instead, by (row, column).
 
     Several matrices have the same labels, are in rows of `columns`, and have their notes by name.
     """
@@ -49,7 +52,8 @@ def heat_map(
             panel_rows = make_rows(matrix, x_labels, y_labels, note=(notes or {}).get(name, {}))
             rows += [{"panel": vega.clean_label(name), **row} for row in panel_rows]
     else:
-        rows = make_rows(values, x_labels, y_labels, note=notes or {}, detail=hover or {})
+        texts = {"note": notes or {}, "detail": hover or {}, "exact": written or {}}
+        rows = make_rows(values, x_labels, y_labels, **texts)
         numbers = max(len(x_labels), len(y_labels)) <= NUMBERS_MOST if numbers is None else numbers
     ends = choose_color_domain([row["value"] for row in rows], domain, diverging, least)
     position = make_positions(x_labels, y_labels, x_title, y_title, rotated_from=7 if numbers else 3)
@@ -61,7 +65,8 @@ def heat_map(
         *([("detail", "that is")] if any("detail" in row for row in rows) else []),
         *([("note", "note")] if any("note" in row for row in rows) else []),
     )
-    width, height = choose_cell_size(len(x_labels), len(y_labels), numbers=bool(numbers))
+    letters = max(map(len, (written or {}).values()), default=NUMBER_LETTERS) if numbers else 0
+    width, height = choose_cell_size(len(x_labels), len(y_labels), letters)
     size: dict[str, Any] = {"width": {"step": width}, "height": {"step": height}}
     whole_height = height * len(y_labels)
     if isinstance(values, Mapping):
@@ -156,10 +161,11 @@ def choose_number_format(values: Sequence[float | None]) -> str:
     return ".3f" if largest < 10 else ".1f"
 
 
-def choose_cell_size(n_columns: int, n_rows: int, *, numbers: bool) -> tuple[float, float]:
-    """Choose the width and height of a cell: wide enough for its number, small if there are many."""
-    if numbers:
-        return max(54.0, min(88.0, 320.0 / max(1, n_columns))), 44.0 if n_rows < 6 else 34.0
+def choose_cell_size(n_columns: int, n_rows: int, letters: int) -> tuple[float, float]:
+    """Choose the width and height of a cell: wide enough for its letters, small if there are many."""
+    if letters:
+        least = max(30.0, 7.0 * letters + 12)
+        return max(least, min(88.0, 320.0 / max(1, n_columns))), 44.0 if n_rows < 6 else 30.0
     size = max(6.0, min(26.0, 520.0 / max(n_columns, n_rows)))
     return size, size
 
@@ -193,7 +199,7 @@ def write_numbers(
         high = f"abs(datum.value) > {0.62 * max(abs(ends[0]), abs(ends[1]))}"
     for row in rows:
         if (exact := vega.format_value(row["value"], form)) is not None:
-            row["exact"] = exact
+            row.setdefault("exact", exact)
     plain = f"isValid(datum.exact) ? datum.exact : format(datum.value, {json.dumps(form)})"
     written = {"calculate": f"({plain}) + (isValid(datum.note) ? '*' : '')", "as": "written"}
     text = {**position, "text": {"field": "written", "type": "nominal"}}

@@ -11,6 +11,9 @@ from heedful.report.charts.vega import Chart
 
 DOTS_MOST = 40
 POINTS_MOST = 1000
+SQUARE = 320
+TINY = 1e-3
+"""Numbers below this are written as powers of ten, as learning rates usually are."""
 TICKS = 10
 INSET = {"range": [{"expr": "height - 8"}, 8]}
 """A range of the y axis with a margin, so that dots at its ends are whole."""
@@ -33,13 +36,14 @@ def lines(
     rules: Mapping[str, float] | None = None,
     levels: Mapping[str, float] | None = None,
     guide: Sequence[Sequence[float]] = (),
+    square: bool = False,
 ) -> Chart:
     """Draw curves of points `(x, y)` or `(x, y, low, high)`; low and high become a band.
 
     `mark_best` puts a dot on each curve's largest or smallest value; a curve that is named in `marks` has
-    it at that x instead. `rules` are labeled vertical lines,
-    `levels` labeled horizontal ones, such as baselines; `guide` is a dashed line through points, such as a
-    diagonal. An axis of proportions is at least `y_least` long. A value that cannot be drawn (an infinite
+    it at that x instead. `rules` are labeled vertical lines, `levels` labeled horizontal ones, such as
+    baselines; `guide` is a dashed line through points, such as a diagonal. A `square` chart has axes of the
+    same length. An axis of proportions is at least `y_least` long. A value that cannot be drawn (an infinite
     loss, a value below zero on a logarithmic axis) leaves a gap. A very long curve is thinned to as many
     points as can be seen, with its peaks and gaps.
     """
@@ -84,13 +88,14 @@ def lines(
     if mark_best:
         best = {"type": "point", "shape": "circle", "filled": True, "size": 130, "style": "best"}
         layers.append({"transform": [{"filter": "datum.best"}], "mark": best, "encoding": dots})
-    background = vega.draw_horizontal_rules(levels, y, y_values)
+    background = vega.draw_horizontal_rules(levels, y, [*y_values, *(y_ends or ())])
     if guide:
         guide_points = [dict(zip("xy", map(vega.finite_or_none, point), strict=True)) for point in guide]
         dashed = {"type": "line", "style": "threshold", "clip": True}
         background.append({"data": {"values": guide_points}, "mark": dashed, "encoding": {"x": x, "y": y}})
     body = {"data": {"values": rows}, "layer": [*background, *layers, *vega.draw_vertical_rules(rules, x)]}
-    return vega.make_chart(title, subtitle, {"width": vega.WIDTH, "height": vega.HEIGHT, **body})
+    size = {"width": SQUARE, "height": SQUARE} if square else {"width": vega.WIDTH, "height": vega.HEIGHT}
+    return vega.make_chart(title, subtitle, {**size, **body})
 
 
 def make_x_axis(title: str, values: Sequence[float | None], log: bool) -> dict[str, Any]:
@@ -102,7 +107,8 @@ def make_x_axis(title: str, values: Sequence[float | None], log: bool) -> dict[s
     if log and (powers := list_powers_of_ten([v for v in numbers if v > 0])):
         return vega.make_axis(title) | {"values": powers, "format": "~g" if min(powers) < 1 else ",d"}
     if log or not numbers or any(v != int(v) for v in numbers):
-        return vega.make_axis(title, tickCount=TICKS)
+        is_tiny = log and min((v for v in numbers if v > 0), default=1) < TINY
+        return vega.make_axis(title, tickCount=TICKS) | ({"format": "~e"} if is_tiny else {})
     first, last = int(min(numbers)), int(max(numbers))
     if last - first >= TICKS:
         return vega.make_axis(title, numbers, tickCount=TICKS)

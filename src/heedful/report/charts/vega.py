@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from textwrap import wrap
 from typing import Any
 
 from heedful.errors import one_line
-from heedful.report.theme import SERIES_COLORS
+from heedful.report.theme import OTHER_SERIES, SERIES_COLORS, SPLITS
 
 Layer = dict[str, Any]
 """A part of a Vega-Lite specification."""
@@ -36,7 +37,11 @@ WIDTH, HEIGHT = 480, 280
 LEGEND_LETTERS = 64
 LEGEND_MOST = 40
 """With more series than this nobody reads a legend; a hover still names each."""
+WHILE_TRAINING = ", while training"
+"""Ends the name of a curve that was measured during training; it has its split's color and is dashed."""
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
+RULE_LINES = 3
+"""The labels of vertical rules are on this many lines."""
 NEAR = 0.07
 """Rules closer than this fraction of the axis share a label."""
 ZOOM = {
@@ -133,14 +138,42 @@ def choose_domain(values: Iterable[float | None], least: float | None = None) ->
     return value - (abs(value) / 10 or 1), value + (abs(value) / 10 or 1)
 
 
+def choose_colors(names: Sequence[str]) -> dict[str, int]:
+    """Choose a position among the theme's colors for each series: a split has its own, others avoid these.
+
+    Positions continue beyond the last color: the colors start again, with the next kind of dashes.
+    """
+    splits = {
+        name: SPLITS[split] + (0 if name == split else SERIES_COLORS)
+        for name in names
+        if (split := name.removesuffix(WHILE_TRAINING)) in SPLITS
+    }
+    every = (cycle * SERIES_COLORS + place for cycle in count() for place in OTHER_SERIES)
+    free = (position for position in every if position not in splits.values())
+    return {name: splits[name] if name in splits else next(free) for name in names}
+
+
 def color_by_series(names: Sequence[str], title: str = "", **legend: Any) -> dict[str, Any]:
-    """Color by series, in the given order; a single series needs no legend."""
+    """Color by series, named in the given order; a single series needs no legend."""
     longest = max((len(name) for name in names), default=1)
     columns = max(1, min(len(names), LEGEND_LETTERS // (longest + 5)))
     layout = {"title": clean_label(title) or None, "orient": "top", "columns": columns, "symbolOpacity": 1}
-    shown = {**layout, **legend} if has_legend(names) or title else None
     order = list(names)
-    return {"field": "series", "type": "nominal", "sort": order, "scale": {"domain": order}, "legend": shown}
+    shown = {**layout, **legend, "values": order} if has_legend(names) or title else None
+    scale = {"domain": make_color_domain(names)}
+    return {"field": "series", "type": "nominal", "sort": order, "scale": scale, "legend": shown}
+
+
+def make_color_domain(names: Sequence[str]) -> list[str]:
+    """Return the domain of a color scale, which assigns the theme's colors in its order.
+
+    Names that no series has stand for the colors that are left out.
+    """
+    positions = choose_colors(names)
+    domain = [f"\N{WORD JOINER}{i}" for i in range(max(positions.values(), default=-1) + 1)]
+    for name, position in positions.items():
+        domain[position] = name
+    return domain
 
 
 def has_legend(names: Sequence[str]) -> bool:
@@ -150,11 +183,12 @@ def has_legend(names: Sequence[str]) -> bool:
 
 def dash_by_series(names: Sequence[str], legend: Mapping[str, Any] | None) -> dict[str, Any]:
     """Distinguish curves of the same color by dashes; the legend of the color then shows both."""
-    if len(names) <= SERIES_COLORS:
+    domain = make_color_domain(names)
+    if len(domain) <= SERIES_COLORS:
         return {}
-    dashes = [DASHES[(i // SERIES_COLORS) % len(DASHES)] for i in range(len(names))]
+    dashes = [DASHES[(i // SERIES_COLORS) % len(DASHES)] for i in range(len(domain))]
     field = {"field": "series", "type": "nominal", "sort": list(names)}
-    return {"strokeDash": {**field, "scale": {"domain": list(names), "range": dashes}, "legend": legend}}
+    return {"strokeDash": {**field, "scale": {"domain": domain, "range": dashes}, "legend": legend}}
 
 
 def make_legend_toggle(names: Sequence[str]) -> list[dict[str, Any]]:
@@ -171,16 +205,24 @@ def fade_unselected(names: Sequence[str], value: float = 1.0, unselected: float 
     return {"condition": {"param": "shown", "value": value}, "value": unselected}
 
 
-def draw_vertical_rules(rules: Mapping[str, float] | None, x: Mapping[str, Any]) -> list[Layer]:
-    """Draw labeled vertical lines; the labels of neighbors are at different heights."""
+def draw_vertical_rules(
+    rules: Mapping[str, float] | None, x: Mapping[str, Any], ends: Sequence[float] = ()
+) -> list[Layer]:
+    """Draw labeled vertical lines; the labels of neighbors are at different heights.
+
+    `ends` are values on the axis, among them its ends: a label in the right half is to the left of its line.
+    """
     lines: list[Layer] = []
     labels: list[Layer] = []
+    values = [*ends, *(rules or {}).values()]
+    middle = (min(values) + max(values)) / 2 if len(ends) else math.inf
     for i, (label, at) in enumerate(sorted((rules or {}).items(), key=lambda item: item[1])):
         data = {"values": [{"x": finite_or_none(at), "label": clean_label(label)}]}
         position = {"x": {**x, "field": "x"}}
         lines.append({"data": data, "mark": {"type": "rule", "style": "threshold"}, "encoding": position})
-        encoding = {**position, "y": {"value": 2 + 15 * (i % 3)}, "text": {"field": "label"}}
-        texts = draw_outlined_text(encoding, align="left", baseline="top", dx=5)
+        encoding = {**position, "y": {"value": 2 + 15 * (i % RULE_LINES)}, "text": {"field": "label"}}
+        side = {"align": "right", "dx": -5} if at > middle else {"align": "left", "dx": 5}
+        texts = draw_outlined_text(encoding, baseline="top", **side)
         labels += [{"data": data, **text} for text in texts]
     return lines + labels
 
@@ -189,13 +231,11 @@ def draw_horizontal_rules(
     levels: Mapping[str, float] | None,
     y: Mapping[str, Any],
     others: Sequence[float] = (),
-    *,
-    stacked: bool = False,
 ) -> list[Layer]:
     """Draw labeled horizontal lines; those that are close together share a label.
 
-    `others` are the other values on the axis, which decide what is close. Shared labels are joined on one
-    line, or `stacked` above each other, that of the highest level on top.
+    `others` are the other values on the axis, which decide what is close. A label is above its line, or
+    below it at the top of the axis, where it would be cut off.
     """
     rules = sorted(
         (at, clean_label(label))
@@ -217,10 +257,12 @@ def draw_horizontal_rules(
         mark = {"type": "rule", "style": "threshold"}
         layers.append({"data": {"values": values}, "mark": mark, "encoding": level})
     encoding = {**level, "x": {"value": "width"}, "text": {"field": "label"}}
-    label_lines = [(at, labels if stacked else [", ".join(labels)]) for at, labels in groups]
-    for line in range(max((len(labels) for _, labels in label_lines), default=0)):
-        rows = [{"value": at, "label": labels[line]} for at, labels in label_lines if line < len(labels)]
-        texts = draw_outlined_text(encoding, align="right", baseline="bottom", dx=-3, dy=-4 - 14 * line)
+    for at, labels in groups:
+        is_top = at >= max(span) - near
+        lowest = min(value for value, label in rules if label in labels)
+        rows = [{"value": lowest if is_top else at, "label": ", ".join(labels)}]
+        side = {"baseline": "top", "dy": 4} if is_top else {"baseline": "bottom", "dy": -4}
+        texts = draw_outlined_text(encoding, align="right", dx=-3, **side)
         layers += [{"data": {"values": rows}, **text} for text in texts]
     return layers
 

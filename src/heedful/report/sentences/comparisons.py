@@ -28,16 +28,8 @@ def describe_comparison(comparison: Comparison, metric: str = "accuracy") -> str
 def describe_comparisons(comparisons: Sequence[Comparison], metric: str = "accuracy") -> str:
     """Describe which arm is best and which cannot be told apart from it, given what `compare_all` returns."""
     ranking = rank(comparisons)
-    higher, highest = ("higher", "highest") if comparisons[0].higher_is_better else ("lower", "lowest")
-    if ranking.furthest is None:
-        where = " on these examples" if ranking.single_run else ""
-        beaten = join_names(ranking.beaten)
-        sentences = [
-            f"{ranking.best} is best{where}: its {metric} is {higher} than that of {beaten}, beyond chance."
-        ]
-    else:
-        unclear = "" if ranking.beaten else "No arm is shown to be best: "
-        sentences = [f"{unclear}{_describe_best(ranking, highest, metric)}."]
+    sentences = [describe_ranking(comparisons, metric)]
+    if ranking.furthest is not None:
         if len(ranking.tied) + len(ranking.undecided) > 1 and ranking.undecided:
             furthest = ranking.furthest.b
             sentences.append(
@@ -45,6 +37,20 @@ def describe_comparisons(comparisons: Sequence[Comparison], metric: str = "accur
             )
         sentences.append(describe_required_data(ranking.furthest))
     return _join(sentences, single_run=ranking.single_run)
+
+
+def describe_ranking(comparisons: Sequence[Comparison], metric: str = "accuracy") -> str:
+    """Describe in one sentence which arm is best, or that none is shown to be."""
+    ranking = rank(comparisons)
+    higher, highest = ("higher", "highest") if comparisons[0].higher_is_better else ("lower", "lowest")
+    if ranking.furthest is None:
+        where = " on these examples" if ranking.single_run else ""
+        beaten = join_names(ranking.beaten)
+        return (
+            f"{ranking.best} is best{where}: its {metric} is {higher} than that of {beaten}, beyond chance."
+        )
+    unclear = "" if ranking.beaten else "No arm is shown to be best: "
+    return f"{unclear}{_describe_best(ranking, highest, metric)}."
 
 
 def describe_required_data(comparison: Comparison) -> str:

@@ -16,11 +16,7 @@ SERIOUS = ("failed", "warning")
 def describe_run(run: RunFacts) -> list[str]:
     if run.results is None:
         return describe_unfinished(run)
-    scores = [
-        f"On {split} the {run.metric} is {describe_score(result)}{describe_baselines(result)}."
-        for split in ("test", "dev")
-        if (result := run.split(split)) is not None
-    ]
+    scores = [describe_split(run, split) for split in ("test", "dev") if run.split(split) is not None]
     selection = []
     if run.split("dev") is not None and run.results.best_epoch is not None:
         epoch, step = f"epoch {run.results.best_epoch:.3g}", f"step {run.results.best_step or 0:,}"
@@ -30,6 +26,13 @@ def describe_run(run: RunFacts) -> list[str]:
     if run.split("test") is None:
         selection.append("Test was not scored.")
     return [*scores, " ".join([*selection, describe_cost(run)]), describe_checks(run.checks)]
+
+
+def describe_split(run: RunFacts, split: str) -> str:
+    result = run.split(split)
+    if result is None:
+        return ""
+    return f"On {split} the {run.metric} is {describe_score(result)}{describe_baselines(result)}."
 
 
 def describe_unfinished(run: RunFacts) -> list[str]:
@@ -91,14 +94,22 @@ def describe_cost(run: RunFacts) -> str:
 
 
 def describe_checks(checks: Sequence[Check]) -> str:
-    serious = [check for check in checks if check.status in SERIOUS]
-    done = sum(check.status != "skipped" for check in checks)
-    if not done:
+    """Count the checks by severity: what is a problem, what asks for caution, what is fine."""
+    names = {
+        status: [summarize_check(check.name) for check in checks if check.status == status]
+        for status in ("failed", "warning", "passed")
+    }
+    failed, cautions, fine = names.values()
+    if not (failed or cautions or fine):
         return "No checks were made."
-    if not serious:
-        return f"All {done} checks passed."
-    problems = ", ".join(summarize_check(check.name) for check in serious)
-    return f"{len(serious)} of {done} checks found a problem: {problems}."
+    if not failed and not cautions:
+        return "The check is fine." if len(fine) == 1 else f"All {len(fine)} checks are fine."
+    parts = [
+        f"{len(found)} {word}{'s' if len(found) > 1 else ''} ({', '.join(found)})"
+        for word, found in (("problem", failed), ("caution", cautions))
+        if found
+    ]
+    return f"Checks: {', '.join([*parts, *([f'{len(fine)} fine'] if fine else [])])}."
 
 
 def describe_runs(runs: Sequence[RunFacts], comparison: str | None) -> list[str]:
@@ -130,10 +141,10 @@ def describe_runs(runs: Sequence[RunFacts], comparison: str | None) -> list[str]
     serious = [shorten(run.name) for run in runs if any(c.status in SERIOUS for c in run.checks)]
     if serious:
         sentences.append(
-            f"Checks found a problem in {len(serious)} of {len(runs)} runs: {', '.join(serious)}."
+            f"Checks found something in {len(serious)} of {len(runs)} runs: {', '.join(serious)}."
         )
     elif any(run.checks for run in runs):
-        sentences.append("All checks of all runs passed.")
+        sentences.append("All checks of all runs are fine.")
     return sentences
 
 
