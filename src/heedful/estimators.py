@@ -125,7 +125,7 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
         with keep_process_state():
             top = Path(options.out or tempfile.mkdtemp(prefix="heedful-"))
             try:
-                folder = self.train(options, splits, top)
+                folder = self.train_run_below(options, splits, top)
             except BaseException:
                 if options.out is None:
                     shutil.rmtree(top, ignore_errors=True)
@@ -137,7 +137,7 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
         self.class_names_ = names.tolist()
         return self
 
-    def train(self, options: AdaptOptions, splits: Mapping[str, Any], top: Path) -> Path:
+    def train_run_below(self, options: AdaptOptions, splits: Mapping[str, Any], top: Path) -> Path:
         """Write the data below `top`, train, and return the folder of the run."""
         task, run = materialize(splits, folder=top / "data"), top / "run"
         options = replace(options, task=task, split="none", score_test=False, out=run, overwrite=run.is_dir())

@@ -68,9 +68,9 @@ class ProgressBar:
         self.done += n
         for file in progress_files:
             file.update(self, note)
-        self.show(n, note)
+        self.draw_bar(n, note)
 
-    def show(self, n: int, note: str) -> None:
+    def draw_bar(self, n: int, note: str) -> None:
         """Show that `n` more pieces are done; by default nothing is shown."""
 
 
@@ -81,7 +81,7 @@ class PlainProgressBar(ProgressBar):
         super().__init__(label, total)
         self.last = self.start
 
-    def show(self, n: int, note: str) -> None:
+    def draw_bar(self, n: int, note: str) -> None:
         now = time.monotonic()
         if now - self.last >= PLAIN_EVERY_SECONDS:
             self.last = now
@@ -108,7 +108,7 @@ class RichProgressBar(ProgressBar):
         )
         self.task = self.bar.add_task(label, total=total, note="")
 
-    def show(self, n: int, note: str) -> None:
+    def draw_bar(self, n: int, note: str) -> None:
         self.bar.update(self.task, advance=n, note=note)
 
 
@@ -118,7 +118,7 @@ class NotebookProgressBar(ProgressBar):
     def render(self, note: str = "") -> str:
         return render_bar(self.label, self.done, self.total, note)
 
-    def show(self, n: int, note: str) -> None:
+    def draw_bar(self, n: int, note: str) -> None:
         DISPLAY.update(self, self.render(note))
 
 

@@ -13,7 +13,7 @@ from heedful.errors import one_line
 from heedful.options.types import Count, Positive
 
 
-def world(
+def command(
     folder: Annotated[Path, Parameter(name="DIR")],
     /,
     *,

@@ -16,7 +16,7 @@ SHOWN_LABELS = 20
 
 
 @describe_from(describe_task)
-def show(
+def command(
     task: str,
     /,
     *,

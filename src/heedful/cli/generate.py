@@ -139,7 +139,7 @@ def refuse_unknown(writer: Writer, prompts: Sequence[str]) -> None:
 
 def tell_unread(writer: Writer, prompts: Sequence[str]) -> None:
     """Say so if the beginning of a prompt is left out because the model's context is too short."""
-    longest, context = max(len(writer.encode(prompt)) for prompt in prompts), writer.context
+    longest, context = max(len(writer.encode_prompt(prompt)) for prompt in prompts), writer.context
     if longest > context and not writer.whole:
         print(
             f"heedful: a prompt has {longest:,} tokens and the model's context {context:,}; "

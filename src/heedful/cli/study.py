@@ -41,7 +41,7 @@ def make_command(name: str) -> App:
     owner = list(groups)[-1]
     defaults = {field.name: field.default for field in fields(groups[owner])}
 
-    def run(*arguments: str, json: bool = False, **options: Any) -> None:
+    def command(*arguments: str, json: bool = False, **options: Any) -> None:
         from heedful.cli.study_output import print_result
         from heedful.studies.shared.runner import run_study
 
@@ -61,12 +61,12 @@ def make_command(name: str) -> App:
     parameters.append(parameter("json", Json, default=False))
     text = inspect.cleandoc(kind.__doc__ or "")
     lines = [f"{name}\n    {line}" for name, line in {**kind.arguments, "json": JSON_HELP}.items()]
-    run.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    run.__doc__ = "\n".join([text, "", "Parameters", "----------", *lines])
-    command = GeneratedCommand(name=name)
-    command.default(run)
-    return command
+    command.__signature__ = inspect.Signature(parameters, return_annotation=None)  # type: ignore[attr-defined]
+    command.__annotations__ = {p.name: p.annotation for p in parameters}
+    command.__doc__ = "\n".join([text, "", "Parameters", "----------", *lines])
+    generated = GeneratedCommand(name=name)
+    generated.default(command)
+    return generated
 
 
 def parameter(name: str, hint: Any, *, default: Any, positional: bool = False) -> inspect.Parameter:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from cyclopts import App
 
-from heedful.cli.tokenizer_compare import compare
-from heedful.cli.tokenizer_show import show
-from heedful.cli.tokenizer_train import train
+from heedful.cli import tokenizer_compare, tokenizer_show, tokenizer_train
 
 app = App(name="tokenizer", help="Train, compare and inspect tokenizers.")
-app.command(train)
-app.command(compare)
-app.command(show)
+app.command(tokenizer_train.command, name="train")
+app.command(tokenizer_compare.command, name="compare")
+app.command(tokenizer_show.command, name="show")

@@ -11,7 +11,7 @@ from heedful.cli.output import Json, console, print_json, print_table
 from heedful.options.types import Positive
 
 
-def compare(
+def command(
     *tokenizer: Annotated[str, Parameter(required=True)],
     on: str,
     vocab_size: Positive | None = None,

@@ -19,7 +19,7 @@ STYLES = [f"black on bright_{color}" for color in ("cyan", "yellow", "green", "m
 SPECIAL = "white on grey37"
 
 
-def show(tokenizer: str, text: str, pair: str | None = None, *, json: Json = False) -> None:
+def command(tokenizer: str, text: str, pair: str | None = None, *, json: Json = False) -> None:
     """Show the tokens of a text with their ids; for BPE also the merges, in their order.
 
     Examples:

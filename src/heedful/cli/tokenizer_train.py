@@ -15,7 +15,7 @@ Kind = Literal["bpe", "wordpiece", "unigram", "word", "char"]
 
 
 @describe_from(train_tokenizer)
-def train(
+def command(
     *corpus: Annotated[str, Parameter(required=True)],
     out: Path,
     kind: Kind = "bpe",

@@ -35,7 +35,7 @@ class Writer:
         """The number of tokens that the model reads at once."""
         return context_length(self.model)
 
-    def encode(self, prompt: str) -> list[int]:
+    def encode_prompt(self, prompt: str) -> list[int]:
         """Return the ids of a prompt, with the token that begins a text and without the one that ends it."""
         ids = self.tokenizer.encode(prompt).ids
         if not self.whole and ids and ids[-1] in (self.tokenizer.eos_id, self.tokenizer.sep_id):
@@ -82,7 +82,7 @@ class Writer:
         if samples < 1:
             raise UserError(f"--samples {samples}: must be at least 1")
         asked = [prompt for prompt in prompts for _ in range(samples)]
-        encoded = [self.encode(prompt) for prompt in asked]
+        encoded = [self.encode_prompt(prompt) for prompt in asked]
         live = Live(self, encoded[0], seen) if seen is not None and encoded else None
         generated = generate(
             self.model,
