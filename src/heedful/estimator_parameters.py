@@ -61,6 +61,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         head: Literal["auto", "linear", "family"] = "auto",
         pool: Literal["first", "mean"] | None = None,
         max_len: int = 256,
+        long_texts: Literal["cut", "head-tail"] = "cut",
         label_smoothing: float = 0.0,
         class_weights: Literal["none", "balanced"] = "none",
         dropout: float | None = None,
@@ -109,6 +110,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.head = head
         self.pool = pool
         self.max_len = max_len
+        self.long_texts = long_texts
         self.label_smoothing = label_smoothing
         self.class_weights = class_weights
         self.dropout = dropout

@@ -33,7 +33,7 @@ class Letters:
         self.fingerprint = f"letters {shift} {vocab_size}"
         self.special_ids = frozenset([0])
 
-    def bulk(self, *, paired: bool, max_len: int | None, special: bool) -> Letters:
+    def bulk(self, *, paired: bool, max_len: int | None, special: bool, long_texts: str = "cut") -> Letters:
         self.max_len, self.special = max_len, special
         return self
 
@@ -90,6 +90,14 @@ def test_pairs_keep_their_types_and_cuts_are_counted(tmp_path: Path) -> None:
     assert found.types(2).tolist() == [0, 0, 0, 1, 1, 1]
     assert found.truncated_rows == 7
     assert tokenize(split, Letters(), special=False)[0].tolist() == [*map(ord, "q0p")]
+
+
+def test_what_is_read_of_long_texts_is_part_of_the_key(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", LINES)
+    whole, cut = tokenize(path, Letters()), tokenize(path, Letters(), max_len=9)
+    assert tokenize(path, Letters(), max_len=9, long_texts="cut").folder == cut.folder
+    assert tokenize(path, Letters(), max_len=9, long_texts="head-tail").folder != cut.folder
+    assert tokenize(path, Letters(), long_texts="head-tail").folder == whole.folder
 
 
 def test_the_same_content_is_encoded_once_wherever_it_lies(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import random
 from array import array
 from collections.abc import Callable
 from itertools import accumulate
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +18,7 @@ from tokenizers import Tokenizer as Backend
 
 from heedful.checkpoints import bert, roberta
 from heedful.errors import UserError
+from heedful.options.types import LongTexts
 from heedful.text import Tokenizer, train, word_level
 from heedful.text.bulk_encoder import BulkEncoder, EncodedTexts
 from heedful.text.word_level import WordCache, find_rule
@@ -143,17 +145,19 @@ def wanted(made: Tokenizer, first: list[str], second: list[str] | None, **option
     st.lists(st.tuples(texts, texts), min_size=1, max_size=4),
     st.sampled_from([None, 4, 7, 12]),
     st.booleans(),
+    st.sampled_from(["cut", "head-tail"]),
 )
 def test_ids_are_those_of_the_library_for_any_text(
-    name: str, rows: list[tuple[str, str]], max_len: int | None, special: bool
+    name: str, rows: list[tuple[str, str]], max_len: int | None, special: bool, long_texts: LongTexts
 ) -> None:
     made = EVERY[name]
     first, second = [a for a, _ in rows], [b for _, b in rows]
-    alone = made.bulk(paired=False, max_len=max_len, special=special)
+    options: dict[str, Any] = {"max_len": max_len, "special": special, "long_texts": long_texts}
+    alone = made.bulk(paired=False, **options)
     for _ in range(2):  # the second time from memory
-        assert alone.encode(first, None) == wanted(made, first, None, max_len=max_len, special=special)
-    both = made.bulk(paired=True, max_len=max_len, special=special)
-    assert both.encode(first, second) == wanted(made, first, second, max_len=max_len, special=special)
+        assert alone.encode(first, None) == wanted(made, first, None, **options)
+    both = made.bulk(paired=True, **options)
+    assert both.encode(first, second) == wanted(made, first, second, **options)
 
 
 @pytest.mark.parametrize("name", LOCAL)

@@ -63,6 +63,27 @@ def test_cutting_keeps_the_frame_and_counts_what_it_cut(kind: str, max_len: int)
         assert [i for i in cut.ids if i in made.special_ids] == frame
 
 
+@kinds
+@pytest.mark.parametrize("max_len", [3, 5, 8, 12])
+def test_head_and_tail_are_the_beginning_and_the_end_of_what_is_cut(kind: str, max_len: int) -> None:
+    made = MADE[kind]
+    bare, whole = made.encode(CORPUS[0], special=False).ids, made.encode(CORPUS[0]).ids
+    read = made.encode(CORPUS[0], max_len=max_len, long_texts="head-tail")
+    room = max_len - (len(whole) - len(bare))
+    head = -(-room // 4)
+    assert [i for i in read.ids if i not in made.special_ids] == (
+        [*bare[:head], *bare[len(bare) - (room - head) :]] if room < len(bare) else bare
+    )
+    assert len(read.ids) == min(max_len, len(whole)) == len(read.types)
+    assert read.truncated == len(whole) - len(read.ids)
+    # Of a pair, the first stays whole as long as it can.
+    short = made.encode("ba", special=False).ids
+    pair = made.encode("ba", CORPUS[0], max_len=max_len + 4, long_texts="head-tail")
+    assert [i for i in pair.ids if i not in made.special_ids][: len(short)] == short
+    assert [i for i in pair.ids if i not in made.special_ids][-1] == bare[-1]
+    assert made.encode(CORPUS[0], long_texts="head-tail") == made.encode(CORPUS[0])
+
+
 def test_no_room_for_the_frame_is_an_error() -> None:
     with pytest.raises(UserError, match="adds 3 special tokens"):
         MADE["bpe"].encode("a", "b", max_len=2)

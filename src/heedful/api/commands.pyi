@@ -45,6 +45,7 @@ def adapt(
     head: Literal["auto", "linear", "family"] = "auto",
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
+    long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
     dev_rows: int | None = None,
@@ -172,6 +173,9 @@ def adapt(
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
+    long_texts
+        What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
+        the beginning and the rest from the end (head-tail).
     train_rows
         Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
     balanced
@@ -544,6 +548,7 @@ def search(
     head: Literal["auto", "linear", "family"] = "auto",
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
+    long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
     dev_rows: int | None = None,
@@ -666,6 +671,9 @@ def search(
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
+    long_texts
+        What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
+        the beginning and the rest from the end (head-tail).
     train_rows
         Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
     balanced
@@ -796,6 +804,7 @@ def compare(
     head: Literal["auto", "linear", "family"] = "auto",
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
+    long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
     dev_rows: int | None = None,
@@ -929,6 +938,9 @@ def compare(
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
+    long_texts
+        What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
+        the beginning and the rest from the end (head-tail).
     train_rows
         Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
     balanced
@@ -1057,6 +1069,7 @@ def labels(
     head: Literal["auto", "linear", "family"] = "auto",
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
+    long_texts: Literal["cut", "head-tail"] = "cut",
     balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
@@ -1182,6 +1195,9 @@ def labels(
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
+    long_texts
+        What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
+        the beginning and the rest from the end (head-tail).
     balanced
         With train_rows: choose equally many rows of each label.
     dev_rows
@@ -1307,6 +1323,7 @@ def optimizers(
     head: Literal["auto", "linear", "family"] = "auto",
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
+    long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
     dev_rows: int | None = None,
@@ -1438,6 +1455,9 @@ def optimizers(
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
+    long_texts
+        What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
+        the beginning and the rest from the end (head-tail).
     train_rows
         Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
     balanced
@@ -1559,6 +1579,7 @@ def overfit(
     head: Literal["auto", "linear", "family"] = "auto",
     pool: Literal["first", "mean"] | None = None,
     max_len: int = 256,
+    long_texts: Literal["cut", "head-tail"] = "cut",
     label_smoothing: float = 0.0,
     class_weights: Literal["none", "balanced"] = "none",
     dropout: float | None = None,
@@ -1674,6 +1695,9 @@ def overfit(
         suits sentence encoders such as minilm and frozen models. By default the model's own choice.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them.
+    long_texts
+        What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
+        the beginning and the rest from the end (head-tail).
     label_smoothing
         Share of the target probability that is given to the other labels.
     class_weights

@@ -17,6 +17,7 @@ from heedful.data.corpus import Corpus, open_corpus
 from heedful.data.splits import Split
 from heedful.data.workers import TextBatch, encode_in_processes
 from heedful.errors import UserError
+from heedful.options.types import LongTexts
 from heedful.progress import progress
 from heedful.runs.environment import usable_cores
 from heedful.runs.json_files import read_json_object
@@ -81,14 +82,16 @@ def tokenize(
     *,
     max_len: int | None = None,
     special: bool = True,
+    long_texts: LongTexts = "cut",
 ) -> Tokens:
     """Return the ids of all texts of a split or corpus, computed once for its content and these options."""
     texts = open_corpus(source) if isinstance(source, str | Path) else source
     content = texts.fingerprint
-    key = cache.digest("tokens", FORMAT, content, tokenizer.fingerprint, max_len, special)
+    how = [] if long_texts == "cut" or max_len is None else [long_texts]  # entries of older versions stay
+    key = cache.digest("tokens", FORMAT, content, tokenizer.fingerprint, max_len, special, *how)
 
     def fill(folder: Path) -> None:
-        write_tokens(folder, texts, tokenizer, max_len, special)
+        write_tokens(folder, texts, tokenizer, max_len, special, long_texts)
         if texts.fingerprint != content:
             raise UserError(f"{texts.name}: changed while it was being read; try again when it is complete")
 
@@ -96,11 +99,16 @@ def tokenize(
 
 
 def write_tokens(
-    folder: Path, texts: Split | Corpus, tokenizer: Tokenizer, max_len: int | None, special: bool
+    folder: Path,
+    texts: Split | Corpus,
+    tokenizer: Tokenizer,
+    max_len: int | None,
+    special: bool,
+    long_texts: LongTexts,
 ) -> None:
     dtype = "uint16" if tokenizer.vocab_size <= 2**16 else "uint32"
     typed = isinstance(texts, Split) and texts.pairs is not None
-    bulk = tokenizer.bulk(paired=typed, max_len=max_len, special=special)
+    bulk = tokenizer.bulk(paired=typed, max_len=max_len, special=special, long_texts=long_texts)
     unit, whole = ("rows", len(texts)) if isinstance(texts, Split) else ("MB", texts.megabytes)
     total, truncated, done = 0, 0, 0.0
     with (

@@ -128,7 +128,8 @@ class LabelScorer:
         lengths = self.classify.tokens["train"].lengths
         if self.classify.tokens["train"].truncated_rows:
             lengths = tokenize(self.task.splits["train"], self.classify.tokenizer).lengths
-        return [*split_checks(self.task), checks.truncation(lengths, max_len, room)]
+        how = self.classify.long_texts
+        return [*split_checks(self.task), checks.truncation(lengths, max_len, room, how)]
 
     def probe(self, model: Any) -> Tensor:
         rows = np.arange(min(PROBE_ROWS, len(self.classify.tokens["train"])))

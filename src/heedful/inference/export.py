@@ -23,8 +23,8 @@ from heedful.runs.files import new_folder, write_json
 from heedful.text.model_folders import find_folder
 
 EXPORTED_OPTIONS = (
-    "task", "objective", "max_len", "attention", "label_words", "labels", "text_column", "pair_column",
-    "label_column",
+    "task", "objective", "max_len", "long_texts", "attention", "label_words", "labels", "text_column",
+    "pair_column", "label_column",
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from heedful.models import Classifier, LanguageModel
 from heedful.objectives import LabelWords
 from heedful.objectives.base import Floats, iterate_by_length
 from heedful.objectives.questions import QuestionFormat
+from heedful.options.types import LongTexts
 from heedful.text import Tokenizer
 
 CHUNK = 1024
@@ -59,6 +60,8 @@ class Predictor(ABC):
     """What a text-to-text model writes for each label."""
     form: QuestionFormat | None = None
     """How a model that answers in free text is asked."""
+    long_texts: LongTexts = "cut"
+    """What is read of texts that are longer than `max_len` tokens."""
     config: Mapping[str, Any] | None = None
     """The options of the run, whose columns are looked for in a table of texts."""
 
@@ -118,7 +121,8 @@ class LogitPredictor(Predictor):
         """Run the texts in batches of similar length, and return their rows in the given order."""
         device = next(self.model.parameters()).device
         second = None if pairs is None else list(pairs)
-        encoded = self.tokenizer.encode_batch(list(texts), second, max_len=self.max_len)
+        limits: dict[str, Any] = {"max_len": self.max_len, "long_texts": self.long_texts}
+        encoded = self.tokenizer.encode_batch(list(texts), second, **limits)
         for text, one in zip(texts, encoded, strict=True):
             if not one.ids:
                 raise UserError(f'the text "{shorten(text)}" has no tokens: there is nothing to label')

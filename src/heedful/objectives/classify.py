@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -30,6 +30,7 @@ from heedful.objectives.base import (
 )
 from heedful.objectives.features import compute_once
 from heedful.objectives.setup import TaskSetup
+from heedful.options.types import LongTexts
 from heedful.text import Tokenizer
 
 ClassWeights = Literal["none", "balanced"]
@@ -61,6 +62,7 @@ def common_options(setup: TaskSetup) -> dict[str, Any]:
     o = setup.options
     return {
         "max_len": setup.max_len,
+        "long_texts": o.long_texts,
         "with_types": setup.model.config.n_types > 1,
         "train_rows": o.train_rows,
         "balanced": o.balanced,
@@ -79,6 +81,7 @@ class Classify(Objective):
     problem = "label"
     commands = ("adapt",)
     heads = dict.fromkeys(ALL_KINDS, "classify")
+    own_options: ClassVar[tuple[str, ...]] = ("long_texts",)
     caches_features = True
 
     def __init__(
@@ -88,6 +91,7 @@ class Classify(Objective):
         *,
         max_len: int,
         with_types: bool,
+        long_texts: LongTexts = "cut",
         train_rows: int | None = None,
         balanced: bool = False,
         label_smoothing: float = 0.0,
@@ -97,10 +101,10 @@ class Classify(Objective):
         if task.kind != "classify":
             raise UserError(f"{task.name} has answers, not labels; classification needs labels")
         self.task, self.tokenizer, self.max_len, self.seed = task, tokenizer, max_len, seed
-        self.with_types = with_types
+        self.with_types, self.long_texts = with_types, long_texts
         self.weights = {"classify": 1.0}
         self.tokens: dict[str, Tokens] = {
-            name: tokenize(split, tokenizer, max_len=max_len)
+            name: tokenize(split, tokenizer, max_len=max_len, long_texts=long_texts)
             for name, split in task.splits.items()
             if split.labels is not None
         }

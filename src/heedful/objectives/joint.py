@@ -53,7 +53,7 @@ class Joint(Objective):
     problem = "label"
     commands = ("adapt",)
     heads = Classify.heads
-    own_options = ("unlabeled", "mlm_first", "mlm_weight", "mlm_rate")
+    own_options = (*Classify.own_options, "unlabeled", "mlm_first", "mlm_weight", "mlm_rate")
     trains_body = hides_tokens = True
     scored_as = Classify.name
 
@@ -75,7 +75,7 @@ class Joint(Objective):
         o = setup.options
         classify = Classify(setup.task, setup.tokenizer, **common_options(setup))
         source = setup.task.splits["train"] if o.unlabeled is None else o.unlabeled
-        text = tokenize(source, setup.tokenizer, max_len=setup.max_len)
+        text = tokenize(source, setup.tokenizer, max_len=setup.max_len, long_texts=o.long_texts)
         masked = MaskedText(text, setup.tokenizer, batch_size=o.batch_size, rate=o.mlm_rate, seed=o.seed)
         if o.mlm_weight or o.mlm_first:
             add_masked_head(setup)

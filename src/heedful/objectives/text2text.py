@@ -98,7 +98,7 @@ class Text2Text(Classify):
 
     name = "text2text"
     heads = {"encoder_decoder": "text2text"}  # noqa: RUF012
-    own_options = ("label_words",)
+    own_options = (*Classify.own_options, "label_words")
 
     def __init__(
         self, task: Task, tokenizer: Tokenizer, *, words: Mapping[str, str] | None = None, **options: Any

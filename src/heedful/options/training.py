@@ -11,6 +11,7 @@ from heedful.options.types import (
     Count,
     Flag,
     Length,
+    LongTexts,
     Minutes,
     OpenShare,
     Positive,
@@ -112,6 +113,9 @@ class AdaptOptions(LoopOptions):
     suits sentence encoders such as minilm and frozen models. By default the model's own choice."""
     max_len: Length = MAX_LEN
     """Largest number of tokens per text; longer texts are truncated, and the run counts them."""
+    long_texts: LongTexts = "cut"
+    """What is read of longer texts, at the same cost: their beginning (cut), or a quarter of --max-len from
+    the beginning and the rest from the end (head-tail)."""
     train_rows: Positive | None = None
     """Train on this many labeled rows, with the shares of the labels in all rows; --seed chooses the rows."""
     balanced: Flag = False

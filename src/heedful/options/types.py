@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
+
+LongTexts = Literal["cut", "head-tail"]
+"""What is read of a text that is longer than `max_len` tokens."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from typing import Any
 import tokenizers
 from tokenizers import models
 
-from heedful.text.tokenizer import divide_room, refuse_no_room, text_error
+from heedful.options.types import LongTexts
+from heedful.text.tokenizer import divide_room, divide_text, refuse_no_room, text_error
 from heedful.text.word_level import WordCache, find_rule
 
 A, B = 2**32 - 1, 2**32 - 2
@@ -46,10 +47,18 @@ class BulkEncoder:
     """
 
     def __init__(
-        self, backend: tokenizers.Tokenizer, *, paired: bool, max_len: int | None, special: bool, wide: bool
+        self,
+        backend: tokenizers.Tokenizer,
+        *,
+        paired: bool,
+        max_len: int | None,
+        special: bool,
+        wide: bool,
+        long_texts: LongTexts = "cut",
     ) -> None:
-        self.backend = backend
-        self.options = {"paired": paired, "max_len": max_len, "special": special, "wide": wide}
+        self.backend, self.long_texts = backend, long_texts
+        options = {"paired": paired, "max_len": max_len, "special": special, "wide": wide}
+        self.options: dict[str, Any] = {**options, "long_texts": long_texts}
         self.paired = paired
         self.code = "I" if wide else "H"
         self.width = array(self.code).itemsize
@@ -91,7 +100,7 @@ class BulkEncoder:
         if self.room is not None:
             most = self.room * self.width
             truncated = sum(len(row) > most for row in rows)
-            rows = [row[:most] for row in rows]
+            rows = [self.shorten_row(row, self.room) if len(row) > most else row for row in rows]
         lengths = array("q", [len(row) // self.width + self.framing for row in rows])
         return EncodedTexts(self.join_ids(rows), None, lengths, truncated)
 
@@ -105,12 +114,17 @@ class BulkEncoder:
             if self.room is not None and n_first + n_second > self.room:
                 n_first, n_second = divide_room(n_first, n_second, self.room)
                 truncated += 1
-            rows.append(first[: n_first * width] + between + second[: n_second * width])
+            rows.append(self.shorten_row(first, n_first) + between + self.shorten_row(second, n_second))
             types.append(first_type * n_first + types_between + second_type * n_second)
         ends = len(self.frame.before) + len(self.frame.after)
         lengths = array("q", [len(row) // width + ends for row in rows])
         joined_types = join_rows(types, bytes(kinds.before), bytes(kinds.after))
         return EncodedTexts(self.join_ids(rows), joined_types, lengths, truncated)
+
+    def shorten_row(self, row: bytes, keep: int) -> bytes:
+        """Keep some of the ids of a text: the first ones, or the first and the last ones."""
+        head, tail = divide_text(len(row) // self.width, keep, self.long_texts)
+        return row[: head * self.width] + row[len(row) - tail * self.width :]
 
     def join_ids(self, rows: list[bytes]) -> bytes:
         return join_rows(rows, self.pack_ids(self.frame.before), self.pack_ids(self.frame.after))

@@ -104,7 +104,8 @@ def options_to_score(options: AdaptOptions) -> dict[str, Any]:
     scored_as = OBJECTIVES.find(options.objective).scored_as
     if scored_as is None:
         return {}
-    unread = OBJECTIVES.find(options.objective).own_options
+    read = OBJECTIVES.find(scored_as).own_options
+    unread = [name for name in OBJECTIVES.find(options.objective).own_options if name not in read]
     return {"objective": scored_as, **{name: getattr(AdaptOptions, name) for name in unread}}
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from heedful.evaluation.checks.findings import percent, quote
 from heedful.families import FAMILIES
+from heedful.options.types import LongTexts
 from heedful.runs.schemas import Check
 
 if TYPE_CHECKING:
@@ -112,10 +113,16 @@ def family_problems(tokenizer: Tokenizer, family: str) -> list[str]:
     return wrong
 
 
-def truncation(lengths: npt.ArrayLike, max_len: int, positions: int | None = None) -> Check:
+def truncation(
+    lengths: npt.ArrayLike,
+    max_len: int,
+    positions: int | None = None,
+    long_texts: LongTexts | None = None,
+) -> Check:
     """Is much text cut off? Takes each row's length in tokens before it is cut.
 
-    `positions` is the most that the model can read, if it has a limit.
+    `positions` is the most that the model can read, if it has a limit. `long_texts` says what is read of long
+    texts, where that can be chosen.
     """
     name = "truncation"
     tokens = np.asarray(lengths, dtype=np.int64)
@@ -137,7 +144,11 @@ def truncation(lengths: npt.ArrayLike, max_len: int, positions: int | None = Non
             if whole > 1 - share
             else f"{advice}, but the model reads {positions:,} at most: shorten or divide the texts"
         )
-    sentence = f"{cut}; what decides the label may be in the part that is never read; {advice}."
+    if long_texts == "head-tail":
+        sentence = f"{cut}, from their middle; what decides the label may be in it; {advice}."
+    else:
+        advice += "; --long-texts head-tail also reads their ends" if long_texts else ""
+        sentence = f"{cut}; what decides the label may be in the part that is never read; {advice}."
     return Check(name, "warning", sentence, share, CUT_LIMIT)
 
 
