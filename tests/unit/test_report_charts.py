@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from heedful.errors import UserError
 from heedful.report import charts, theme
+from heedful.report.charts.heat_maps import choose_columns
 from heedful.report.charts.histograms import choose_bin_edges
 from heedful.report.charts.images import render_chart
+from heedful.report.charts.vega import choose_colors
 
 HOSTILE = "</script>&\"'\x00\x1b[31m\ud800\u2028"
 
@@ -463,3 +465,39 @@ def test_a_logarithmic_axis_over_many_powers_of_ten_has_ticks_at_them_alone() ->
     assert ticks(770, 22_713_986) == [1e3, 1e4, 1e5, 1e6, 1e7]
     assert ticks(5.4, 644.0) is None
     assert len(ticks(1e-30, 1.0)) <= 11
+
+
+@pytest.mark.parametrize(("n", "columns"), [(1, 1), (2, 2), (4, 2), (6, 3), (7, 3), (8, 4), (12, 4), (16, 4)])
+def test_panels_are_nearly_a_square_with_full_rows_if_possible(n: int, columns: int) -> None:
+    assert choose_columns(n) == columns
+    panels = {f"head {i}": [[0.5]] for i in range(n)}
+    assert charts.small_multiples(panels, x_labels=["a"], y_labels=["b"], title="")["columns"] == columns
+
+
+def test_a_split_has_its_color_and_other_series_avoid_it() -> None:
+    assert choose_colors(["dev", "test"]) == {"dev": 1, "test": 2}
+    assert choose_colors(["train, while training", "train"]) == {"train, while training": 8, "train": 0}
+    others = choose_colors([f"run {i}" for i in range(20)])
+    assert not {0, 1, 2} & set(list(others.values())[:5])
+    assert len(set(others.values())) == 20
+    mixed = choose_colors(["dev", *(f"run {i}" for i in range(20))])
+    assert len(set(mixed.values())) == 21
+
+
+def test_a_calibration_plot_is_square() -> None:
+    chart = charts.lines({"test": [(0.5, 0.6)]}, title="", x_title="", y_title="", square=True)
+    assert chart["width"] == chart["height"]
+
+
+def test_the_label_of_a_level_at_the_top_of_the_axis_is_below_it() -> None:
+    levels = {"perfect": 1.0, "chance": 0.5}
+    chart = charts.lines(
+        {"a": [(0, 0.2), (1, 0.8)]}, title="", x_title="", y_title="", y_domain=(0, 1), levels=levels
+    )
+    texts = {
+        row["label"]: layer["mark"]["baseline"]
+        for layer in chart["layer"]
+        if layer["mark"]["type"] == "text"
+        for row in layer["data"]["values"]
+    }
+    assert texts == {"perfect": "top", "chance": "bottom"}

@@ -481,3 +481,62 @@ def test_text_from_data_never_changes_what_elements_a_page_has(tmp_path: Path) -
 
     harmless = [f"word{i}" for i in range(len(HOSTILE))]
     assert tags(tmp_path / "hostile", HOSTILE) == tags(tmp_path / "harmless", harmless)
+
+
+@pytest.mark.parametrize(
+    ("task", "labels", "title"),
+    [
+        ("/home/me/reviews.csv", ("no", "yes"), "reviews"),
+        ("files/reviews.jsonl.gz", ("no", "yes"), "reviews"),
+        ("world/reviews", ("no", "yes"), "world/reviews"),
+        ("/cache/memory/3f2a/data", ("no", "yes"), "texts labeled no or yes"),
+        ("/cache/memory/3f2a/data.parquet", [f"label {i}" for i in range(6)], "texts with 6 labels"),
+    ],
+)
+def test_a_title_has_no_path_and_names_data_of_python_by_its_labels(
+    tmp_path: Path, task: str, labels: list[str], title: str
+) -> None:
+    assert page_of(write_run(tmp_path / "run", task=task, words=labels)).title == f"minilm on {title}, full"
+
+
+def test_baselines_are_in_every_comparison_of_runs(tmp_path: Path) -> None:
+    page = page_of(*(write_run(tmp_path / name, seed=i) for i, name in enumerate("ab")))
+    for name in ("scores", "dev", "cost"):
+        labels = ", ".join(str(row.get("label", "")) for row in values(page.charts[name]))
+        for baseline in ("chance", "most frequent label", "bag of words"):
+            assert baseline in labels, (name, baseline)
+
+
+def test_what_a_check_found_has_its_severity_in_a_word(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "run", falls=True))
+    top, whole = blocks(page, "findings")
+    assert [(row["kind"], row["word"], row["name"]) for row in whole["findings"]] == [
+        ("warning", "caution", "Dev falls while train rises"),
+        ("good", "fine", "Tokenizer fits"),
+        ("plain", "not checked", "Shared parts"),
+    ]
+    assert top["findings"] == whole["findings"][:1]
+    assert top["more"] == "1 other check is fine."
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "baseline", "kind", "words"),
+    [
+        (0.7, 0.65, 0.6, "good", "it beats a bag of words (0.600)"),
+        (0.7, 0.55, 0.6, "warning", "not shown to beat a bag of words (0.600), which is inside the interval"),
+        (0.5, 0.45, 0.6, "bad", "a bag of words (0.600) is better"),
+    ],
+)
+def test_the_verdict_says_whether_the_best_baseline_is_beaten(
+    tmp_path: Path, value: float, low: float, baseline: float, kind: str, words: str
+) -> None:
+    folder = write_run(tmp_path / "run")
+    stored = json.loads((folder / "results.json").read_text())
+    stored["splits"]["test"] |= {
+        "value": value, "ci95": [low, value + 0.05], "baselines": {"bag_of_words": baseline},
+    }  # fmt: skip
+    (folder / "results.json").write_text(json.dumps(stored))
+    headline = page_of(folder).headline
+    assert headline is not None
+    assert headline.kind == kind
+    assert headline.verdict.endswith(f"{words}.")

@@ -87,7 +87,7 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     from heedful.training import rescore, train
 
     made = Laboratory()
-    monkeypatch.setattr(train, "train", made.train)
+    monkeypatch.setattr(train, "train_run", made.train)
     monkeypatch.setattr(rescore, "add_split", made.add_split)
     monkeypatch.setattr(Study, "check", lambda self: None)
     monkeypatch.setattr(Study, "score_test", lambda self, outcome: made.add_split(outcome.folder, "test"))

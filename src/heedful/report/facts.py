@@ -16,6 +16,12 @@ from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
 from heedful.runs.schemas import Check, Environment, Metrics, Prediction, Results, SplitResult
 from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord, read_ending
 
+UNNAMED = ("data", "data.parquet")
+"""The names of files and folders that hold data given in Python, see `heedful.data.sources.materialize`."""
+DATA_FILES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".arrow", ".feather", ".xlsx", ".toml")
+COMPRESSED = (".gz", ".zst", ".bz2", ".xz")
+LABEL_LETTERS = 30
+
 
 @dataclass(frozen=True)
 class RunFacts:
@@ -35,7 +41,7 @@ class RunFacts:
     def title(self) -> str:
         model = self.results.model if self.results else self.options.get("model", "a model")
         how = self.method if self.command == "adapt" else self.options.get("objective", "")
-        title = f"{shorten_path(str(model))} on {self.task_title}" + (f", {how}" if how else "")
+        title = f"{shorten_name(str(model))} on {self.task_title}" + (f", {how}" if how else "")
         return f"{title} ({self.note})" if self.note else title
 
     @property
@@ -46,7 +52,10 @@ class RunFacts:
 
     @property
     def task_title(self) -> str:
-        return shorten_path(self.results.task if self.results else self.task)
+        """The name of the data without its path; data given in Python has none and is named by its labels."""
+        if Path(self.task).is_absolute() and Path(self.task).name in UNNAMED:
+            return describe_labels(self.results.labels if self.results else None)
+        return shorten_name(self.results.task if self.results else self.task)
 
     @property
     def note(self) -> str:
@@ -209,6 +218,20 @@ def make_names_unique(runs: Sequence[RunFacts]) -> list[RunFacts]:
     return [replace(run, name="/".join(parts[-depth:])) for run, parts in zip(runs, paths, strict=True)]
 
 
-def shorten_path(name: str) -> str:
-    """Return the last part of an absolute path; a name such as world/reviews stays whole."""
-    return Path(name).name or name if Path(name).is_absolute() else name
+def shorten_name(name: str) -> str:
+    """Return a name without its path and extension; a name such as world/reviews stays whole."""
+    path = Path(name)
+    if path.suffix.lower() in COMPRESSED:
+        path = path.with_suffix("")
+    if path.suffix.lower() in DATA_FILES:
+        return path.stem
+    is_path = path.is_absolute() or name.startswith((".", "~", "runs/", "studies/"))
+    return path.name or name if is_path else name
+
+
+def describe_labels(labels: Sequence[str] | None) -> str:
+    """Name data by its labels: "texts labeled no or yes", or how many there are."""
+    if not labels:
+        return "texts from Python"
+    named = " or ".join([", ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
+    return f"texts labeled {named}" if len(named) <= LABEL_LETTERS else f"texts with {len(labels)} labels"

@@ -310,4 +310,5 @@ def draw_cost(runs: Sequence[RunFacts]) -> Chart | None:
         x_title="minutes of training",
         y_title=runs[0].metric,
         log_x=needs_log_axis([row["x"] for row in rows]),
+        levels=shared_baselines([run.split(split) for run in runs]),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import cycle, islice
@@ -20,7 +21,7 @@ from heedful.runs.files import write_json
 from heedful.runs.json_files import read_json
 from heedful.runs.studies import Configuration, Outcome
 from heedful.studies.base import Study, StudyPlan, failure_notes
-from heedful.studies.shared import sentences
+from heedful.studies.shared import scores, sentences
 
 PROJECTIONS = ("separate", "shared_qk", "shared_qkv")
 MASKINGS = {"before": "softmax"} | {n: f"{n}:unsafe=true" for n in ("zero_after", "zero_scores")}
@@ -121,7 +122,12 @@ class AttentionStudy(Study):
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         variants = [Variant(o) for o in outcomes if o.state == "finished"]
         curves = {v.name: curve for v in variants if (curve := v.loss_curve())}
-        titles = {"title": "Training loss", "x_title": "step", "y_title": "loss (nats per token)"}
+        titles: dict[str, Any] = {"title": "Training loss", "x_title": "step"}
+        baselines = scores.find_baselines(o for o in outcomes if o.state == "finished")
+        titles |= {
+            "y_title": "loss (nats per token)",
+            "levels": {f"{name}, dev": math.log(value) for name, value in baselines.items()},
+        }
         caption = "Running training loss, every variant on the same batches."
         tables = [make_score_table(variants), make_leak_table(variants), make_sentence_table(variants)]
         tables += make_sample_tables(variants)

@@ -138,5 +138,6 @@ def draw_cost(selected: arms.Runs, split: str, metric: str, field: str, title: s
             cost = getattr(outcome.results, field)
             points.append({"x": cost, "y": value, "low": low, "high": high, "label": arm, "group": arm})
     titles = {"title": f"{metric.capitalize()} against {title}", "x_title": title}
-    options = {**titles, "y_title": f"{split} {metric}", "log_x": True}
+    baselines = scores.find_baselines(arms.list_runs(selected), split)
+    options = {**titles, "y_title": f"{split} {metric}", "log_x": True, "levels": baselines}
     return Figure(f"against-{field.replace('_', '-')}", "scatter", points, options)

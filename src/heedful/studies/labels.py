@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product
+from statistics import fmean
 from typing import Any
 
 from heedful.errors import UserError, unknown
@@ -95,7 +96,8 @@ class Labels(ArmStudy):
         split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
         comparisons = compare_objectives(selected, split)
         titles = {"title": f"{metric.capitalize()} against labels", "x_title": "labeled examples"}
-        options = {**titles, "y_title": f"{split} {metric}", "log_x": True}
+        baselines = scores.find_baselines(arms.list_runs(selected), split)
+        options = {**titles, "y_title": f"{split} {metric}", "log_x": True, "levels": baselines}
         caption = "Means over seeds, each with its own labels; bands are 95 % intervals."
         return self.make_answer(
             outcomes,
@@ -114,7 +116,20 @@ class Labels(ArmStudy):
             objective, size = split_arm(arm)
             n = self.record.options["rows"] if size == ALL else int(size)
             curves.setdefault(objective, []).append([n, *score])
-        return curves
+        return curves | self.make_baseline_curves(selected, split)
+
+    def make_baseline_curves(self, selected: arms.Runs, split: str) -> dict[str, list[list[float]]]:
+        """Return the curve of each baseline that learns from the labels, such as a bag of words."""
+        shared = scores.find_baselines(arms.list_runs(selected), split)
+        values: dict[str, dict[int, list[float]]] = {}
+        for arm, runs in selected.items():
+            _, size = split_arm(arm)
+            n = self.record.options["rows"] if size == ALL else int(size)
+            for outcome in runs:
+                for name, value in scores.find_baselines([outcome], split).items():
+                    if name not in shared:
+                        values.setdefault(name, {}).setdefault(n, []).append(value)
+        return {name: [[n, fmean(by_size[n])] for n in sorted(by_size)] for name, by_size in values.items()}
 
 
 def count_rows(options: LabelsRun) -> int:

@@ -80,7 +80,7 @@ class Overfit(Study):
         causes = [] if learned else self.find_causes(outcome, curve)
         cautions = [*causes, *([few] if few else [])]
         note = Note(verdict, "good" if passed else "warning" if learned else "bad")
-        points = {"train, evaluation mode": [[row.epoch, row.value] for row in curve]}
+        points = {"train": [[row.epoch, row.value] for row in curve]}
         options: dict[str, Any] = {"title": "Training accuracy", "x_title": "epoch"}
         options |= {"y_title": "share of training examples right", "y_domain": [0, 1]}
         rows = tuple((row.epoch, row.value, row.loss) for row in curve)

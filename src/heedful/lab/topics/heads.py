@@ -13,6 +13,7 @@ from heedful.lab.arrays import Array
 from heedful.lab.base import Finding, Table, at_least, at_most, exactly, fact
 from heedful.lab.head_maps import find_mechanisms, remove_head
 from heedful.report.charts import small_multiples
+from heedful.report.charts.heat_maps import choose_columns
 from heedful.report.charts.token_links import token_links
 
 CELLS = 200_000
@@ -127,7 +128,7 @@ def heads(
             title=f"What {n_heads * len(chosen)} heads of {model} attend to",
             subtitle="each row sums to 1",
             domain=(0, 1),
-            columns=min(n_heads, 12),
+            columns=choose_columns(n_heads),
         ),
         interactive=token_links(
             maps,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from heedful.report.charts.vega import Chart
 Matrix = Sequence[Sequence[float | None]]
 NUMBERS_MOST = 14
 NUMBER_LETTERS = 6
+COLUMNS_MOST = 6
 
 
 def heat_map(
@@ -30,7 +32,7 @@ def heat_map(
     form: str | None = None,
     numbers: bool | None = None,
     diverging: bool = False,
-    columns: int = 4,
+    columns: int | None = None,
     notes: Mapping[Any, Any] | None = None,
     hover: Mapping[tuple[int, int], str] | None = None,
     written: Mapping[tuple[int, int], str] | None = None,
@@ -44,7 +46,8 @@ def heat_map(
     are written into the cells, by default into those of one matrix that is not too large; `written` is the
     text to write there instead, by (row, column).
 
-    Several matrices have the same labels, are in rows of `columns`, and have their notes by name.
+    Several matrices have the same labels, are in rows of `columns` (12 are by default in 3 rows of 4), and
+    have their notes by name.
     """
     rows: list[dict[str, Any]] = []
     if isinstance(values, Mapping):
@@ -95,13 +98,20 @@ def heat_map(
         names = [vega.clean_label(name) for name in values]
         facet = {"field": "panel", "type": "nominal", "sort": names, "header": {"title": None}}
         spacing = {"row": 18, "column": 18}
-        body |= {"facet": facet, "columns": columns, "spacing": spacing, "spec": {**size, "layer": layers}}
+        across = columns or choose_columns(len(names))
+        body |= {"facet": facet, "columns": across, "spacing": spacing, "spec": {**size, "layer": layers}}
     else:
         body |= {**size, "layer": layers}
     return vega.make_chart(title, subtitle, body)
 
 
 small_multiples = heat_map
+
+
+def choose_columns(n: int) -> int:
+    """Choose the number of columns for `n` panels: nearly a square, with full rows if possible."""
+    near = max(1, math.ceil(math.sqrt(n)))
+    return next((columns for columns in range(near, COLUMNS_MOST + 1) if n % columns == 0), min(near, 4))
 
 
 def make_rows(

@@ -11,6 +11,7 @@ from heedful.report.charts.line_charts import INSET, make_x_axis
 from heedful.report.charts.vega import Chart
 
 LABELED_POINTS = 24
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 LETTER_WIDTH, LINE_HEIGHT = 6.2, 14.0
 """About how many pixels a label takes."""
 ABOVE, BELOW = ("bottom", -3), ("top", 3)
@@ -32,8 +33,9 @@ def scatter(
     log_y: bool = False,
     x_domain: Sequence[float] | None = None,
     y_domain: Sequence[float] | None = None,
+    levels: Mapping[str, float] | None = None,
 ) -> Chart:
-    """Draw points with intervals.
+    """Draw points with intervals; `levels` are labeled horizontal lines, such as baselines.
 
     A row has `x` and `y`, and may have `low` and `high` (of y), `x_low`, `x_high`, `group` and `label`.
     Rows that cannot be drawn (a missing number, or one below zero on a logarithmic axis) are left out.
@@ -48,7 +50,7 @@ def scatter(
         data.append({**point, "series": group, "label": label})
     groups = list(dict.fromkeys(row["series"] for row in data))
     y_values = [row[key] for row in data for key in ("y", "low", "high")]
-    y_ends = y_domain or vega.choose_domain(y_values)
+    y_ends = y_domain or vega.choose_domain([*y_values, *(levels or {}).values()])
     x_scale = vega.make_scale(log=log_x, domain=x_domain, padding=24)
     y_scale = vega.make_scale(log=log_y, domain=y_ends) | INSET
     ticks = make_x_axis(x_title, [row["x"] for row in data], log_x)
@@ -65,7 +67,8 @@ def scatter(
         ("y", y_title),
         *([("low", "low"), ("high", "high")] if has_intervals else []),
     )
-    layers: list[vega.Layer] = []
+    known = [value for value in [*y_values, *(y_ends or ())] if value is not None]
+    layers = vega.draw_horizontal_rules(levels, position["y"], known)
     for low, high, ends in (
         ("low", "high", {"y": {"field": "low", **y_axis}, "y2": {"field": "high"}}),
         ("x_low", "x_high", {"x": {"field": "x_low", **x_axis}, "x2": {"field": "x_high"}}),
@@ -75,7 +78,8 @@ def scatter(
             whisker = {"type": "rule", "strokeWidth": 1.5}
             layers.append({"data": {"values": spans}, "mark": whisker, "encoding": encoding})
     opacity, params = vega.fade_unselected(groups, 0.95), [*vega.make_legend_toggle(groups), vega.ZOOM]
-    encoding = {**position, "shape": color, "opacity": opacity, "tooltip": tips}
+    shape = {**color, "scale": {**color["scale"], "range": order_shapes(groups, color["scale"]["domain"])}}
+    encoding = {**position, "shape": shape, "opacity": opacity, "tooltip": tips}
     mark = {"type": "point", "filled": True, "size": 90}
     layers.append({"params": params, "mark": mark, "encoding": encoding})
     if has_labels and len(data) <= LABELED_POINTS:
@@ -89,6 +93,12 @@ def scatter(
             layers += [{"data": {"values": [data[i] for i in indices]}, **text} for text in texts]
     body = {"width": vega.WIDTH, "height": vega.HEIGHT, "data": {"values": data}, "layer": layers}
     return vega.make_chart(title, subtitle, body)
+
+
+def order_shapes(groups: Sequence[str], domain: Sequence[str]) -> list[str]:
+    """Return the shape at each position of a color scale, so that the groups have the shapes in order."""
+    shapes = {group: SHAPES[i % len(SHAPES)] for i, group in enumerate(groups)}
+    return [shapes.get(name, SHAPES[0]) for name in domain]
 
 
 def place_labels(names: Sequence[str], xs: Sequence[float], ys: Sequence[float]) -> dict[Corner, list[int]]:

@@ -161,11 +161,12 @@ def draw_telling(arm: Arm, t: ConfidenceQuality) -> list[Figure]:
     confidence = {"title": "How sure it is", "x_title": "confidence", "y_title": "share of answers"}
     bins = {"bins": [i / 10 for i in range(11)], "share": True}
     shares = {"y_domain": [0, 1]}
-    calibration = {"the model": points, "perfectly calibrated": [[0, 0], [1, 1]]}
+    square = {"x_domain": [0, 1], "guide": [[0, 0], [1, 1]], "square": True}
+    square["subtitle"] = "band: 95 % interval; dashed: perfect calibration"
     risk = {"the model": curve, "if confidence were perfect": perfect}
     filled = {name: values for name, values in samples.items() if values}
     return [
-        Figure("reliability", "lines", calibration, {**reliability, **shares}, caption),
+        Figure("reliability", "lines", {"dev": points}, {**reliability, **shares, **square}, caption),
         Figure("risk-coverage", "lines", risk, {**coverage, **shares}),
         Figure("confidence", "histogram", filled, {**confidence, **bins}),
     ]

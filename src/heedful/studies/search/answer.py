@@ -141,7 +141,8 @@ def draw_figures(record: StudyRecord, outcomes: Sequence[Outcome], names: Sequen
                 group = sentences.describe_settings(o.configuration.settings, others)
                 points.append({**point, "label": o.name, "group": group})
         titles = {"title": "All draws", "subtitle": "with 95 % intervals", "x_title": "learning rate"}
-        options = {**titles, "y_title": f"dev {scores.metric_title(outcomes)}", "log_x": True}
+        options: dict[str, Any] = {**titles, "y_title": f"dev {scores.metric_title(outcomes)}", "log_x": True}
+        options["levels"] = scores.find_baselines(outcomes)
         figures.append(Figure("draws", "scatter", points, options))
     elif len(names) > 1:
         figures.append(draw_heat_map(outcomes, names))
@@ -172,7 +173,9 @@ def draw_heat_map(outcomes: Sequence[Outcome], names: Sequence[str]) -> Figure:
             notes.setdefault(name, []).append([i, j, note])
     metric = scores.metric_title(outcomes)
     sizes = [(o.dev, dev.n if (dev := scores.dev_result(o)) is not None else None) for o in outcomes]
+    baselines = ", ".join(f"{name} {value:.3g}" for name, value in scores.find_baselines(outcomes).items())
     options = {
+        "subtitle": f"baselines: {baselines}" if baselines else "",
         "x_labels": [str(v) for v in columns],
         "y_labels": [f"{v:g}" if isinstance(v, float) else str(v) for v in lines],
         "title": f"{metric.capitalize()} on dev after the last epoch",

@@ -209,7 +209,11 @@ def draw_bars(outcomes: Sequence[Outcome], selected: Runs, split: str, title: st
                 rows.append({**row, "value": None, "note": describe_missing(runs)})
     metric = scores.find_metric(outcomes)
     axis: dict[str, Any] = {"y_domain": [0, 1]} if metric is None or metric.is_share else {}
-    options = {"title": title, "y_title": scores.metric_title(outcomes), "group_title": "split", **axis}
+    baselines, on_dev = (scores.find_baselines(list_runs(selected), one) for one in (split, "dev"))
+    if baselines != on_dev:
+        baselines = {f"{name}, {split}": value for name, value in baselines.items()}
+    titles = {"title": title, "y_title": scores.metric_title(outcomes), "group_title": "split"}
+    options = {**titles, **axis, "rules": baselines}
     return Figure("scores", "bars", rows, options, "Bars are means over seeds, whiskers 95 % intervals.")
 
 

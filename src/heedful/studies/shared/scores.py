@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from heedful.evaluation.metrics import METRICS, Array, Metric
+from heedful.report.run_figures import shared_baselines
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
 from heedful.runs.json_files import read_jsonl
@@ -74,6 +75,11 @@ def describe_partly_low(runs: Sequence[Outcome]) -> str:
 def dev_baselines(outcome: Outcome) -> Mapping[str, float]:
     dev = dev_result(outcome)
     return (dev.baselines if dev is not None else None) or {}
+
+
+def find_baselines(outcomes: Iterable[Outcome], split: str = "dev") -> dict[str, float]:
+    """Return the baselines on a split that all finished runs share, by the names that figures show."""
+    return shared_baselines([o.results.splits.get(split) for o in outcomes if o.results is not None])
 
 
 def is_above_baseline(outcome: Outcome) -> bool:
@@ -148,6 +154,8 @@ def draw_curves(outcomes: Mapping[str, Outcome], title: str, split: str = "dev")
         "y_title": f"{metric_title(outcomes.values())} on {split.removesuffix('_eval')}",
         "mark_best": "max" if metric is None or metric.higher_is_better else "min",
     }
+    if split == "dev":
+        options["levels"] = find_baselines(outcomes.values())
     # An axis of shares is at least as high as one interval, so that chance does not look like much.
     height = widest_interval((row.value, row.n) for curve in rows.values() for row in curve)
     if height is not None:
