@@ -9,11 +9,13 @@ import shutil
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 LONG = {"slurm", "browser", "kills", "documents", "handouts", "strangers"}
+FIRST = ("slurm", "documents", "handouts", "strangers", "kills")
 settings.register_profile("nightly", max_examples=1000, deadline=None)
 
 
@@ -26,21 +28,42 @@ def pytest_configure() -> None:
         os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+@pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what belongs to `make test-long`, by folder; what mostly waits (Slurm) comes first."""
+    """Mark what belongs to `make test-long`, by folder; what mostly waits (Slurm) or takes long comes first."""
     here = Path(__file__).parent
-    for item in items:
-        folder = item.path.relative_to(here).parts[0]
+    folders = {item: item.path.relative_to(here).parts[0] for item in items}
+    for item, folder in folders.items():
         if folder in LONG:
             item.add_marker(pytest.mark.long)
-        if folder == "slurm":
-            item.add_marker(pytest.mark.xdist_group("slurm"))
-        elif (
-            folder in ("kills", "strangers") or folder not in LONG
-        ):  # one after another, with fixtures that are made once
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: item.path.relative_to(here).parts[0] != "slurm")
+    items.sort(key=lambda item: FIRST.index(folders[item]) if folders[item] in FIRST else len(FIRST))
+
+
+def group_of(nodeid: str) -> str:
+    """Return what must run in one process, one after another: a file, whose fixtures are then made once.
+
+    Slurm is one cluster for all its files. Pages, notebooks and handouts share nothing that is slow to make.
+    """
+    file = nodeid.partition("::")[0]
+    folder = file.split("/")[1]
+    if folder == "slurm":
+        return folder
+    return nodeid if folder in ("documents", "handouts") and not file.endswith("test_wheel.py") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let `--dist loadgroup` group by `group_of`: marks (`xdist_group`) are lost with pytest 9.2 and xdist 3.8."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class GroupScheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    config.option.loadscopereorder = False  # in the order of collection, not the largest group first
+    return GroupScheduling(config, log)
 
 
 def pytest_collection_finish() -> None:
