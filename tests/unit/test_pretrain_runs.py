@@ -17,6 +17,7 @@ from heedful.checkpoints.reader import TRAINED_LENGTH
 from heedful.data.corpus import Corpus, open_corpus
 from heedful.errors import UserError
 from heedful.inference.loading import load_writer
+from heedful.objectives import Causal
 from heedful.options.training import PretrainOptions
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
@@ -353,3 +354,41 @@ def test_an_unsafe_mask_is_found_by_the_run_itself(base: PretrainOptions, tmp_pa
     done = train_run(replace(base, attention="zero_scores:unsafe=true", pack=False, steps=30, out=tmp_path))
     found = {check.name: check for check in done.checks.checks}
     assert found["causality"].status == "failed"
+
+
+def test_dev_is_scored_once_per_evaluation_and_not_again_at_the_end(
+    base: PretrainOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    evaluate = Causal.evaluate
+
+    def counted(self: Causal, model: Any, split: str, examples: Any = None) -> Any:
+        calls.append(split)
+        return evaluate(self, model, split, examples)
+
+    monkeypatch.setattr(Causal, "evaluate", counted)
+    done = train_run(replace(base, out=tmp_path / "run"))
+    rows = [row for row in Run.open(done.folder).read_metrics() if row.split == "dev"]
+    assert calls.count("dev") == len(rows) == 2
+    dev = done.results.splits["dev"]
+    assert dev.value in [row.value for row in rows]
+    # Loaded again, the selected model has the same score.
+    assert LanguageModelScores(done.folder).score_split("dev")[1].value == pytest.approx(dev.value)
+    # After a resume the selected evaluation is not known, and dev is scored again.
+    (done.folder / "results.json").unlink()
+    calls.clear()
+    again = train_run(replace(base, out=tmp_path / "run", resume=True))
+    assert (calls, again.results.splits["dev"]) == (["dev"], dev)
+
+
+def test_a_causal_run_has_samples(base: PretrainOptions, tmp_path: Path) -> None:
+    done = train_run(replace(base, out=tmp_path / "run", epochs=1))
+    samples = done.results.samples
+    assert samples is not None
+    assert len(samples) == 3
+    texts = [str(row.text) for row in Run.open(done.folder).read_predictions("dev")]
+    assert all(any(sample.prompt.strip() in text for text in texts) for sample in samples)
+    assert any(sample.text.strip() for sample in samples)
+    assert Run.open(done.folder).read_results().samples == samples
+    encoder = replace(base, model="bert-tiny", objective="masked", tokenizer="char", epochs=1)
+    assert train_run(replace(encoder, out=tmp_path / "masked")).results.samples is None

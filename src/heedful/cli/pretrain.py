@@ -73,6 +73,9 @@ def print_results(results: Results) -> None:
         show_figures(f"{results.model} on {results.task}, {results.objective}", results.splits)
     if results.sentences:
         show_sentences(results.sentences)
+    if results.samples:
+        rows = [(one_line(sample.prompt), one_line(sample.text)) for sample in results.samples]
+        print_table("samples", ("prompt", "continued by the model"), rows)
     console().print(
         f"trained {results.trainable_parameters:,} parameters for {results.steps or 0:,} steps "
         f"({results.epochs or 0:.4g} epochs) in {results.seconds:.0f} s, "

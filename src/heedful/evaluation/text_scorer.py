@@ -14,6 +14,7 @@ from heedful.evaluation.checks.language import beats_ngrams, row_truncation, sha
 from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.ngrams import NgramBaselines
 from heedful.evaluation.perplexity import compute_figures, measure_texts
+from heedful.evaluation.samples import write_samples
 from heedful.evaluation.sentences import score_sentences
 from heedful.inference.devices import autocast
 from heedful.objectives import Causal, Evaluation
@@ -59,12 +60,13 @@ class TextScorer:
         return self.ngram_losses[split]
 
     def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
-        """Return how far the run went, and the scores of single sentences where they were asked for."""
+        """Return how far the run went, samples, and the scores of sentences where they were asked for."""
         sentences = None
-        if self.sentences:
-            with autocast(self.precision, next(model.parameters()).device):
+        with autocast(self.precision, next(model.parameters()).device):
+            if self.sentences:
                 sentences = score_sentences(model, self.tokenizer, self.sentences, self.block)
-        return {"steps": steps, "epochs": epochs, "sentences": sentences}
+            samples = write_samples(model, self.objective)
+        return {"steps": steps, "epochs": epochs, "sentences": sentences, "samples": samples}
 
     def write_scored(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         for split, e in evaluations.items():

@@ -185,12 +185,16 @@ def make_answer_table(
 
 
 def add_texts(page: Page, run: RunFacts, add_heading: Heading) -> None:
-    """Add a language model's scores on single texts: those that were given, and the hardest of a split."""
+    """Add what a language model has written, and its scores on given texts and the hardest of a split."""
     sentences = run.results.sentences if run.results else None
+    samples = run.results.samples if run.results else None
     losses = [(p.loss / p.tokens, p) for p in run.predictions if p.tokens and p.loss is not None]
-    if not sentences and not losses:
+    if not sentences and not losses and not samples:
         return
     add_heading("Texts")
+    if samples:
+        written = [[sample.prompt, sample.text] for sample in samples]
+        page.table(("prompt", "continued by the model"), written, "Samples")
     if sentences:
         rows = [[shorten_text(s.text), s.tokens, s.loss, s.perplexity, s.unknown] for s in sentences]
         headings = ("text", "tokens", "loss per token", "perplexity", "unknown tokens")

@@ -79,6 +79,16 @@ class SentenceResult:
 
 
 @dataclass(frozen=True)
+class TextSample:
+    """A text that a language model has continued."""
+
+    prompt: str
+    """The first tokens of a text of dev."""
+    text: str
+    """What the model has written after it."""
+
+
+@dataclass(frozen=True)
 class Results:
     """results.json: the results of a run."""
 
@@ -103,6 +113,8 @@ class Results:
     epochs: float | None = None
     """Number of epochs that were trained."""
     sentences: tuple[SentenceResult, ...] | None = None
+    samples: tuple[TextSample, ...] | None = None
+    """For a causal language model: a few texts that it has written."""
     formula: str | None = None
     """Number of parameters that the method trains, as a function of the model's width d."""
     note: str | None = None

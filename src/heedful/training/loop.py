@@ -90,6 +90,7 @@ class Loop:
         self.exchange: GradientExchange | None = None
         if not self.ranks.alone:
             self.exchange = GradientExchange(self.model, self.objective, self.moving, self.ranks)
+        self.best_dev: Evaluation | None = None
         self.log = RunLog(self.run, self.trackers, self.on_row)
         self.losses = RunningLosses(self.objective, self.ranks)
         order = stream(o.seed, "train rows scored").permutation(len(self.objective.train_lengths()))
@@ -272,6 +273,15 @@ class Loop:
             raise self.not_finite("loss on dev")
         self.log.write(Metrics(state.step, epoch, "dev", dev.loss, dev.value, dev.n))
         self.selection.update(state, dev)
+        if state.best_step == state.step:
+            self.best_dev = dev
+
+    def score_selected(self, split: str) -> Evaluation:
+        """Score a split with the selected model; that of dev is known, unless the run was resumed since."""
+        if split == "dev" and self.best_dev is not None:
+            return self.best_dev
+        with threads(self.objective.threads):
+            return self.score_split(split)
 
     def score_split(self, split: str, rows: Ints | None = None) -> Evaluation:
         with autocast(self.precision, self.device):
