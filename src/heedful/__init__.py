@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from heedful.results import RunResult as RunResult
     from heedful.results import StudyResult as StudyResult
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 SUBPACKAGES = (
     "attention",

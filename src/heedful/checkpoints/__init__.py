@@ -6,15 +6,15 @@ from heedful.families import FAMILIES
 from heedful.plugins import lazy_attributes
 
 if TYPE_CHECKING:
-    from heedful.checkpoints.reader import LoadReport, kind_of, load
+    from heedful.checkpoints.reader import LoadReport, declared_pooling, kind_of, load
     from heedful.checkpoints.writer import export, find_export_obstacle, save
 else:
     __getattr__ = lazy_attributes(
         __name__,
         {
             "heedful.checkpoints.writer": "export find_export_obstacle save",
-            "heedful.checkpoints.reader": "LoadReport kind_of load",
+            "heedful.checkpoints.reader": "LoadReport declared_pooling kind_of load",
         },
     )
 
-__all__ = ["FAMILIES", "LoadReport", "export", "find_export_obstacle", "kind_of", "load", "save"]
+__all__ = ["FAMILIES", "LoadReport", "declared_pooling", "export", "find_export_obstacle", "kind_of", "load", "save"]

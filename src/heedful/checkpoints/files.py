@@ -22,7 +22,9 @@ from heedful.text.model_folders import TOKENIZER_FILES
 WEIGHTS = (
     "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json",
 )  # fmt: skip
-PATTERNS = ("config.json", "*.safetensors", "*.safetensors.index.json", *TOKENIZER_FILES)
+POOLING = "1_Pooling/config.json"
+"""Where a sentence-transformers folder declares what it makes of the states."""
+PATTERNS = ("config.json", POOLING, "*.safetensors", "*.safetensors.index.json", *TOKENIZER_FILES)
 LEGACY_PATTERNS = (*PATTERNS, "pytorch_model*.bin", "pytorch_model.bin.index.json")
 
 

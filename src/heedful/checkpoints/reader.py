@@ -12,7 +12,7 @@ from torch import Tensor
 
 from heedful.attention import parse
 from heedful.checkpoints import hub_reader as hub
-from heedful.checkpoints.files import LEGACY_PATTERNS, read_model_json, read_tensors
+from heedful.checkpoints.files import LEGACY_PATTERNS, POOLING, read_model_json, read_tensors
 from heedful.checkpoints.tables import Family, Row
 from heedful.errors import UserError
 from heedful.families import FAMILIES
@@ -23,6 +23,8 @@ from heedful.runs.old_names import update_names
 from heedful.text.model_folders import find_folder
 
 OWN = "heedful"
+POOLINGS = {"mean_tokens": "mean", "cls_token": "first"}
+"""The poolings that a sentence-transformers folder may declare, and our names for them."""
 TRAINED_LENGTH = "heedful_trained_length"
 """The key of config.json for the largest number of tokens per text in training."""
 CHANGEABLE = {"attention", "attention_options", *DROPOUTS, "head_dropout", "pool"}
@@ -91,6 +93,24 @@ def load(
 def kind_of(name: str | Path) -> str:
     """Return the kind of model that a name refers to, from its configuration alone where that is enough."""
     return read_model_config(name).kind
+
+
+def declared_pooling(name: str | Path) -> str | None:
+    """Return the pooling that an encoder's folder declares as sentence-transformers does: "mean" or "first".
+
+    None where nothing is declared, or something that is neither.
+    """
+    if str(name) in PRESETS and not Path(name).is_dir():
+        return None
+    folder = find_folder(str(name), LEGACY_PATTERNS, PRESETS)
+    path = folder / POOLING
+    config = read_model_config(name)
+    if not path.is_file() or config.kind != "encoder" or config.family not in FAMILIES:
+        return None
+    declared = read_model_json(path)
+    modes = {mode for mode in POOLINGS if declared.get(f"pooling_mode_{mode}") is True}
+    modes |= {f"{declared.get('pooling_mode')}_tokens", f"{declared.get('pooling_mode')}_token"} & {*POOLINGS}
+    return POOLINGS[modes.pop()] if len(modes) == 1 else None
 
 
 def read_model_config(name: str | Path) -> TransformerConfig:

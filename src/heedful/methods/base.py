@@ -33,6 +33,8 @@ class Method:
     paper: ClassVar[str] = ""
     learning_rate: ClassVar[float] = 1e-3
     """The learning rate with AdamW when the user names none."""
+    usual_width: ClassVar[int | None] = None
+    """The model width for which `learning_rate` is meant, if wider models need a lower one."""
     default_head_form: ClassVar[HeadForm] = "family"
     frozen_body: ClassVar[bool] = False
     """Nothing inside the body is changed, so objectives that have to train the body are refused."""
@@ -57,6 +59,13 @@ class Method:
         """The names of all parameters that are trained."""
         self.added: set[str] = set()
         """The names of those that the model did not have before `attach`."""
+
+    @classmethod
+    def learning_rate_for(cls, width: int) -> float:
+        """Return the default learning rate for a model of this width, to two digits."""
+        if cls.usual_width is None:
+            return cls.learning_rate
+        return float(f"{cls.learning_rate * cls.usual_width / width:.1e}")
 
     def check(self) -> None:
         """Refuse values outside their range."""

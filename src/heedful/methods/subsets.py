@@ -16,7 +16,8 @@ class Full(Method):
 
     name = "full"
     about = "every parameter"
-    learning_rate = 5e-5
+    learning_rate = 1e-4
+    usual_width = 384
     saves_whole_model = True
     switchable = False
 

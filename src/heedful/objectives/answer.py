@@ -106,7 +106,7 @@ class AnswerObjective(Objective):
 
     @classmethod
     def check_options(cls, options: AdaptOptions) -> None:
-        if options.class_weights != "none":
+        if options.class_weights not in ("auto", "none"):
             classes = f"--class-weights {options.class_weights}"
             raise UserError(f"{classes}: answers are free text and have no classes")
         if options.balanced:

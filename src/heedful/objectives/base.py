@@ -110,6 +110,8 @@ class Objective(ABC):
     """Whether it needs a method that trains the model's body."""
     scored_as: ClassVar[str | None] = None
     """The name of the objective that scores the same model at less cost, if there is one."""
+    fits_head: ClassVar[bool] = False
+    """A linear head can be fitted to the labels before the first step."""
     caches_features: ClassVar[bool] = False
     """Whether a frozen body may run once before training, as in `ClassifyFeatures`. It is not inherited,
     because a subclass may have another loss."""
@@ -140,7 +142,7 @@ class Objective(ABC):
         head, pool = getattr(options, "head", "auto"), getattr(options, "pool", None)
         if head != "auto":
             raise UserError(f"--objective {cls.name} writes text and has no --head {head}")
-        if pool is not None:
+        if pool not in (None, "family"):
             raise UserError(f"--pool is for classifying; --objective {cls.name} writes text")
 
     @classmethod

@@ -82,7 +82,7 @@ class Classify(Objective):
     commands = ("adapt",)
     heads = dict.fromkeys(ALL_KINDS, "classify")
     own_options: ClassVar[tuple[str, ...]] = ("long_texts",)
-    caches_features = True
+    caches_features = fits_head = True
 
     def __init__(
         self,
@@ -185,6 +185,20 @@ class Classify(Objective):
                 probabilities[batch] = logits.cpu().double().softmax(1).numpy()
         return probabilities
 
+    def pooled_states(self, model: Any, split: str, rows: Ints) -> Tensor:
+        """Return what the body gives to the head [texts of the split, d_model]; zeros outside of `rows`."""
+        return self.run_body(model, split, rows)[0]
+
+    def run_body(self, model: Any, split: str, rows: Ints) -> tuple[Tensor, float]:
+        """Return the pooled states of a split, and the seconds that they took."""
+        start = time.monotonic()
+        states = torch.zeros(len(self.tokens[split]), model.config.d_model)
+        with evaluation_mode(model) as device:
+            for batch in iterate_by_length(self.lengths[split][rows], device, f"features of {split}"):
+                t = self.inputs(split, rows[batch]).to(device).tensors
+                states[rows[batch]] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu()
+        return states.clone(), time.monotonic() - start
+
     def content(self) -> str:
         labels = [blake2b(array.tobytes(), digest_size=16).hexdigest() for array in self.labels.values()]
         return " ".join([*(tokens.folder.name for tokens in self.tokens.values()), *labels])
@@ -243,15 +257,8 @@ class ClassifyFeatures(Classify):
         )
         self.seconds += seconds
 
-    def run_body(self, model: Any, split: str, rows: Ints) -> tuple[Tensor, float]:
-        """Return the pooled states of a split, and the seconds that they took."""
-        start = time.monotonic()
-        states = torch.zeros(len(self.tokens[split]), model.config.d_model)
-        with evaluation_mode(model) as device:
-            for batch in iterate_by_length(self.lengths[split][rows], device, f"features of {split}"):
-                t = self.inputs(split, rows[batch]).to(device).tensors
-                states[rows[batch]] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu()
-        return states.clone(), time.monotonic() - start
+    def pooled_states(self, model: Any, split: str, rows: Ints) -> Tensor:
+        return self.features[split] if split in self.features else super().pooled_states(model, split, rows)
 
     def inputs(self, split: str, rows: Ints) -> Inputs:
         if split not in self.features:

@@ -54,7 +54,7 @@ class Joint(Objective):
     commands = ("adapt",)
     heads = Classify.heads
     own_options = (*Classify.own_options, "unlabeled", "mlm_first", "mlm_weight", "mlm_rate")
-    trains_body = hides_tokens = True
+    trains_body = hides_tokens = fits_head = True
     scored_as = Classify.name
 
     def __init__(
@@ -76,6 +76,7 @@ class Joint(Objective):
         classify = Classify(setup.task, setup.tokenizer, **common_options(setup))
         source = setup.task.splits["train"] if o.unlabeled is None else o.unlabeled
         text = tokenize(source, setup.tokenizer, max_len=setup.max_len, long_texts=o.long_texts)
+        assert o.batch_size is not None
         masked = MaskedText(text, setup.tokenizer, batch_size=o.batch_size, rate=o.mlm_rate, seed=o.seed)
         if o.mlm_weight or o.mlm_first:
             add_masked_head(setup)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from heedful.options.types import (
     Argument,
@@ -32,13 +32,13 @@ class LoopOptions:
     """The options that all training commands share."""
 
     lr: Rate | None = None
-    """Learning rate. The default depends on the method and the optimizer."""
-    epochs: Positive = 3
-    """Number of passes over the training data."""
+    """Learning rate. The default depends on the method and the model."""
+    epochs: Positive | None = None
+    """Number of passes over the training data. By default 3, and more for few rows or many labels."""
     steps: Positive | None = None
     """Number of optimizer steps, instead of --epochs."""
-    batch_size: Positive = 32
-    """Number of examples per step."""
+    batch_size: Positive | None = None
+    """Number of examples per step. By default chosen for the task."""
     token_budget: Positive | None = None
     """Number of tokens per step, padding included, instead of --batch-size."""
     accumulate: Positive = 1
@@ -47,8 +47,8 @@ class LoopOptions:
     """adamw, sgd, rmsprop or muon (heedful list optimizers)."""
     schedule: str = "linear"
     """Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay)."""
-    warmup: Weight = 0.06
-    """Warm-up: a share of all steps if below 1, otherwise a number of steps."""
+    warmup: Weight | None = None
+    """Warm-up: a share of all steps if below 1, otherwise a number of steps. By default 0.1."""
     weight_decay: Weight = 0.01
     """Weight decay of matrices; biases, norms and embeddings have none."""
     clip: Weight = 1.0
@@ -108,11 +108,16 @@ class AdaptOptions(LoopOptions):
     head: Literal["auto", "linear", "family"] = "auto"
     """Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
     family's own."""
-    pool: Literal["first", "mean"] | None = None
-    """What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
-    suits sentence encoders such as minilm and frozen models. By default the model's own choice."""
-    max_len: Length = MAX_LEN
-    """Largest number of tokens per text; longer texts are truncated, and the run counts them."""
+    head_start: Literal["auto", "fitted", "random"] = "auto"
+    """How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
+    random weights. auto: fitted for a pretrained model."""
+    pool: Literal["first", "mean", "family"] | None = None
+    """What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
+    is what the model's family does. By default what the model's folder declares, as sentence encoders such as
+    minilm declare the mean; otherwise the family's."""
+    max_len: Length | None = None
+    """Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
+    enough for 95 % of the texts, and at most 256."""
     long_texts: LongTexts = "cut"
     """What is read of longer texts, at the same cost: their beginning (cut), or a quarter of --max-len from
     the beginning and the rest from the end (head-tail)."""
@@ -124,8 +129,9 @@ class AdaptOptions(LoopOptions):
     """Score this many rows of dev, with the same shares of the labels; --split-seed chooses the rows."""
     label_smoothing: Share = 0.0
     """Share of the target probability that is given to the other labels."""
-    class_weights: Literal["none", "balanced"] = "none"
-    """balanced gives all labels the same total weight in the loss."""
+    class_weights: Literal["auto", "none", "balanced"] = "auto"
+    """balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
+    imbalanced and those of dev are not."""
     dropout: Share | None = None
     """Dropout of the model's body, instead of the checkpoint's."""
     attention: str | None = None
@@ -183,6 +189,12 @@ class PretrainOptions(LoopOptions):
     objective: str = "causal"
     """causal (the next token, for decoders), masked (masked tokens, for encoders), span (masked spans, for
     decoders and T5)."""
+    epochs: Positive = 3
+    """Number of passes over the training data."""
+    batch_size: Positive = 32
+    """Number of examples per step."""
+    warmup: Weight = 0.06
+    """Warm-up: a share of all steps if below 1, otherwise a number of steps."""
     train_eval_rows: Count = 200
     attention: str | None = None
     """The attention mechanism: performer, bigbird:block=32, ... (heedful list attentions)."""
@@ -259,4 +271,14 @@ def named_after(options: LoopOptions) -> tuple[str, str, str, int]:
 PRETRAIN_LR = {"nothing": 1e-3, "checkpoint": 1e-4}
 """Default learning rates of a model from scratch and of one that is pretrained further."""
 BLOCK = 256
+FIXED_SETTINGS: dict[str, Any] = {
+    "batch_size": 32,
+    "epochs": 3,
+    "warmup": 0.06,
+    "max_len": 256,
+    "class_weights": "none",
+    "pool": "family",
+    "head_start": "random",
+}
+"""Settings of runs that no rule chooses them for; those of every run of adapt before version 0.2."""
 NOT_IN_CONFIG = ("out", "resume", "overwrite")

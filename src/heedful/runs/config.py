@@ -7,9 +7,9 @@ from pathlib import Path
 
 from heedful.errors import UserError, unknown
 from heedful.options.configuration import COMMANDS, DATA_ARGUMENT, Options, check_table
-from heedful.options.training import AdaptOptions, PretrainOptions
+from heedful.options.training import FIXED_SETTINGS, AdaptOptions, PretrainOptions
 from heedful.options.values import parse_assignments, type_hints
-from heedful.runs.directory import CONFIG
+from heedful.runs.directory import CHOSEN, CONFIG, ENVIRONMENT
 from heedful.runs.old_names import mark_balanced, update_names
 from heedful.runs.toml import read_toml
 
@@ -29,11 +29,14 @@ def load_run_config(path: str | Path, changes: Iterable[str] = ()) -> Options:
     if command not in COMMANDS:
         raise UserError(f"{file}: {unknown('command', str(command), COMMANDS)}")
     table = content.pop(command, {})
+    content.pop(CHOSEN, None)
     if content:
         raise UserError(f"{file}: {unknown('table or key', next(iter(content)), [command, 'command'])}")
     if not isinstance(table, dict):
         raise UserError(f"{file}: {command} is not a table; write its options below [{command}]")
     kind = COMMANDS[command]
+    if kind is AdaptOptions and (file.parent / ENVIRONMENT).is_file():
+        table = {**FIXED_SETTINGS, **table}  # a run of an older version has nothing where it had no choice
     values = check_table(kind, table, str(file)) | parse_assignments(changes, type_hints(kind), "--set")
     options = kind(**values)
     for name in ("model", DATA_ARGUMENT[kind]):

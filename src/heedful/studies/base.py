@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from heedful.errors import UserError, one_line
 from heedful.options.configuration import check_table
 from heedful.options.studies import Keep, StudyOptions
-from heedful.options.training import AdaptOptions
+from heedful.options.training import FIXED_SETTINGS, AdaptOptions
 from heedful.options.types import MODEL_HELP, TASK_HELP
 from heedful.runs.answers import Answer, Note
 from heedful.runs.directory import BEST, CHECKPOINTS
@@ -53,6 +53,10 @@ class StudyPlan:
     configurations: Sequence[Configuration]
     folder_words: Sequence[str]
     """Names in the study's default folder, after the study's own: `studies/search-boolq-minilm`."""
+
+
+OLDER_VERSIONS = ("", "0.1.0")
+"""Versions whose studies left out settings that had fixed defaults then."""
 
 
 class Study(ABC):
@@ -172,7 +176,8 @@ class Study(ABC):
 
         A run that was begun keeps the threads of its beginning, and so its bits.
         """
-        table = {**self.record.options.get("run", {}), **configuration.settings}
+        older = FIXED_SETTINGS if self.record.version in OLDER_VERSIONS else {}
+        table = {**older, **self.record.options.get("run", {}), **configuration.settings}
         options = AdaptOptions(**check_table(AdaptOptions, table, str(self.folder.path)))
         if self.folder.read_outcome(configuration).state == "begun":
             threads = None

@@ -11,6 +11,7 @@ from typing import Any
 from heedful.errors import UserError, unknown
 from heedful.objectives.registry import OBJECTIVES
 from heedful.options.studies import LabelsOptions, LabelsRun
+from heedful.options.training import FIXED_SETTINGS
 from heedful.options.values import flag
 from heedful.report.formats import join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
@@ -71,7 +72,8 @@ class Labels(ArmStudy):
         configurations = []
         for size in read_sizes(options.sizes, rows):
             n = rows if size == ALL else int(size)
-            epochs = max(run.epochs, math.ceil(options.least_steps / math.ceil(n / run.batch_size)))
+            per_epoch = math.ceil(n / (run.batch_size or FIXED_SETTINGS["batch_size"]))
+            epochs = max(run.epochs or FIXED_SETTINGS["epochs"], math.ceil(options.least_steps / per_epoch))
             data: dict[str, Any] = {"epochs": epochs} | (
                 {} if size == ALL else {"train_rows": n, "balanced": run.balanced}
             )

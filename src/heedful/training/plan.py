@@ -9,7 +9,7 @@ import numpy as np
 from heedful.data.batches import Batches
 from heedful.objectives import Objective
 from heedful.objectives.base import Ints
-from heedful.options.training import LoopOptions
+from heedful.options.training import FIXED_SETTINGS, LoopOptions
 from heedful.training import schedules
 
 
@@ -31,22 +31,24 @@ class StepPlan:
 
     def __init__(self, options: LoopOptions, objective: Objective) -> None:
         self.options, self.first = options, objective.first_steps
+        self.warmup_option = FIXED_SETTINGS["warmup"] if options.warmup is None else options.warmup
         self.batches = Batches(
             objective.train_lengths(),
-            batch_size=None if options.token_budget else options.batch_size,
+            batch_size=None if options.token_budget else options.batch_size or FIXED_SETTINGS["batch_size"],
             token_budget=options.token_budget,
             seed=options.seed,
         )
         self.epoch_ends: list[int] = []
         self.total = self.plan_epochs()
-        self.warmup = schedules.warmup_steps(options.warmup, self.total - self.first)
+        self.warmup = schedules.warmup_steps(self.warmup_option, self.total - self.first)
         decay = schedules.decay_begins(options.schedule, self.total - self.first, self.warmup)
         self.decay_start = self.first + decay if decay >= 0 else -1
 
     def plan_epochs(self) -> int:
         """Find where each epoch ends, and return after which step the run does."""
         o, ends, end = self.options, self.epoch_ends, self.first
-        while len(ends) < o.epochs if o.steps is None else end < self.first + o.steps:
+        epochs = o.epochs or FIXED_SETTINGS["epochs"]
+        while len(ends) < epochs if o.steps is None else end < self.first + o.steps:
             # Only a token budget makes epochs of different numbers of batches.
             same = bool(ends) and o.token_budget is None
             end += (ends[0] - self.first) if same else len(self.batches.plan(len(ends)))
@@ -86,7 +88,7 @@ class StepPlan:
         """Return the factor of the learning rate; steps before the task have a schedule of their own."""
         total, warmup = self.total, self.warmup
         if step < self.first:
-            total, warmup = self.first, schedules.warmup_steps(self.options.warmup, self.first)
+            total, warmup = self.first, schedules.warmup_steps(self.warmup_option, self.first)
         else:
             step, total = step - self.first, total - self.first
         return schedules.factor(self.options.schedule, step, total, warmup)

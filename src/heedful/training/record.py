@@ -15,7 +15,7 @@ from heedful.data.run_options import absolute_value
 from heedful.objectives import Evaluation
 from heedful.options.training import NOT_IN_CONFIG, LoopOptions
 from heedful.progress import write_progress_to
-from heedful.runs.directory import CONFIG, ENVIRONMENT, PROGRESS, Run
+from heedful.runs.directory import CHOSEN, CONFIG, ENVIRONMENT, PROGRESS, Run
 from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
 from heedful.training import resume
@@ -66,10 +66,15 @@ def write_description(run: Run, job: Job) -> None:
                 raise resume.option_mismatch(run.path, name, stored.get(name), value)
         resume.warn_of_other_environment(run, now)
         return
-    chosen = {"threads": machine.threads, "processes": current_ranks().size, "precision": machine.precision}
+    machine_values = {
+        "threads": machine.threads,
+        "processes": current_ranks().size,
+        "precision": machine.precision,
+    }
     run.write_environment(now)
-    values = {**config_values(job.options), **chosen, **fixed}
-    run.write_config({"command": job.command, job.command: values})
+    values = {**config_values(job.options), **machine_values, **fixed}
+    chosen = {CHOSEN: dict(job.chosen)} if job.chosen else {}
+    run.write_config({"command": job.command, job.command: values, **chosen})
 
 
 def collect_results(run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Evaluation]) -> Results:

@@ -15,7 +15,7 @@ import psutil
 
 from heedful.errors import UserError, shorten
 from heedful.logs import notice, warn
-from heedful.options.training import NOT_IN_CONFIG, LoopOptions, named_after
+from heedful.options.training import FIXED_SETTINGS, NOT_IN_CONFIG, LoopOptions, named_after
 from heedful.runs.directory import CONFIG, Run, last_run_path, run_paths
 from heedful.runs.files import write_json
 from heedful.runs.leases import Holder, Lease, holder_file, holder_of, newest_number
@@ -28,6 +28,10 @@ LEASE = ".lease"
 TTL_SECONDS = 60.0
 SETTLED_LATER = ("threads", "precision", "processes", "max_len", "block")
 """Options that config.toml has as they were resolved, not as they were given."""
+
+
+CHOSEN_SETTINGS = ("lr", "eval_every", *FIXED_SETTINGS)
+"""Options that the rules of `training.build.settings` choose where they are not given."""
 
 
 def resolve_resumed_folder(options: O) -> O:
@@ -91,7 +95,17 @@ def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
     stored = Run.open(out).read_config().get(command)
     if not isinstance(stored, dict):
         raise UserError(f"{out / CONFIG}: is not the configuration of a run of {command}")
-    return stored
+    return {**FIXED_SETTINGS, **stored} if command == "adapt" else stored
+
+
+def restore_choices(options: O) -> O:
+    """Return the options with the settings that were chosen when the run began, where none are given."""
+    assert options.out is not None
+    if not (options.out / CONFIG).is_file():
+        return options
+    stored = stored_options(options.out)
+    missing = (name for name in CHOSEN_SETTINGS if getattr(options, name) in (None, "auto"))
+    return replace(options, **{name: stored[name] for name in missing if name in stored})
 
 
 def option_mismatch(out: Path, name: str, was: Any, now: Any, asked: str = "--resume") -> UserError:

@@ -117,6 +117,7 @@ def restore_options(options: O) -> O:
     """Return the options of a resumed run: what was measured or found when it began stays the same."""
     options = budget.restore_length(options)
     if isinstance(options, AdaptOptions):
+        options = resume.restore_choices(options)
         return resume.restore_stored_options(options, config_values(resolve_objective(options)), "adapt")
     return resume.restore_stored_options(options, config_values(options), "pretrain")
 

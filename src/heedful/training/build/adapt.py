@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import torch
 
@@ -12,16 +13,28 @@ from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.logs import notice
 from heedful.models import Classifier, LanguageModel
+from heedful.models.heads import LinearHead
+from heedful.objectives import Classify, Objective
 from heedful.objectives.registry import find_objective
 from heedful.objectives.setup import TaskSetup
 from heedful.options.training import AdaptOptions
 from heedful.options.values import parse_assignments
 from heedful.problems import find_problem
+from heedful.training.build.head_start import fit_head
 from heedful.training.build.job import Job
 from heedful.training.build.model import adaptation_changes, check_vocabulary, starts_from_scratch
 from heedful.training.build.objective import resolve_objective, scored_part, use_cached_features
+from heedful.training.build.settings import (
+    Choice,
+    TaskFacts,
+    choose_pool,
+    choose_settings,
+    describe_choices,
+    read_facts,
+)
 from heedful.training.build.tokenizer import task_tokenizer
 from heedful.training.machine import resolve_machine
+from heedful.training.ranks import current_ranks
 from heedful.training.run_task import load_run_task
 
 
@@ -37,6 +50,7 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     objective_class = find_objective(options.objective, "adapt")
     problem = find_problem(options.kind or objective_class.problem)
     head = objective_class.find_head(options.model)
+    options, chosen = choose_pool(options)
     head_form = method.default_head_form if options.head == "auto" else options.head
     changes = adaptation_changes(options, tokenizer)
     outputs, attention = problem.count_outputs(task), options.attention
@@ -49,6 +63,14 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     method.attach(model)
     model.to(machine.device)
     formula, room = method.formula(model), methods.measure_room(model)
+    facts = None
+    if isinstance(model, Classifier) and not starts_from_scratch(options.model):
+        facts = read_facts(options, task, tokenizer, model, room)
+        facts = replace(facts, linear_head=facts.linear_head and objective_class.fits_head)
+    options, settings = choose_settings(options, facts)
+    chosen |= settings
+    tell_choices(options, chosen, facts)
+    assert options.max_len is not None
     max_len = min(options.max_len, room)
     if max_len < options.max_len:
         notice(f"texts are cut to {max_len} tokens, what the model has room for")
@@ -58,6 +80,8 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     scorer = problem.make_scorer(task, objective.scored_objective)
     if method.head_only:
         objective, seconds = use_cached_features(options, model, objective)
+    if options.head_start == "fitted":
+        seconds += fit_new_head(model, objective)
     return Job(
         command="adapt",
         options=options,
@@ -73,7 +97,29 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
         room=room,
         formula=formula,
         seconds_before=seconds,
+        chosen={name: choice.reason for name, choice in chosen.items()},
     )
+
+
+def tell_choices(options: AdaptOptions, chosen: Mapping[str, Choice], facts: TaskFacts | None) -> None:
+    """Print what was chosen for the run; config.toml has the reasons."""
+    if not current_ranks().first:
+        return
+    if "pool" in chosen and options.pool == "mean":
+        notice(f"the head reads the mean of the token states: {chosen['pool'].reason}")
+    rest = {name: choice for name, choice in chosen.items() if name != "pool"}
+    if facts is not None and rest:
+        notice(describe_choices(rest, facts))
+
+
+def fit_new_head(model: Classifier | LanguageModel, objective: Objective) -> float:
+    """Fit the head, and return the seconds that this took; refuse what has no head to fit."""
+    classify = objective if isinstance(objective, Classify) else objective.scored_objective
+    linear = isinstance(model, Classifier) and isinstance(model.head, LinearHead)
+    if not (linear and isinstance(classify, Classify)):
+        raise UserError("--head-start fitted: needs a classifier whose head is one linear layer")
+    assert isinstance(model, Classifier)
+    return fit_head(model, classify)
 
 
 def build_method(options: AdaptOptions) -> methods.Method:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
@@ -46,6 +47,8 @@ class Job:
     """How the number of trained parameters is computed."""
     seconds_before: float = 0.0
     """Seconds of training that were spent before the first step."""
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """The settings that the user did not give, each with the reason for its value."""
 
     @property
     def device(self) -> torch.device:

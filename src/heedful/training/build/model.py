@@ -8,12 +8,11 @@ from typing import Any
 
 from heedful import checkpoints
 from heedful.errors import UserError
-from heedful.models import PRESETS, Classifier, LanguageModel, Model, TransformerConfig
+from heedful.models import PRESETS, LanguageModel, Model, TransformerConfig
 from heedful.models.heads import with_article
 from heedful.objectives.registry import find_objective
 from heedful.options.training import AdaptOptions, PretrainOptions
 from heedful.options.values import parse_assignments, type_hints
-from heedful.runs.json_files import read_json
 from heedful.text import Tokenizer
 
 IDS = ("vocab_size", "pad_id", "bos_id", "eos_id")
@@ -93,7 +92,7 @@ def adaptation_changes(options: AdaptOptions, tokenizer: Tokenizer) -> dict[str,
     changes = parse_model_options(options.model, options.model_options)
     if options.dropout is not None:
         changes["dropout"] = options.dropout
-    if options.pool is not None:
+    if options.pool not in (None, "family"):
         kind = checkpoints.kind_of(options.model)
         if kind != "encoder":
             raise UserError(f"--pool is for encoders; {options.model} is {with_article(kind)}")
@@ -101,12 +100,3 @@ def adaptation_changes(options: AdaptOptions, tokenizer: Tokenizer) -> dict[str,
     if starts_from_scratch(options.model):
         changes = complete_changes(options.model, changes, tokenizer)
     return changes
-
-
-def was_trained_for_mean(model: Classifier | LanguageModel) -> bool:
-    """Whether an encoder's folder declares, in sentence-transformers' form, that its states are averaged."""
-    folder: Path | None = model.report.folder
-    if folder is None or model.config.pool == "mean" or model.config.family not in checkpoints.FAMILIES:
-        return False
-    pooling = folder / "1_Pooling" / "config.json"
-    return pooling.is_file() and bool(read_json(pooling).get("pooling_mode_mean_tokens"))

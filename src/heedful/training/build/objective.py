@@ -17,7 +17,6 @@ from heedful.objectives.registry import find_objective, refuse_options_of_others
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.problems import find_problem, find_problem_of_task
 from heedful.text import Tokenizer
-from heedful.training.build.model import was_trained_for_mean
 
 
 def resolve_objective(options: AdaptOptions) -> AdaptOptions:
@@ -59,8 +58,6 @@ def use_cached_features(
 
     Returns the objective and the seconds that this took.
     """
-    if options.pool is None and was_trained_for_mean(model):
-        notice(f"{options.model} was trained for the mean of its states; see --pool mean")
     if not (options.cache_features and objective.caches_features):
         return objective, 0.0
     assert isinstance(objective, Classify)

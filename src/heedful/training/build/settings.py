@@ -1,0 +1,208 @@
+"""Chooses the settings of `adapt` that the user did not give, from the task, the model and the method.
+
+The rules were measured: docs/choosing.md has them in plain words, docs/results.md the table behind them. What
+was chosen is printed with its reason, and stored: config.toml has the values, results.json the reasons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful import checkpoints
+from heedful.data import Task
+from heedful.methods import METHODS
+from heedful.models import Classifier
+from heedful.models.heads import LinearHead
+from heedful.options.training import FIXED_SETTINGS, AdaptOptions
+from heedful.text import Tokenizer
+from heedful.training.build.model import starts_from_scratch
+
+Ints = npt.NDArray[np.int64]
+
+BATCH_SIZE = 16
+EPOCHS = 3
+LEAST_STEPS = 200
+"""Fewer steps stop before the model has learned a small task."""
+STEPS_PER_LABEL = 30
+"""A task with many labels needs more steps: each label is in few of the batches."""
+WARMUP = 0.1
+EVALUATIONS = 10
+"""The most evaluations of a run whose epochs are short."""
+LENGTHS = (32, 64, 128, 256)
+"""The numbers of tokens to choose from; the texts' lengths are measured on at most `SAMPLE` of them."""
+COVERED = 0.95
+"""Share of the texts that are read whole, if they are not too long."""
+SAMPLE = 2000
+OTHER_SHARES = 0.1
+"""From this total variation distance on, the label shares of dev count as different from those of train."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A setting that was chosen, and why."""
+
+    value: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What the rules read."""
+
+    rows: int
+    """Number of rows to train on."""
+    labels: Ints
+    """Number of rows per label in train."""
+    dev_labels: Ints | None
+    """Number of rows per label in dev, if there is one."""
+    lengths: Ints
+    """Number of tokens of a sample of the texts."""
+    room: int
+    """Number of tokens that the model has room for."""
+    width: int
+    """The model's d_model."""
+    linear_head: bool
+    """Whether the head is one linear layer, which can be fitted before training."""
+
+
+def choose_pool(options: AdaptOptions) -> tuple[AdaptOptions, dict[str, Choice]]:
+    """Return the options with what the head reads, if the user left it open."""
+    if options.pool is not None:
+        return options, {}
+    declared = None if starts_from_scratch(options.model) else checkpoints.declared_pooling(options.model)
+    if declared is None:
+        choice = Choice(FIXED_SETTINGS["pool"], "the model's folder declares no pooling")
+    else:
+        choice = Choice(declared, "the model's folder declares it (1_Pooling)")
+    return replace(options, pool=choice.value), {"pool": choice}
+
+
+def choose_settings(options: AdaptOptions, facts: TaskFacts | None) -> tuple[AdaptOptions, dict[str, Choice]]:
+    """Return the options with every setting filled in, and what was chosen.
+
+    Without facts (free answers, models from scratch) the settings are fixed numbers.
+    """
+    if facts is None:
+        choices = {name: Choice(value, "fixed") for name, value in FIXED_SETTINGS.items()}
+    else:
+        choices = {
+            "lr": choose_learning_rate(options, facts),
+            "batch_size": Choice(BATCH_SIZE, "small batches take more steps per epoch"),
+            "epochs": choose_epochs(options, facts),
+            "warmup": Choice(WARMUP, "a tenth of the steps"),
+            "max_len": choose_length(facts),
+            "class_weights": choose_class_weights(facts),
+            "head_start": choose_head_start(facts),
+        }
+    if options.steps is not None:
+        choices["epochs"] = Choice(EPOCHS, "--steps decides")
+    chosen = {name: choice for name, choice in choices.items() if not_given(options, name)}
+    options = replace(options, **{name: choice.value for name, choice in chosen.items()})
+    if facts is not None and "epochs" in chosen:
+        every = evaluation_interval(options, facts.rows)
+        if every is not None:
+            chosen["eval_every"] = Choice(every, f"{EVALUATIONS} evaluations, since epochs are short")
+            options = replace(options, eval_every=every)
+    return options, chosen
+
+
+def not_given(options: AdaptOptions, name: str) -> bool:
+    return getattr(options, name) in (None, "auto")
+
+
+def choose_learning_rate(options: AdaptOptions, facts: TaskFacts) -> Choice:
+    method = METHODS[options.method]
+    rate = method.learning_rate_for(facts.width)
+    if rate == method.learning_rate:
+        return Choice(rate, f"usual for {options.method}")
+    return Choice(rate, f"usual for {options.method} and a width of {facts.width}")
+
+
+def choose_epochs(options: AdaptOptions, facts: TaskFacts) -> Choice:
+    """Return enough epochs for a minimum number of steps, which grows with the number of labels."""
+    per_epoch = math.ceil(facts.rows / (options.batch_size or BATCH_SIZE))
+    least = max(LEAST_STEPS, STEPS_PER_LABEL * len(facts.labels))
+    epochs = max(EPOCHS, math.ceil(least / per_epoch))
+    if epochs == EPOCHS:
+        return Choice(epochs, f"{epochs * per_epoch:,} steps are enough for {len(facts.labels)} labels")
+    return Choice(epochs, f"at least {least:,} steps for {len(facts.labels)} labels")
+
+
+def evaluation_interval(options: AdaptOptions, rows: int) -> int | None:
+    """Return after how many steps to score dev, if an epoch is too short for it; None for every epoch."""
+    given = options.eval_every is not None or options.token_budget is not None or options.steps is not None
+    assert options.epochs is not None
+    if given or options.epochs <= EVALUATIONS:
+        return None
+    assert options.batch_size is not None
+    return math.ceil(math.ceil(rows / options.batch_size) * options.epochs / EVALUATIONS)
+
+
+def choose_length(facts: TaskFacts) -> Choice:
+    """Return the shortest length that covers nearly all texts, or the longest of `LENGTHS`."""
+    longest = min(LENGTHS[-1], facts.room)
+    for length in LENGTHS:
+        share = float(np.mean(facts.lengths <= length)) if len(facts.lengths) else 1.0
+        if share >= COVERED and length <= longest:
+            return Choice(length, f"{share:.0%} of the texts are not longer")
+    share = float(np.mean(facts.lengths > longest))
+    return Choice(longest, f"{share:.0%} of the texts are longer; more tokens cost time")
+
+
+def choose_head_start(facts: TaskFacts) -> Choice:
+    if not facts.linear_head:
+        return Choice("random", "the head is more than one linear layer")
+    return Choice("fitted", "the model is pretrained: its states tell much about the labels")
+
+
+def choose_class_weights(facts: TaskFacts) -> Choice:
+    """Return balanced weights if dev is closer to equal shares than to those of train.
+
+    A dev split with the shares of train asks for the answers that are most often right, so that no label is
+    weighted. One with other shares says that the texts to come will be unlike train.
+    """
+    train = facts.labels / max(1, facts.labels.sum())
+    if facts.dev_labels is None or not facts.dev_labels.sum():
+        return Choice("none", "the shares of the labels are those to expect")
+    dev = facts.dev_labels / facts.dev_labels.sum()
+    if distance(train, dev) < OTHER_SHARES:
+        return Choice("none", "dev has the same shares of labels as train")
+    if distance(dev, np.full(len(dev), 1 / len(dev))) < distance(dev, train):
+        return Choice("balanced", "the labels of train are imbalanced, those of dev are not")
+    return Choice("none", "dev has other shares of labels than train, but no equal ones")
+
+
+def distance(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+    """Return the total variation distance of two distributions."""
+    return float(np.abs(one - other).sum() / 2)
+
+
+def read_facts(
+    options: AdaptOptions, task: Task, tokenizer: Tokenizer, model: Classifier, room: int
+) -> TaskFacts:
+    train, dev = task.splits["train"], task.splits.get("dev")
+    assert train.labels is not None
+    n, step = len(task.label_names), max(1, len(train.labels) // SAMPLE)
+    pairs = None if train.pairs is None else train.pairs[::step]
+    encoded = tokenizer.encode_batch(train.texts[::step], pairs)
+    return TaskFacts(
+        rows=min(options.train_rows or len(train.labels), len(train.labels)),
+        labels=np.bincount(train.labels, minlength=n),
+        dev_labels=None if dev is None or dev.labels is None else np.bincount(dev.labels, minlength=n),
+        lengths=np.array([len(one.ids) for one in encoded]),
+        room=room,
+        width=model.config.d_model,
+        linear_head=isinstance(model.head, LinearHead),
+    )
+
+
+def describe_choices(chosen: Mapping[str, Choice], facts: TaskFacts) -> str:
+    """Return the line that a run prints about what was chosen for it, as options."""
+    words = [f"--{name.replace('_', '-')} {choice.value}" for name, choice in chosen.items()]
+    return f"chosen for {facts.rows:,} rows of {len(facts.labels)} labels: {' '.join(words)}"
