@@ -1,0 +1,96 @@
+"""The rules that choose what the user leaves open, and the head that is fitted before the first step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from heedful.options.training import AdaptOptions
+from heedful.training.build.head_start import fit_linear
+from heedful.training.build.settings import TaskFacts, choose_settings
+
+FACTS = TaskFacts(
+    rows=6000, labels=np.array([3000, 3000]), dev_labels=np.array([50, 50]), lengths=np.full(100, 20),
+    room=512, width=384, linear_head=True,
+)  # fmt: skip
+
+
+def chosen(facts: TaskFacts, **options: Any) -> AdaptOptions:
+    return choose_settings(AdaptOptions(model="minilm", task="t", **options), facts)[0]
+
+
+def test_few_rows_and_many_labels_get_more_epochs() -> None:
+    assert chosen(FACTS).epochs == 3
+    few = chosen(replace(FACTS, rows=50))
+    assert few.epochs is not None
+    assert few.epochs * -(-50 // 16) >= 200
+    many = replace(FACTS, rows=500, labels=np.full(77, 7), dev_labels=None)
+    assert chosen(many).epochs * -(-500 // 16) >= 30 * 77  # type: ignore[operator]
+    # Short epochs are not all followed by a score of dev.
+    assert few.eval_every is not None
+    assert few.epochs * 4 / few.eval_every <= 10
+    assert chosen(FACTS).eval_every is None
+
+
+def test_what_the_user_gives_is_kept() -> None:
+    given = {
+        "epochs": 2, "batch_size": 4, "lr": 1e-3, "warmup": 0.0, "max_len": 11, "class_weights": "balanced",
+        "head_start": "random",
+    }  # fmt: skip
+    options, choices = choose_settings(AdaptOptions(model="minilm", task="t", **given), FACTS)  # type: ignore[arg-type]
+    assert {name: getattr(options, name) for name in given} == given
+    assert choices == {}
+    assert chosen(FACTS, steps=7).steps == 7
+
+
+@pytest.mark.parametrize(
+    ("lengths", "room", "wanted"), [([20], 512, 32), ([33], 512, 64), ([900], 512, 256), ([900], 100, 100)]
+)
+def test_the_length_covers_most_texts(lengths: list[int], room: int, wanted: int) -> None:
+    assert chosen(replace(FACTS, lengths=np.array(lengths), room=room)).max_len == wanted
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "wanted"),
+    [
+        ([900, 100], [50, 50], "balanced"),  # as in Yelp: the texts to come are unlike train
+        ([900, 100], [90, 10], "none"),
+        ([500, 500], [50, 50], "none"),
+        ([900, 100], None, "none"),
+        ([500, 500], [10, 90], "none"),
+    ],
+)
+def test_labels_are_weighted_if_dev_says_that_train_is_unlike_what_comes(
+    train: list[int], dev: list[int] | None, wanted: str
+) -> None:
+    facts = replace(FACTS, labels=np.array(train), dev_labels=None if dev is None else np.array(dev))
+    assert chosen(facts).class_weights == wanted
+
+
+def test_wider_models_get_a_lower_rate() -> None:
+    assert chosen(FACTS).lr == 1e-4
+    assert chosen(replace(FACTS, width=768)).lr == 5e-5
+    assert chosen(replace(FACTS, width=768), method="lora").lr == chosen(FACTS, method="lora").lr
+
+
+def test_a_fitted_head_is_a_logistic_regression() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 300)
+    centers = rng.normal(size=(3, 8)) * 3
+    states = (centers[labels] * [1, 10, 0.1, 1, 1, 1, 1, 1] + rng.normal(size=(300, 8))).astype(np.float32)
+    for n_classes, rows in ((3, labels < 3), (3, labels < 2), (2, labels < 2)):
+        weight, bias = fit_linear(states[rows], labels[rows], n_classes, balanced=False)
+        logits = states[rows] @ weight.T + bias
+        assert (logits.argmax(1) == labels[rows]).mean() > 0.95
+        from sklearn.linear_model import LogisticRegression
+
+        x = (states[rows] - states[rows].mean(0)) / (states[rows].std(0) + 1e-6)
+        theirs = LogisticRegression(C=0.01, max_iter=200).fit(x, labels[rows]).predict_proba(x)
+        ours = np.exp(logits - logits.max(1, keepdims=True))
+        present = np.unique(labels[rows])
+        ours = ours[:, present] / ours[:, present].sum(1, keepdims=True)
+        assert np.abs(ours - theirs).max() < 1e-5
+    assert not fit_linear(states, np.zeros(300, np.int64), 2, balanced=False)[0].any()
