@@ -1,0 +1,167 @@
+"""Measure the settings of `heedful adapt` on public data: the table behind its rules for default settings.
+
+    python -m benchmarks.settings run --part small      few labels: 50 and 500 rows, several seeds
+    python -m benchmarks.settings run --part all        all rows, one seed
+    python -m benchmarks.settings run --part methods    the parameter-efficient methods
+    python -m benchmarks.settings run --part encoder    another encoder, thenlper/gte-small
+    python -m benchmarks.settings show                  the tables, from what was measured so far
+
+Each run is the command `heedful adapt` in a process of its own, on one thread. A finished run is one line of
+docs/results/settings.jsonl, so that a stopped measurement goes on where it was; two processes on two cores
+share the work. The data are read from $HEEDFUL_DATA, the other encoder from $HEEDFUL_MODELS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+LEDGER = Path(__file__).parents[1] / "docs" / "results" / "settings.jsonl"
+SHORT = ("sst2", "banking77", "tweet_emotion", "tweet_irony")
+LONG = ("yelp", "boolq")
+BEFORE = (
+    "--lr 5e-5 --batch-size 32 --epochs 3 --warmup 0.06 --max-len 256 --class-weights none --pool first "
+    "--head-start random"
+)
+SETTINGS = {
+    "rules": "",
+    "before 0.2": BEFORE,
+    "random head": "--head-start random",
+    "rate 5e-5": "--lr 5e-5",
+    "rate 2e-4": "--lr 2e-4",
+    "60 steps": "--steps 60 --eval-every 20",
+    "500 steps": "--steps 500 --eval-every 50",
+    "head": "--method head",
+    "lora": "--method lora",
+    "bitfit": "--method bitfit",
+    "prompt": "--method prompt",
+    "prefix": "--method prefix",
+}
+"""What each setting adds to the command."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of the table."""
+
+    task: str
+    rows: int | None
+    seed: int
+    setting: str
+    model: str = "minilm"
+
+    @property
+    def key(self) -> str:
+        return f"{self.model} {self.task} {self.rows or 'all'} {self.seed} {self.setting}"
+
+    @property
+    def command(self) -> list[str]:
+        words = ["adapt", self.model, self.task, "--seed", str(self.seed), *SETTINGS[self.setting].split()]
+        return words if self.rows is None else [*words, "--train-rows", str(self.rows)]
+
+
+def cells(part: str) -> Iterator[Cell]:
+    """Iterate over the runs of a part, those that tell most first."""
+    if part == "small":
+        for seed in (0, 1, 2):
+            for names in (("rules", "before 0.2", "head"), ("random head", "60 steps"), ("rate 5e-5", "rate 2e-4")):
+                for rows in (500, 50):
+                    for task in SHORT:
+                        yield from (Cell(task, rows, seed, name) for name in names)
+        for rows in (500, 50):
+            for task in LONG:
+                yield from (Cell(task, rows, 0, name) for name in ("rules", "before 0.2", "head"))
+    elif part == "all":
+        for name in ("rules", "head", "random head"):
+            for task in (*SHORT, *LONG):
+                yield Cell(task, None, 0, name)
+    elif part == "methods":
+        for name in ("lora", "bitfit", "prefix", "prompt"):
+            for task in ("sst2", "tweet_emotion", "banking77"):
+                yield Cell(task, 500, 0, name)
+    elif part == "encoder":
+        for rows in (500, 50):
+            for task in SHORT:
+                for name in ("rules", "before 0.2", "head"):
+                    yield Cell(task, rows, 0, name, "thenlper/gte-small")
+
+
+def read_ledger() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in LEDGER.read_text("utf-8").splitlines()] if LEDGER.is_file() else []
+
+
+def run_part(part: str) -> None:
+    """Run every cell of a part that neither the ledger has nor another process works on."""
+    locks = Path(tempfile.gettempdir()) / "heedful-settings"
+    locks.mkdir(exist_ok=True)
+    for cell in cells(part):
+        with (locks / cell.key.replace(" ", "-").replace("/", "-")).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            if cell.key in {row["key"] for row in read_ledger()}:
+                continue
+            row = run_cell(cell)
+            with LEDGER.open("a", encoding="utf-8") as file:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                file.write(json.dumps(row) + "\n")
+            print(f"{cell.key}: dev {row['dev']:.3f}, test {row['test']:.3f}, {row['cpu']:.0f} s", flush=True)
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Run the command of a cell, and return its line of the ledger."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    began, before = time.monotonic(), os.times()
+    with tempfile.TemporaryDirectory(prefix="heedful-settings-") as folder:
+        run = Path(folder) / "run"
+        command = [sys.executable, "-m", "heedful", *cell.command, "--out", str(run)]
+        options = ["--threads", "1", "--train-eval-rows", "0"]
+        done = subprocess.run(
+            [*command, *options], check=False, capture_output=True, text=True, env=environment
+        )
+        if done.returncode:
+            sys.exit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+        results = json.loads((run / "results.json").read_text("utf-8"))
+        config = tomllib.loads((run / "config.toml").read_text("utf-8"))
+    after = os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return {
+        "key": cell.key,
+        "command": "heedful " + " ".join(cell.command),
+        "chosen": {name: config["adapt"].get(name) for name in config.get("chosen", {})},
+        **{split: results["splits"][split]["value"] for split in ("dev", "test")},
+        "interval": results["splits"]["test"]["ci95"],
+        "baselines": results["splits"]["test"]["baselines"],
+        "best_step": results["best_step"],
+        "parameters": results["trainable_parameters"],
+        "seconds": round(time.monotonic() - began, 1),
+        "cpu": round(used, 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("action", choices=("run", "show"))
+    parser.add_argument("--part", choices=("small", "all", "methods", "encoder"), default="small")
+    arguments = parser.parse_args()
+    if arguments.action == "run":
+        run_part(arguments.part)
+
+
+if __name__ == "__main__":
+    main()
