@@ -166,6 +166,8 @@ def run_cases() -> int:
         out: tuple[str, ...] = () if name == "world" else ("--out", name)
         if "--train-rows" in command and has_balanced:
             out += ("--balanced",)  # which older versions always are
+        if name not in ("world", "nothing") and command[0] != "pretrain":
+            out += tuple(fixed_settings(command))
         (sys.argv[0], sys.argv[1:]) = ("heedful", [*command, *out])
         status: object = 0
         try:
@@ -181,6 +183,17 @@ def run_cases() -> int:
         if name == "world":
             take_first_rows(Path("world"))
     return 0
+
+
+def fixed_settings(command: Sequence[str]) -> Iterator[str]:
+    """Iterate over the options that give today's version the settings which older versions always used."""
+    from heedful.options import training
+
+    settings: Mapping[str, object] = getattr(training, "FIXED_SETTINGS", {})
+    for name in ("warmup", "max_len", "class_weights", "pool", "head_start"):
+        option = f"--{name.replace('_', '-')}"
+        if name in settings and option not in command:
+            yield from (option, str(settings[name]))
 
 
 def take_first_rows(world: Path) -> None:
