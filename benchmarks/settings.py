@@ -25,6 +25,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 LEDGER = Path(__file__).parents[1] / "docs" / "results" / "settings.jsonl"
@@ -49,6 +50,15 @@ SETTINGS = {
     "prefix": "--method prefix",
 }
 """What each setting adds to the command."""
+DESCRIPTIONS = {
+    "rules": "**no options: the rules**",
+    "before 0.2": "the defaults before version 0.2",
+    "random head": "rules, but a random head",
+    "rate 5e-5": "rules, but learning rate 5e-5",
+    "rate 2e-4": "rules, but learning rate 2e-4",
+    "60 steps": "rules, but 60 steps",
+    "500 steps": "rules, but 500 steps",
+}
 SMALL = (("rules", "before 0.2", "head"), ("random head", "60 steps"), ("rate 5e-5", "rate 2e-4"))
 """The settings of the part with few labels, the most important first."""
 
@@ -141,6 +151,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     used = after.children_user + after.children_system - before.children_user - before.children_system
     return {
         "key": cell.key,
+        **{name: getattr(cell, name) for name in ("model", "task", "rows", "seed", "setting")},
         "command": "heedful " + " ".join(cell.command),
         "chosen": {name: config["adapt"].get(name) for name in config.get("chosen", {})},
         **{split: results["splits"][split]["value"] for split in ("dev", "test")},
@@ -153,6 +164,42 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     }
 
 
+def show_tables(rows: list[dict[str, Any]]) -> str:
+    """Return a Markdown table per model and number of labels: settings by tasks, test accuracy."""
+    parts = []
+    groups = dict.fromkeys((row["model"], row["rows"]) for row in rows)
+    for model, n in sorted(groups, key=lambda group: (group[0] != "minilm", group[1] or sys.maxsize)):
+        labels = "all labels" if n is None else f"{n} labels"
+        parts.append(f"### {model}, {labels}")
+        parts.append(show_table([row for row in rows if (row["model"], row["rows"]) == (model, n)]))
+    return "\n\n".join(parts)
+
+
+def show_table(rows: list[dict[str, Any]]) -> str:
+    """Return the table of one model and number of labels, simple rules first."""
+    tasks = [task for task in (*SHORT, *LONG) if any(row["task"] == task for row in rows)]
+    lines = [["setting", *tasks, "mean CPU seconds"], ["---", *["---:"] * (len(tasks) + 1)]]
+    for baseline, label in (("majority", "most frequent label"), ("bag_of_words", "bag of words")):
+        cells = [
+            mean_cell([row["baselines"][baseline] for row in rows if row["task"] == task]) for task in tasks
+        ]
+        lines.append([label, *cells, ""])
+    for setting in SETTINGS:
+        of_setting = [row for row in rows if row["setting"] == setting]
+        if of_setting:
+            cells = [mean_cell([row["test"] for row in of_setting if row["task"] == task]) for task in tasks]
+            seconds = fmean(row["cpu"] for row in of_setting)
+            lines.append([DESCRIPTIONS.get(setting, setting), *cells, f"{seconds:,.0f}"])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def mean_cell(values: list[float]) -> str:
+    """Format the mean over seeds, with their number if there are several."""
+    if not values:
+        return ""
+    return f"{fmean(values):.3f}" + (f" ({len(values)})" if len(values) > 1 else "")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -162,6 +209,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.action == "run":
         run_part(arguments.part)
+    else:
+        print(show_tables(read_ledger()))
 
 
 if __name__ == "__main__":
