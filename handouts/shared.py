@@ -11,6 +11,9 @@ from pathlib import Path
 from heedful.errors import UserError
 from heedful.logs import print_messages
 
+AS_IN_TRANSFORMERS = {"pool": "family", "head_start": "random"}
+"""Options of `heedful adapt` that make a classifier start as the course's own scripts start it."""
+
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:

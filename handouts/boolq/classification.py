@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from shared import find_data, find_device, find_models, heedful, one_line_errors, show, show_counts
+from shared import (
+    AS_IN_TRANSFORMERS,
+    find_data,
+    find_device,
+    find_models,
+    heedful,
+    one_line_errors,
+    show,
+    show_counts,
+)
 
 from heedful.runs.schemas import Metrics
 
@@ -108,7 +117,7 @@ def main() -> None:
         print("Specified arguments:", args)
         task, data_dir = find_data(args.data_dir, "boolq")
         settings = {"data_dir": data_dir, "batch_size": args.batch_size, "max_len": args.max_len}
-        settings |= {"note": note}
+        settings |= {"note": note, **AS_IN_TRANSFORMERS}
         rows, device = 10 if args.small_subset else args.train_rows, find_device(args.device)
         settings |= {"train_rows": rows, "device": device}
         settings |= {"out": args.out or Path("runs") / f"boolq-{Path(args.experiment).name}"}

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from shared import find_data, find_model, heedful, one_line_errors, show
+from shared import AS_IN_TRANSFORMERS, find_data, find_model, heedful, one_line_errors, show
 
 
 def main() -> None:
@@ -35,6 +35,8 @@ def main() -> None:
         common = ["--out", str(out), *(["--data-dir", str(data_dir)] if data_dir else [])]
         common += ["--train-rows", str(args.train_rows)] if args.train_rows else []
         common += ["--note", note] if note else []
+        for name, value in AS_IN_TRANSFORMERS.items():
+            common += [f"--{name.replace('_', '-')}", value]
         epochs, batch = ["--epochs", str(args.num_epochs)], ["--batch-size", str(args.batch_size)]
         if args.experiment == "train":
             heedful("adapt", model, task, "--lr", str(args.lr), *epochs, *batch, "--overwrite", *common)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from shared import find_data, find_file, find_model, one_line_errors, show
+from shared import AS_IN_TRANSFORMERS, find_data, find_file, find_model, one_line_errors, show
 
 from heedful.data.named_tasks import find_named_folder
 from heedful.errors import UserError
@@ -84,6 +84,8 @@ def adapt_options(args: argparse.Namespace, mlm: bool) -> dict[str, Any]:
         "device": "cpu" if args.no_cuda else "auto",
         "out": args.output_dir,
         "overwrite": args.overwrite_output_dir,
+        "class_weights": "none",
+        **AS_IN_TRANSFORMERS,
     }
     if mlm:
         options |= {"objective": "joint", "mlm_weight": args.mlm_alpha, "mlm_rate": args.mlm_probability}

@@ -91,6 +91,8 @@ class OverfitRun(RunOptions):
     train_eval_rows: Annotated[int, Decided] = 2000
     patience: Annotated[int | None, Decided] = None
     score_dev: Annotated[bool, Decided] = False
+    head_start: Literal["auto", "fitted", "random"] = "random"
+    """How a new linear head starts. A random one, so that the examples are learned by training."""
 
 
 @dataclass(frozen=True, kw_only=True)
