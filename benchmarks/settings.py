@@ -147,13 +147,14 @@ def run_cell(cell: Cell) -> dict[str, Any]:
             sys.exit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
         results = json.loads((run / "results.json").read_text("utf-8"))
         config = tomllib.loads((run / "config.toml").read_text("utf-8"))
+        chosen = json.loads((run / "env.json").read_text("utf-8"))["chosen"]
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     return {
         "key": cell.key,
         **{name: getattr(cell, name) for name in ("model", "task", "rows", "seed", "setting")},
         "command": "heedful " + " ".join(cell.command),
-        "chosen": {name: config["adapt"].get(name) for name in config.get("chosen", {})},
+        "chosen": {name: config["adapt"].get(name) for name in chosen},
         **{split: results["splits"][split]["value"] for split in ("dev", "test")},
         "interval": results["splits"]["test"]["ci95"],
         "baselines": results["splits"]["test"]["baselines"],

@@ -14,6 +14,7 @@ BAD = ["awful", "rude", "cold", "dirty", "slow", "stale", "dark", "broken"]
 PLAIN = ["the", "room", "was", "and", "staff", "food", "we", "our", "table", "night", "very", "again"]
 OPTIONS: dict[str, Any] = {
     "epochs": 2, "lr": 0.01, "batch_size": 16, "max_len": 32, "threads": 1, "precision": "float32",
+    "head_start": "random",
 }  # fmt: skip
 METHOD_OPTIONS = {"lora": {"rank": 2}, "prompt": {"length": 4}, "prefix": {"length": 3}}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-FAST = ("--threads", 1, "--precision", "float32")
+FAST = ("--threads", 1, "--precision", "float32", "--head-start", "random")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_it_learns_labels_and_every_command_takes_the_run(
     heedful: Callable[..., Any], pretrained: Path, tiny_task: Path, objective: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    how = ("--lr", 1e-2) if objective == "classify" else ("--lr", 5e-3, "--batch-size", 8)
+    how = ("--lr", 1e-2, "--batch-size", 32) if objective == "classify" else ("--lr", 5e-3, "--batch-size", 8)
     options = ("--objective", objective, "--epochs", 6, *how, "--max-len", 24, *FAST)
     done = heedful("adapt", pretrained, tiny_task, *options, "--out", out, "--json")
     assert done.status == 0, done.err

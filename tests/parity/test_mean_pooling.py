@@ -111,7 +111,7 @@ def test_a_run_is_evaluated_with_the_pool_it_was_trained_with(
 
 
 @pytest.mark.parametrize("words", [(), ("--pool", "mean"), ("--pool", "first")])
-def test_a_model_trained_for_the_mean_is_told_of(
+def test_a_folder_that_declares_the_mean_is_pooled_that_way(
     words: tuple[str, ...], heedful: Callable[..., Any], tmp_path: Path
 ) -> None:
     from tiny import make_model, make_task
@@ -122,7 +122,11 @@ def test_a_model_trained_for_the_mean_is_told_of(
     run = ("adapt", model, task, "--method", "head", "--epochs", "1", "--out", tmp_path / "run", *words)
     done = heedful(*run, *FAST)
     assert done.status == 0, done.err
-    assert ("was trained for the mean of its states" in done.err) == (not words)
+    assert ("the head reads the mean of the token states" in done.err) == (not words)
+    pool = words[1] if words else "mean"
+    assert f'pool = "{pool}"' in (tmp_path / "run" / "config.toml").read_text()
+    reasons = json.loads((tmp_path / "run" / "env.json").read_text())["chosen"]
+    assert ("1_Pooling" in reasons.get("pool", "")) == (not words)
 
 
 def test_what_cannot_be_is_said(heedful: Callable[..., Any], tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_command_reads_back_the_options_it_was_written_from(command: str, kind
 
 def test_only_what_is_not_the_default_is_said() -> None:
     assert option_flags(AdaptOptions()) == []
-    assert option_flags(replace(AdaptOptions(), epochs=3, lr=1e-4, cache_features=False)) == [
+    assert option_flags(replace(AdaptOptions(), accumulate=1, lr=1e-4, cache_features=False)) == [
         "--lr=0.0001",
         "--no-cache-features",
     ]

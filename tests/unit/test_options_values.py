@@ -135,5 +135,6 @@ def test_every_option_has_a_panel_in_the_help(kind: type[LoopOptions]) -> None:
 
 def test_help_shows_bounds(heedful: Callable[..., Any]) -> None:
     shown = " ".join(heedful("adapt", "--help").out.replace("│", " ").split())
-    assert "--epochs INT Number of passes over the training data. [at least 1] [default: 3]" in shown
+    assert "--epochs INT Number of passes over the training data. By default 3, and more for few" in shown
+    assert "less memory, the same result. [at least 1] [default: 1]" in shown
     assert "[at least 0 and below 1]" in shown

@@ -106,17 +106,17 @@ def run_compare(out: Path, **options: Any) -> tuple[StudyFolder, Answer]:
 def test_each_arm_is_repeated_at_the_rate_that_dev_chose_and_tested_there_alone(
     lab: Laboratory, tmp_path: Path
 ) -> None:
-    best = {"full": 5e-5, "head": 3e-3}
+    best = {"full": 1e-4, "head": 3e-3}
     lab.score = lambda o: 0.8 if o.lr == best[o.method] else 0.7
     folder, answer = run_compare(tmp_path / "s", methods="full,head", search=True, seeds=3)
     assert len(lab.made) == 2 * 3 + 2 * 2  # three rates each, then two further seeds
     assert sorted(lab.tested) == sorted(
-        f"{m},lr={r},seed={s}" for m, r in (("full", "5e-05"), ("head", "0.003")) for s in range(3)
+        f"{m},lr={r},seed={s}" for m, r in (("full", "0.0001"), ("head", "0.003")) for s in range(3)
     )
     assert {o.name for o in folder.read_outcomes() if o.results and "test" in o.results.splits} == set(
         lab.tested
     )
-    assert [row[:3] for row in answer.tables[0].rows] == [("full", 5e-5, 3), ("head", 3e-3, 3)]
+    assert [row[:3] for row in answer.tables[0].rows] == [("full", 1e-4, 3), ("head", 3e-3, 3)]
 
 
 def test_models_whose_names_are_alike_have_runs_of_their_own(lab: Laboratory, tmp_path: Path) -> None:
@@ -308,12 +308,12 @@ def run_optimizers(out: Path, lr: float | None = None, **options: Any) -> tuple[
 
 
 def test_an_optimizer_is_searched_until_its_best_rate_lies_inside(lab: Laboratory, tmp_path: Path) -> None:
-    lab.score = lambda o: 0.9 - 0.1 * abs(np.log10((o.lr or 1) / {"adamw": 5e-5, "sgd": 0.15}[o.optimizer]))
+    lab.score = lambda o: 0.9 - 0.1 * abs(np.log10((o.lr or 1) / {"adamw": 1e-4, "sgd": 0.3}[o.optimizer]))
     _, answer = run_optimizers(tmp_path / "s", optimizers="adamw,sgd")
     rates = {name: sorted(o.lr or 0 for o in lab.made if o.optimizer == name) for name in ("adamw", "sgd")}
-    assert rates["adamw"] == [1.5e-5, 5e-5, 1.5e-4]
-    assert rates["sgd"] == pytest.approx([0.003, 0.01, 0.03, 0.0949, 0.3])
-    assert answer.facts["rates"]["sgd"] == pytest.approx(0.0949)
+    assert rates["adamw"] == [3e-5, 1e-4, 3e-4]
+    assert rates["sgd"] == pytest.approx([0.006, 0.02, 0.06, 0.19, 0.601])
+    assert answer.facts["rates"]["sgd"] == pytest.approx(0.19)
     assert answer.notes == ()
 
 

@@ -279,7 +279,7 @@ def test_without_a_rate_each_method_is_searched_around_its_own() -> None:
     rates = {
         m: [c["lr"] for c in search_space.list_grid(space) if c["method"] == m] for m in ("full", "head")
     }
-    assert rates == {"full": [1.5e-5, 5e-5, 1.5e-4], "head": [3e-4, 1e-3, 3e-3]}
+    assert rates == {"full": [3e-5, 1e-4, 3e-4], "head": [3e-4, 1e-3, 3e-3]}
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from heedful.errors import UserError, unknown
 from heedful.options.configuration import COMMANDS, DATA_ARGUMENT, Options, check_table
 from heedful.options.training import FIXED_SETTINGS, AdaptOptions, PretrainOptions
 from heedful.options.values import parse_assignments, type_hints
-from heedful.runs.directory import CHOSEN, CONFIG, ENVIRONMENT
+from heedful.runs.directory import CONFIG, ENVIRONMENT
 from heedful.runs.old_names import mark_balanced, update_names
 from heedful.runs.toml import read_toml
 
@@ -29,7 +29,6 @@ def load_run_config(path: str | Path, changes: Iterable[str] = ()) -> Options:
     if command not in COMMANDS:
         raise UserError(f"{file}: {unknown('command', str(command), COMMANDS)}")
     table = content.pop(command, {})
-    content.pop(CHOSEN, None)
     if content:
         raise UserError(f"{file}: {unknown('table or key', next(iter(content)), [command, 'command'])}")
     if not isinstance(table, dict):

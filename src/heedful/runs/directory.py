@@ -20,8 +20,6 @@ from heedful.runs.toml import read_toml, write_toml
 CONFIG, RESULTS, CHECKS, ENVIRONMENT = "config.toml", "results.json", "checks.json", "env.json"
 METRICS, TIMING, LOG = "metrics.jsonl", "timing.jsonl", "log.txt"
 CHECKPOINTS, BEST = "checkpoints", "best"
-CHOSEN = "chosen"
-"""The table of config.toml with the reasons for settings that the user did not give."""
 JOB = "job.json"
 PROGRESS = "progress.json"
 PREDICTIONS = re.compile(r"predictions_[\w-]+\.(jsonl|txt)")

@@ -171,7 +171,7 @@ class Checks:
 
 @dataclass(frozen=True)
 class Environment:
-    """env.json: the machine and packages of a run. It contains no environment variables."""
+    """env.json: a run's machine, packages and reasons for settings. It has no environment variables."""
 
     created: str
     python: str
@@ -185,6 +185,8 @@ class Environment:
     packages: Mapping[str, str]
     device: str | None = None
     precision: str | None = None
+    chosen: Mapping[str, str] = field(default_factory=dict)
+    """The settings that the user did not give, each with the reason for its value in config.toml."""
 
 
 @dataclass(frozen=True)

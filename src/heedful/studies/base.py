@@ -55,10 +55,6 @@ class StudyPlan:
     """Names in the study's default folder, after the study's own: `studies/search-boolq-minilm`."""
 
 
-OLDER_VERSIONS = ("", "0.1.0")
-"""Versions whose studies left out settings that had fixed defaults then."""
-
-
 class Study(ABC):
     """A study in its folder. Everything is read from there, so that any process can work on it."""
 
@@ -176,7 +172,7 @@ class Study(ABC):
 
         A run that was begun keeps the threads of its beginning, and so its bits.
         """
-        older = FIXED_SETTINGS if self.record.version in OLDER_VERSIONS else {}
+        older = {} if self.record.version else FIXED_SETTINGS  # before 0.2, which had fixed defaults
         table = {**older, **self.record.options.get("run", {}), **configuration.settings}
         options = AdaptOptions(**check_table(AdaptOptions, table, str(self.folder.path)))
         if self.folder.read_outcome(configuration).state == "begun":

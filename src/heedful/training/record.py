@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from heedful.data.run_options import absolute_value
 from heedful.objectives import Evaluation
 from heedful.options.training import NOT_IN_CONFIG, LoopOptions
 from heedful.progress import write_progress_to
-from heedful.runs.directory import CHOSEN, CONFIG, ENVIRONMENT, PROGRESS, Run
+from heedful.runs.directory import CONFIG, ENVIRONMENT, PROGRESS, Run
 from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
 from heedful.training import resume
@@ -71,10 +71,9 @@ def write_description(run: Run, job: Job) -> None:
         "processes": current_ranks().size,
         "precision": machine.precision,
     }
-    run.write_environment(now)
+    run.write_environment(replace(now, chosen=dict(job.chosen)))
     values = {**config_values(job.options), **machine_values, **fixed}
-    chosen = {CHOSEN: dict(job.chosen)} if job.chosen else {}
-    run.write_config({"command": job.command, job.command: values, **chosen})
+    run.write_config({"command": job.command, job.command: values})
 
 
 def collect_results(run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Evaluation]) -> Results:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from heedful import __version__
 from heedful.errors import UserError
 from heedful.options.studies import StudyOptions
 from heedful.options.training import AdaptOptions
@@ -52,7 +53,7 @@ def run_study(
     plan = kind.plan(options, run)
     command, configurations = write_command(kind, options, run), tuple(plan.configurations)
     record = StudyRecord(
-        kind.name, plan.question, plan.seed, plan.options, configurations, command, options.keep
+        kind.name, plan.question, plan.seed, plan.options, configurations, command, options.keep, __version__
     )
     folder = choose_study_folder(record, options.out, plan.folder_words)
     if options.launch.elsewhere and options.launch.dry_run:
