@@ -33,14 +33,14 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         *,
         dev_share: float = 0.1,
         lr: float | None = None,
-        epochs: int = 3,
+        epochs: int | None = None,
         steps: int | None = None,
-        batch_size: int = 32,
+        batch_size: int | None = None,
         token_budget: int | None = None,
         accumulate: int = 1,
         optimizer: str = "adamw",
         schedule: str = "linear",
-        warmup: float = 0.06,
+        warmup: float | None = None,
         weight_decay: float = 0.01,
         clip: float = 1.0,
         eval_every: int | None = None,
@@ -59,11 +59,12 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         out: str | os.PathLike[str] | None = None,
         objective: str = "auto",
         head: Literal["auto", "linear", "family"] = "auto",
-        pool: Literal["first", "mean"] | None = None,
-        max_len: int = 256,
+        head_start: Literal["auto", "fitted", "random"] = "auto",
+        pool: Literal["first", "mean", "family"] | None = None,
+        max_len: int | None = None,
         long_texts: Literal["cut", "head-tail"] = "cut",
         label_smoothing: float = 0.0,
-        class_weights: Literal["none", "balanced"] = "none",
+        class_weights: Literal["auto", "none", "balanced"] = "auto",
         dropout: float | None = None,
         attention: str | None = None,
         tokenizer: str | None = None,
@@ -108,6 +109,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.out = out
         self.objective = objective
         self.head = head
+        self.head_start = head_start
         self.pool = pool
         self.max_len = max_len
         self.long_texts = long_texts

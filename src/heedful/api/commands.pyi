@@ -12,14 +12,14 @@ def adapt(
     labels: Any = None,
     *,
     lr: float | None = None,
-    epochs: int = 3,
+    epochs: int | None = None,
     steps: int | None = None,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     token_budget: int | None = None,
     accumulate: int = 1,
     optimizer: str = "adamw",
     schedule: str = "linear",
-    warmup: float = 0.06,
+    warmup: float | None = None,
     weight_decay: float = 0.01,
     clip: float = 1.0,
     eval_every: int | None = None,
@@ -43,14 +43,15 @@ def adapt(
     objective: str = "auto",
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
-    pool: Literal["first", "mean"] | None = None,
-    max_len: int = 256,
+    head_start: Literal["auto", "fitted", "random"] = "auto",
+    pool: Literal["first", "mean", "family"] | None = None,
+    max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
-    class_weights: Literal["none", "balanced"] = "none",
+    class_weights: Literal["auto", "none", "balanced"] = "auto",
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -102,13 +103,13 @@ def adapt(
     labels
         The labels of texts in memory, one per text.
     lr
-        Learning rate. The default depends on the method and the optimizer.
+        Learning rate. The default depends on the method and the model.
     epochs
-        Number of passes over the training data.
+        Number of passes over the training data. By default 3, and more for few rows or many labels.
     steps
         Number of optimizer steps, instead of epochs.
     batch_size
-        Number of examples per step.
+        Number of examples per step. By default chosen for the task.
     token_budget
         Number of tokens per step, padding included, instead of batch_size.
     accumulate
@@ -118,7 +119,7 @@ def adapt(
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, otherwise a number of steps.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps. By default 0.1.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -168,11 +169,16 @@ def adapt(
     head
         Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
         family's own.
+    head_start
+        How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
+        random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
-        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
+        is what the model's family does. By default what the model's folder declares, as sentence encoders
+        such as minilm declare the mean; otherwise the family's.
     max_len
-        Largest number of tokens per text; longer texts are truncated, and the run counts them.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
+        enough for 95 % of the texts, and at most 256.
     long_texts
         What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
         the beginning and the rest from the end (head-tail).
@@ -185,7 +191,8 @@ def adapt(
     label_smoothing
         Share of the target probability that is given to the other labels.
     class_weights
-        balanced gives all labels the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
+        imbalanced and those of dev are not.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -355,7 +362,7 @@ def pretrain(
     corpus
         A text file, a folder, a table, the text of a task (birthplaces, ...), or world/...
     lr
-        Learning rate. The default depends on the method and the optimizer.
+        Learning rate. The default depends on the method and the model.
     epochs
         Number of passes over the training data.
     steps
@@ -546,14 +553,15 @@ def search(
     objective: str = "auto",
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
-    pool: Literal["first", "mean"] | None = None,
-    max_len: int = 256,
+    head_start: Literal["auto", "fitted", "random"] = "auto",
+    pool: Literal["first", "mean", "family"] | None = None,
+    max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
-    class_weights: Literal["none", "balanced"] = "none",
+    class_weights: Literal["auto", "none", "balanced"] = "auto",
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -666,11 +674,16 @@ def search(
     head
         Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
         family's own.
+    head_start
+        How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
+        random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
-        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
+        is what the model's family does. By default what the model's folder declares, as sentence encoders
+        such as minilm declare the mean; otherwise the family's.
     max_len
-        Largest number of tokens per text; longer texts are truncated, and the run counts them.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
+        enough for 95 % of the texts, and at most 256.
     long_texts
         What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
         the beginning and the rest from the end (head-tail).
@@ -683,7 +696,8 @@ def search(
     label_smoothing
         Share of the target probability that is given to the other labels.
     class_weights
-        balanced gives all labels the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
+        imbalanced and those of dev are not.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -778,12 +792,12 @@ def compare(
     epochs: str | float | Sequence[str] | Sequence[float] = "3",
     lr: float | None = None,
     steps: int | None = None,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     token_budget: int | None = None,
     accumulate: int = 1,
     optimizer: str = "adamw",
     schedule: str = "linear",
-    warmup: float = 0.06,
+    warmup: float | None = None,
     weight_decay: float = 0.01,
     clip: float = 1.0,
     eval_every: int | None = None,
@@ -802,14 +816,15 @@ def compare(
     objective: str = "auto",
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
-    pool: Literal["first", "mean"] | None = None,
-    max_len: int = 256,
+    head_start: Literal["auto", "fitted", "random"] = "auto",
+    pool: Literal["first", "mean", "family"] | None = None,
+    max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
-    class_weights: Literal["none", "balanced"] = "none",
+    class_weights: Literal["auto", "none", "balanced"] = "auto",
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -883,7 +898,7 @@ def compare(
     steps
         Number of optimizer steps, instead of epochs.
     batch_size
-        Number of examples per step.
+        Number of examples per step. By default chosen for the task.
     token_budget
         Number of tokens per step, padding included, instead of batch_size.
     accumulate
@@ -893,7 +908,7 @@ def compare(
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, otherwise a number of steps.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps. By default 0.1.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -933,11 +948,16 @@ def compare(
     head
         Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
         family's own.
+    head_start
+        How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
+        random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
-        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
+        is what the model's family does. By default what the model's folder declares, as sentence encoders
+        such as minilm declare the mean; otherwise the family's.
     max_len
-        Largest number of tokens per text; longer texts are truncated, and the run counts them.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
+        enough for 95 % of the texts, and at most 256.
     long_texts
         What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
         the beginning and the rest from the end (head-tail).
@@ -950,7 +970,8 @@ def compare(
     label_smoothing
         Share of the target probability that is given to the other labels.
     class_weights
-        balanced gives all labels the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
+        imbalanced and those of dev are not.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1044,11 +1065,11 @@ def labels(
     mlm_weights: str | float | Sequence[str] | Sequence[float] = "0.1,0.3,1",
     least_steps: int = 200,
     epochs: int = 3,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     accumulate: int = 1,
     optimizer: str = "adamw",
     schedule: str = "linear",
-    warmup: float = 0.06,
+    warmup: float | None = None,
     weight_decay: float = 0.01,
     clip: float = 1.0,
     eval_every: int | None = None,
@@ -1067,13 +1088,14 @@ def labels(
     kind: str | None = None,
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
-    pool: Literal["first", "mean"] | None = None,
-    max_len: int = 256,
+    head_start: Literal["auto", "fitted", "random"] = "auto",
+    pool: Literal["first", "mean", "family"] | None = None,
+    max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
-    class_weights: Literal["none", "balanced"] = "none",
+    class_weights: Literal["auto", "none", "balanced"] = "auto",
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -1143,7 +1165,7 @@ def labels(
     epochs
         Number of passes over the labels, or more if least_steps requires it. Dev selects the best.
     batch_size
-        Number of examples per step.
+        Number of examples per step. By default chosen for the task.
     accumulate
         Compute each batch in this many parts: less memory, the same result.
     optimizer
@@ -1151,7 +1173,7 @@ def labels(
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, otherwise a number of steps.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps. By default 0.1.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -1190,11 +1212,16 @@ def labels(
     head
         Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
         family's own.
+    head_start
+        How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
+        random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
-        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
+        is what the model's family does. By default what the model's folder declares, as sentence encoders
+        such as minilm declare the mean; otherwise the family's.
     max_len
-        Largest number of tokens per text; longer texts are truncated, and the run counts them.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
+        enough for 95 % of the texts, and at most 256.
     long_texts
         What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
         the beginning and the rest from the end (head-tail).
@@ -1205,7 +1232,8 @@ def labels(
     label_smoothing
         Share of the target probability that is given to the other labels.
     class_weights
-        balanced gives all labels the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
+        imbalanced and those of dev are not.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1295,13 +1323,13 @@ def optimizers(
     rates: str | float | Sequence[str] | Sequence[float] = "",
     same_settings: bool = False,
     lr: float | None = None,
-    epochs: int = 3,
+    epochs: int | None = None,
     steps: int | None = None,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     token_budget: int | None = None,
     accumulate: int = 1,
     schedule: str = "linear",
-    warmup: float = 0.06,
+    warmup: float | None = None,
     weight_decay: float = 0.01,
     clip: float = 1.0,
     eval_every: int | None = None,
@@ -1321,14 +1349,15 @@ def optimizers(
     objective: str = "auto",
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
-    pool: Literal["first", "mean"] | None = None,
-    max_len: int = 256,
+    head_start: Literal["auto", "fitted", "random"] = "auto",
+    pool: Literal["first", "mean", "family"] | None = None,
+    max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
-    class_weights: Literal["none", "balanced"] = "none",
+    class_weights: Literal["auto", "none", "balanced"] = "auto",
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -1396,11 +1425,11 @@ def optimizers(
     lr
         With same_settings: the learning rate of all optimizers. The default depends on the method.
     epochs
-        Number of passes over the training data.
+        Number of passes over the training data. By default 3, and more for few rows or many labels.
     steps
         Number of optimizer steps, instead of epochs.
     batch_size
-        Number of examples per step.
+        Number of examples per step. By default chosen for the task.
     token_budget
         Number of tokens per step, padding included, instead of batch_size.
     accumulate
@@ -1408,7 +1437,7 @@ def optimizers(
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, otherwise a number of steps.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps. By default 0.1.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -1450,11 +1479,16 @@ def optimizers(
     head
         Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
         family's own.
+    head_start
+        How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
+        random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
-        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
+        is what the model's family does. By default what the model's folder declares, as sentence encoders
+        such as minilm declare the mean; otherwise the family's.
     max_len
-        Largest number of tokens per text; longer texts are truncated, and the run counts them.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
+        enough for 95 % of the texts, and at most 256.
     long_texts
         What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
         the beginning and the rest from the end (head-tail).
@@ -1467,7 +1501,8 @@ def optimizers(
     label_smoothing
         Share of the target probability that is given to the other labels.
     class_weights
-        balanced gives all labels the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
+        imbalanced and those of dev are not.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1561,7 +1596,7 @@ def overfit(
     accumulate: int = 1,
     optimizer: str = "adamw",
     schedule: str = "linear",
-    warmup: float = 0.06,
+    warmup: float | None = None,
     weight_decay: float = 0.01,
     clip: float = 1.0,
     metric: str | None = None,
@@ -1577,11 +1612,12 @@ def overfit(
     objective: str = "auto",
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
-    pool: Literal["first", "mean"] | None = None,
-    max_len: int = 256,
+    head_start: Literal["auto", "fitted", "random"] = "random",
+    pool: Literal["first", "mean", "family"] | None = None,
+    max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     label_smoothing: float = 0.0,
-    class_weights: Literal["none", "balanced"] = "none",
+    class_weights: Literal["auto", "none", "balanced"] = "auto",
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -1642,11 +1678,11 @@ def overfit(
     examples
         Number of training examples to memorize, balanced between the labels.
     lr
-        Learning rate. The default depends on the method and the optimizer.
+        Learning rate. The default depends on the method and the model.
     epochs
         Number of passes over the examples.
     batch_size
-        Number of examples per step.
+        Number of examples per step. By default chosen for the task.
     token_budget
         Number of tokens per step, padding included, instead of batch_size.
     accumulate
@@ -1656,7 +1692,7 @@ def overfit(
     schedule
         Learning-rate schedule: constant, linear, cosine or wsd (warm-up, stable, decay).
     warmup
-        Warm-up: a share of all steps if below 1, otherwise a number of steps.
+        Warm-up: a share of all steps if below 1, otherwise a number of steps. By default 0.1.
     weight_decay
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
@@ -1690,18 +1726,23 @@ def overfit(
     head
         Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
         family's own.
+    head_start
+        How a new linear head starts. A random one, so that the examples are learned by training.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens, which
-        suits sentence encoders such as minilm and frozen models. By default the model's own choice.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
+        is what the model's family does. By default what the model's folder declares, as sentence encoders
+        such as minilm declare the mean; otherwise the family's.
     max_len
-        Largest number of tokens per text; longer texts are truncated, and the run counts them.
+        Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
+        enough for 95 % of the texts, and at most 256.
     long_texts
         What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
         the beginning and the rest from the end (head-tail).
     label_smoothing
         Share of the target probability that is given to the other labels.
     class_weights
-        balanced gives all labels the same total weight in the loss.
+        balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
+        imbalanced and those of dev are not.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
