@@ -17,4 +17,13 @@ else:
         },
     )
 
-__all__ = ["FAMILIES", "LoadReport", "declared_pooling", "export", "find_export_obstacle", "kind_of", "load", "save"]
+__all__ = [
+    "FAMILIES",
+    "LoadReport",
+    "declared_pooling",
+    "export",
+    "find_export_obstacle",
+    "kind_of",
+    "load",
+    "save",
+]
