@@ -43,14 +43,14 @@ def command(
     """
     from heedful.checkpoints import load
 
-    facts = describe(load(model, head=head, n_classes=n_classes, attention=attention))
+    facts = describe_model(load(model, head=head, n_classes=n_classes, attention=attention))
     if json:
         print_json(facts)
     else:
         show(facts, details)
 
 
-def describe(model: Model) -> dict[str, Any]:
+def describe_model(model: Model) -> dict[str, Any]:
     from heedful.checkpoints import find_export_obstacle
     from heedful.checkpoints.reader import head_of
 

@@ -54,7 +54,7 @@ class BadRows:
         self.marked = None
         return True
 
-    def check(self, good: int) -> None:
+    def refuse_bad_file(self, good: int) -> None:
         """Refuse a file without a good row, or with so many malformed ones that it is not what it seems."""
         total = good + self.count
         if self.first is not None and not good:

@@ -103,7 +103,7 @@ def read_file_texts(
         yield text
         if pair is not None:
             yield pair
-    bad.check(count)
+    bad.refuse_bad_file(count)
     if skipped := bad.describe(path, count):
         notify(f"{path}: {skipped}")
 

@@ -155,7 +155,7 @@ def write_examples(
             size += len(text) + len(pair or "")
             if size > BATCH_CHARS or len(texts) >= BATCH_ROWS:
                 flush()
-        bad.check(count)
+        bad.refuse_bad_file(count)
         if not count:
             raise UserError(f"{sheet.path} {sheet.unit} {1 + sheet.header}: a header and no rows")
         if texts:

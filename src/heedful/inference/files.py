@@ -94,7 +94,7 @@ class Labeler:
         for _, text, _ in self.rows(sheet, layout, bad):  # a row that is wrong is found before the first hour
             total += 1
             good += text is not None
-        bad.check(good)
+        bad.refuse_bad_file(good)
         if bad.first is not None:
             reason = str(bad.first).removeprefix(str(source)).strip()
             notify(

@@ -14,7 +14,7 @@ from heedful.attention import Mask
 from heedful.attention.bigbird import Bigbird
 from heedful.attention.linformer import Linformer
 from heedful.data.random import stream
-from heedful.lab.arrays import Array, array, attend, mechanism, tensor, weights
+from heedful.lab.arrays import Array, array, compute_output, compute_weights, mechanism, tensor
 
 FEATURES = (64, 128, 256, 512, 1024, 2048)
 KINDS: dict[str, dict[str, Any]] = {
@@ -37,10 +37,10 @@ def relative(output: Array, exact: Array) -> float:
 
 def feature_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: int) -> dict[str, Array]:
     """Return Performer's root mean square error over draws, by kind, for each of FEATURES."""
-    exact = attend(q, k, v, scale=scale)
+    exact = compute_output(q, k, v, scale=scale)
 
     def square(features: int, seed: int, options: dict[str, Any]) -> float:
-        out = attend(q, k, v, "performer", scale=scale, features=features, seed=seed, **options)
+        out = compute_output(q, k, v, "performer", scale=scale, features=features, seed=seed, **options)
         return relative(out, exact) ** 2
 
     errors = {}
@@ -69,12 +69,12 @@ def signs(
     draws: int, seed: int, features: int = 256,
 ) -> Signs:  # fmt: skip
     """Compare Performer's weights with softmax's, over several draws."""
-    true, exact = weights(q, k, scale=scale), attend(q, k, v, scale=scale)
+    true, exact = compute_weights(q, k, scale=scale), compute_output(q, k, v, scale=scale)
     least = true <= np.quantile(true, 0.1)
     errors, small, below, norms = [], [], [], []
     for draw in range(draws):
         options: dict[str, Any] = {"features": features, "kind": kind, "seed": seed + draw}
-        approximate = weights(q, k, "performer", scale=scale, **options)
+        approximate = compute_weights(q, k, "performer", scale=scale, **options)
         errors.append(relative(approximate @ v, exact) ** 2)
         small.append(np.mean((approximate[least] / true[least] - 1) ** 2))
         below.append(np.mean(approximate < 0))
@@ -131,7 +131,7 @@ def rank_errors(q: Array, k: Array, v: Array, scale: float, draws: int, seed: in
     projections of that rank (the paper's theorem); best: the weights' best approximation of that rank.
     """
     n = len(k)
-    exact, true = attend(q, k, v, scale=scale), weights(q, k, scale=scale)
+    exact, true = compute_output(q, k, v, scale=scale), compute_weights(q, k, scale=scale)
     u, s, vt = np.linalg.svd(true)
     pooled, random, best = [], [], []
     for rank in ranks(n):

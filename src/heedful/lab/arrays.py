@@ -31,7 +31,7 @@ def array(states: Tensor) -> Array:
     return plain[0] if len(plain) == 1 else plain
 
 
-def weights(
+def compute_weights(
     queries: npt.ArrayLike,
     keys: npt.ArrayLike,
     name: str = "softmax",
@@ -47,7 +47,7 @@ def weights(
         return array(attention.weights(q, k, mask or Mask()))
 
 
-def attend(
+def compute_output(
     queries: npt.ArrayLike,
     keys: npt.ArrayLike,
     values: npt.ArrayLike,

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import null_space
 from scipy.optimize import brentq, linprog
 
-from heedful.lab.arrays import Array, weights
+from heedful.lab.arrays import Array, compute_weights
 
 PRECISION = 1e-9
 """Margins below this, relative to the longest key, are ties."""
@@ -102,7 +102,7 @@ def obstacle(keys: Array, chosen: list[int], rest: list[int], longest: float) ->
 def leak(query: Array, keys: Array, chosen: Sequence[int], scale: float = 1.0) -> float:
     """Return the weight that softmax leaves to the other keys, summed alone so that it keeps its digits."""
     rest = [i for i in range(len(keys)) if i not in chosen]
-    return float(weights(query[None], keys, scale=scale)[0][rest].sum())
+    return float(compute_weights(query[None], keys, scale=scale)[0][rest].sum())
 
 
 def smallest(

@@ -102,9 +102,9 @@ class MaskedText:
         self.rows = np.flatnonzero(tokens.lengths > 2)
         if not len(self.rows):
             raise UserError("there is no text to mask")
-        self.plan(batch_size)
+        self.plan_batches(batch_size)
 
-    def plan(self, batch_size: int) -> None:
+    def plan_batches(self, batch_size: int) -> None:
         self.batches = Batches(self.tokens.lengths[self.rows], batch_size=batch_size, seed=self.seed)
         self.per_epoch = len(self.batches.plan(0))
 
@@ -112,7 +112,7 @@ class MaskedText:
         """Keep only one batch of the longest texts, which needs the most memory of all."""
         longest = np.argsort(self.tokens.lengths[self.rows])[::-1]
         self.rows = self.rows[longest[:batch_size]]
-        self.plan(batch_size)
+        self.plan_batches(batch_size)
 
     def prepare(self, step: int, parts: int = 1) -> list[Inputs]:
         epoch, number = divmod(step, self.per_epoch)

@@ -178,10 +178,10 @@ def performer_with_another_scale(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def features_of_either_sign(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = approximations.weights
+    real = approximations.compute_weights
     monkeypatch.setattr(
         approximations,
-        "weights",
+        "compute_weights",
         lambda *a, **o: real(*a, **{**o, "kind": "trigonometric"} if "kind" in o else o),
     )
 

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from heedful import lab
 from heedful.errors import UserError
-from heedful.lab.arrays import weights
+from heedful.lab.arrays import compute_weights
 from heedful.lab.directions import Direction, Obstacle, direction, leak, smallest
 
 few = settings(max_examples=15, deadline=None, derandomize=True)
@@ -152,7 +152,7 @@ def test_generated_vectors_pass_everywhere(size: int, seed: int) -> None:
 
 def test_all_rows_at_once_never_overflow() -> None:
     keys = 100 * np.random.default_rng(0).normal(size=(5, 3))
-    assert np.isfinite(weights(1e5 * keys, keys)).all()
+    assert np.isfinite(compute_weights(1e5 * keys, keys)).all()
 
 
 def test_the_published_numbers() -> None:

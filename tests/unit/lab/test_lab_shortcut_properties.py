@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.lab import approximations, head_maps
-from heedful.lab.arrays import attend
+from heedful.lab.arrays import compute_output
 from heedful.lab.cost import CostCurve, LengthCost
 from heedful.lab.topics import scaling
 
@@ -28,7 +28,7 @@ def test_both_orders_of_performers_product_are_one_output(
 def test_linformer_with_a_slot_for_every_position_is_softmax(n: int, width: int, seed: int) -> None:
     q, k, v = np.random.default_rng(seed).standard_normal((3, n, width))
     made = approximations.linformer(q, k, v, 1.0, approximations.pooling(n, n))
-    np.testing.assert_allclose(made, attend(q, k, v, scale=1.0), atol=1e-10)
+    np.testing.assert_allclose(made, compute_output(q, k, v, scale=1.0), atol=1e-10)
 
 
 @quick

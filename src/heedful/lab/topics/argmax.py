@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from heedful.attention import Mask
-from heedful.lab.arrays import Array, attend, mechanism, tensor, weights
+from heedful.lab.arrays import Array, compute_output, compute_weights, mechanism, tensor
 from heedful.lab.base import Finding, Number, Table, Vector, Vectors, at_least, at_most, exactly, fact
 from heedful.lab.lookup import BLIND, KEYS, VALUES, Lookup, learn
 from heedful.lab.vectors import (
@@ -81,12 +81,12 @@ def argmax(
     else:
         q = ARGMAX_QUERY if textbook else generate(1, k.shape[1], seed, "query")[0]
     scores = scale * (k @ q)
-    chosen = weights(q[None], k, "argmax", scale=scale)[0]
+    chosen = compute_weights(q[None], k, "argmax", scale=scale)[0]
     selected = int(np.argmax(chosen))
-    output = attend(q[None], k, v, "argmax", scale=scale)[0]
+    output = compute_output(q[None], k, v, "argmax", scale=scale)[0]
     hard, soft = (largest_gradient(name, q, k, v, scale) for name in ("argmax", "softmax"))
     straight = largest_gradient("argmax", q, k, v, scale, straight_through=True)
-    small = weights([[1.0]], [[1.0], [3.0], [2.0]], "argmax")[0]
+    small = compute_weights([[1.0]], [[1.0], [3.0], [2.0]], "argmax")[0]
     below, rounding = scores.max() - scores[selected], 1e-12 * np.abs(scores).max()
     numbers: list[Number] = [
         exactly("argmax([1, 3, 2]): distance from [0, 1, 0]", np.abs(small - [0, 1, 0]).max(), 0),

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from heedful.errors import UserError
-from heedful.lab.arrays import Array, attend, weights
+from heedful.lab.arrays import Array, compute_output, compute_weights
 from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact, near
 from heedful.lab.directions import Direction, Obstacle, direction, leak, smallest
 from heedful.lab.vectors import (
@@ -92,23 +92,23 @@ def average(
     target = np.isin(np.arange(len(k)), c) / len(c)
 
     beta, closed = verify_orthonormal(len(k), eps, scale, seed)
-    nothing = weights(np.zeros((1, k.shape[1])), k, scale=scale)[0]
-    mean_of_all = weights(k.mean(0)[None], k, scale=scale)[0]
+    nothing = compute_weights(np.zeros((1, k.shape[1])), k, scale=scale)[0]
+    mean_of_all = compute_weights(k.mean(0)[None], k, scale=scale)[0]
     numbers = [
         *closed,
         at_most("q = 0: weights' distance from 1/n, largest", np.abs(nothing - 1 / len(k)).max(), 1e-15),
         fact("q = mean of all keys: weights' distance from 1/n, largest", spread(mean_of_all)),
     ]
     mean = k[c].mean(0)
-    errors = {s: distance(weights(s * mean[None], k, scale=scale)[0], target) for s in SCALES}
+    errors = {s: distance(compute_weights(s * mean[None], k, scale=scale)[0], target) for s in SCALES}
     gap = scale * float(np.ptp(k[c] @ mean))
     best = best_scale(mean, k, target, scale)
     solution = direction(k, c)
     if isinstance(solution, Direction):
         exact = exact_query(solution)
         s = smallest(exact, k, c, eps, scale)[0]
-        w = weights(s * exact[None], k, scale=scale)[0]
-        output = attend(s * exact[None], k, v, scale=scale)[0]
+        w = compute_weights(s * exact[None], k, scale=scale)[0]
+        output = compute_output(s * exact[None], k, v, scale=scale)[0]
         numbers += verify(exact, k, c, s, w, output, v, eps)
     else:
         exact, s, w, output = None, math.inf, nothing, v.mean(0)
@@ -195,7 +195,7 @@ def verify_orthonormal(n: int, eps: float, scale: float, seed: int) -> tuple[flo
     n = max(n, 3)
     k = orthonormal(n, n, seed)
     pair = k[0] + k[1]
-    pair_weights = {b: weights(b * pair[None], k, scale=scale)[0][:2] for b in BETAS}
+    pair_weights = {b: compute_weights(b * pair[None], k, scale=scale)[0][:2] for b in BETAS}
     apart = max(float(np.abs(w - closed_form(b, n, scale)).max()) for b, w in pair_weights.items())
     beta = beta_needed(n, eps, scale)
     left, label = leak(beta * pair, k, [0, 1], scale), f"{n} orthonormal keys"
@@ -211,7 +211,7 @@ def best_scale(mean: Array, keys: Array, target: Array, scale: float) -> float:
     """Return the S for which S times the mean comes nearest to equal shares."""
 
     def error(log_s: float) -> float:
-        return distance(weights(math.exp(log_s) * mean[None], keys, scale=scale)[0], target)
+        return distance(compute_weights(math.exp(log_s) * mean[None], keys, scale=scale)[0], target)
 
     grid = np.linspace(math.log(1e-3), math.log(1e6), 120)
     start = min(grid, key=error)
@@ -259,7 +259,7 @@ def draw(
         directions["exact query, perpendicular to their differences"] = exact * np.linalg.norm(mean)
     series = {
         name: [(s, max(distance(w, target), 1e-17)) for s, w in zip(
-            steps, weights(steps[:, None] * u, keys, scale=scale), strict=True)]
+            steps, compute_weights(steps[:, None] * u, keys, scale=scale), strict=True)]
         for name, u in directions.items()
     }  # fmt: skip
     which = " and ".join(f"k_{i}" for i in named) if len(named) <= 3 else f"{len(named)} keys"
@@ -284,7 +284,7 @@ def make_weight_table(
     queries = {f"{t:g} x mean": t * mean for t in SCALES}
     if exact is not None:
         queries[f"exact, length {s:.4g}"] = s * exact
-    columns = [weights(q[None], keys, scale=scale)[0] for q in queries.values()]
+    columns = [compute_weights(q[None], keys, scale=scale)[0] for q in queries.values()]
     rows = tuple((f"k_{i + 1}", keys[i], *(w[i] for w in columns)) for i in range(len(keys)))
     return Table(("key", "k", *queries), rows, f"weights; chosen: {', '.join(f'k_{i + 1}' for i in chosen)}")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heedful.data.random import stream
-from heedful.lab.arrays import Array, attend, weights
+from heedful.lab.arrays import Array, compute_output, compute_weights
 from heedful.lab.base import Finding, Number, Table, Vector, Vectors, at_least, at_most, exactly, fact, near
 from heedful.lab.directions import PRECISION, Direction, direction, leak, smallest
 from heedful.lab.vectors import (
@@ -108,7 +108,7 @@ def copy(
     first = next(iter(sets.values()))
     s, output = float(first.scale[j]), np.full(v.shape[1], math.nan)
     if math.isfinite(s):
-        output = attend(s * first.directions[j][None], k, v, scale=scale)[0]
+        output = compute_output(s * first.directions[j][None], k, v, scale=scale)[0]
         furthest, apart = float(np.linalg.norm(v - v[j], axis=1).max()), np.linalg.norm(output - v[j])
         most = eps * furthest * (1 + 1e-6) + 1e-12
         numbers.append(fact(f"k_{key}: smallest length of a query that copies it", s))
@@ -152,7 +152,9 @@ def examine(keys: Array, eps: float, scale: float, seed: int) -> Copying:
     n, d = keys.shape
     products = keys @ keys.T
     others = np.where(np.eye(n, dtype=bool), -np.inf, products)
-    own_weights = np.array([np.diag(weights(own_queries(keys, s), keys, scale=scale)) for s in SCALES]).T
+    own_weights = np.array(
+        [np.diag(compute_weights(own_queries(keys, s), keys, scale=scale)) for s in SCALES]
+    ).T
     vectors, margins = np.zeros((n, d)), np.zeros(n)
     scales, residual = np.full(n, math.inf), np.full(n, math.nan)
     inside: list[int] = []
@@ -165,7 +167,9 @@ def examine(keys: Array, eps: float, scale: float, seed: int) -> Copying:
             residual[j] = solution.residual
             inside.append(j)
     probes = stream(seed, "lab probes").standard_normal((PROBES, d))
-    reached = [float(weights(s * probes, keys, scale=scale)[:, inside].max()) for s in SCALES if inside]
+    reached = [
+        float(compute_weights(s * probes, keys, scale=scale)[:, inside].max()) for s in SCALES if inside
+    ]
     return Copying(
         keys=keys,
         own_margin=np.diag(products) - others.max(1),
@@ -184,7 +188,7 @@ def verify(name: str, copying: Copying, eps: float, scale: float) -> list[Number
     keys, n = copying.keys, len(copying.keys)
     longest = float(np.linalg.norm(keys, axis=1).max())
     selects = copying.own_margin > PRECISION * longest**2
-    rows = np.concatenate([weights(own_queries(keys, s), keys, scale=scale) for s in SCALES])
+    rows = np.concatenate([compute_weights(own_queries(keys, s), keys, scale=scale) for s in SCALES])
     label = f"{name}: rows of softmax(S K K^T) that do not sum to 1, S up to 1e5"
     numbers = [
         at_most(label, np.abs(rows.sum(1) - 1).max(), 1e-12),
@@ -238,7 +242,9 @@ def draw(keys: Array, j: int, copying: Copying, query: Array | None, eps: float,
     copies = math.isfinite(s) and s > 0
     steps = np.logspace(-2, 1.5, 81) * (s if copies else 10.0)
     series = {
-        name: list(zip(steps, weights(np.outer(steps, normalize(u)), keys, scale=scale)[:, j], strict=True))
+        name: list(
+            zip(steps, compute_weights(np.outer(steps, normalize(u)), keys, scale=scale)[:, j], strict=True)
+        )
         for name, u in directions.items()
     }
     return lines(

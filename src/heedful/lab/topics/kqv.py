@@ -10,7 +10,7 @@ import torch
 
 from heedful.attention import Mask
 from heedful.errors import UserError
-from heedful.lab.arrays import Array, array, attend, weights
+from heedful.lab.arrays import Array, array, compute_output, compute_weights
 from heedful.lab.base import Finding, Number, Table, Vectors, at_least, fact, near
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.models import TransformerConfig
@@ -78,7 +78,7 @@ def kqv(
             raise UserError("vectors: u_a, u_b, u_c and u_d are not independent")
     x = inputs(u)
     matrices = projections(u, beta)
-    plain = attend(x, x, x, scale=scale)
+    plain = compute_output(x, x, x, scale=scale)
     outputs = layer(x, matrices, scale)
     first, second = residuals(outputs, u)
     eps = 1 / (math.exp(scale * beta**2) + 2)  # weight on each of the two keys that are not meant
@@ -161,14 +161,14 @@ def verify_impossible(u: Array, scale: float, *, generated: bool) -> list[Number
     b2 = scale * float(u[0] @ u[0])
     if generated:
         x = inputs(u)
-        w = weights(x[1:2], x, scale=scale)[0]
+        w = compute_weights(x[1:2], x, scale=scale)[0]
         numbers.append(near("q = k = v = x: weight of c_2 on x_2", w[1], 1 / (1 + 2 * math.exp(-b2)), 1e-12))
     for added, other in (("u_d", u[3]), ("u_c", u[2])):
         on_itself, nearest = 1.0, math.inf
         for t in np.linspace(-3, 3, 61):
             x = inputs(u)
             x[1] = x[1] + t * other
-            w = weights(x[1:2], x, scale=scale)[0]
+            w = compute_weights(x[1:2], x, scale=scale)[0]
             on_itself = min(on_itself, float(w[1]))
             nearest = min(nearest, float(np.linalg.norm(w @ x - u[1]) / np.linalg.norm(u[1])))
         weight_name = f"x_2 + t {added}: weight of c_2 on x_2 itself, smallest over t from -3 to 3"
@@ -198,7 +198,7 @@ def draw(width: int, scale: float, seed: int) -> Chart:
         u = beta * directions
         x = inputs(u)
         first, second = residuals(layer(x, projections(u, beta), scale), u)
-        plain = residuals(attend(x, x, x, scale=scale), u)[1]
+        plain = residuals(compute_output(x, x, x, scale=scale), u)[1]
         for name, value in zip(series, (plain, first, second), strict=True):
             series[name].append((beta, max(value, 1e-17)))
     return lines(

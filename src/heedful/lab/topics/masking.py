@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heedful.attention import Mask
-from heedful.lab.arrays import Array, attend, weights
+from heedful.lab.arrays import Array, compute_output, compute_weights
 from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, exactly, fact
 from heedful.lab.random_texts import HONEST, LENGTH, TOKENS, Guesses, learn
 from heedful.lab.vectors import check_positive, check_vectors, choose_values, generate
@@ -87,9 +87,9 @@ def masking(
     causal = Mask(causal=True)
     outputs, changes, sums = {}, {}, {}
     for name, (mechanism, options) in MASKS.items():
-        outputs[name] = attend(q, k, v, mechanism, scale=scale, mask=causal, **options)
+        outputs[name] = compute_output(q, k, v, mechanism, scale=scale, mask=causal, **options)
         changes[name] = measure_changes(q, k, v, others, mechanism, scale, **options)
-        sums[name] = weights(q, k, mechanism, scale=scale, mask=causal, **options).sum(-1)
+        sums[name] = compute_weights(q, k, mechanism, scale=scale, mask=causal, **options).sum(-1)
     leak = {name: float(np.triu(change, 1).max()) for name, change in changes.items()}
     generated = keys is None and values is None and queries is None and t > 1
     trained = MASKS.items() if steps else ()
@@ -153,7 +153,7 @@ def measure_changes(
     queries, keys, values = (np.repeat(x[None], t + 1, axis=0) for x in (q, k, v))  # the first stays
     for s in range(t):
         keys[s + 1, s], values[s + 1, s] = others[0][s], others[1][s]
-    out = attend(queries, keys, values, mechanism, scale=scale, mask=Mask(causal=True), **options)
+    out = compute_output(queries, keys, values, mechanism, scale=scale, mask=Mask(causal=True), **options)
     moved: Array = np.linalg.norm(out[1:] - out[0], axis=-1).T
     return moved
 

@@ -11,7 +11,7 @@ from scipy.special import expit, ndtr, ndtri
 
 from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.lab.arrays import Array, weights
+from heedful.lab.arrays import Array, compute_weights
 from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, near
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.report.charts import Chart, lines
@@ -170,7 +170,7 @@ def spread_error(means: Array, alpha: float, beta: float, scale: float, samples:
     """Return the mean weight in the wrong place under covariance alpha I."""
     keys = draw_keys(means, alpha, samples, seed, lengths=False)
     queries = np.broadcast_to(pair_query(means, beta), (samples, 1, means.shape[1]))
-    return float(wrong_place(weights(queries, keys, scale=scale)[:, 0]).mean())
+    return float(wrong_place(compute_weights(queries, keys, scale=scale)[:, 0]).mean())
 
 
 def predicted_error(n: int, alpha: float, b: float) -> float:
@@ -186,7 +186,7 @@ def sample(
     """Return the weights [samples, n] of one head and of the mean of two, and whether q_1.k_a > 0."""
     keys = draw_keys(means, alpha, samples, seed, lengths=True)
     queries = np.stack([pair_query(means, beta), beta * means[0], beta * means[1]])
-    head_weights = weights(np.broadcast_to(queries, (samples, *queries.shape)), keys, scale=scale)
+    head_weights = compute_weights(np.broadcast_to(queries, (samples, *queries.shape)), keys, scale=scale)
     return head_weights[:, 0], (head_weights[:, 1] + head_weights[:, 2]) / 2, keys[:, 0] @ queries[1] > 0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from heedful.data.random import stream
 from heedful.errors import UserError
-from heedful.lab.arrays import Array, attend
+from heedful.lab.arrays import Array, compute_output
 from heedful.lab.base import Finding, Number, Table, Vectors, at_least, at_most, fact, near
 from heedful.lab.vectors import check_positive, check_vectors, orthonormal
 from heedful.report.charts import Chart, lines
@@ -169,14 +169,16 @@ def average_pairs(a: Array, b: Array, seed: int) -> tuple[Array, Array]:
     values = np.stack([draws.standard_normal((PAIRS, m.shape[1])) @ m.T for m in (a, b)], axis=1)
     d = values.shape[2]
     keys = draws.standard_normal((PAIRS, 2, d))
-    return values, attend(np.zeros((PAIRS, 1, d)), keys, values)[:, 0]
+    return values, compute_output(np.zeros((PAIRS, 1, d)), keys, values)[:, 0]
 
 
 def verify(name: str, case: Recovery, a: Array, b: Array) -> list[Number]:
     if (w := case.common) is not None:
         nearest = [basis @ np.linalg.lstsq(basis, w, rcond=None)[0] for basis in (a, b)]
         outside = max(float(np.linalg.norm(w - point)) for point in nearest)
-        both = attend(np.zeros((2, 1, len(w))), np.zeros((2, 2, len(w))), [[w, -w], [0 * w, 0 * w]])[:, 0]
+        both = compute_output(np.zeros((2, 1, len(w))), np.zeros((2, 2, len(w))), [[w, -w], [0 * w, 0 * w]])[
+            :, 0
+        ]
         apart = np.abs(both[0] - both[1]).max()
         return [
             at_most(f"{name}: distance of the common direction w from A and from B, largest", outside, 1e-6),
