@@ -201,6 +201,40 @@ def test_nothing_that_matters_is_cut_off_on_a_screen_or_a_phone(chromium: Browse
                 assert tab.log == []
 
 
+def test_slides_are_moved_with_the_keyboard_and_their_figures_fill_the_screen(
+    browser: Tab, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "run", falls=True, words=HOSTILE[:2])
+    files = write_report([run], tmp_path / "r.html", slides=tmp_path / "slides.html")
+    assert files.slides is not None
+    browser.open(files.slides)
+    number = "[...document.querySelectorAll('.slide')].findIndex(s => s.offsetHeight > 0)"
+    last = browser.run("document.querySelectorAll('.slide').length") - 1
+    assert browser.run(number) == 0
+    for key, slide in (
+        *(("ArrowRight", 1), ("Space", 2), ("PageDown", 3), ("ArrowLeft", 2), ("Backspace", 1)),
+        *(("End", last), ("ArrowRight", last), ("Home", 0), ("ArrowUp", 0), ("ArrowDown", 1)),
+        *(("Shift+Space", 0), ("Enter", 1)),
+    ):
+        browser.page.keyboard.press(key)
+        assert browser.run(number) == slide, key
+    assert browser.run("location.hash") == "#2"
+    for _ in range(last):
+        drawn = browser.run(
+            """[...document.querySelectorAll('.slide.on svg.marks')].map(svg => {
+                const box = svg.getBoundingClientRect();
+                return [box.bottom <= innerHeight && box.right <= innerWidth, box.width * box.height];
+            })"""
+        )
+        assert all(inside and area > 0.4 * 1000 * 800 for inside, area in drawn)
+        browser.page.keyboard.press("ArrowRight")
+    browser.page.keyboard.press("d")
+    assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(0, 0, 0)"
+    assert browser.run("window.hacked") is None
+    assert browser.log == []
+    assert browser.only_requested_itself()
+
+
 def test_the_pdf_is_printed_with_every_part_open(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", texts=HOSTILE, words=HOSTILE[:2], epochs=2)
     pdf = write_report([run], tmp_path / "r.html", pdf=tmp_path / "out" / "r.pdf").pdf

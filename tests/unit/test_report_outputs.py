@@ -18,6 +18,7 @@ from heedful.report import pdf as report_pdf
 from heedful.report.bundle import remove_out
 from heedful.report.markdown import escape_markdown
 from heedful.report.outputs import write_report
+from heedful.report.theme import CONTRAST
 from made_runs import HOSTILE, write_run, write_study
 
 SMALL = {"n": 40, "epochs": 2}
@@ -112,6 +113,24 @@ def test_the_script_of_a_bundle_passes_hostile_words_on_unharmed(tmp_path: Path)
         "again/report.html",
     ]
     assert not list(tmp_path.rglob("hacked"))
+
+
+def test_slides_show_the_verdict_first_then_every_figure_once_and_no_closed_part(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / name, seed=i, texts=HOSTILE, words=HOSTILE) for i, name in enumerate("ab")]
+    files = write_report(runs[:1], tmp_path / "r.html", slides=tmp_path / "s.html")
+    assert files.slides == tmp_path / "s.html"
+    slides = files.slides.read_text()
+    body, _, scripts = slides.partition("<script")
+    assert 0 < body.index("it beats the best baseline") < body.index('data-figure="0"')
+    assert re.findall(r'data-figure="(\d+)"', body) == [str(i) for i in range(len(files.page.charts))]
+    assert "<img" not in body
+    assert scripts.count("<script>") == 2  # after the data: the drawing library and the keys
+    assert CONTRAST.light.series[0] in body
+    compared = write_report(runs, tmp_path / "r.html", slides=tmp_path / "two.html").slides
+    assert compared is not None
+    assert compared.read_text().partition("<script")[0].count("data-figure=") == 4
+    with pytest.raises(UserError, match=r"--slides .*s\.pdf: must end in \.html or \.htm"):
+        write_report(runs[:1], tmp_path / "r.html", slides=tmp_path / "s.pdf")
 
 
 def test_a_command_forgets_where_it_was_written() -> None:

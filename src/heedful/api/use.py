@@ -211,6 +211,7 @@ def report(
     markdown: Folder | None = None,
     bundle: Folder | None = None,
     theme: str = "default",
+    slides: Folder | None = None,
 ) -> ReportFiles:
     """Report runs and studies in one HTML file that works offline and by e-mail.
 
@@ -230,6 +231,8 @@ def report(
         Also write a zip of the report, figures, predictions, configurations and a script that reruns all.
     theme
         Chart theme: default, contrast, or one of an installed package.
+    slides
+        Also write this HTML file to project in class: one figure per screen, moved with the arrow keys.
 
     Examples
     --------
@@ -238,6 +241,6 @@ def report(
     """
     from heedful.report.outputs import write_report
 
-    files = {"figures": figures, "pdf": pdf, "markdown": markdown, "bundle": bundle}
+    files = {"figures": figures, "pdf": pdf, "markdown": markdown, "bundle": bundle, "slides": slides}
     paths = {name: None if path is None else Path(path) for name, path in files.items()}
     return write_report([Path(folder) for folder in folders], Path(out), theme=theme, **paths)

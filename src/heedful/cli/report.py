@@ -25,19 +25,21 @@ def command(
     markdown: OptionalFile = None,
     bundle: Path | None = None,
     theme: str = "default",
+    slides: OptionalFile = None,
     json: Flag = False,
 ) -> None:
     """Report runs and studies in one HTML file that works offline and by e-mail.
 
-    The report starts with a summary, followed by interactive figures, sortable
-    tables, scores per label, wrong answers with the model's confidence, checks,
-    and how to reproduce it. Several runs on one task are compared, with
+    The report starts with a verdict and what asks for caution, followed by
+    interactive figures, sortable tables, scores per label, wrong answers with
+    the model's confidence, checks, and how to reproduce it. Several runs on one task are compared, with
     intervals and paired tests. Unfinished runs are reported as far as they got.
 
     Examples:
       heedful report runs/sst2
       heedful report runs/head runs/full --out compared.html --figures figures
       heedful report studies/search --out search.html --pdf --bundle search.zip
+      heedful report runs/sst2 --slides
 
     Parameters
     ----------
@@ -55,6 +57,8 @@ def command(
         Also write a zip of the report, figures, predictions, configurations and a script that reruns all.
     theme
         Chart theme: default, contrast, or one of an installed package.
+    slides
+        Also write a page to project in class, next to --out or to the given file: one figure per screen.
     json
         Print the names of the written files as JSON.
     """
@@ -62,11 +66,20 @@ def command(
 
     pdf_file, folders_after_pdf = split_file("--pdf", pdf, out.with_suffix(".pdf"))
     markdown_file, folders_after_markdown = split_file("--markdown", markdown, out.with_suffix(".md"))
-    sources = [*folders, *folders_after_pdf, *folders_after_markdown]
+    slides_default = out.with_name(f"{out.stem}-slides.html")
+    slides_file, folders_after_slides = split_file("--slides", slides, slides_default)
+    sources = [*folders, *folders_after_pdf, *folders_after_markdown, *folders_after_slides]
     report_files = write_report(
-        sources, out, figures=figures, pdf=pdf_file, markdown=markdown_file, bundle=bundle, theme=theme
+        sources,
+        out,
+        figures=figures,
+        pdf=pdf_file,
+        markdown=markdown_file,
+        bundle=bundle,
+        theme=theme,
+        slides=slides_file,
     )
-    paths = {name: getattr(report_files, name) for name in ("html", "pdf", "markdown", "bundle")}
+    paths = {name: getattr(report_files, name) for name in ("html", "pdf", "markdown", "bundle", "slides")}
     files = {name: str(path) for name, path in paths.items() if path is not None}
     if json:
         images = [str(path) for path in report_files.figures]

@@ -16,6 +16,7 @@ from heedful.report.layout import build_page
 from heedful.report.markdown import render_markdown
 from heedful.report.page import Page
 from heedful.report.pdf import find_browser, write_pdf
+from heedful.report.slides import render_slides
 from heedful.report.theme import find_theme
 from heedful.runs.files import write_bytes, write_text
 
@@ -30,6 +31,7 @@ class ReportFiles:
     pdf: Path | None = None
     markdown: Path | None = None
     bundle: Path | None = None
+    slides: Path | None = None
 
 
 def write_report(
@@ -41,12 +43,13 @@ def write_report(
     markdown: str | Path | None = None,
     bundle: str | Path | None = None,
     theme: str = "default",
+    slides: str | Path | None = None,
 ) -> ReportFiles:
     """Report the runs and studies in `folders` in one self-contained HTML file and in other formats.
 
     `figures` is a folder for PNG, SVG and PDF files; `pdf` needs a browser of the Chromium family; the
     pictures of `markdown` are those in `figures`, or in a folder next to it; `bundle` is a zip file with
-    everything that the report was made from.
+    everything that the report was made from; `slides` is an HTML file to project, with one figure per screen.
     """
     if not folders:
         raise UserError("heedful report needs at least one folder of a run or a study")
@@ -54,6 +57,7 @@ def write_report(
     pdf_file = None if pdf is None else check_target("--pdf", pdf, (".pdf",))
     endings = (".md", ".markdown")
     markdown_file = None if markdown is None else check_target("--markdown", markdown, endings)
+    slides_file = None if slides is None else check_target("--slides", slides, (".html", ".htm"))
     bundle_file = None if bundle is None else check_target("--bundle", bundle, (".zip",))
     if pdf_file is not None:
         find_browser()
@@ -63,6 +67,8 @@ def write_report(
     page.theme = chosen_theme
     images = Images(page)
     page.write(html_file)
+    if slides_file is not None:
+        write_bytes(slides_file, render_slides(page).encode())
     figure_files: list[Path] = []
     figure_folder = Path(figures) if figures is not None else None
     if figure_folder is not None:
@@ -74,7 +80,7 @@ def write_report(
         write_pdf(page, {name: images.render(name, ".svg") for name in page.charts}, pdf_file)
     if bundle_file is not None:
         write_bundle(bundle_file, page, facts, images.render_all(IMAGE_EXTENSIONS))
-    return ReportFiles(page, html_file, figure_files, pdf_file, markdown_file, bundle_file)
+    return ReportFiles(page, html_file, figure_files, pdf_file, markdown_file, bundle_file, slides_file)
 
 
 def check_target(option: str, path: str | Path, extensions: Sequence[str]) -> Path:

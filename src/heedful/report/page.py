@@ -198,13 +198,22 @@ class Page:
 
     def html(self, pictures: Mapping[str, bytes] | None = None) -> str:
         """Return the whole page; with `pictures` (SVG, by the figures' names) for paper, without scripts."""
+        encoded = None
+        if pictures is not None:
+            encoded = {name: base64.b64encode(svg).decode() for name, svg in pictures.items()}
+        specifications = self.figures if pictures is None else None
+        blocks, lead = group_figures(self.blocks), group_figures(self.lead)
+        return self.render("page", self.theme, specifications, pictures=encoded, blocks=blocks, lead=lead)
+
+    def render(
+        self, name: str, theme: Theme, specifications: Sequence[Mapping[str, Any]] | None, **values: Any
+    ) -> str:
+        """Render a template with its style and its script; without specifications it has no script."""
         from markupsafe import Markup
 
-        scripts = [load_vega(), read_source("page.js")] if self.figures else [read_source("page.js")]
-        encoded_pictures = None
-        if pictures is not None:
-            scripts = []
-            encoded_pictures = {name: base64.b64encode(svg).decode() for name, svg in pictures.items()}
+        scripts = [] if specifications is None else [read_source(f"{name}.js")]
+        if specifications:
+            scripts.insert(0, load_vega())
         digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
         hashes = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
         policy = (
@@ -212,23 +221,21 @@ class Page:
             "base-uri 'none'; form-action 'none'"
         )
         data = {
-            "config": make_vega_config(self.theme, make_page_palette(self.theme)),
-            "specifications": self.figures if scripts else [],
+            "config": make_vega_config(theme, make_page_palette(theme)),
+            "specifications": specifications or [],
         }
-        style = read_source("page.css").replace("/* FONT */", self.theme.font)
-        for name, palette in (("LIGHT", self.theme.light), ("DARK", self.theme.dark)):
-            style = style.replace(f"/* {name} */", write_css_variables(palette))
+        style = read_source(f"{name}.css").replace("/* FONT */", theme.font)
+        for mode, palette in (("LIGHT", theme.light), ("DARK", theme.dark)):
+            style = style.replace(f"/* {mode} */", write_css_variables(palette))
         return str(
-            load_template().render(
+            load_template(name).render(
                 page=self,
-                lead=group_figures(self.lead),
-                blocks=group_figures(self.blocks),
                 severities=SEVERITIES,
-                pictures=encoded_pictures,
                 policy=policy,
                 style=Markup(style),
                 scripts=[Markup(script) for script in scripts],
                 data=Markup(embed_json(data)),
+                **values,
             )
         )
 
@@ -310,14 +317,14 @@ def read_source(name: str) -> str:
 
 
 @cache
-def load_template() -> Template:
-    """Load the page's template, which escapes everything put into it."""
+def load_template(name: str) -> Template:
+    """Load a template, which escapes everything put into it."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(read_source("page.html"))
+    return environment.from_string(read_source(f"{name}.html"))
 
 
 @cache

@@ -68,7 +68,7 @@ def bars(
     offset = {"field": "series", "type": "nominal", "sort": groups, "scale": {"domain": groups}}
     position = {"y": y} | ({"yOffset": offset} if len(groups) > 1 else {})
     axis = vega.make_axis(
-        y_title or "value", grid=True, domain=False, ticks=False, labelFlush=True, tickCount=6
+        y_title or "value", grid=True, domain=False, ticks=False, labelFlush=False, tickCount=6
     )
     ends = {"range": [0, {"expr": f"width - {margin:.0f}"}]}
     x_scale = vega.make_scale(domain=y_domain, zero=True) | ends
