@@ -67,8 +67,12 @@ def test_a_saved_model_pools_as_it_did_and_transformers_is_not_given_another(tmp
     inputs = batch(BERT)
     with torch.no_grad():
         assert torch.equal(again(**inputs), model(**inputs))
-    with pytest.raises(UserError, match="has no pool = 'mean'"):
-        checkpoints.export(model, tmp_path / "theirs")
+    assert str(checkpoints.find_export_obstacle(model)) == "transformers' bert has no pool = 'mean'"
+    assert checkpoints.find_form(model).loads_with == "sentence-transformers"
+    checkpoints.export(model, tmp_path / "theirs")
+    written = json.loads((tmp_path / "theirs/config.json").read_text())
+    assert written["architectures"] == ["BertModel"]
+    assert "id2label" not in written
 
 
 def test_an_adapter_goes_only_onto_a_base_that_pools_alike(tmp_path: Path) -> None:

@@ -7,23 +7,17 @@ from heedful.plugins import lazy_attributes
 
 if TYPE_CHECKING:
     from heedful.checkpoints.reader import LoadReport, declared_pooling, kind_of, load
-    from heedful.checkpoints.writer import export, find_export_obstacle, save
+    from heedful.checkpoints.writer import Form, export, find_export_obstacle, find_form, save
 else:
     __getattr__ = lazy_attributes(
         __name__,
         {
-            "heedful.checkpoints.writer": "export find_export_obstacle save",
+            "heedful.checkpoints.writer": "Form export find_export_obstacle find_form save",
             "heedful.checkpoints.reader": "LoadReport declared_pooling kind_of load",
         },
     )
 
 __all__ = [
-    "FAMILIES",
-    "LoadReport",
-    "declared_pooling",
-    "export",
-    "find_export_obstacle",
-    "kind_of",
-    "load",
-    "save",
-]
+    "FAMILIES", "Form", "LoadReport", "declared_pooling", "export", "find_export_obstacle", "find_form", "kind_of",
+    "load", "save",
+]  # fmt: skip

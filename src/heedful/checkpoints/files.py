@@ -22,9 +22,15 @@ from heedful.text.model_folders import TOKENIZER_FILES
 WEIGHTS = (
     "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json",
 )  # fmt: skip
+MODULES = "modules.json"
+"""What a folder is known by to be one of sentence-transformers."""
 POOLING = "1_Pooling/config.json"
 """Where a sentence-transformers folder declares what it makes of the states."""
-PATTERNS = ("config.json", POOLING, "*.safetensors", "*.safetensors.index.json", *TOKENIZER_FILES)
+HEAD_LABELS = "head/labels.json"
+"""Where such a folder has the labels of the head that lies beside it, if heedful wrote it."""
+PATTERNS = (
+    "config.json", POOLING, HEAD_LABELS, "*.safetensors", "*.safetensors.index.json", *TOKENIZER_FILES,
+)  # fmt: skip
 LEGACY_PATTERNS = (*PATTERNS, "pytorch_model*.bin", "pytorch_model.bin.index.json")
 
 
@@ -93,9 +99,15 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
 
 
 def write_folder(
-    folder: Path, files: Mapping[str, str], tensors: Mapping[str, Tensor], tokenizer: Path | None
+    folder: Path,
+    files: Mapping[str, str],
+    tensors: Mapping[str, Mapping[str, Tensor]],
+    tokenizer: Path | None,
 ) -> None:
-    """Write a whole folder beside its final path, then move it there: nobody ever sees half of it."""
+    """Write a whole folder beside its final path, then move it there: nobody ever sees half of it.
+
+    `tensors` are those of each subfolder, by its name; "" is the folder itself.
+    """
     folder = folder.absolute()
     if folder.is_file():
         raise UserError(f"{folder}: is a file")
@@ -103,9 +115,11 @@ def write_folder(
         raise UserError(f"{folder}: is not empty; choose another folder")
     with new_folder(folder) as new:
         for name, text in files.items():
+            (new / name).parent.mkdir(exist_ok=True)
             (new / name).write_text(text, encoding="utf-8")
-        weights = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-        save_file(weights, new / "model.safetensors", {"format": "pt"})
+        for part, group in tensors.items():
+            weights = {name: tensor.detach().contiguous() for name, tensor in group.items()}
+            save_file(weights, new / part / "model.safetensors", {"format": "pt"})
         for name in TOKENIZER_FILES:
             if tokenizer is not None and name not in files and (tokenizer / name).is_file():
                 shutil.copyfile(tokenizer / name, new / name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from heedful.attention import parse
 from heedful.checkpoints import hub_reader as hub
+from heedful.checkpoints import sentence_transformers_form as sentence_form
 from heedful.checkpoints.files import LEGACY_PATTERNS, POOLING, read_model_json, read_tensors
 from heedful.checkpoints.tables import Family, Row
 from heedful.errors import UserError
@@ -80,8 +81,11 @@ def load(
         attach_report(model, LoadReport(name, folder, *names))
     else:
         family = find_family(theirs, folder)
-        config = apply_changes(family.read_config(theirs, str(folder / "config.json")), changes, name)
-        model = load_family(name, folder, family, config, tensors, head, n_classes, head_form)
+        config = apply_changes(read_family_config(family, theirs, folder), changes, name)
+        if head == "classify" and "head_form" in sentence_form.read_section(theirs):
+            model = load_with_own_head(name, folder, family, config, theirs, tensors, n_classes, head_form)
+        else:
+            model = load_family(name, folder, family, config, tensors, head, n_classes, head_form)
     labels = theirs.get("id2label")
     if isinstance(model, Classifier) and isinstance(labels, dict) and len(labels) == model.n_classes:
         model.labels = [str(label) for _, label in sorted(labels.items(), key=lambda item: int(item[0]))]
@@ -123,7 +127,12 @@ def read_model_config(name: str | Path) -> TransformerConfig:
         return read_own_config(theirs["heedful"])
     if theirs.get("model_type") not in FAMILIES and hub.has_classifier(theirs.get("model_type")):
         return load(name).config
-    return find_family(theirs, folder).read_config(theirs, str(folder / "config.json"))
+    return read_family_config(find_family(theirs, folder), theirs, folder)
+
+
+def read_family_config(family: Family, theirs: Mapping[str, Any], folder: Path) -> TransformerConfig:
+    config = family.read_config(theirs, str(folder / "config.json"))
+    return sentence_form.restore_pool(config, theirs)
 
 
 def find_family(theirs: Mapping[str, Any], folder: Path) -> Family:
@@ -237,6 +246,36 @@ def load_family(
     new = [n for n in parameters if n not in state]
     loaded, ignored = (sorted({names[n] for n in group}) for group in (used, rest))
     return attach_report(model, LoadReport(name, folder, loaded, new, ignored))
+
+
+def load_with_own_head(
+    name: str,
+    folder: Path,
+    family: Family,
+    config: TransformerConfig,
+    theirs: Mapping[str, Any],
+    tensors: Mapping[str, Tensor],
+    n_classes: int | None,
+    head_form: HeadForm,
+) -> Model:
+    """Load a sentence-transformers folder that heedful wrote, with the head that lies beside it."""
+    stored, labels = sentence_form.read_head(folder)
+    n = n_classes or len(labels)
+    if n != len(labels):
+        return load_family(name, folder, family, config, tensors, "classify", n, head_form)
+    form = sentence_form.read_section(theirs)["head_form"]
+    model = load_family(name, folder, family, config, tensors, "classify", n, form)
+    assert isinstance(model, Classifier)
+    parameters = {ours: p for ours, p in model.named_parameters() if ours.startswith("head.")}
+    if set(parameters) != set(stored):
+        odd = sorted(set(parameters) ^ set(stored))[0]
+        raise UserError(f'{folder}: the head does not fit config.json: "{odd}" is in one of them alone')
+    for ours, tensor in stored.items():
+        set_weights(parameters, convert_tensor(Row(ours, (ours,)), tensor, parameters, str(folder)))
+    model.labels = labels
+    report = model.report
+    new = [ours for ours in report.new if ours not in stored]
+    return attach_report(model, replace(report, loaded=sorted([*report.loaded, *stored]), new=new))
 
 
 def own_tensors(model: Model) -> dict[str, Tensor]:

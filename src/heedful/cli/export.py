@@ -21,9 +21,11 @@ def command(
 ) -> None:
     """Write the best model of a run, or a model, as a folder that transformers loads, with its tokenizer.
 
+    A model that pools the mean of its states becomes a folder that
+    sentence-transformers loads, with its head in head/ (README.md there shows its use).
     An adapter becomes a folder that peft loads, or one that only Heedful loads
     if peft has no such adapter. --merge merges lora, bitfit or head into the
-    base model, so that transformers loads the result without peft.
+    base model, so that the result loads without peft.
 
     Examples:
       heedful export runs/sst2 my-sst2
@@ -70,4 +72,5 @@ def print_export(folder: Path, json: bool, facts: dict[str, object]) -> None:
         return
     console().print(f"{folder}: {', '.join(files)}", markup=False)
     why = f"; {facts['why_not']}" if facts["why_not"] else ""
-    console().print(f"loads with {facts['loads_with']}{why}", markup=False)
+    head = ", its head is in head/" if (folder / "head").is_dir() else ""
+    console().print(f"loads with {facts['loads_with']}{head}{why}", markup=False)

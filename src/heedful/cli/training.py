@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     PrintResults = Callable[[Results], None]
 
 
+FORMS = {
+    "transformers": "best/ loads with transformers",
+    "sentence-transformers": "best/ loads with sentence-transformers, its head is in best/head "
+    "(--pool first: transformers)",
+    "peft": "best/ loads with peft",
+    "heedful": "best/ is in Heedful's own form (heedful export names the reason)",
+}
+"""What a run prints about the form of its best model."""
+
+
 def train_or_submit(
     options: Options, launch: TrainLaunchOptions, print_results: PrintResults, *, json: bool
 ) -> int | None:
@@ -42,4 +52,6 @@ def train_here(options: Options, print_results: PrintResults, *, json: bool) -> 
     print_results(done.results)
     out = console()
     out.print(f"run: {done.folder}", markup=False)
+    if done.results.loads_with is not None:
+        out.print(f"best model: {FORMS[done.results.loads_with]}", markup=False)
     out.print(f"checks: {summarize(done.checks.checks)}", markup=False)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
 from heedful import checkpoints
-from heedful.checkpoints.files import LEGACY_PATTERNS, read_model_json
+from heedful.checkpoints import Form
+from heedful.checkpoints.files import LEGACY_PATTERNS, MODULES, read_model_json
 from heedful.errors import UserError
 from heedful.inference.loading import (
     ADAPTER,
@@ -28,27 +28,25 @@ EXPORTED_OPTIONS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Exported:
-    loads_with: str
-    """transformers, peft or heedful."""
-    why: str | None = None
-    """Why it is in heedful's own form, if it is."""
+def export_run(path: str | Path, folder: Path, *, merge: bool) -> Form:
+    """Write a run's best model for transformers, sentence-transformers or peft if possible, else for heedful.
 
-
-def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
-    """Write a run's best model in the form of transformers or peft if possible, else in heedful's own."""
+    What is returned is the form that it has.
+    """
     run = Run.open(path)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise UserError(f"{folder}: is not an empty folder; choose another")
     pretrained = run.read_config().get("command") == "pretrain"
     model = load_language_model(run) if pretrained else load_run(path, device="cpu").model
-    adapter = (run.best / ADAPTER).is_file()
-    if merge:
+    adapter, form = (run.best / ADAPTER).is_file(), checkpoints.find_form(model)
+    # Older versions wrote models that pool the mean in heedful's own form.
+    older = form.loads_with == "sentence-transformers" and not adapter and not (run.best / MODULES).is_file()
+    if merge or older:
         if adapter:
             model.method.merge(model)
-        checkpoints.export(model, folder, tokenizer=run.best)
-        return Exported("transformers")
+        max_len = None if pretrained else int(run.read_config()["adapt"]["max_len"])
+        checkpoints.export(model, folder, tokenizer=run.best, max_len=max_len)
+        return form
     with new_folder(folder) as new:
         shutil.copytree(run.best, new, dirs_exist_ok=True)
         if (new / PEFT_FACTS).is_file():
@@ -58,10 +56,9 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Exported:
         if adapter:
             describe_run(run, new / ADAPTER)
     if not adapter:
-        reason = checkpoints.find_export_obstacle(model)
-        return Exported("transformers" if reason is None else "heedful", reason)
+        return form
     reason = read_model_json(run.best / ADAPTER).get("why_not_peft")
-    return Exported("peft" if reason is None else "heedful", reason)
+    return Form("peft" if reason is None else "heedful", reason)
 
 
 def describe_run(run: Run, file: Path) -> None:

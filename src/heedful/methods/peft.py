@@ -38,9 +38,11 @@ def why_not_peft(model: Trainee, method: Method) -> str | None:
         return (
             f"peft's format is written for {', '.join(checkpoints.FAMILIES)}, not for {model.config.family}"
         )
-    reason = checkpoints.find_export_obstacle(model)
-    if reason is not None:
-        return f"peft acts on a transformers class: {reason}"
+    form = checkpoints.find_form(model)
+    if form.loads_with != "transformers":
+        whole = isinstance(method, Lora) and form.loads_with != "heedful"
+        remedy = f"; the whole model can be exported for {form.loads_with} (--merge)" if whole else ""
+        return f"peft acts on a transformers class: {form.why}{remedy}"
     if model.kind not in TASKS or (model.kind != "classify" and head_names(model)):
         return f"peft does not keep the new head of a {model.kind} model"
     if isinstance(method, Lora):

@@ -119,6 +119,8 @@ class Results:
     """Number of parameters that the method trains, as a function of the model's width d."""
     note: str | None = None
     """The remark of `--note`."""
+    loads_with: str | None = None
+    """What best/ is a folder for: transformers, sentence-transformers, peft or heedful alone."""
 
 
 @dataclass(frozen=True)

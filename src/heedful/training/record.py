@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful import checkpoints, methods
+from heedful.checkpoints import Form
 from heedful.data.run_options import absolute_value
 from heedful.objectives import Evaluation
 from heedful.options.training import NOT_IN_CONFIG, LoopOptions
@@ -96,10 +97,23 @@ def collect_results(run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Ev
         examples_per_second=state.examples / seconds,
         tokens_per_second=state.tokens / seconds,
         memory_gb=peak_memory_gb(),
+        loads_with=form_of_best(job).loads_with,
         best_step=state.best_step,
         best_epoch=next((row.epoch for row in run.read_metrics() if row.step == state.best_step), None),
         **job.scorer.result_fields(job.model, state.step, loop.epoch()),
     )
+
+
+def saves_whole_model(job: Job) -> bool:
+    return job.method.saves_whole_model or job.from_scratch
+
+
+def form_of_best(job: Job) -> Form:
+    """Return the form that best/ has: of a whole model, or of an adapter."""
+    if saves_whole_model(job):
+        return checkpoints.find_form(job.model)
+    reason = methods.why_not_peft(job.model, job.method)
+    return Form("heedful" if reason else "peft", reason)
 
 
 def save_best(run: Run, job: Job) -> None:
@@ -109,10 +123,10 @@ def save_best(run: Run, job: Job) -> None:
     if job.from_scratch:
         job.method.merge(job.model)  # there is no base model to name, so the weights are saved as a whole
     shutil.rmtree(run.best, ignore_errors=True)
-    if job.method.saves_whole_model or job.from_scratch:
+    if saves_whole_model(job):
         with tempfile.TemporaryDirectory() as folder:
             job.tokenizer.save(Path(folder))
-            checkpoints.save(job.model, run.best, tokenizer=folder)
+            checkpoints.save(job.model, run.best, tokenizer=folder, max_len=job.length)
     else:
         methods.write_adapter(job.model, job.method, run.best, job.options.model)
         job.tokenizer.save(run.best)
