@@ -17,6 +17,7 @@ import heedful
 from heedful.api.commands import FUNCTIONS
 from heedful.api.data import DataSummary
 from heedful.api.use import report
+from heedful.contracts.selftest import SelfCheck, SelftestResult
 from heedful.inference.predictor import PredictedLabel
 from heedful.options.keywords import read_field_docs
 from heedful.results import EvaluationResult, RunResult, StudyResult
@@ -32,6 +33,7 @@ FUNCTIONS_SHOWN: dict[str, Callable[..., Any]] = {
     "heedful.report": report,
     "heedful.tokenizer.train": heedful.tokenizer.train,
     "heedful.data.show": heedful.data.show,
+    "heedful.selftest": heedful.selftest,
 }
 CLASSES = (
     heedful.TextClassifier,
@@ -41,6 +43,8 @@ CLASSES = (
     DataSummary,
     Table,
     PredictedLabel,
+    SelftestResult,
+    SelfCheck,
 )
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from heedful.api.use import load as load
     from heedful.api.use import predict as predict
     from heedful.api.use import report as report
+    from heedful.contracts.selftest import selftest as selftest
     from heedful.errors import UserError as UserError
     from heedful.estimators import TextClassifier as TextClassifier
     from heedful.results import RunResult as RunResult
@@ -62,6 +63,7 @@ PUBLIC = {
     "StudyResult": "results",
     "TextClassifier": "estimators",
     "UserError": "errors",
+    "selftest": "contracts.selftest",
     "tokenizer": "api",
 }
 """Functions and classes, and the modules that they are in. `report` is a package that can be called."""

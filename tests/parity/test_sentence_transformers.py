@@ -119,7 +119,9 @@ def test_a_run_and_its_export_give_the_same_embeddings_and_probabilities(
     assert done.status == 0, done.err
     form = "sentence-transformers" if method == "full" else "heedful"
     assert json.loads((run / "results.json").read_text())["loads_with"] == form
-    assert ("best/ loads with sentence-transformers, its head is in best/head" in done.out) == (method == "full")
+    assert ("best/ loads with sentence-transformers, its head is in best/head" in done.out) == (
+        method == "full"
+    )
 
     done = heedful("export", run, tmp_path / "out", *(["--merge"] if method == "head" else []))
     assert done.status == 0, done.err
@@ -146,5 +148,7 @@ def test_the_first_token_keeps_the_form_of_transformers(heedful: Callable[..., A
     done = heedful("adapt", model, task, "--pool", "first", "--epochs", "1", "--out", run, *FAST)
     assert done.status == 0, done.err
     assert "best model: best/ loads with transformers" in done.out
-    assert json.loads((run / "best/config.json").read_text())["architectures"] == ["BertForSequenceClassification"]
+    assert json.loads((run / "best/config.json").read_text())["architectures"] == [
+        "BertForSequenceClassification"
+    ]
     assert not (run / "best/modules.json").exists()

@@ -80,11 +80,12 @@ def test_a_study_has_the_options_of_its_command(name: str, study: str) -> None:
 
 
 def test_functions_with_arguments_of_their_own_have_the_command_lines_defaults() -> None:
-    from heedful.cli import data_show, evaluate, predict, report, tokenizer_train
+    from heedful.cli import data_show, evaluate, predict, report, selftest, tokenizer_train
 
     commands = {
         heedful.evaluate: evaluate.command, heedful.predict: predict.command, heedful.report: report.command,
         heedful.tokenizer.train: tokenizer_train.command, heedful.data.show: data_show.command,
+        heedful.selftest: selftest.selftest,
     }  # fmt: skip
     for function, command in commands.items():
         ours, theirs = inspect.signature(function).parameters, inspect.signature(command).parameters

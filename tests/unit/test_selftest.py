@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+import heedful
 from heedful.attention import Mask
 from heedful.attention.softmax import Softmax
 from heedful.cli import main
@@ -172,6 +173,35 @@ def test_the_command_writes_its_file_and_fails_when_a_check_does(
     assert facts == json.loads(out.read_text()) | {"seconds": facts["seconds"]}
     assert [c["status"] for c in facts["checks"]] == ["passed", "failed"]
     assert "RuntimeError: no kernel image is available" in facts["checks"][1]["message"]
+
+
+def test_from_python_it_returns_what_the_command_prints_and_shows_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(folder: Path) -> SelfCheck:
+        raise RuntimeError("<b>no kernel</b> is available")
+
+    caplog.set_level("INFO", "heedful")
+    monkeypatch.chdir(tmp_path)
+    plan_only(monkeypatch, first=passing)
+    result = heedful.selftest()
+    assert result.passed
+    assert result.status == "passed"
+    assert result.file == Path("heedful-selftest.json")
+    assert json.loads((tmp_path / result.file).read_text()) == result.facts
+    assert caplog.messages == ["1 of 1: first on cpu: passed"]
+    assert result.machine["packages"]["torch"]
+    plan_only(monkeypatch, first=passing, second=broken)
+    result = heedful.selftest(out=None)
+    assert (result.passed, result.failed, result.file) == (False, ["second"], None)
+    assert [(c.subject, c.status) for c in result.checks] == [("first", "passed"), ("second", "failed")]
+    assert result.checks[1].traces
+    assert result.table().to_pandas()["status"].tolist() == ["passed", "failed"]
+    assert repr(result) == "SelftestResult(failed: second)"
+    html = result._repr_html_()
+    assert "failed: second" in html
+    assert "&lt;b&gt;no kernel" in html
+    assert "<b>" not in html
 
 
 @pytest.mark.long

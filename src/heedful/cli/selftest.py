@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from heedful.cli.check import STATUS_FAILED, STYLES
 from heedful.cli.output import Json, console, print_json, print_table
-from heedful.errors import one_line
-
-if TYPE_CHECKING:
-    from heedful.contracts.selftest import SelfCheck
 
 DEFAULT_OUT = Path("heedful-selftest.json")
 
@@ -39,31 +33,18 @@ def command(*, out: Path = DEFAULT_OUT, json: Json = False) -> int:
     json
         Print one JSON object.
     """
-    from heedful.contracts.selftest import run_selftest
-    from heedful.runs.files import write_json
+    from heedful.contracts.selftest import selftest
 
-    facts = run_selftest(print_progress)
-    write_json(out, facts)
+    result = selftest(out)
     if json:
-        print_json(facts)
+        print_json(result.facts)
     else:
+        table = result.table()
+        status = table.columns.index("status")
         rows = [
-            (
-                check["subject"],
-                check["device"],
-                Text(check["status"], style=STYLES[check["status"]]),
-                f"{check['seconds']:.1f}",
-                one_line(check["message"]),
-            )
-            for check in facts["checks"]
+            (*row[:status], Text(row[status], style=STYLES[row[status]]), f"{row[status + 1]:.1f}", row[-1])
+            for row in table.rows
         ]
-        print_table("", ("subject", "device", "status", "seconds", "result"), rows, right=("seconds",))
-        failed = [check["subject"] for check in facts["checks"] if check["status"] == "failed"]
-        verdict = f"failed: {', '.join(failed)}" if failed else "everything works on this machine"
-        console().print(f"{verdict}; {out} is a file to send", markup=False)
-    return STATUS_FAILED if facts["status"] == "failed" else 0
-
-
-def print_progress(check: SelfCheck, number: int, total: int) -> None:
-    where = f" on {check.device}" if check.device else ""
-    print(f"{number} of {total}: {check.subject}{where}: {check.status}", file=sys.stderr, flush=True)
+        print_table("", table.columns, rows, right=("seconds",))
+        console().print(result.verdict, markup=False)
+    return 0 if result.passed else STATUS_FAILED

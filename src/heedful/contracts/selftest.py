@@ -1,4 +1,4 @@
-"""`heedful selftest`: what can be checked on this machine, and a file about it to send."""
+"""`heedful selftest` and `heedful.selftest()`: whether everything works here, and a file about it to send."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,15 +24,22 @@ import torch
 from heedful import __version__
 from heedful.contracts import mechanisms, methods, runs
 from heedful.contracts.claims import Place
+from heedful.display import render_lines
+from heedful.errors import one_line
 from heedful.launch.slurm import client
 from heedful.launch.slurm.script import Batch, batch_script
+from heedful.logs import progress_line
 from heedful.methods import METHODS
 from heedful.options.launch import LaunchOptions
+from heedful.process_state import keeps_process_state
+from heedful.runs.answers import Table
 from heedful.runs.environment import environment
-from heedful.runs.files import to_json_value
+from heedful.runs.files import to_json_value, write_json
+from heedful.runs.json_files import decode_record
 from heedful.training.precision import GAIN, probe
 
 Status = Literal["passed", "warning", "failed", "skipped"]
+DEFAULT_OUT = Path("heedful-selftest.json")
 FEW = 5
 """The number of contracts that are listed in a message."""
 SHORTEST_NAME = 3
@@ -52,6 +59,65 @@ class SelfCheck:
     """Where each failure came from, without the names of folders outside the package."""
     contracts: tuple[str, ...] = ()
     """The contracts that hold."""
+
+
+@dataclass(frozen=True)
+class SelftestResult:
+    """What `heedful.selftest` found on this machine; a notebook shows it as a table."""
+
+    facts: dict[str, Any]
+    """Everything, as the file has it: versions, hardware and results, without names."""
+    file: Path | None = None
+    """The file that was written, which can be sent."""
+
+    @property
+    def status(self) -> Status:
+        """Failed if any check failed, otherwise passed."""
+        return "failed" if self.failed else "passed"
+
+    @property
+    def passed(self) -> bool:
+        """Whether everything works."""
+        return not self.failed
+
+    @cached_property
+    def checks(self) -> tuple[SelfCheck, ...]:
+        """The checks in their order: subject, device, status, message, seconds, traces, contracts."""
+        return tuple(decode_record(SelfCheck, check, "selftest") for check in self.facts["checks"])
+
+    @property
+    def failed(self) -> list[str]:
+        """The subjects of the checks that failed."""
+        return [check["subject"] for check in self.facts["checks"] if check["status"] == "failed"]
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        """Versions and hardware."""
+        return dict(self.facts["machine"])
+
+    @property
+    def seconds(self) -> float:
+        """What the checks took together."""
+        return float(self.facts["seconds"])
+
+    @property
+    def verdict(self) -> str:
+        """The result in one line."""
+        words = f"failed: {', '.join(self.failed)}" if self.failed else "everything works on this machine"
+        return words if self.file is None else f"{words}; {self.file} is a file to send"
+
+    def table(self) -> Table:
+        """Return all checks, one per row. `to_pandas()` converts it."""
+        rows = [
+            (c.subject, c.device, c.status, round(c.seconds, 1), one_line(c.message)) for c in self.checks
+        ]
+        return Table(("subject", "device", "status", "seconds", "result"), tuple(rows))
+
+    def __repr__(self) -> str:
+        return f"SelftestResult({self.verdict})"
+
+    def _repr_html_(self) -> str:
+        return render_lines([self.verdict], "bad" if self.failed else "good") + self.table()._repr_html_()
 
 
 @dataclass(frozen=True)
@@ -91,6 +157,38 @@ def plan_checks() -> list[PlannedCheck]:
             add(subject, device_name, partial(check_processes, train_together))
     add("slurm", "", check_slurm)
     return plan
+
+
+@keeps_process_state
+def selftest(out: str | os.PathLike[str] | None = DEFAULT_OUT) -> SelftestResult:
+    """Check that everything works on this machine, and write a file about it to send.
+
+    On the CPU and on every GPU it checks the contracts of all attention mechanisms, training steps of every
+    method on every model family, a run that is stopped and resumed, and the speed of bfloat16; then training
+    in several processes, and Slurm if there is one (nothing is submitted). It takes about a minute. The file
+    has versions, hardware and results, and no names of people, machines or folders. A check that fails
+    raises no error: it is in the result.
+
+    Parameters
+    ----------
+    out
+        File to write; None writes none.
+
+    Examples
+    --------
+    >>> result = heedful.selftest()
+    >>> result.passed, result.failed
+
+    """
+    result = SelftestResult(run_selftest(log_check), None if out is None else Path(out))
+    if result.file is not None:
+        write_json(result.file, result.facts)
+    return result
+
+
+def log_check(check: SelfCheck, number: int, total: int) -> None:
+    where = f" on {check.device}" if check.device else ""
+    progress_line(f"{number} of {total}: {check.subject}{where}: {check.status}")
 
 
 def run_selftest(on_check: Callable[[SelfCheck, int, int], None] | None = None) -> dict[str, Any]:
