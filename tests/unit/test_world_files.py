@@ -47,6 +47,7 @@ def test_the_bytes_of_version_1_do_not_change(tmp_path):
 GOLDEN = {
     "birthplaces": "3070aa9fae62d655",
     "boolq": "bf934c98e4dbe618",
+    "messages": "8280fe547512f715",
     "reviews": "c07f9560474d0037",
     "sentiment": "e4ed7b56d19c3715",
 }

@@ -12,6 +12,7 @@ import pytest
 from heedful.data.tasks import load_task
 from heedful.data.world import make_task_folder
 from heedful.data.world.files import write_birthplaces
+from heedful.data.world.messages import DESKS
 from heedful.data.world.people import World
 from heedful.data.world.phrases import read_phrases
 from heedful.data.world.questions import SCENES, YES_SHARE, Questions
@@ -58,6 +59,22 @@ def test_words_alone_stay_below_the_ceiling_on_reviews_and_sentiment_but_above_t
     assert reviews["majority"] + 0.05 < reviews["bag_of_words"] < 0.9 - 0.15
     sentences = score_task_baselines(load("sentiment"))["dev"]
     assert sentences["majority"] + 0.1 < sentences["bag_of_words"] < 0.97 - 0.1
+
+
+def test_the_desk_of_a_letter_is_in_its_subject_which_few_labels_do_not_tell(cache):
+    subjects = [subject for desk in DESKS.values() for subject in desk]
+    assert len(subjects) == len(set(subjects)) == 6 * 80
+    task = load("messages")
+    assert {name: len(s) for name, s in task.splits.items()} == {"train": 1500, "dev": 300, "test": 600}
+    assert task.label_names == sorted(DESKS)
+    for split in task.splits.values():
+        for text, label in zip(split.texts[:200], split.labels[:200], strict=True):
+            desks = {desk for desk, named in DESKS.items() if any(subject in text for subject in named)}
+            assert task.label_names[label] in desks
+    train, test = task.splits["train"], task.splits["test"]
+    for rows, most in ((60, 0.3), (300, 0.5)):
+        model = BagOfWords().fit(train.texts[:rows], None, train.labels[:rows], len(DESKS))
+        assert np.mean(model.predict(test.texts, None) == test.labels) < most
 
 
 def test_the_named_tasks_loaders_read_the_world(cache):

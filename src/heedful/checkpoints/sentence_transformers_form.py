@@ -29,7 +29,7 @@ SECTION = "heedful"
 """The key of config.json for what transformers' configuration has no words for."""
 HEAD, HEAD_DENSE = "head", "head_dense"
 LAYERS = {HEAD_DENSE: "head.dense", HEAD: "head.out"}
-"""The folder of each layer of a head, in the order in which they follow the pooled state, and its name here."""
+"""The folder of each layer of a head, in the order in which they are applied, and its name here."""
 ACTIVATIONS = {"relu": "torch.nn.modules.activation.ReLU", "tanh": "torch.nn.modules.activation.Tanh"}
 IDENTITY = "torch.nn.modules.linear.Identity"
 

@@ -35,7 +35,7 @@ NAMES_ELSEWHERE = {
 }
 """Options of other tools that are not spelled like ours."""
 COMMANDS = {
-    "demo": ("heedful.cli.demo:command", "Run everything once, from data to report, on generated data."),
+    "demo": ("heedful.cli.demo:command", "Show in three minutes what Heedful does, on a real model."),
     "selftest": ("heedful.cli.selftest:command", "Check that everything works on this machine."),
     "list": (
         "heedful.cli.list_names:app",

@@ -28,9 +28,10 @@ def command(
     DIR/birthplaces contains biographies (wiki.txt) and questions about
     birthplaces; birth_unseen.tsv asks about people without a biography. DIR/boolq
     contains yes/no questions with passages, DIR/reviews reviews with 1 to 5
-    stars, DIR/sentiment positive and negative sentences. DIR/world.json states
-    the best possible results. The default world needs no command: use it by
-    name, as world/birthplaces, world/boolq, world/reviews or world/sentiment.
+    stars, DIR/sentiment positive and negative sentences, DIR/messages letters to
+    the desks of a newspaper. DIR/world.json states the best possible results. The
+    default world needs no command: use it by name, as world/birthplaces,
+    world/boolq, world/messages, world/reviews or world/sentiment.
 
     Examples:
       heedful data make world my-world

@@ -58,6 +58,7 @@ YELP = TaskRules(
 BIRTHPLACES = TaskRules(
     kind="text2text", columns=ColumnChoice("1", None, "2"), corpus="wiki.txt", more_splits=("unseen",)
 )
+MESSAGES = TaskRules(columns=ColumnChoice("text", None, "label"))
 WORLD_PREFIX = "world/"
 TASKS: Registry[TaskRules] = Registry(
     "task",
@@ -70,6 +71,7 @@ TASKS: Registry[TaskRules] = Registry(
             "birthplaces": "BIRTHPLACES",
             "world/birthplaces": "BIRTHPLACES",
             "world/boolq": "BOOLQ",
+            "world/messages": "MESSAGES",
             "world/reviews": "YELP",
             "world/sentiment": "SST2",
         }.items()

@@ -1,8 +1,9 @@
 """A generated world: invented but consistent data, so that everything runs without a download.
 
 It has people with names, births, trades and relations, and their biographies; yes/no questions with passages;
-reviews with stars; sentences with a sentiment. Each task has the form of a named one and a known best result.
-A seed always gives the same bytes; they change only with `VERSION`.
+reviews with stars; sentences with a sentiment; letters to the desks of a newspaper. Most tasks have the form
+of a named one, and each has a known best result. A seed always gives the same bytes; they change only with
+`VERSION`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from heedful.data.world.files import (
     write_birthplaces,
     write_boolq,
     write_facts,
+    write_messages,
     write_reviews,
     write_sentiment,
 )
@@ -35,6 +37,7 @@ Writer = Callable[[Path, World, int], Facts]
 TASKS: dict[str, Writer] = {
     "birthplaces": partial(write_birthplaces, people=PEOPLE),
     "boolq": write_boolq,
+    "messages": write_messages,
     "reviews": write_reviews,
     "sentiment": write_sentiment,
 }

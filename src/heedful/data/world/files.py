@@ -10,7 +10,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
-from heedful.data.world import questions, reviews, sentiment
+from heedful.data.world import messages, questions, reviews, sentiment
 from heedful.data.world.biographies import write_biography
 from heedful.data.world.draws import Source
 from heedful.data.world.names import find_stride
@@ -28,6 +28,7 @@ BOOLQ_ROWS = {"train": 9427, "dev": 2000}
 REVIEW_ROWS = {"train": 6000, "valid": 1000, "test": 1000}
 UNLABELED_REVIEWS = 3000
 SENTIMENT_ROWS = {"train": 6000, "dev": 1000, "test": 1000}
+MESSAGE_ROWS = {"train": 1500, "dev": 300, "test": 600}
 CHUNK = 2000
 
 
@@ -139,6 +140,16 @@ def write_sentiment(folder: Path, world: World, seed: int) -> Facts:
         "best_possible": 1 - sentiment.LABEL_NOISE,
         "best_possible_on_these_rows": {split: 1 - n / SENTIMENT_ROWS[split] for split, n in wrong.items()},
     }
+
+
+def write_messages(folder: Path, world: World, seed: int) -> Facts:
+    """Write letters and their desks as CSV with a header."""
+    distinct = skip_duplicates(messages.Messages(world, seed).at, lambda m: m.text)
+    for split, rows in MESSAGE_ROWS.items():
+        with create(folder / f"{split}.csv") as file:
+            file.write("text,label\n")
+            file.writelines(f'"{message.text}",{message.label}\n' for message in islice(distinct, rows))
+    return {"rows": MESSAGE_ROWS, "metric": "accuracy", "label_noise": 0.0, "best_possible": 1.0}
 
 
 def skip_duplicates(make: Callable[[int], T], content: Callable[[T], object]) -> Iterator[T]:

