@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
 
 from heedful import __version__
 from heedful.data.labels import LabelIndex, choose_label_names, parse_label
@@ -177,9 +177,9 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
     def predictor(self) -> Predictor:
         """The best model, loaded when it is first used."""
         self.check_is_fitted()
-        if "_predictor" not in vars(self):
-            self._predictor = load_run(self.run_.folder, device=self.device)
-        return self._predictor
+        if "predictor" not in vars(self.run_):  # kept there, since predicting changes no attribute
+            vars(self.run_)["predictor"] = load_run(self.run_.folder, device=self.device)
+        return self.run_.predictor
 
     def check_is_fitted(self) -> None:
         if "run_" not in vars(self):
@@ -195,8 +195,7 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
         return tags
 
     def forget(self) -> None:
-        """Remove what an earlier fit left: the loaded model, and its folder if that is temporary."""
-        self.__dict__.pop("_predictor", None)
+        """Remove the folder of an earlier fit if that is temporary."""
         remove = self.__dict__.pop("_remove", None)
         if remove is not None:
             remove()
@@ -231,7 +230,7 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the parameters, and the files of the run, so that a pickle needs no folder."""
-        state = {name: value for name, value in vars(self).items() if name not in ("_predictor", "_remove")}
+        state = {name: value for name, value in vars(self).items() if name != "_remove"}
         if "run_" in state:
             state["run_"] = read_run_files(self.run_.folder)
         return state
@@ -268,6 +267,7 @@ def read_labels(y: Any, rows: int) -> Labels:
     if y is None:
         raise ValueError("TextClassifier requires y to be passed, but the target y is None")
     labels: Labels = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
     check_consistent_length(range(rows), labels)
     check_classification_targets(labels)
     return labels

@@ -5,18 +5,16 @@ from __future__ import annotations
 import gc
 import pickle
 import random
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError, SkipTestWarning
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import estimator_checks
 
 import heedful
 from heedful.errors import UserError
@@ -111,6 +109,8 @@ def test_y_is_checked(model: Path) -> None:
         estimator.fit(["a", "b"], ["x"])
     with pytest.raises(ValueError, match="one class"):
         estimator.fit(["a", "b"], ["x", "x"])
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        estimator.fit(["a", "b"], [1.0, float("nan")])
     with pytest.raises(ValueError, match="Unknown label type"):
         estimator.fit(["a", "b", "c"], [0.1, 0.2, 0.3])
     with pytest.raises(NotFittedError, match="call fit"):
@@ -240,23 +240,3 @@ def test_grid_search_in_two_processes(model: Path, data: tuple[list[str], list[s
 def test_a_name_of_others_is_answered_with_ours(name: str, line: str) -> None:
     with pytest.raises(UserError, match=line):
         heedful.TextClassifier(**{name: 1})
-
-
-CHECKS = [
-    "check_estimator_cloneable", "check_estimator_tags_renamed", "check_valid_tag_types", "check_estimator_repr",
-    "check_no_attributes_set_in_init", "check_do_not_raise_errors_in_init_or_set_params", "check_mixin_order",
-    "check_parameters_default_constructible", "check_get_params_invariance", "check_set_params",
-]  # fmt: skip
-"""The checks of scikit-learn that need no X. All others make an X of random numbers, which are no texts: what they
-ask (clone, pickle, refit, parameters untouched, labels, folders) is asked above with texts."""
-
-
-@pytest.mark.parametrize("name", CHECKS)
-def test_the_checks_of_scikit_learn_that_need_no_numbers(name: str) -> None:
-    getattr(estimator_checks, name)("TextClassifier", heedful.TextClassifier())
-
-
-def test_check_estimator_passes() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SkipTestWarning)  # it says itself that texts are not checked
-        estimator_checks.check_estimator(heedful.TextClassifier())
