@@ -129,7 +129,7 @@ def add_heads(page: Page) -> list[Facts]:
         y_title="token",
         value_title="weight",
         domain=(0, 1),
-        columns=3,
+        columns=2,
     )
     page.figure(chart, "For each habit, the head that has most of it.", "heads")
     return facts
@@ -162,13 +162,12 @@ def read_maps(text: str) -> tuple[list[str], Any]:
 
 
 def measure_habits(maps: Any) -> dict[str, Any]:
-    """Return the mean weight [layers, heads] of each habit."""
-    inner = np.triu(maps[..., 1:-1, 1:-1], 2).sum(-1) + np.tril(maps[..., 1:-1, 1:-1], -2).sum(-1)
+    """Return the mean weight [layers, heads] of each habit, over the tokens between the two marks."""
+    words = maps[..., 1:-1, 1:-1]
+    far = np.triu(words, 2) + np.tril(words, -2)
     return {
-        "itself": np.diagonal(maps, axis1=-2, axis2=-1).mean(-1),
-        "the next": np.diagonal(maps, 1, axis1=-2, axis2=-1).mean(-1),
-        "the one before": np.diagonal(maps, -1, axis1=-2, axis2=-1).mean(-1),
-        "the beginning": maps[..., 0].mean(-1),
-        "the end": maps[..., -1].mean(-1),
-        "words further away": inner.mean(-1),
+        "the one before": np.diagonal(maps, -1, axis1=-2, axis2=-1)[..., :-1].mean(-1),
+        "the next": np.diagonal(maps, 1, axis1=-2, axis2=-1)[..., 1:].mean(-1),
+        "the beginning": maps[..., 1:-1, 0].mean(-1),
+        "words further away": far.sum(-1).mean(-1),
     }
