@@ -95,7 +95,7 @@ def test_a_result_is_shown_as_soon_as_it_is_there_and_is_that_of_an_ordinary_run
     assert [name for name, _ in shown] == ["desks", "desks", "attention"]
     assert [row["labels"] for row in facts["desks"]] == [40, 20]
     for row, (_, first) in zip(facts["desks"], shown[:2], strict=True):
-        test = Run(out / f"desks-{row['labels']}").results().splits["test"]
+        test = Run(out / f"desks-{row['labels']}").read_results().splits["test"]
         assert row["accuracy"] == first["accuracy"] == test.value
         assert [row["low"], row["high"]] == list(test.ci95 or ())
         assert row["bag_of_words"] == (test.baselines or {})["bag_of_words"]

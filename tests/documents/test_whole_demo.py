@@ -33,7 +33,7 @@ def test_the_demo_s_numbers_are_those_of_its_runs_and_reading_is_knowing(
         assert found == [f["accuracy"], f["low"], f["high"]]
         assert f"{f['low']:.3f} to {f['high']:.3f}" in page
     for row in facts["desks"]:
-        assert row["accuracy"] == Run(out / f"desks-{row['labels']}").results().splits["test"].value
+        assert row["accuracy"] == Run(out / f"desks-{row['labels']}").read_results().splits["test"].value
         assert row["low"] > row["bag_of_words"] + 0.3, "MiniLM knows subjects that no labeled letter had"
     for name in ("desks", "heads", "attention", "pretraining", "reviews", "birthplaces"):
         assert (out / "figures" / f"{name}.png").stat().st_size > 5_000

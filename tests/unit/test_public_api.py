@@ -85,7 +85,7 @@ def test_functions_with_arguments_of_their_own_have_the_command_lines_defaults()
     commands = {
         heedful.evaluate: evaluate.command, heedful.predict: predict.command, heedful.report: report.command,
         heedful.tokenizer.train: tokenizer_train.command, heedful.data.show: data_show.command,
-        heedful.selftest: selftest.selftest,
+        heedful.selftest: selftest.command,
     }  # fmt: skip
     for function, command in commands.items():
         ours, theirs = inspect.signature(function).parameters, inspect.signature(command).parameters

@@ -18,6 +18,6 @@ else:
     )
 
 __all__ = [
-    "FAMILIES", "Form", "LoadReport", "declared_pooling", "export", "find_export_obstacle", "find_form", "kind_of",
-    "load", "save",
+    "FAMILIES", "Form", "LoadReport", "declared_pooling", "export", "find_export_obstacle", "find_form",
+    "kind_of", "load", "save",
 ]  # fmt: skip

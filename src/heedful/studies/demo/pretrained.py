@@ -25,8 +25,8 @@ SENTENCE = "I read your piece about stray cats with great interest."
 def learn_desks(folder: Path, labels: int) -> Facts:
     """Adapt MiniLM to letters with this many labels and the default settings; return its scores."""
     run = Run(folder)
-    if not run.finished:
-        from heedful.training.train import train
+    if not run.has_results:
+        from heedful.training.train import train_run
 
         options = AdaptOptions(
             model=MODEL,
@@ -38,8 +38,8 @@ def learn_desks(folder: Path, labels: int) -> Facts:
             out=folder,
             resume=folder.exists(),
         )
-        train(options)
-    results = run.results()
+        train_run(options)
+    results = run.read_results()
     test = results.splits["test"]
     simple = test.baselines or {}
     low, high = test.ci95 or (None, None)
@@ -85,7 +85,7 @@ def add_desks(page: Page, rows: Sequence[Facts], run: Run) -> None:
         f"Scored once on {rows[-1]['n']:,} letters that no choice was made with.",
         "desks",
     )
-    answers = choose_examples(run.predictions("test"))
+    answers = choose_examples(run.read_predictions("test"))
     cells = [(p.text, p.label, p.predicted, p.probabilities[p.predicted]) for p in answers]
     caption = f"Some of the new letters, with {rows[-1]['labels']:,} labels; the mistakes first"
     page.table(("letter", "desk", "answer", "confidence"), cells, caption)

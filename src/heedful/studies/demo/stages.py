@@ -140,7 +140,7 @@ class Demo:
         scale = self.scale
         with explain_stop():
             if scale.letters and not scale.quick:
-                facts |= self.learn_desks()
+                facts |= self.adapt_to_desks()
             if scale.long or scale.quick:
                 self.stage("a world of texts, and what a model on its tasks must beat")
                 facts["tasks"] = page.tasks(self.page)
@@ -166,7 +166,7 @@ class Demo:
         write_json(self.out / RECORD, record)
         return facts
 
-    def learn_desks(self) -> Facts:
+    def adapt_to_desks(self) -> Facts:
         """Adapt MiniLM with each number of labels; each result is shown as soon as it is there."""
         rows = []
         counts = " and ".join(f"{n:,}" for n in self.scale.letters)
