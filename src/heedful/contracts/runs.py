@@ -59,7 +59,8 @@ def make_tiny_run(folder: Path, device: str = "cpu", dropout: float = 0.1) -> Ad
     checkpoints.save(build(config), folder / "model", tokenizer=folder / "tokenizer")
     return AdaptOptions(
         model=str(folder / "model"), task=str(folder / "task"), epochs=2, batch_size=8, lr=5e-3, max_len=32,
-        eval_every=3, device=device, precision="float32", threads=1,
+        eval_every=3, device=device, precision="float32", threads=1, warmup=0.06, pool="first",
+        class_weights="none", head_start="random",
     )  # fmt: skip
 
 
