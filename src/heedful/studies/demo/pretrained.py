@@ -169,5 +169,5 @@ def measure_habits(maps: Any) -> dict[str, Any]:
         "the one before": np.diagonal(maps, -1, axis1=-2, axis2=-1)[..., :-1].mean(-1),
         "the next": np.diagonal(maps, 1, axis1=-2, axis2=-1)[..., 1:].mean(-1),
         "the beginning": maps[..., 1:-1, 0].mean(-1),
-        "words further away": far.sum(-1).mean(-1),
+        "distant words": far.sum(-1).mean(-1),
     }
