@@ -330,6 +330,7 @@ def pretrain(
     questions: str | None = None,
     questions_share: float = 0.25,
     sentences: Sequence[str] = (),
+    minutes: float | None = None,
     budget_min: float | None = None,
     branch: str | os.PathLike[str] | None = None,
     data_dir: str | os.PathLike[str] | None = None,
@@ -470,6 +471,9 @@ def pretrain(
         Share of each batch that is questions.
     sentences
         Sentences, or a file with one per line, whose loss and perplexity to report.
+    minutes
+        Choose the size of a new model, the batch size, the steps and about 20 evaluations, so that the run
+        takes this many minutes in all on this machine. What is given (batch_size, ...) stays.
     budget_min
         Fit the run into this many minutes: its speed is measured, and config.toml stores the number of steps.
     branch

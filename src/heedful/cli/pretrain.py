@@ -40,6 +40,7 @@ def command(
 
     Examples:
       heedful pretrain char-gpt notes.txt --documents file --epochs 10
+      heedful pretrain char-gpt notes.txt --minutes 10
       heedful pretrain gpt-micro ptb --tokenizer bpe --vocab-size 4000
       heedful pretrain gpt-nano news.txt --tokenizer word --min-count 3
       heedful pretrain bert-tiny world/reviews --objective masked

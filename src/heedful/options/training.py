@@ -248,6 +248,9 @@ class PretrainOptions(LoopOptions):
     """Share of each batch that is questions."""
     sentences: Several = ()
     """Sentences, or a file with one per line, whose loss and perplexity to report."""
+    minutes: Minutes | None = None
+    """Choose the size of a new model, the batch size, the steps and about 20 evaluations, so that the run
+    takes this many minutes in all on this machine. What is given (--batch-size, ...) stays."""
     budget_min: Minutes | None = None
     """Fit the run into this many minutes: its speed is measured, and config.toml stores the number of
     steps."""

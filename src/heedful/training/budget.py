@@ -20,7 +20,7 @@ from heedful.logs import notice
 from heedful.options.training import LoopOptions, PretrainOptions
 from heedful.runs.checksums import find_damage
 from heedful.runs.directory import CONFIG, METRICS, TIMING, Run
-from heedful.training import checkpoint, resume
+from heedful.training import checkpoint, resume, time_plan
 from heedful.training.build import Job
 from heedful.training.loop import Loop
 from heedful.training.ranks import current_ranks
@@ -32,22 +32,25 @@ TRIAL_SHARE, TRIAL_SECONDS, TRIAL_STEPS = 0.03, 20.0, 5
 MARGIN = 0.97
 """The share of the budget that is planned: a machine is not always as fast as at the beginning."""
 MAY_DIFFER = (
-    "epochs", "steps", "budget_min", "branch", "warmup", "eval_every", "patience", "select", "test",
-    "score_test", "sentences", "tensorboard", "track", "threads", "processes", "precision", "block",
+    "epochs", "steps", "minutes", "budget_min", "branch", "warmup", "eval_every", "patience", "select",
+    "test", "score_test", "sentences", "tensorboard", "track", "threads", "processes", "precision", "block",
     "train_eval_rows",
 )  # fmt: skip
 """Options in which a branch may be another than what it goes on from; the last ones are found again."""
 
 
-def plan_length(job: Job, run: Run) -> Job:
+def plan_length(job: Job, run: Run, begun: float | None = None) -> Job:
     """Fix the number of steps of a new run, by its time budget or by the run that it branches from.
 
     The checkpoint of that run is copied. A job of `adapt`, and a run that is resumed, stay as they are.
+    `begun` is when the run began, by `time.monotonic`; all that has passed since is part of `--minutes`.
     """
     options, ranks = job.options, current_ranks()
     resumed = options.resume and (run.path / CONFIG).is_file()
     if not isinstance(options, PretrainOptions) or ranks.broadcast(resumed):
         return job
+    if options.minutes is not None and options.steps is None:
+        return plan_minutes(job, run, begun or time.monotonic())
     spent, state = 0.0, None
     if options.branch is not None:
         options, state = branch_options(replace(options, block=job.length))
@@ -63,6 +66,22 @@ def plan_length(job: Job, run: Run) -> Job:
     return replace(job, options=options)
 
 
+def plan_minutes(job: Job, run: Run, begun: float) -> Job:
+    """Choose the size, the batches, the steps and the evaluations of a run by `--minutes`."""
+    assert isinstance(job.options, PretrainOptions)
+    minutes = job.options.minutes or 0.0
+    end = begun + 60 * minutes
+    job = time_plan.choose_size(job, run, MARGIN * (end - time.monotonic()))
+    options, ranks = job.options, current_ranks()
+    assert isinstance(options, PretrainOptions)
+    loop = job.make_loop(run, replace(options, steps=10**4, minutes=None))
+    speed = ranks.broadcast(measure_speed(loop, 60 * minutes))
+    left = ranks.broadcast(MARGIN * (end - time.monotonic()))
+    job = replace(job, options=time_plan.plan_steps(options, left, *speed))
+    notice(time_plan.describe(job))
+    return job
+
+
 def restore_length(options: O) -> O:
     """For a run that is resumed, take over what a measurement or a branch decided when it began."""
     if (
@@ -75,6 +94,9 @@ def restore_length(options: O) -> O:
     changes: dict[str, Any] = {}
     if options.budget_min is not None and options.steps is None:
         changes["steps"] = stored.get("steps")
+    if options.minutes is not None and options.steps is None:
+        decided = {name: stored.get(name, getattr(options, name)) for name in time_plan.DECIDED}
+        changes |= decided | {"model_options": tuple(decided["model_options"])}
     if options.branch is not None:
         changes["warmup"] = stored.get("warmup", options.warmup)
     return replace(options, **changes)
@@ -90,6 +112,24 @@ def measure_steps_in_budget(
     assert options.budget_min is not None
     budget = 60 * options.budget_min
     loop = make(replace(options, steps=10**4, budget_min=None))
+    a_step, scoring = measure_speed(loop, budget)
+    between = options.eval_every or (loop.plan.epoch_ends[0] - loop.objective.first_steps)
+    steps = current_ranks().broadcast(
+        int((MARGIN * (budget - spent) - 2 * scoring) / (a_step + scoring / between))
+    )
+    if steps < 1:
+        raise UserError(
+            f"--budget-min {options.budget_min:g}: is over before the first step; one takes {a_step:.2g} s, "
+            f"scoring {scoring:.2g} s"
+        )
+    return steps
+
+
+def measure_speed(loop: Loop, budget: float) -> tuple[float, float]:
+    """Return the seconds of a step and of an evaluation, measured for a part of the budget (in seconds).
+
+    The model stays as it was.
+    """
     before = loop.weights()
     loop.model.train()
     allowed = min(TRIAL_SHARE * budget, TRIAL_SECONDS)
@@ -107,16 +147,7 @@ def measure_steps_in_budget(
     scoring = time.monotonic() - begun
     loop.load(before)
     loop.exchange = None
-    between = options.eval_every or (loop.plan.epoch_ends[0] - loop.objective.first_steps)
-    steps = current_ranks().broadcast(
-        int((MARGIN * (budget - spent) - 2 * scoring) / (a_step + scoring / between))
-    )
-    if steps < 1:
-        raise UserError(
-            f"--budget-min {options.budget_min:g}: is over before the first step; one takes {a_step:.2g} s, "
-            f"scoring {scoring:.2g} s"
-        )
-    return steps
+    return a_step, scoring
 
 
 def branch_options(options: PretrainOptions) -> tuple[PretrainOptions, checkpoint.TrainingState]:

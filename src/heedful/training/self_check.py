@@ -44,9 +44,9 @@ def check_run_itself(
 
 def suggest_longer(options: LoopOptions, epochs: float) -> str:
     """Return the option that makes a run twice as long as one that took this many epochs."""
-    minutes = getattr(options, "budget_min", None)
-    if minutes is not None:
-        return f"--budget-min {2 * minutes:g}"
+    for name in ("minutes", "budget_min"):
+        if (minutes := getattr(options, name, None)) is not None:
+            return f"--{name.replace('_', '-')} {2 * minutes:g}"
     return f"--epochs {math.ceil(2 * epochs)}" if options.steps is None else f"--steps {2 * options.steps}"
 
 

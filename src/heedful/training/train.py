@@ -9,6 +9,7 @@ happens (how many processes, on which machine) was decided before, by `heedful.l
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -45,6 +46,7 @@ def train_run(
         Called with each row of metrics; an exception in it ends the run.
 
     """
+    begun = time.monotonic()
     # Mistakes in options are found here, before anything is loaded, and nowhere else.
     validate(options)
     options = use_current_processes(options)
@@ -61,7 +63,7 @@ def train_run(
         # The first process fills the caches (tokenized text, trained tokenizer); the others read them.
         with ranks.first_process_first():
             job = build_job(options)
-        return train_job(job, stop_signals, trackers, on_row)
+        return train_job(job, stop_signals, trackers, on_row, begun)
 
 
 def train_job(
@@ -69,13 +71,14 @@ def train_job(
     stop_signals: StopSignals | None = None,
     trackers: Sequence[Tracker] = (),
     on_row: Callable[[Metrics], None] | None = None,
+    begun: float | None = None,
 ) -> Finished:
-    """Train a job that is built, as the only owner of its run directory."""
+    """Train a job that is built, as the only owner of its run directory; its time counts since `begun`."""
     ranks, options = current_ranks(), job.options
     out = ranks.broadcast(options.out or new_run_path("runs", *named_after(options)))
     with resume.open_run(out, options) as (run, lease), record.report_progress(run):
         # A time budget or a branch decides the number of steps, which config.toml then has.
-        job = budget.plan_length(job, run)
+        job = budget.plan_length(job, run, begun)
         record.write_description(run, job)
 
         followers = begin_trackers(run, job.options, trackers)

@@ -46,6 +46,9 @@ def validate_pretrain(options: PretrainOptions) -> None:
     if options.questions is not None and not objective.writes_text():
         name = options.objective
         raise UserError(f"--questions are answered by writing; --objective {name} does not learn to write")
+    for other in ("budget_min", "branch"):
+        if options.minutes is not None and getattr(options, other) is not None:
+            raise UserError(f"--minutes and --{other.replace('_', '-')} exclude each other")
     refuse_options_of_others(options, [options.objective])
     objective.check_options(options)
     refuse_unused(
