@@ -187,8 +187,10 @@ def run_cases() -> int:
 
 def fixed_settings(command: Sequence[str]) -> Iterator[str]:
     """Iterate over the options that give today's version the settings which older versions always used."""
-    from heedful.options import training
-
+    try:
+        from heedful.options import training
+    except ModuleNotFoundError:  # an older version
+        return
     settings: Mapping[str, object] = getattr(training, "FIXED_SETTINGS", {})
     for name in ("warmup", "max_len", "class_weights", "pool", "head_start"):
         option = f"--{name.replace('_', '-')}"
