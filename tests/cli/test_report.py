@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,7 +20,11 @@ def test_the_command_writes_the_page_and_prints_its_summary(heedful: Command, tm
     run = write_run(tmp_path / "run", words=HOSTILE[4:6], texts=HOSTILE)
     done = heedful("report", run, "--out", tmp_path / "report.html")
     assert done.status == 0, done.err
-    assert done.out.startswith("On test the accuracy is 0.")
+    first, second = done.out.splitlines()[:2]
+    assert re.fullmatch(
+        r"The accuracy on test is 0\.\d{3} \(95 % interval .*\): it beats the best baseline, .*", first
+    )
+    assert second.startswith("On test the accuracy is 0.")
     assert f"wrote {tmp_path / 'report.html'}" in done.out
     assert "\x1b" not in done.out
     assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
@@ -30,9 +35,11 @@ def test_two_runs_are_told_apart_by_a_paired_test(heedful: Command, tmp_path: Pa
         write_run(tmp_path / name, method=name, right=right, n=300)
         for name, right in (("good", 0.95), ("bad", 0.55))
     ]
-    done = heedful("report", *runs, "--out", tmp_path / "r.html", "--json")
+    done = heedful("report", *runs, "--out", tmp_path / "r.html", "--slides", "--json")
     found = json.loads(done.out)
     assert found["title"] == "2 runs on sentences"
+    assert found["slides"] == str(tmp_path / "r-slides.html")
+    assert "good is best on these examples" in Path(found["slides"]).read_text().partition("<script")[0]
     assert any(
         line.startswith("On test: good is best on these examples: its accuracy is higher than that of bad")
         for line in found["summary"]

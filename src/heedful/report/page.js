@@ -51,10 +51,10 @@
     return columns === 1 ? Math.min(inside, 1056) : (inside - 32 * (columns - 1)) / columns;
   };
 
-  // Panels go into as many columns as there is room for, fewer than the specification asks for.
+  // Panels go into as many columns as there is room for; two of them shrink rather than become a long strip.
   const fitColumns = (specification, width) => {
     const across = Math.floor((width - 150) / (specification.spec.width + 18));
-    return { ...specification, columns: Math.max(1, Math.min(specification.columns, across)) };
+    return { ...specification, columns: Math.min(specification.columns, Math.max(2, across)) };
   };
 
   const draw = async (element) => {

@@ -92,6 +92,7 @@ def token_links(
         "data": {"values": rows},
         "transform": [{"filter": "datum.map === chosen"}],
         "layer": [lines, sources, targets, values],
+        "usermeta": {"min_width": WIDTH + 24},
         # Lines and labels have different opacities for the same value.
         "resolve": {"scale": {"opacity": "independent"}},
     }

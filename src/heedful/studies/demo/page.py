@@ -160,6 +160,7 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
         ),
         "Learning rates chosen on dev; a bag of words is logistic regression on the same labels.",
         "reviews",
+        lead=not page.lead,
     )
     columns = ("labels", "start", "method", "test accuracy", "95 % interval", "bag of words")
     cells = []

@@ -71,8 +71,8 @@ def add_desks(page: Page, rows: Sequence[Facts], run: Run) -> None:
         group = f"{row['labels']:,} labels"
         scores = {"value": row["accuracy"], "low": row["low"], "high": row["high"]}
         drawn.append({"label": "MiniLM", "group": group, **scores})
-        drawn.append({"label": "bag of words", "group": group, "value": row["bag_of_words"]})
-        drawn.append({"label": "most frequent desk", "group": group, "value": row["majority"]})
+        drawn.append({"label": "bag of words", "group": group, "value": row["bag_of_words"], "weak": True})
+        drawn.append({"label": "most frequent desk", "group": group, "value": row["majority"], "weak": True})
     page.figure(
         bars(
             drawn,
@@ -84,6 +84,7 @@ def add_desks(page: Page, rows: Sequence[Facts], run: Run) -> None:
         ),
         f"Scored once on {rows[-1]['n']:,} letters that no choice was made with.",
         "desks",
+        lead=True,
     )
     answers = choose_examples(run.read_predictions("test"))
     cells = [(p.text, p.label, p.predicted, p.probabilities[p.predicted]) for p in answers]

@@ -23,7 +23,7 @@ from heedful.logs import notice, progress_line
 from heedful.options.studies import CompareOptions, CompareRun, KnowledgeOptions
 from heedful.options.training import PretrainOptions
 from heedful.report.charts.images import save_chart
-from heedful.report.page import Page
+from heedful.report.page import Headline, Page
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.environment import usable_cores
@@ -155,7 +155,10 @@ class Demo:
                 facts |= self.training()
         if not scale.quick:
             page.further(self.page, self.commands())
-        self.page.summary = [*page.conclusions(facts), page.MEASURED]
+        conclusions = page.conclusions(facts)
+        self.page.summary = [*conclusions, page.MEASURED]
+        if conclusions:
+            self.page.open_with(Headline(conclusions[0]))
         for name in page.DRAWN:
             if name in self.page.charts:
                 save_chart(self.page.charts[name], self.out / FIGURES / f"{name}.png")
