@@ -109,8 +109,8 @@ def cells(part: str) -> Iterator[Cell]:
                     yield Cell(task, rows, 0, name, "thenlper/gte-small")
 
 
-def read_ledger() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in LEDGER.read_text("utf-8").splitlines()] if LEDGER.is_file() else []
+def read_ledger(path: Path = LEDGER) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.is_file() else []
 
 
 def run_part(part: str) -> None:

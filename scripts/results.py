@@ -23,6 +23,9 @@ from heedful.report.markdown import escape_markdown
 from heedful.runs.schemas import summarize_check
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+from benchmarks.settings import read_ledger, show_tables  # noqa: E402
+
 HERE = ROOT / "docs" / "results"
 COLLECTED = ("results.json", "checks.json", "config.toml", "env.json", "study.json", "answer.json")
 
@@ -72,6 +75,8 @@ def page(index: dict[str, Any]) -> str:
             parts.append(FORMS[form](rows))
         if "benchmark" in section:
             parts.append(benchmark(HERE / section["benchmark"]))
+        if "settings" in section:
+            parts.append(show_tables(read_ledger(HERE / section["settings"])))
         if "output" in section:
             parts.append("```\n" + (HERE / section["output"]).read_text("utf-8").strip() + "\n```")
         if rows and form != "studies":  # a study's command is below its own tables
