@@ -166,7 +166,7 @@ def run_cases() -> int:
         out: tuple[str, ...] = () if name == "world" else ("--out", name)
         if "--train-rows" in command and has_balanced:
             out += ("--balanced",)  # which older versions always are
-        if name not in ("world", "nothing") and command[0] != "pretrain":
+        if has_balanced and name not in ("world", "nothing") and command[0] != "pretrain":
             out += tuple(fixed_settings(command))
         (sys.argv[0], sys.argv[1:]) = ("heedful", [*command, *out])
         status: object = 0
