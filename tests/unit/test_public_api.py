@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,8 @@ import heedful
 from heedful.errors import UserError
 from heedful.options.launch import TrainLaunchOptions
 from heedful.options.training import AdaptOptions
+from heedful.runs.config import load_run_config
+from heedful.runs.directory import Run
 
 
 @pytest.fixture(scope="module")
@@ -263,3 +266,31 @@ def test_a_table_of_texts_is_labeled_row_by_row(model: Path, task: Path, tmp_pat
         loaded.predict(frame["number"])
     with pytest.raises(UserError, match="5 texts but 2 second texts"):
         loaded.predict(frame, ["a", "b"])
+
+
+def test_a_prompt_is_as_long_as_the_texts_unless_it_is_told(
+    model: Path, task: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "heedful")
+    options: dict[str, Any] = {
+        "method": "prompt",
+        "epochs": 1,
+        "max_len": 16,
+        "threads": 1,
+        "precision": "float32",
+    }
+    run = heedful.adapt(model, task, out=tmp_path / "run", **options)
+    assert run.config["method_options"] == ["length=8"]  # texts of a few words, and eight at least
+    assert "the prompt has length=8: the median text has" in caplog.text
+    assert len(run.predict(["warm sun"])) == 1
+    # The same command goes on with what was chosen.
+    (run.folder / "results.json").unlink()
+    again = heedful.adapt(model, task, out=tmp_path / "run", resume=True, **options)
+    assert again.results.splits == run.results.splits
+    given = heedful.adapt(model, task, out=tmp_path / "given", method_options={"length": 3}, **options)
+    assert given.config["method_options"] == ["length=3"]
+    # A run of an older version does not say its length.
+    config = run.folder / "config.toml"
+    config.write_text(config.read_text().replace('["length=8"]', "[]"))
+    assert load_run_config(run.folder).method_options == ("length=128",)  # type: ignore[union-attr]
+    assert Run.open(run.folder).read_config()["adapt"]["method_options"] == ["length=128"]

@@ -203,7 +203,8 @@ def adapt(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
+        has as many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -712,7 +713,8 @@ def search(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
+        has as many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -1248,7 +1250,8 @@ def labels(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
+        has as many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -1517,7 +1520,8 @@ def optimizers(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
+        has as many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -1757,7 +1761,8 @@ def overfit(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
+        has as many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled

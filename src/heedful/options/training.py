@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -142,7 +143,8 @@ class AdaptOptions(LoopOptions):
     model_options: Several = ()
     """Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary."""
     method_options: Several = ()
-    """Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt."""
+    """Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
+    has as many vectors as the median text has tokens, at most 128."""
     label_words: Several = ()
     """With --objective text2text: words for the labels, such as 0=negative 1=positive. By default their
     names."""
@@ -274,6 +276,14 @@ def named_after(options: LoopOptions) -> tuple[str, str, str, int]:
 PRETRAIN_LR = {"nothing": 1e-3, "checkpoint": 1e-4}
 """Default learning rates of a model from scratch and of one that is pretrained further."""
 BLOCK = 256
+OLD_PROMPT_LENGTH = "length=128"
+"""Number of vectors of a prompt in runs of older versions, where it was not given."""
+
+
+def has_prompt_length(method_options: Iterable[str]) -> bool:
+    return any(text.startswith("length=") for text in method_options)
+
+
 FIXED_SETTINGS: dict[str, Any] = {
     "batch_size": 32,
     "epochs": 3,

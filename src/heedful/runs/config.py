@@ -10,7 +10,7 @@ from heedful.options.configuration import COMMANDS, DATA_ARGUMENT, Options, chec
 from heedful.options.training import FIXED_SETTINGS, AdaptOptions, PretrainOptions
 from heedful.options.values import parse_assignments, type_hints
 from heedful.runs.directory import CONFIG, ENVIRONMENT
-from heedful.runs.old_names import mark_balanced, update_names
+from heedful.runs.old_names import mark_balanced, mark_prompt_length, update_names
 from heedful.runs.toml import read_toml
 
 
@@ -22,7 +22,7 @@ def load_run_config(path: str | Path, changes: Iterable[str] = ()) -> Options:
     file = Path(path).expanduser()
     file = file / CONFIG if file.is_dir() else file
     content = update_names(read_toml(file))
-    content = mark_balanced(content) if file.name == CONFIG else content
+    content = mark_prompt_length(mark_balanced(content)) if file.name == CONFIG else content
     command = content.pop("command", None)
     if command is None:
         raise UserError(f'{file}: has no command; its first line is for example: command = "adapt"')

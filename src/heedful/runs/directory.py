@@ -13,7 +13,7 @@ from heedful.errors import UserError
 from heedful.runs import files
 from heedful.runs.files import JsonLines, write_error, write_json
 from heedful.runs.json_files import decode_record, iterate_rows, read_json, read_record
-from heedful.runs.old_names import mark_balanced, update_names
+from heedful.runs.old_names import mark_balanced, mark_prompt_length, update_names
 from heedful.runs.schemas import Checks, Environment, Metrics, Prediction, Results, Timing
 from heedful.runs.toml import read_toml, write_toml
 
@@ -94,7 +94,7 @@ class Run:
 
     def read_config(self) -> dict[str, Any]:
         config: dict[str, Any] = mark_balanced(update_names(read_toml(self.path / CONFIG)))
-        return config
+        return mark_prompt_length(config)
 
     def write_results(self, results: Results) -> None:
         """Write the results. They come last: a run with results is finished."""

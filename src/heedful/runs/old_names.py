@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from heedful.options.training import OLD_PROMPT_LENGTH, has_prompt_length
+
 OPTIONS = {
     "rank_stabilised": "rank_stabilized",
     "reparametrise": "reparametrize",
@@ -33,6 +35,17 @@ def update_names(stored: Any, assignments: bool = False) -> Any:
     if isinstance(stored, str) and assignments:
         return ASSIGNMENT.sub(lambda match: OPTIONS[match[0]], stored)
     return stored
+
+
+def mark_prompt_length(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of config.toml; a prompt whose length it does not have was one of 128 vectors."""
+    adapt = config.get("adapt")
+    if not isinstance(adapt, dict) or adapt.get("method") != "prompt":
+        return config
+    given = adapt.get("method_options", [])
+    if has_prompt_length(given):
+        return config
+    return {**config, "adapt": {**adapt, "method_options": [*given, OLD_PROMPT_LENGTH]}}
 
 
 def mark_balanced(stored: Any) -> Any:

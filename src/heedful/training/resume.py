@@ -15,7 +15,13 @@ import psutil
 
 from heedful.errors import UserError, shorten
 from heedful.logs import notice, warn
-from heedful.options.training import FIXED_SETTINGS, NOT_IN_CONFIG, LoopOptions, named_after
+from heedful.options.training import (
+    FIXED_SETTINGS,
+    NOT_IN_CONFIG,
+    LoopOptions,
+    has_prompt_length,
+    named_after,
+)
 from heedful.runs.directory import CONFIG, Run, last_run_path, run_paths
 from heedful.runs.files import write_json
 from heedful.runs.leases import Holder, Lease, holder_file, holder_of, newest_number
@@ -104,7 +110,11 @@ def restore_choices(options: O) -> O:
     if not (options.out / CONFIG).is_file():
         return options
     stored = stored_options(options.out)
-    missing = (name for name in CHOSEN_SETTINGS if getattr(options, name) in (None, "auto"))
+    missing = [name for name in CHOSEN_SETTINGS if getattr(options, name) in (None, "auto")]
+    method_options = getattr(options, "method_options", ())
+    if getattr(options, "method", "") == "prompt" and not has_prompt_length(method_options):
+        missing.append("method_options")
+        stored["method_options"] = tuple(stored.get("method_options", ()))
     return replace(options, **{name: stored[name] for name in missing if name in stored})
 
 

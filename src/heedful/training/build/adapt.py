@@ -28,6 +28,7 @@ from heedful.training.build.settings import (
     Choice,
     TaskFacts,
     choose_pool,
+    choose_prompt_length,
     choose_settings,
     describe_choices,
     read_facts,
@@ -47,6 +48,8 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     method = build_method(options)
     torch.manual_seed(options.seed)  # before the tokenizer and the new head, which may draw random numbers
     tokenizer = task_tokenizer(options, task)
+    options, sized = choose_prompt_length(options, task, tokenizer)
+    method = build_method(options) if sized else method
     objective_class = find_objective(options.objective, "adapt")
     problem = find_problem(options.kind or objective_class.problem)
     head = objective_class.find_head(options.model)
@@ -70,6 +73,9 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     options, settings = choose_settings(options, facts)
     chosen |= settings
     tell_choices(options, chosen, facts)
+    if sized:
+        notice(f"the prompt has {options.method_options[-1]}: {sized['method_options'].reason}")
+    chosen |= sized
     assert options.max_len is not None
     max_len = min(options.max_len, room)
     if max_len < options.max_len:

@@ -19,7 +19,7 @@ from heedful.data import Task
 from heedful.methods import METHODS
 from heedful.models import Classifier
 from heedful.models.heads import LinearHead
-from heedful.options.training import FIXED_SETTINGS, AdaptOptions
+from heedful.options.training import FIXED_SETTINGS, AdaptOptions, has_prompt_length
 from heedful.text import Tokenizer
 from heedful.training.build.model import starts_from_scratch
 
@@ -39,6 +39,8 @@ LENGTHS = (32, 64, 128, 256)
 COVERED = 0.95
 """Share of the texts that are read whole, if they are not too long."""
 SAMPLE = 2000
+PROMPT_LENGTHS = (8, 128)
+"""The fewest and the most vectors of a prompt: as many as a usual text has tokens, at most as long again."""
 OTHER_SHARES = 0.1
 """From this total variation distance on, the label shares of dev count as different from those of train."""
 
@@ -81,6 +83,19 @@ def choose_pool(options: AdaptOptions) -> tuple[AdaptOptions, dict[str, Choice]]
     else:
         choice = Choice(declared, "the model's folder declares it (1_Pooling)")
     return replace(options, pool=choice.value), {"pool": choice}
+
+
+def choose_prompt_length(
+    options: AdaptOptions, task: Task, tokenizer: Tokenizer
+) -> tuple[AdaptOptions, dict[str, Choice]]:
+    """Return the options with the number of vectors of a prompt, if the user left it open."""
+    if options.method != "prompt" or has_prompt_length(options.method_options):
+        return options, {}
+    lengths = sample_lengths(task, tokenizer)
+    median = round(float(np.median(lengths))) if len(lengths) else PROMPT_LENGTHS[-1]
+    length = min(max(median, PROMPT_LENGTHS[0]), PROMPT_LENGTHS[-1])
+    choice = Choice((*options.method_options, f"length={length}"), f"the median text has {median:,} tokens")
+    return replace(options, method_options=choice.value), {"method_options": choice}
 
 
 def choose_settings(options: AdaptOptions, facts: TaskFacts | None) -> tuple[AdaptOptions, dict[str, Choice]]:
@@ -188,18 +203,24 @@ def read_facts(
 ) -> TaskFacts:
     train, dev = task.splits["train"], task.splits.get("dev")
     assert train.labels is not None
-    n, step = len(task.label_names), max(1, len(train.labels) // SAMPLE)
-    pairs = None if train.pairs is None else train.pairs[::step]
-    encoded = tokenizer.encode_batch(train.texts[::step], pairs)
+    n = len(task.label_names)
     return TaskFacts(
         rows=min(options.train_rows or len(train.labels), len(train.labels)),
         labels=np.bincount(train.labels, minlength=n),
         dev_labels=None if dev is None or dev.labels is None else np.bincount(dev.labels, minlength=n),
-        lengths=np.array([len(one.ids) for one in encoded]),
+        lengths=sample_lengths(task, tokenizer),
         room=room,
         width=model.config.d_model,
         linear_head=isinstance(model.head, LinearHead),
     )
+
+
+def sample_lengths(task: Task, tokenizer: Tokenizer) -> Ints:
+    """Return the numbers of tokens of at most about `SAMPLE` training texts."""
+    train = task.splits["train"]
+    step = max(1, len(train) // SAMPLE)
+    pairs = None if train.pairs is None else train.pairs[::step]
+    return np.array([len(one.ids) for one in tokenizer.encode_batch(train.texts[::step], pairs)], np.int64)
 
 
 def describe_choices(chosen: Mapping[str, Choice], facts: TaskFacts) -> str:
