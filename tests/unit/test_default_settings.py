@@ -27,8 +27,9 @@ def test_few_rows_and_many_labels_get_more_epochs() -> None:
     few = chosen(replace(FACTS, rows=50))
     assert few.epochs is not None
     assert few.epochs * -(-50 // 16) >= 200
-    many = replace(FACTS, rows=500, labels=np.full(77, 7), dev_labels=None)
-    assert chosen(many).epochs * -(-500 // 16) >= 30 * 77  # type: ignore[operator]
+    many = replace(FACTS, rows=9000, labels=np.full(77, 117), dev_labels=None)
+    assert chosen(many).epochs == 5  # 30 steps per label
+    assert chosen(replace(many, rows=500, labels=np.full(77, 7))).epochs == 20  # and no more for those
     # Short epochs are not all followed by a score of dev.
     assert few.eval_every is not None
     assert few.epochs * 4 / few.eval_every <= 10

@@ -31,6 +31,8 @@ LEAST_STEPS = 200
 """Fewer steps stop before the model has learned a small task."""
 STEPS_PER_LABEL = 30
 """A task with many labels needs more steps: each label is in few of the batches."""
+MOST_EPOCHS = 20
+"""More passes over few rows of many labels cost time and were not better."""
 WARMUP = 0.1
 EVALUATIONS = 10
 """The most evaluations of a run whose epochs are short."""
@@ -142,7 +144,8 @@ def choose_learning_rate(options: AdaptOptions, facts: TaskFacts) -> Choice:
 def choose_epochs(options: AdaptOptions, facts: TaskFacts) -> Choice:
     """Return enough epochs for a minimum number of steps, which grows with the number of labels."""
     per_epoch = math.ceil(facts.rows / (options.batch_size or BATCH_SIZE))
-    least = max(LEAST_STEPS, STEPS_PER_LABEL * len(facts.labels))
+    for_labels = min(MOST_EPOCHS * per_epoch, STEPS_PER_LABEL * len(facts.labels))
+    least = max(LEAST_STEPS, for_labels)
     epochs = max(EPOCHS, math.ceil(least / per_epoch))
     if epochs == EPOCHS:
         return Choice(epochs, f"{epochs * per_epoch:,} steps are enough for {len(facts.labels)} labels")
