@@ -134,6 +134,11 @@ def test_a_run_and_its_export_give_the_same_embeddings_and_probabilities(
         with torch.no_grad():
             states = [ours.model.body.pooled(torch.tensor([e.ids]))[0].numpy() for e in encoded]
         np.testing.assert_allclose(theirs.encode(TEXTS), np.stack(states), rtol=0, atol=1e-5)
+        two = ("the room", "again")
+        pair = ours.tokenizer.encode(*two, max_len=24)
+        with torch.no_grad():
+            state = ours.model.body.pooled(torch.tensor([pair.ids]), None, torch.tensor([pair.types]))
+        np.testing.assert_allclose(theirs.encode([two]), state.numpy(), rtol=0, atol=1e-5)
         expected = ours.predict_proba(TEXTS)
         for text, row in zip(TEXTS, expected, strict=True):
             values = run_readme(folder, text)

@@ -155,6 +155,7 @@ def write_card(model: Model, form: Form, source: str) -> str:
         use = f"from transformers import {name}\nmodel = {name}.from_pretrained(FOLDER)"
     elif form.loads_with == "sentence-transformers":
         about = "\nA sentence-transformers folder: an embedding is the mean of the states of a text."
+        about += " A pair of texts is a tuple."
         about += " The classifier's head reads it, and is in `head/`." if head else ""
         use = sentence_form.write_example(model)
     else:
