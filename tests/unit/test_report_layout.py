@@ -540,3 +540,18 @@ def test_the_verdict_says_whether_the_best_baseline_is_beaten(
     assert headline is not None
     assert headline.kind == kind
     assert headline.verdict.endswith(f"{words}.")
+
+
+def test_a_study_has_no_path_in_its_title_and_one_sentence_first(tmp_path: Path) -> None:
+    best = "On test: full is best on these examples: its accuracy is higher than that of head, beyond chance."
+    more = "A single run per arm does not show how much the seed matters."
+    but = "But none is shown to be better than always giving the most frequent label."
+    study = write_study(
+        tmp_path / "s",
+        title="Which is best on /home/me/reviews.csv?",
+        summary=(f"{best} {more} {but}", "Next."),
+    )
+    page = page_of(study)
+    assert page.title == "Which is best on reviews?"
+    assert page.headline == Headline(f"{best} {but}")
+    assert page.summary == [f"{best} {but}", more, "Next."]

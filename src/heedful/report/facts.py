@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -139,7 +140,8 @@ class StudyFacts:
 
     @property
     def title(self) -> str:
-        return f"{self.answer.title} ({self.note})" if self.note else self.answer.title
+        title = re.sub(r"[^\s?]+", lambda word: shorten_word(word[0]), self.answer.title)
+        return f"{title} ({self.note})" if self.note else title
 
     def load_runs(self) -> list[RunFacts]:
         """Load the finished runs: those that the answer names, in its order, or all if it names none."""
@@ -227,6 +229,13 @@ def shorten_name(name: str) -> str:
         return path.stem
     is_path = path.is_absolute() or name.startswith((".", "~", "runs/", "studies/"))
     return path.name or name if is_path else name
+
+
+def shorten_word(word: str) -> str:
+    """Shorten a word of a question if it is a path: that of a model, or that of data."""
+    if Path(word).is_absolute() and Path(word).name in UNNAMED:
+        return describe_labels(None)
+    return shorten_name(word) if "/" in word or Path(word).suffix.lower() in DATA_FILES else word
 
 
 def describe_labels(labels: Sequence[str] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from heedful.report.facts import RunFacts, StudyFacts, make_names_unique
@@ -16,6 +17,8 @@ from heedful.report.run_sections import Heading, add_run
 from heedful.report.sentences.runs import describe_run
 from heedful.report.study_sections import add_study
 
+VERDICT_LETTERS = 160
+SENTENCE_END = re.compile(r"(?<=[a-z0-9)]\.) (?=[A-Z])")
 FULL_RUNS_MOST = 12
 """A page with more runs than this has the comparison, and only the best run in full."""
 
@@ -67,9 +70,20 @@ def build_study_page(study: StudyFacts) -> Page:
     kinds: list[Kind] = [note.kind for note in study.answer.notes if note.text in summary]
     page = Page(study.title, summary=summary)
     if summary:
-        page.open_with(Headline(summary[0], kinds[-1] if kinds else "plain"))
+        verdict, further = split_verdict(page.summary[0])
+        page.summary = [verdict, *([further] if further else []), *page.summary[1:]]
+        page.open_with(Headline(verdict, kinds[-1] if kinds else "plain"))
     add_study(page, study, page.section, is_page=True)
     return page
+
+
+def split_verdict(text: str) -> tuple[str, str]:
+    """Split a long answer into its first sentence, with the last one if that limits it, and the others."""
+    sentences = SENTENCE_END.split(text)
+    if len(text) <= VERDICT_LETTERS or len(sentences) < 2:
+        return text, ""
+    end = len(sentences) - 1 if sentences[-1].startswith("But ") else len(sentences)
+    return " ".join([sentences[0], *sentences[max(1, end) :]]), " ".join(sentences[1:end])
 
 
 def add_runs(page: Page, runs: Sequence[RunFacts], add_heading: Heading, *, is_page: bool = False) -> None:

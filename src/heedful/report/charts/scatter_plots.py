@@ -84,10 +84,16 @@ def scatter(
     layers.append({"params": params, "mark": mark, "encoding": encoding})
     if has_labels and len(data) <= LABELED_POINTS:
         xs = estimate_pixels([row["x"] for row in data], x_domain, log_x, (24, vega.WIDTH - 24))
-        ys = estimate_pixels([row["y"] for row in data], y_ends or y_values, log_y, (vega.HEIGHT - 8, 8))
+        limits, heights = y_ends or [*y_values, *(levels or {}).values()], (vega.HEIGHT - 8, 8)
+        ys = estimate_pixels([row["y"] for row in data], limits, log_y, heights)
+        lines = estimate_pixels(list((levels or {}).values()), limits, log_y, heights)
+        named = [
+            (vega.WIDTH - LETTER_WIDTH * len(name), vega.WIDTH, y - LINE_HEIGHT - 4, y + LINE_HEIGHT + 4)
+            for name, y in zip(levels or {}, lines, strict=True)
+        ]
         opacity = vega.fade_unselected(groups)
         encoding = {"x": position["x"], "y": position["y"], "text": {"field": "label"}, "opacity": opacity}
-        corners = place_labels([row["label"] for row in data], xs, ys)
+        corners = place_labels([row["label"] for row in data], xs, ys, named)
         for (align, dx, baseline, dy), indices in corners.items():
             texts = vega.draw_outlined_text(encoding, align=align, baseline=baseline, dx=dx, dy=dy)
             layers += [{"data": {"values": [data[i] for i in indices]}, **text} for text in texts]
@@ -101,12 +107,14 @@ def order_shapes(groups: Sequence[str], domain: Sequence[str]) -> list[str]:
     return [shapes.get(name, SHAPES[0]) for name in domain]
 
 
-def place_labels(names: Sequence[str], xs: Sequence[float], ys: Sequence[float]) -> dict[Corner, list[int]]:
+def place_labels(
+    names: Sequence[str], xs: Sequence[float], ys: Sequence[float], others: Sequence[Box] = ()
+) -> dict[Corner, list[int]]:
     """Choose a corner of each point for its label: towards the middle if it is free, else any free corner.
 
-    Returns the indices of the labels by corner.
+    `others` are the boxes of other labels. Returns the indices of the labels by corner.
     """
-    taken = [(x - 5, x + 5, y - 3, y + 3) for x, y in zip(xs, ys, strict=True)]
+    taken = [*others, *((x - 5, x + 5, y - 3, y + 3) for x, y in zip(xs, ys, strict=True))]
     placed: dict[Corner, list[int]] = {}
     for i, (name, x, y) in enumerate(zip(names, xs, ys, strict=True)):
         inward, outward = ("left", 7), ("right", -7)
