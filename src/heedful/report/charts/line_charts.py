@@ -88,12 +88,16 @@ def lines(
     if mark_best:
         best = {"type": "point", "shape": "circle", "filled": True, "size": 130, "style": "best"}
         layers.append({"transform": [{"filter": "datum.best"}], "mark": best, "encoding": dots})
-    background = vega.draw_horizontal_rules(levels, y, [*y_values, *(y_ends or ())])
+    rules_across = vega.draw_horizontal_rules(levels, y, [*y_values, *(y_ends or ())])
+    background, names_above = rules_across[:1], rules_across[1:]  # the curves must not cover the names
     if guide:
         guide_points = [dict(zip("xy", map(vega.finite_or_none, point), strict=True)) for point in guide]
         dashed = {"type": "line", "style": "threshold", "clip": True}
         background.append({"data": {"values": guide_points}, "mark": dashed, "encoding": {"x": x, "y": y}})
-    body = {"data": {"values": rows}, "layer": [*background, *layers, *vega.draw_vertical_rules(rules, x)]}
+    body = {
+        "data": {"values": rows},
+        "layer": [*background, *layers[:-1], *names_above, *layers[-1:], *vega.draw_vertical_rules(rules, x)],
+    }
     size = {"width": SQUARE, "height": SQUARE} if square else {"width": vega.WIDTH, "height": vega.HEIGHT}
     return vega.make_chart(title, subtitle, {**size, **body})
 
