@@ -181,9 +181,10 @@ def show_table(rows: list[dict[str, Any]]) -> str:
     tasks = [task for task in (*SHORT, *LONG) if any(row["task"] == task for row in rows)]
     lines = [["setting", *tasks, "mean CPU seconds"], ["---", *["---:"] * (len(tasks) + 1)]]
     for baseline, label in (("majority", "most frequent label"), ("bag_of_words", "bag of words")):
-        cells = [
-            mean_cell([row["baselines"][baseline] for row in rows if row["task"] == task]) for task in tasks
-        ]
+        cells = []
+        for task in tasks:  # all settings of a seed share their baselines
+            by_seed = {row["seed"]: row["baselines"][baseline] for row in rows if row["task"] == task}
+            cells.append(mean_cell([*by_seed.values()]))
         lines.append([label, *cells, ""])
     for setting in SETTINGS:
         of_setting = [row for row in rows if row["setting"] == setting]
