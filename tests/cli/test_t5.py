@@ -30,7 +30,9 @@ def test_it_learns_labels_and_every_command_takes_the_run(
     heedful: Callable[..., Any], pretrained: Path, tiny_task: Path, objective: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    how = ("--lr", 1e-2, "--batch-size", 32) if objective == "classify" else ("--lr", 5e-3, "--batch-size", 8)
+    how = ("--lr", 1e-2, "--batch-size", 32, "--warmup", 0.06)
+    if objective == "text2text":
+        how = ("--lr", 5e-3, "--batch-size", 8)
     options = ("--objective", objective, "--epochs", 6, *how, "--max-len", 24, *FAST)
     done = heedful("adapt", pretrained, tiny_task, *options, "--out", out, "--json")
     assert done.status == 0, done.err

@@ -292,7 +292,7 @@ def prepare_column(cells: Sequence[Any]) -> tuple[bool, list[dict[str, str]]]:
                 {
                     "text": clean(str(cell)),
                     "key": clean(str(cell)),
-                    "split": cell if cell in list(SPLITS) else "",
+                    "split": cell if isinstance(cell, str) and cell in SPLITS else "",
                 }
             )
     keyed = [cell for cell in cells if isinstance(cell, Cell) and not isinstance(cell.key, str)]

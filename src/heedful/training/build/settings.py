@@ -45,6 +45,8 @@ PROMPT_LENGTHS = (8, 128)
 """The fewest and the most vectors of a prompt: as many as a usual text has tokens, at most as long again."""
 OTHER_SHARES = 0.1
 """From this total variation distance on, the label shares of dev count as different from those of train."""
+BEYOND_CHANCE = 3.0
+"""And from this many times the distance on that two samples of their sizes have by chance."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,9 @@ def choose_class_weights(facts: TaskFacts) -> Choice:
     if facts.dev_labels is None or not facts.dev_labels.sum():
         return Choice("none", "the shares of the labels are those to expect")
     dev = facts.dev_labels / facts.dev_labels.sum()
-    if distance(train, dev) < OTHER_SHARES:
+    if distance(train, dev) < max(
+        OTHER_SHARES, BEYOND_CHANCE * chance_distance(facts.labels, facts.dev_labels)
+    ):
         return Choice("none", "dev has the same shares of labels as train")
     if distance(dev, np.full(len(dev), 1 / len(dev))) < distance(dev, train):
         return Choice("balanced", "the labels of train are imbalanced, those of dev are not")
@@ -199,6 +203,13 @@ def choose_class_weights(facts: TaskFacts) -> Choice:
 def distance(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
     """Return the total variation distance of two distributions."""
     return float(np.abs(one - other).sum() / 2)
+
+
+def chance_distance(one: Ints, other: Ints) -> float:
+    """Return the total variation distance to expect between two samples of one distribution."""
+    shares = (one + other) / (one + other).sum()
+    deviations = np.sqrt(shares * (1 - shares) * (1 / one.sum() + 1 / other.sum()))
+    return float(math.sqrt(2 / math.pi) * deviations.sum() / 2)
 
 
 def read_facts(
