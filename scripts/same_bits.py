@@ -166,7 +166,7 @@ def run_cases() -> int:
         out: tuple[str, ...] = () if name == "world" else ("--out", name)
         if "--train-rows" in command and has_balanced:
             out += ("--balanced",)  # which older versions always are
-        if has_balanced and name not in ("world", "nothing") and command[0] != "pretrain":
+        if name not in ("world", "nothing") and command[0] != "pretrain":
             out += tuple(fixed_settings(command))
         (sys.argv[0], sys.argv[1:]) = ("heedful", [*command, *out])
         status: object = 0
@@ -324,6 +324,9 @@ def compare(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str,
     different = 0
     for case in CASES:
         before, after = old.get(case, {}), new.get(case, {})
+        if case == "world":  # newer versions generate further tasks, and world.json lists them
+            after = {path: checksum for path, checksum in after.items() if path in before}
+            before, after = ({**side, "world.json": ""} for side in (before, after))
         wrong = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
         if wrong:
             words = [
