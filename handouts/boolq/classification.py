@@ -12,16 +12,8 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from shared import (
-    AS_IN_TRANSFORMERS,
-    find_data,
-    find_device,
-    find_models,
-    heedful,
-    one_line_errors,
-    show,
-    show_counts,
-)
+import shared
+from shared import find_data, find_device, find_models, heedful, one_line_errors, show, show_counts
 
 from heedful.runs.schemas import Metrics
 
@@ -31,17 +23,11 @@ METHODS = {"auto": "full", "full": "full", "head": "head", "prefix": "prompt"}
 """The course's "prefix" is trained vectors before the text, which Heedful calls a prompt."""
 
 
-def parse_bool(text: str) -> bool:
-    """Parse True or False; `bool("False")` would be true."""
-    if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not True or False")
-    return text.lower() == "true"
-
-
 def parse_arguments() -> argparse.Namespace:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--experiment", default="train", help="search, compare or peft; else a single run")
-    p.add_argument("--small_subset", type=parse_bool, nargs="?", const=True, default=False, help="10 rows")
+    yes_no: dict[str, Any] = {"choices": ["True", "False"], "type": str.capitalize}
+    p.add_argument("--small_subset", nargs="?", const="True", default="False", help="10 rows", **yes_no)
     p.add_argument("--device", default="cpu")
     p.add_argument("--model", default="distilbert-base-uncased")
     p.add_argument("--batch_size", type=int, default=64)
@@ -117,8 +103,8 @@ def main() -> None:
         print("Specified arguments:", args)
         task, data_dir = find_data(args.data_dir, "boolq")
         settings = {"data_dir": data_dir, "batch_size": args.batch_size, "max_len": args.max_len}
-        settings |= {"note": note, **AS_IN_TRANSFORMERS}
-        rows, device = 10 if args.small_subset else args.train_rows, find_device(args.device)
+        settings |= {"note": note, **shared.AS_IN_TRANSFORMERS}
+        rows, device = 10 if args.small_subset == "True" else args.train_rows, find_device(args.device)
         settings |= {"train_rows": rows, "device": device}
         settings |= {"out": args.out or Path("runs") / f"boolq-{Path(args.experiment).name}"}
         run = run_study if args.experiment in ("search", "compare", "peft") else run_single

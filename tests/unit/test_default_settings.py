@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from heedful.training.build.settings import TaskFacts, choose_settings
 
 FACTS = TaskFacts(
     rows=6000, labels=np.array([3000, 3000]), dev_labels=np.array([50, 50]), lengths=np.full(100, 20),
-    room=512, width=384, linear_head=True,
+    room=512, width=384, new_linear_head=True,
 )  # fmt: skip
 
 
@@ -72,6 +74,18 @@ def test_labels_are_weighted_if_dev_says_that_train_is_unlike_what_comes(
     assert chosen(facts).class_weights == wanted
 
 
+def test_a_token_budget_counts_its_own_steps() -> None:
+    facts = replace(FACTS, rows=500, lengths=np.full(100, 20))
+    options = chosen(facts, token_budget=5000)
+    assert options.batch_size is None
+    assert options.epochs == 100  # two steps each
+
+
+def test_without_facts_the_settings_are_those_of_older_versions() -> None:
+    options, _ = choose_settings(AdaptOptions(model="t5", task="t"), None)
+    assert (options.lr, options.batch_size, options.head_start) == (5e-5, 32, "random")
+
+
 def test_wider_models_get_a_lower_rate() -> None:
     assert chosen(FACTS).lr == 1e-4
     assert chosen(replace(FACTS, width=768)).lr == 5e-5
@@ -96,3 +110,19 @@ def test_a_fitted_head_is_a_logistic_regression() -> None:
         ours = ours[:, present] / ours[:, present].sum(1, keepdims=True)
         assert np.abs(ours - theirs).max() < 1e-5
     assert not fit_linear(states, np.zeros(300, np.int64), 2, balanced=False)[0].any()
+
+
+def test_a_new_head_is_fitted_and_a_loaded_one_is_kept(tmp_path: Path) -> None:
+    from tests.tiny import make_model, make_task
+
+    import heedful
+
+    task, model = make_task(tmp_path / "task"), make_model(tmp_path / "model")
+    fast: dict[str, Any] = {"steps": 1, "threads": 1, "precision": "float32", "pool": "mean"}
+    heedful.adapt(model, task, out=tmp_path / "first", **fast)
+    heedful.adapt(tmp_path / "first" / "best", task, out=tmp_path / "second", **fast)
+    starts = [
+        tomllib.loads((tmp_path / run / "config.toml").read_text())["adapt"]["head_start"]
+        for run in ("first", "second")
+    ]
+    assert starts == ["fitted", "random"]

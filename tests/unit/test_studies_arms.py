@@ -437,3 +437,10 @@ def test_a_mistake_gets_one_line_and_leaves_nothing(
         call(tmp_path / "s")
     assert line in str(caught.value)
     assert not (tmp_path / "s").exists()
+
+
+def test_what_both_arms_have_is_the_same_for_both(lab: Laboratory, tmp_path: Path) -> None:
+    run_labels(tmp_path / "s", run={"long_texts": "head-tail"}, sizes="50", seeds=1)
+    assert {(o.objective, o.long_texts) for o in lab.made} == {
+        ("classify", "head-tail"), ("joint", "head-tail"),
+    }  # fmt: skip

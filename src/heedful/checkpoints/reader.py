@@ -108,8 +108,10 @@ def declared_pooling(name: str | Path) -> str | None:
         return None
     folder = find_folder(str(name), LEGACY_PATTERNS, PRESETS)
     path = folder / POOLING
+    if not path.is_file():
+        return None
     config = read_model_config(name)
-    if not path.is_file() or config.kind != "encoder" or config.family not in FAMILIES:
+    if config.kind != "encoder" or config.family not in FAMILIES:
         return None
     declared = read_model_json(path)
     modes = {mode for mode in POOLINGS if declared.get(f"pooling_mode_{mode}") is True}

@@ -150,5 +150,6 @@ def join_grams(ids: npt.NDArray[Any], begins: Ints, sizes: Ints, vocab_size: int
     inputs = concatenate_ranges(begins, sizes)
     second, third = ids[inputs].astype(np.int64), ids[inputs + 1].astype(np.int64)
     begin_of = np.repeat(begins, sizes)
-    first = np.where(inputs > begin_of, ids[np.maximum(inputs - 1, 0)], vocab_size).astype(np.int64)
+    before = ids[np.maximum(inputs - 1, 0)].astype(np.int64)
+    first = np.where(inputs > begin_of, before, vocab_size)
     return (first * width + second) * width + third

@@ -294,4 +294,6 @@ FIXED_SETTINGS: dict[str, Any] = {
     "head_start": "random",
 }
 """Settings of runs that no rule chooses them for; those of every run of adapt before version 0.2."""
+FIXED_FULL_RATE = 5e-5
+"""The learning rate of full fine-tuning that belongs to them; other methods kept theirs."""
 NOT_IN_CONFIG = ("out", "resume", "overwrite")

@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from heedful.errors import UserError, one_line
 from heedful.options.configuration import check_table
 from heedful.options.studies import Keep, StudyOptions
-from heedful.options.training import FIXED_SETTINGS, AdaptOptions
+from heedful.options.training import FIXED_FULL_RATE, FIXED_SETTINGS, AdaptOptions
 from heedful.options.types import MODEL_HELP, TASK_HELP
 from heedful.runs.answers import Answer, Note
 from heedful.runs.directory import BEST, CHECKPOINTS
@@ -174,6 +174,8 @@ class Study(ABC):
         """
         older = {} if self.record.version else FIXED_SETTINGS  # before 0.2, which had fixed defaults
         table = {**older, **self.record.options.get("run", {}), **configuration.settings}
+        if older and table.get("method", "full") == "full" and table.get("lr") is None:
+            table["lr"] = FIXED_FULL_RATE
         options = AdaptOptions(**check_table(AdaptOptions, table, str(self.folder.path)))
         if self.folder.read_outcome(configuration).state == "begun":
             threads = None

@@ -60,8 +60,13 @@ class Labels(ArmStudy):
         common = shared_options(
             run, ("lr", "epochs", "objective", "train_rows", "balanced", "mlm_weight", "seed")
         )
+        of_all = set.intersection(*(set(OBJECTIVES[arm].own_options) for arm in ARMS))
         arm_settings: dict[str, dict[str, Any]] = {
-            arm: {name: common.pop(name) for name in OBJECTIVES[arm].own_options if name in common}
+            arm: {
+                name: common.pop(name)
+                for name in OBJECTIVES[arm].own_options
+                if name in common and name not in of_all
+            }
             for arm in ARMS
         }
         for arm, names in arm_settings.items():

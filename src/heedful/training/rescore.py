@@ -85,7 +85,13 @@ def score_split(
     if not run.best.is_dir():
         load_run(run.path)  # says why there is no best model
     options = load_adapt_config(run.path)
-    changes = {"cache_features": False, "score_dev": True, "score_test": True, **options_to_score(options)}
+    changes: dict[str, Any] = {
+        "cache_features": False,
+        "score_dev": True,
+        "score_test": True,
+        "head_start": "random",
+    }
+    changes |= options_to_score(options)
     job = build_adapt(replace(options, **changes), change_task)
     objective = job.objective
     if split not in objective.splits:

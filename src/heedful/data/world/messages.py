@@ -1,8 +1,8 @@
 """Letters to a newspaper, and the desk that should read each: a task for models that have read before.
 
 The sentences say nothing about the desk; what the letter is about does. There are so many things to write
-about that most of those in a new letter were in no labeled one. A bag of words can only guess then, but a
-pretrained model knows what they mean.
+about that with up to 300 labels most of those in a new letter were in no labeled one. A bag of words can only
+guess then, but a pretrained model knows what they mean.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     facts = None
     if isinstance(model, Classifier) and not starts_from_scratch(options.model):
         facts = read_facts(options, task, tokenizer, model, room)
-        facts = replace(facts, linear_head=facts.linear_head and objective_class.fits_head)
+        fits_head = facts.new_linear_head and objective_class.fits_head
+        facts = replace(facts, new_linear_head=fits_head)
     options, settings = choose_settings(options, facts)
     chosen |= settings
     tell_choices(options, chosen, facts)
@@ -108,7 +109,7 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
 
 
 def tell_choices(options: AdaptOptions, chosen: Mapping[str, Choice], facts: TaskFacts | None) -> None:
-    """Print what was chosen for the run; config.toml has the reasons."""
+    """Print what was chosen for the run; env.json has the reasons."""
     if not current_ranks().first:
         return
     if "pool" in chosen and options.pool == "mean":

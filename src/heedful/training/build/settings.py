@@ -1,7 +1,7 @@
 """Chooses the settings of `adapt` that the user did not give, from the task, the model and the method.
 
-The rules were measured: docs/choosing.md has them in plain words, docs/results.md the table behind them. What
-was chosen is printed with its reason, and stored: config.toml has the values, results.json the reasons.
+The rules were measured: docs/adapting.md has them in plain words, docs/results.md the table behind them. What
+was chosen is printed, and stored: config.toml has the values, env.json the reasons.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from heedful.data import Task
 from heedful.methods import METHODS
 from heedful.models import Classifier
 from heedful.models.heads import LinearHead
-from heedful.options.training import FIXED_SETTINGS, AdaptOptions, has_prompt_length
+from heedful.options.training import FIXED_FULL_RATE, FIXED_SETTINGS, AdaptOptions, has_prompt_length
 from heedful.text import Tokenizer
 from heedful.training.build.model import starts_from_scratch
 
@@ -73,8 +73,8 @@ class TaskFacts:
     """Number of tokens that the model has room for."""
     width: int
     """The model's d_model."""
-    linear_head: bool
-    """Whether the head is one linear layer, which can be fitted before training."""
+    new_linear_head: bool
+    """Whether the head is one new linear layer, which can be fitted before training."""
 
 
 def choose_pool(options: AdaptOptions) -> tuple[AdaptOptions, dict[str, Choice]]:
@@ -109,6 +109,7 @@ def choose_settings(options: AdaptOptions, facts: TaskFacts | None) -> tuple[Ada
     """
     if facts is None:
         choices = {name: Choice(value, "fixed") for name, value in FIXED_SETTINGS.items()}
+        choices["lr"] = Choice(fixed_learning_rate(options.method), "fixed")
     else:
         choices = {
             "lr": choose_learning_rate(options, facts),
@@ -119,6 +120,8 @@ def choose_settings(options: AdaptOptions, facts: TaskFacts | None) -> tuple[Ada
             "class_weights": choose_class_weights(facts),
             "head_start": choose_head_start(facts),
         }
+    if options.token_budget is not None:
+        choices.pop("batch_size")
     if options.steps is not None:
         choices["epochs"] = Choice(EPOCHS, "--steps decides")
     chosen = {name: choice for name, choice in choices.items() if not_given(options, name)}
@@ -143,9 +146,18 @@ def choose_learning_rate(options: AdaptOptions, facts: TaskFacts) -> Choice:
     return Choice(rate, f"usual for {options.method} and a width of {facts.width}")
 
 
+def fixed_learning_rate(method: str) -> float:
+    """Return the rate where no rule was measured, and of runs before version 0.2."""
+    return FIXED_FULL_RATE if method == "full" else METHODS[method].learning_rate
+
+
 def choose_epochs(options: AdaptOptions, facts: TaskFacts) -> Choice:
     """Return enough epochs for a minimum number of steps, which grows with the number of labels."""
-    per_epoch = math.ceil(facts.rows / (options.batch_size or BATCH_SIZE))
+    if options.token_budget is None:
+        per_epoch = math.ceil(facts.rows / (options.batch_size or BATCH_SIZE))
+    else:
+        tokens = facts.rows * float(facts.lengths.mean()) if len(facts.lengths) else facts.rows
+        per_epoch = math.ceil(tokens / options.token_budget)
     for_labels = min(MOST_EPOCHS * per_epoch, STEPS_PER_LABEL * len(facts.labels))
     least = max(LEAST_STEPS, for_labels)
     epochs = max(EPOCHS, math.ceil(least / per_epoch))
@@ -172,12 +184,13 @@ def choose_length(facts: TaskFacts) -> Choice:
         if share >= COVERED and length <= longest:
             return Choice(length, f"{share:.0%} of the texts are not longer")
     share = float(np.mean(facts.lengths > longest))
-    return Choice(longest, f"{share:.0%} of the texts are longer; more tokens cost time")
+    why = "more tokens cost time" if longest == LENGTHS[-1] else "the model has room for no more"
+    return Choice(longest, f"{share:.0%} of the texts are longer; {why}")
 
 
 def choose_head_start(facts: TaskFacts) -> Choice:
-    if not facts.linear_head:
-        return Choice("random", "the head is more than one linear layer")
+    if not facts.new_linear_head:
+        return Choice("random", "the head is not one new linear layer")
     return Choice("fitted", "the model is pretrained: its states tell much about the labels")
 
 
@@ -225,7 +238,7 @@ def read_facts(
         lengths=sample_lengths(task, tokenizer),
         room=room,
         width=model.config.d_model,
-        linear_head=isinstance(model.head, LinearHead),
+        new_linear_head=isinstance(model.head, LinearHead) and "head.out.weight" in model.report.new,
     )
 
 
