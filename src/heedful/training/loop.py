@@ -90,7 +90,6 @@ class Loop:
         self.exchange: GradientExchange | None = None
         if not self.ranks.alone:
             self.exchange = GradientExchange(self.model, self.objective, self.moving, self.ranks)
-        self.best_dev: Evaluation | None = None
         self.log = RunLog(self.run, self.trackers, self.on_row)
         self.losses = RunningLosses(self.objective, self.ranks)
         order = stream(o.seed, "train rows scored").permutation(len(self.objective.train_lengths()))
@@ -153,11 +152,8 @@ class Loop:
                 self.ranks.barrier()  # no process ends before it is written
                 saved = time.monotonic()
             if asked:
-                raise StoppedError(
-                    f"stopped by {asked.name} after step {state.step} of {plan.total}; "
-                    "the same command with --resume continues",
-                    asked,
-                )
+                reached = f"stopped by {asked.name} after step {state.step} of {plan.total}"
+                raise StoppedError(f"{reached}; the same command with --resume continues", asked)
 
     def choose_examples(self, step: int) -> Ints:
         return self.plan.examples_of(step)[1]
@@ -273,13 +269,11 @@ class Loop:
             raise self.not_finite("loss on dev")
         self.log.write(Metrics(state.step, epoch, "dev", dev.loss, dev.value, dev.n))
         self.selection.update(state, dev)
-        if state.best_step == state.step:
-            self.best_dev = dev
 
     def score_selected(self, split: str) -> Evaluation:
         """Score a split with the selected model; that of dev is known, unless the run was resumed since."""
-        if split == "dev" and self.best_dev is not None:
-            return self.best_dev
+        if split == "dev" and self.selection.selected is not None:
+            return self.selection.selected
         with threads(self.objective.threads):
             return self.score_split(split)
 

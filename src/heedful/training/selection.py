@@ -15,6 +15,8 @@ class Selection:
 
     def __init__(self, options: LoopOptions, objective: Objective) -> None:
         self.options = options
+        self.selected: Evaluation | None = None
+        """The evaluation of the selected model, if it was made since this process began."""
         self.metric: Metric = METRICS.find(find_metric_name(options, objective))
         self.own_metric = self.metric.name == objective.metric
         """Whether the objective itself computes the metric, also while training."""
@@ -32,7 +34,7 @@ class Selection:
         rank = self.metric.sort_key
         better = state.best_step < 0 or rank(dev.value, dev.loss) > rank(state.best_value, state.best_loss)
         if better or self.options.select == "last":
-            state.best_step = state.step
+            state.best_step, self.selected = state.step, dev
         if better:
             state.best_value, state.best_loss = dev.value, dev.loss
             state.evaluations_since_best = 0
