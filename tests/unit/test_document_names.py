@@ -126,3 +126,10 @@ def test_the_map_in_the_readme_lists_every_module() -> None:
     script = [sys.executable, str(ROOT / "scripts" / "module_map.py"), "--check"]
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_no_file_is_too_long_to_read() -> None:
+    limits = {"training/train.py": 150, "training/loop.py": 299}
+    for path in (ROOT / "src" / "heedful").rglob("*.py"):
+        limit = limits.get(path.relative_to(ROOT / "src" / "heedful").as_posix(), 400)
+        assert len(path.read_text("utf-8").splitlines()) <= limit, path
