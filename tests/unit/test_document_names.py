@@ -130,6 +130,6 @@ def test_the_map_in_the_readme_lists_every_module() -> None:
 
 def test_no_file_is_too_long_to_read() -> None:
     limits = {"training/train.py": 150, "training/loop.py": 299}
-    for path in (ROOT / "src" / "heedful").rglob("*.py"):
-        limit = limits.get(path.relative_to(ROOT / "src" / "heedful").as_posix(), 400)
+    for path in SOURCE.rglob("*.py"):
+        limit = limits.get(path.relative_to(SOURCE).as_posix(), 400)
         assert len(path.read_text("utf-8").splitlines()) <= limit, path

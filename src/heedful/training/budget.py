@@ -51,6 +51,8 @@ def plan_length(job: Job, run: Run, begun: float | None = None) -> Job:
         return job
     if options.minutes is not None and options.steps is None:
         return plan_minutes(job, run, begun or time.monotonic())
+    if options.minutes is not None:
+        notice(f"--steps {options.steps:,} decides the length of the run, not --minutes")
     spent, state = 0.0, None
     if options.branch is not None:
         options, state = branch_options(replace(options, block=job.length))

@@ -84,7 +84,9 @@ def list_sizes(options: PretrainOptions, job: Job) -> Iterator[PretrainOptions]:
         if (n_heads, n_layers) not in sizes:
             sizes.append((n_heads, n_layers))
             width = config.d_model // config.n_heads * n_heads
-            chosen = (f"n_layers={n_layers}", f"n_heads={n_heads}", f"d_model={width}")
+            chosen = [f"n_layers={n_layers}", f"n_heads={n_heads}", f"d_model={width}"]
+            if config.n_decoder_layers:
+                chosen.append(f"n_decoder_layers={n_layers}")
             yield replace(options, model_options=(*options.model_options, *chosen))
 
 
