@@ -474,7 +474,8 @@ def pretrain(
         Sentences, or a file with one per line, whose loss and perplexity to report.
     minutes
         Choose the size of a new model, the batch size, the steps and about 20 evaluations, so that the run
-        takes this many minutes in all on this machine. What is given (batch_size, ...) stays.
+        takes this many minutes in all on this machine. A size, eval_every or a batch_size other than 32 that
+        is given stays; epochs is not used.
     budget_min
         Fit the run into this many minutes: its speed is measured, and config.toml stores the number of steps.
     branch
