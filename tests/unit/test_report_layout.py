@@ -542,6 +542,32 @@ def test_the_verdict_says_whether_the_best_baseline_is_beaten(
     assert headline.verdict.endswith(f"{words}.")
 
 
+@pytest.mark.parametrize(
+    ("split", "status", "kind", "words"),
+    [
+        ("dev", "passed", "good", "it beats a bag of words (0.600)"),  # though 0.6 is inside the interval
+        ("dev", "warning", "warning", "not shown to beat a bag of words (0.600) on the same examples"),
+        ("test", "warning", "warning", "but on dev it is not shown to beat a baseline"),
+    ],
+)
+def test_the_verdict_agrees_with_the_check_that_compares_examples(
+    tmp_path: Path, split: str, status: str, kind: str, words: str
+) -> None:
+    folder = write_run(tmp_path / "run")
+    stored = json.loads((folder / "results.json").read_text())
+    low = 0.55 if split == "dev" else 0.65
+    score = {**stored["splits"]["dev"], "value": 0.7, "ci95": [low, 0.75], "baselines": {"bag_of_words": 0.6}}
+    stored["splits"] = {split: score}
+    (folder / "results.json").write_text(json.dumps(stored))
+    checks = json.loads((folder / "checks.json").read_text())
+    checks["checks"] = [{"name": "beats_bag_of_words", "status": status, "message": "compared"}]
+    (folder / "checks.json").write_text(json.dumps(checks))
+    headline = page_of(folder).headline
+    assert headline is not None
+    assert headline.kind == kind
+    assert headline.verdict.endswith(f"{words}.")
+
+
 def test_a_study_has_no_path_in_its_title_and_one_sentence_first(tmp_path: Path) -> None:
     best = "On test: full is best on these examples: its accuracy is higher than that of head, beyond chance."
     more = "A single run per arm does not show how much the seed matters."
