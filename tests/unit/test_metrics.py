@@ -112,6 +112,20 @@ def test_the_paired_test_of_a_share_is_mcnemar_s() -> None:
     assert found == compare_all(right)[0]
 
 
+def test_macro_f1_is_a_metric_of_labels_as_numbers_or_as_texts() -> None:
+    labels, predicted = draw(4, 300, 0.7)
+    names = np.array(["no", "perhaps", "yes"], object)
+    value = metrics.METRICS["macro_f1"].compute(labels, predicted)
+    assert value == pytest.approx(brute_f1(labels.tolist(), predicted.tolist()))
+    assert metrics.MACRO_F1.compute(names[labels], names[predicted]) == pytest.approx(value)
+    interval = metrics.MACRO_F1.interval(labels, predicted)
+    assert interval == macro_f1_interval(metrics.confusion(labels, predicted, 3))
+    assert metrics.MACRO_F1.interval(labels[:1], predicted[:1]) is None
+    # Always the larger class of 95 and 5: a good accuracy and a bad macro F1.
+    rare = np.repeat([0, 1], [95, 5])
+    assert metrics.MACRO_F1.compute(rare, np.zeros(100, int)) == pytest.approx(190 / 195 / 2)
+
+
 def test_the_direction_belongs_to_the_metric() -> None:
     assert metrics.ACCURACY.sort_key(0.9) > metrics.ACCURACY.sort_key(0.8)
     assert metrics.PERPLEXITY.sort_key(10.0) > metrics.PERPLEXITY.sort_key(20.0)

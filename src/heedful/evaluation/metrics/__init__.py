@@ -6,9 +6,10 @@ and baselines ask the metric and never compare its name. `METRICS` lists all of 
 through an entry point:
 
     [project.entry-points."heedful.metrics"]
-    macro_f1 = "my_package:MACRO_F1"
+    balanced_accuracy = "my_package:BALANCED_ACCURACY"
 
-where `MACRO_F1 = Metric("macro_f1", compute)` and `compute(labels, predicted)` returns a number.
+where `BALANCED_ACCURACY = Metric("balanced_accuracy", compute)` and `compute(labels, predicted)`
+returns a number.
 """
 
 from heedful.evaluation.metrics.base import Metric
@@ -18,6 +19,8 @@ from heedful.evaluation.metrics.functions import (
     confusion,
     correct,
     exact_match,
+    label_macro_f1,
+    label_macro_f1_interval,
     macro_f1,
     perplexity,
     share_interval,
@@ -30,6 +33,7 @@ from heedful.plugins import Registry
 __all__ = [
     "ACCURACY",
     "EXACT_MATCH",
+    "MACRO_F1",
     "METRICS",
     "PERPLEXITY",
     "Array",
@@ -46,6 +50,7 @@ ACCURACY = Metric("accuracy", accuracy, interval=share_interval, paired_test=sha
 EXACT_MATCH = Metric(
     "exact_match", exact_match, interval=share_interval, paired_test=share_test, is_share=True
 )
+MACRO_F1 = Metric("macro_f1", label_macro_f1, interval=label_macro_f1_interval, title="macro F1")
 PERPLEXITY = Metric(
     "perplexity",
     text_perplexity,
@@ -55,5 +60,6 @@ PERPLEXITY = Metric(
     unit="tokens",
 )
 METRICS: Registry[Metric] = Registry(
-    "metric", {name: f"{__name__}:{name.upper()}" for name in ("accuracy", "exact_match", "perplexity")}
+    "metric",
+    {name: f"{__name__}:{name.upper()}" for name in ("accuracy", "exact_match", "macro_f1", "perplexity")},
 )
