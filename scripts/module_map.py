@@ -30,6 +30,7 @@ LAYERS = [
     "problems",
     "objectives",
     "methods",
+    "linear",
     "checkpoints",
     "models",
     "attention",

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from heedful.options.training import AdaptOptions
-from heedful.training.build.head_start import fit_linear
 from heedful.training.build.settings import TaskFacts, choose_settings
 
 FACTS = TaskFacts(
@@ -90,26 +89,6 @@ def test_wider_models_get_a_lower_rate() -> None:
     assert chosen(FACTS).lr == 1e-4
     assert chosen(replace(FACTS, width=768)).lr == 5e-5
     assert chosen(replace(FACTS, width=768), method="lora").lr == chosen(FACTS, method="lora").lr
-
-
-def test_a_fitted_head_is_a_logistic_regression() -> None:
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, 300)
-    centers = rng.normal(size=(3, 8)) * 3
-    states = (centers[labels] * [1, 10, 0.1, 1, 1, 1, 1, 1] + rng.normal(size=(300, 8))).astype(np.float32)
-    for n_classes, rows in ((3, labels < 3), (3, labels < 2), (2, labels < 2)):
-        weight, bias = fit_linear(states[rows], labels[rows], n_classes, balanced=False)
-        logits = states[rows] @ weight.T + bias
-        assert (logits.argmax(1) == labels[rows]).mean() > 0.95
-        from sklearn.linear_model import LogisticRegression
-
-        x = (states[rows] - states[rows].mean(0)) / (states[rows].std(0) + 1e-6)
-        theirs = LogisticRegression(C=0.01, max_iter=200).fit(x, labels[rows]).predict_proba(x)
-        ours = np.exp(logits - logits.max(1, keepdims=True))
-        present = np.unique(labels[rows])
-        ours = ours[:, present] / ours[:, present].sum(1, keepdims=True)
-        assert np.abs(ours - theirs).max() < 1e-5
-    assert not fit_linear(states, np.zeros(300, np.int64), 2, balanced=False)[0].any()
 
 
 def test_a_new_head_is_fitted_and_a_loaded_one_is_kept(tmp_path: Path) -> None:

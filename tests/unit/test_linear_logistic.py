@@ -1,0 +1,83 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from scipy.special import softmax
+from sklearn.linear_model import LogisticRegression
+
+from heedful.linear.logistic import (
+    DENSE_STRENGTHS,
+    ITERATIONS,
+    assign_folds,
+    choose_strength,
+    fit_logistic,
+    sample_stratified,
+)
+
+
+def clusters(
+    n: int = 300, classes: int = 3, apart: float = 3.0, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, n)
+    centers = rng.normal(size=(classes, 8)) * apart
+    scale = [1, 10, 0.1, 1, 1, 1, 1, 1]
+    return (centers[labels] * scale + rng.normal(size=(n, 8))).astype(np.float32), labels
+
+
+def test_a_fitted_head_is_a_logistic_regression() -> None:
+    states, labels = clusters()
+    for n_classes, rows in ((3, labels < 3), (3, labels < 2), (2, labels < 2)):
+        logits = fit_logistic(states[rows], labels[rows], n_classes, strengths=[0.01]).logits(states[rows])
+        assert (logits.argmax(1) == labels[rows]).mean() > 0.95
+        x = (states[rows] - states[rows].mean(0)) / (states[rows].std(0) + 1e-6)
+        theirs = LogisticRegression(C=0.01, max_iter=200).fit(x, labels[rows]).predict_proba(x)
+        present = np.unique(labels[rows])
+        assert np.abs(softmax(logits[:, present], axis=1) - theirs).max() < 1e-5
+    alone = fit_logistic(states, np.ones(300, np.int64), 2)
+    assert not alone.weight.any()
+    assert (alone.logits(states).argmax(1) == 1).all()
+
+
+def test_sparse_features_are_not_standardized_and_balanced_weights_are_those_of_sklearn() -> None:
+    states, labels = clusters(apart=0.5)
+    sparse = csr_matrix(np.abs(states) / np.linalg.norm(states, axis=1, keepdims=True), dtype=np.float64)
+    labels[labels == 1] = np.where(np.arange((labels == 1).sum()) % 5, 0, 1)
+    for balanced, weight in ((False, None), (True, "balanced")):
+        fit = fit_logistic(sparse, labels, 3, balanced=balanced, strengths=[3.0])
+        theirs = LogisticRegression(C=3.0, max_iter=ITERATIONS, class_weight=weight).fit(sparse, labels)
+        assert np.abs(softmax(fit.logits(sparse), axis=1) - theirs.predict_proba(sparse)).max() < 1e-6
+
+
+def test_the_strength_is_weak_for_noise_and_strong_for_clear_labels() -> None:
+    states, labels = clusters()
+    clear = choose_strength(states, labels, 3)
+    noise = choose_strength(states, np.random.default_rng(1).permutation(labels), 3)
+    assert noise.value < 0.01 < 0.1 < clear.value
+    assert clear.loss < 0.1 < noise.loss
+    assert noise.loss == pytest.approx(np.log(3), abs=0.05)
+    assert fit_logistic(states, labels, 3).strength == clear.value
+
+
+def test_too_few_rows_to_hold_any_out_take_the_middle_strength() -> None:
+    states, labels = clusters(8)
+    labels[:] = np.arange(8)
+    strength = choose_strength(states, labels, 10)
+    assert strength.value == DENSE_STRENGTHS[len(DENSE_STRENGTHS) // 2]
+    assert np.isnan(strength.loss)
+    fit = fit_logistic(states, labels, 10)
+    assert fit.bias[8:].max() < fit.bias[:8].min()
+    labels[:] = [0, 0, 0, 1, 1, 1, 2, 9]  # labels with one row are never scored, and disturb nothing
+    assert np.isfinite(choose_strength(states, labels, 10).loss)
+
+
+def test_folds_and_samples_have_the_shares_of_the_labels() -> None:
+    labels = np.repeat([0, 1, 2], [500, 50, 7])
+    folds = assign_folds(labels, 5, seed=1)
+    for label, count in ((0, 100), (1, 10), (2, 7 / 5)):
+        sizes = np.bincount(folds[labels == label], minlength=5)
+        assert np.abs(sizes - count).max() < 1
+    rows = sample_stratified(labels, 100, seed=1)
+    assert len(np.unique(rows)) == 100
+    assert np.abs(np.bincount(labels[rows]) - np.array([500, 50, 7]) * 100 / 557).max() <= 1
+    assert (assign_folds(labels, 5, seed=1) == folds).all()
+    assert (assign_folds(labels, 5, seed=2) != folds).any()
