@@ -16,6 +16,7 @@ from torch.nn import functional as F
 
 from heedful import checkpoints, methods
 from heedful.data import load_task
+from heedful.data.features import Features
 from heedful.errors import UserError
 from heedful.evaluation.metrics import METRICS, Metric
 from heedful.objectives import Classify, ClassifyFeatures, Evaluation, Inputs, Losses, Objective
@@ -207,13 +208,15 @@ def test_features_are_the_same_mathematics(places: tuple[Path, Path], tmp_path: 
     plain = make_loop(places, tmp_path / "a", "head", epochs=3)
     kept = make_loop(places, tmp_path / "b", "head", epochs=3)
     features = ClassifyFeatures(plain.objective, kept.model)  # type: ignore[arg-type]
-    features.features = {split: f.double() for split, f in features.features.items()}
+    features.features = {
+        split: Features(f.states.astype(np.float64), 0.0) for split, f in features.features.items()
+    }
     for split, rows in (("train", features.rows), ("dev", np.arange(30)), ("test", np.arange(20))):
-        with torch.no_grad():  # in float64, which compute() rounds to float32
+        with torch.no_grad():  # in float64, which the cache rounds to float32
             t = features.tokens[split]
             inputs = Classify.inputs(features, split, rows).tensors
             assert len(t) >= len(rows)
-            features.features[split][rows] = kept.model.body.pooled(inputs["ids"], inputs["mask"])
+            features.features[split].states[rows] = kept.model.body.pooled(inputs["ids"], inputs["mask"])
     kept = Loop(kept.model, kept.parameters, features, kept.options, 1e-2, kept.run)
     for loop in (plain, kept):
         loop.model.eval()  # the body's dropout is off; the head's would be another stream

@@ -14,7 +14,7 @@ import pytest
 
 from heedful.errors import UserError
 from heedful.evaluation.metrics import ACCURACY, METRICS
-from heedful.objectives import ClassifyFeatures
+from heedful.objectives import features
 from heedful.options.studies import SearchOptions, SearchRun
 from heedful.options.training import AdaptOptions
 from heedful.runs.answers import Answer
@@ -113,13 +113,14 @@ def test_heads_without_kept_features_share_nothing(base: SearchRun, tmp_path: Pa
 def test_heads_that_share_features_have_the_bits_of_separate_runs(
     base: SearchRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: str
 ) -> None:
-    run_body, computed = ClassifyFeatures.run_body, []
+    iterate, computed = features.iterate_by_length, []
 
-    def count(self: ClassifyFeatures, model: Any, split: str, rows: Any) -> Any:
-        computed.append(split)
-        return run_body(self, model, split, rows)
+    def count(lengths: Any, device: Any, label: str) -> Any:
+        computed.append(label.removeprefix("features of "))
+        return iterate(lengths, device, label)
 
-    monkeypatch.setattr(ClassifyFeatures, "run_body", count)
+    monkeypatch.setattr(features, "iterate_by_length", count)
+    monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "cache"))
     run = replace(base, head=head)  # type: ignore[arg-type]
     options = SearchOptions(
         lr="1e-2,1e-1,1e30",

@@ -3,7 +3,8 @@
 from heedful.objectives.answer import AnswerObjective
 from heedful.objectives.base import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.causal import Causal
-from heedful.objectives.classify import Classify, ClassifyFeatures
+from heedful.objectives.classify import Classify
+from heedful.objectives.frozen import ClassifyFeatures
 from heedful.objectives.joint import Joint
 from heedful.objectives.masked import Masked, MaskedText
 from heedful.objectives.mixed import Mixed

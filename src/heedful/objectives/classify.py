@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any, ClassVar, Literal
@@ -28,7 +27,7 @@ from heedful.objectives.base import (
     pad_rows,
     upcast,
 )
-from heedful.objectives.features import compute_once
+from heedful.objectives.features import compute_pooled
 from heedful.objectives.setup import TaskSetup
 from heedful.options.types import LongTexts
 from heedful.text import Tokenizer
@@ -186,18 +185,8 @@ class Classify(Objective):
         return probabilities
 
     def pooled_states(self, model: Any, split: str, rows: Ints) -> Tensor:
-        """Return what the body gives to the head [texts of the split, d_model]; zeros outside of `rows`."""
-        return self.run_body(model, split, rows)[0]
-
-    def run_body(self, model: Any, split: str, rows: Ints) -> tuple[Tensor, float]:
-        """Return the pooled states of a split, and the seconds that they took."""
-        start = time.monotonic()
-        states = torch.zeros(len(self.tokens[split]), model.config.d_model)
-        with evaluation_mode(model) as device:
-            for batch in iterate_by_length(self.lengths[split][rows], device, f"features of {split}"):
-                t = self.inputs(split, rows[batch]).to(device).tensors
-                states[rows[batch]] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu()
-        return states.clone(), time.monotonic() - start
+        """Return what the body gives to the head [len(rows), d_model]; the cache keeps it."""
+        return torch.from_numpy(np.array(compute_pooled(self, model, split, rows).states))
 
     def content(self) -> str:
         labels = [blake2b(array.tobytes(), digest_size=16).hexdigest() for array in self.labels.values()]
@@ -223,58 +212,3 @@ def score_labels(labels: Ints, probabilities: Floats) -> Evaluation:
         of_labels = probabilities[np.arange(len(labels)), labels]
         loss = float(-np.log(np.maximum(of_labels, np.finfo(np.float64).tiny)).mean())
     return Evaluation("accuracy", accuracy, loss, len(labels), labels, predicted, probabilities)
-
-
-class ClassifyFeatures(Classify):
-    """Classification on a frozen body, which runs once; its pooled states are kept, and the head is trained.
-
-    Grade: same mathematics, with dropout in the body off. Twenty epochs cost about one forward pass.
-    A step is so small that a second thread would only cost time.
-    """
-
-    threads = 1
-
-    def __init__(self, plain: Classify, model: Any, split: str | None = None) -> None:
-        """Run the body over all texts that training needs, or over one split."""
-        self.__dict__.update(plain.__dict__)
-        self.plain = plain
-        self.features: dict[str, Tensor] = {}
-        self.seconds = 0.0
-        if split is None:
-            self.compute(model, "train", self.rows)
-        for name in self.tokens if split is None else [split]:
-            if name not in self.features:
-                self.compute(model, name, np.arange(len(self.tokens[name])))
-
-    @property
-    def scored_objective(self) -> Objective:
-        return self.plain
-
-    def compute(self, model: Any, split: str, rows: Ints) -> None:
-        texts = f"{split} {self.tokens[split].folder.name}"
-        self.features[split], seconds = compute_once(
-            lambda: self.run_body(model, split, rows), model, texts, rows
-        )
-        self.seconds += seconds
-
-    def pooled_states(self, model: Any, split: str, rows: Ints) -> Tensor:
-        return self.features[split] if split in self.features else super().pooled_states(model, split, rows)
-
-    def inputs(self, split: str, rows: Ints) -> Inputs:
-        if split not in self.features:
-            return super().inputs(split, rows)
-        tensors = {"features": self.features[split].index_select(0, torch.from_numpy(rows))}
-        return self.add_labels(tensors, split, rows, int(self.lengths[split][rows].sum()))
-
-    def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
-        result: Tensor = model.head(inputs.tensors["features"])  # type: ignore[operator]
-        return result
-
-    def probabilities(self, model: nn.Module, split: str, rows: Ints) -> Floats:
-        with evaluation_mode(model) as device:
-            logits = self.logits(model, self.inputs(split, rows).to(device))
-            probabilities: Floats = logits.cpu().double().softmax(1).numpy()
-        return probabilities
-
-    def train_ids(self) -> Ints:
-        return np.empty(0, np.int64)  # no text is read

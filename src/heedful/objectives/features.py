@@ -1,50 +1,54 @@
-"""Features of a frozen body that several runs in one process share. Grade: same bits."""
+"""Runs a frozen model once over the texts of a split; the states are kept in the cache. Grade: same bits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import Tensor
 
-Computed = tuple[Tensor, float]
-"""Features, and the seconds that they took to compute."""
-SHARED: ContextVar[dict[str, Computed] | None] = ContextVar("shared features", default=None)
+from heedful.data.features import Array, Features, load_or_compute
+from heedful.objectives.base import Ints, evaluation_mode, iterate_by_length
+from heedful.runs.environment import cpu_name, versions
 
-
-@contextmanager
-def share_features() -> Iterator[None]:
-    """Compute the features of the same texts by the same body only once inside the block."""
-    token = SHARED.set({})
-    try:
-        yield
-    finally:
-        SHARED.reset(token)
+if TYPE_CHECKING:
+    from heedful.objectives.classify import Classify
 
 
-def compute_once(
-    compute: Callable[[], Computed], model: Any, texts: str, rows: npt.NDArray[np.int64]
-) -> Computed:
-    """Return what `compute` returns, or inside `share_features` what it returned for the same inputs.
+def compute_pooled(objective: Classify, model: Any, split: str, rows: Ints) -> Features:
+    """Return what the body of a model gives to its head, for some texts of a split [len(rows), d_model]."""
 
-    The inputs are the same if the configuration of `model`, the bits of its body's weights, the name of the
-    tokenized `texts` (which depends on their content) and the `rows` among them are.
+    def fill(states: Array) -> None:
+        with evaluation_mode(model) as device:
+            for batch in iterate_by_length(objective.lengths[split][rows], device, f"features of {split}"):
+                t = objective.inputs(split, rows[batch]).to(device).tensors
+                states[batch] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu().numpy()
+
+    key = find_key(objective, model, split, rows, ["pooled"], model.body.state_dict())
+    shape = (len(rows), model.config.d_model)
+    return load_or_compute(key, shape, "float32", fill, in_memory=True)
+
+
+def find_key(
+    objective: Classify, model: Any, split: str, rows: Ints, what: list[Any], weights: dict[str, torch.Tensor]
+) -> str:
+    """Return the name of features: a hash of all that can change a bit of them.
+
+    These are the model's configuration and weights, the tokenized texts (named by the content of the texts,
+    the tokenizer, --max-len and --long-texts), the rows among them, which are computed in batches, and the
+    machine with its packages and threads.
     """
-    shared = SHARED.get()
-    if shared is None:
-        return compute()
-    digest = blake2b(f"{model.config} {next(model.parameters()).device} {texts}".encode(), digest_size=16)
-    digest.update(rows.tobytes())
-    for name, tensor in model.body.state_dict().items():
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
-    key = digest.hexdigest()
-    if key not in shared:
-        shared[key] = compute()
-    return shared[key]
+    device = next(model.parameters()).device
+    place = [device.type, cpu_name(), torch.backends.cpu.get_cpu_capability(), torch.get_num_threads()]
+    if device.type == "cuda":
+        place.append(torch.cuda.get_device_name(device))
+    packages = {name: version for name, version in versions().items() if name in ("heedful", "torch")}
+    texts = [objective.tokens[split].folder.name, objective.with_types, objective.pad_id]
+    parts = [what, type(model.body).__name__, str(model.config), texts, place, packages]
+    digest = blake2b(repr(parts).encode(), digest_size=16)
+    digest.update(rows.astype(np.int64).tobytes())
+    for name, tensor in weights.items():
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

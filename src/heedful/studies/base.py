@@ -117,21 +117,17 @@ class Study(ABC):
     def work_on_job(self, job: Sequence[Configuration], threads: int | None) -> None:
         """Make the runs of one job, which this process has claimed.
 
-        A run that differs from a shorter one in its epochs alone continues it, and fails as it failed. Heads
-        on the same frozen body share its features.
+        A run that differs from a shorter one in its epochs alone continues it, and fails as it failed.
         """
-        from heedful.objectives.features import share_features
-
-        with share_features():
-            for configuration in job:
-                shorter = find_shorter(self.folder, self.record, configuration)
-                if shorter is not None and shorter.state == "failed" and shorter.ended is not None:
-                    self.folder.fail(configuration.name, shorter.ended.reason)
-                    continue
-                with self.attempt(configuration):
-                    if shorter is not None and shorter.results is not None:
-                        continue_run(shorter.folder, self.folder.run(configuration.name), configuration)
-                    self.work(configuration, threads)
+        for configuration in job:
+            shorter = find_shorter(self.folder, self.record, configuration)
+            if shorter is not None and shorter.state == "failed" and shorter.ended is not None:
+                self.folder.fail(configuration.name, shorter.ended.reason)
+                continue
+            with self.attempt(configuration):
+                if shorter is not None and shorter.results is not None:
+                    continue_run(shorter.folder, self.folder.run(configuration.name), configuration)
+                self.work(configuration, threads)
         for configuration in (*self.record.configurations, *job):
             if configuration.claim == job[0].claim and self.folder.read_outcome(configuration).over:
                 drop_checkpoints(self.folder.run(configuration.name))

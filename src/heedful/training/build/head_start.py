@@ -36,7 +36,7 @@ def fit_head(model: Classifier, objective: Classify) -> float:
     rows = objective.rows
     if len(rows) > MOST_ROWS:
         rows = rows[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64)]
-    states = objective.pooled_states(model, "train", rows)[torch.from_numpy(rows)].numpy()
+    states = objective.pooled_states(model, "train", rows).numpy()
     fit = fit_logistic(
         states,
         objective.labels["train"][rows],
