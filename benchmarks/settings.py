@@ -67,6 +67,7 @@ DESCRIPTIONS = {
     "60 steps": "rules, but 60 steps",
     "500 steps": "rules, but 500 steps",
 }
+METHODS = ("lora", "bitfit", "prefix", "prompt")
 SMALL = (("rules", "before 0.2", "head"), ("random head", "60 steps"), ("rate 5e-5", "rate 2e-4"))
 """The settings of the part with few labels, the most important first."""
 
@@ -102,13 +103,13 @@ def cells(part: str) -> Iterator[Cell]:
             for task in LONG:
                 yield from (Cell(task, rows, 0, name) for name in ("rules", "before 0.2", "head"))
     elif part == "all":
-        for name in ("rules", "head", "random head"):
-            for task in (*SHORT, *LONG):
-                yield Cell(task, None, 0, name)
+        for name in ("rules", "head"):
+            yield from (Cell(task, None, 0, name) for task in (*SHORT, *LONG))
+        for name in (*METHODS, "random head"):
+            yield from (Cell(task, None, 0, name) for task in ("tweet_emotion", "sst2", "banking77"))
     elif part == "methods":
-        methods = ("lora", "bitfit", "prefix", "prompt")
-        other_rates = [name for name in SETTINGS if name.startswith(tuple(f"{each}, " for each in methods))]
-        for name in (*methods, *other_rates):
+        other_rates = [name for name in SETTINGS if name.startswith(tuple(f"{each}, " for each in METHODS))]
+        for name in (*METHODS, *other_rates):
             for task in ("sst2", "tweet_emotion", "banking77"):
                 yield Cell(task, 500, 0, name)
     elif part == "encoder":
