@@ -266,21 +266,31 @@ def test_only_what_does_not_change_the_bits_is_shared() -> None:
         {"lr": "1e-3", "epochs": "2,4", "batch_size": "8", "method": "full"}, ranges=False
     )
     jobs = {
-        schedule: [c.job for c in plan_grid(space, {"schedule": schedule, "warmup": warmup})]
+        schedule: [
+            c.job for c in plan_grid(space, {"model": "minilm", "schedule": schedule, "warmup": warmup})
+        ]
         for schedule, warmup in (("constant", 10), ("linear", 10), ("cosine", 0))
     }
     assert jobs == {"constant": ["run", "run"], "linear": ["", ""], "cosine": ["", ""]}
-    assert [c.job for c in plan_grid(space, {"schedule": "constant", "warmup": 0.1})] == ["", ""]
+    assert [c.job for c in plan_grid(space, {"model": "minilm", "schedule": "constant", "warmup": 0.1})] == [
+        "",
+        "",
+    ]
 
 
-def test_without_a_rate_each_method_is_searched_around_its_own() -> None:
+def test_without_a_rate_each_method_is_searched_around_its_own(tmp_path: Path) -> None:
     space = search_space.read_space(
         {"lr": "", "epochs": "3", "batch_size": "8", "method": "full,head"}, ranges=False
     )
-    rates = {
-        m: [c["lr"] for c in search_space.list_grid(space) if c["method"] == m] for m in ("full", "head")
-    }
-    assert rates == {"full": [3e-5, 1e-4, 3e-4], "head": [3e-4, 1e-3, 3e-3]}
+    config = {"model_type": "bert", "num_hidden_layers": 1, "num_attention_heads": 12, "vocab_size": 100}
+    config |= {"intermediate_size": 8, "max_position_embeddings": 16, "type_vocab_size": 2}
+    rates = {}
+    for width in (384, 768):  # a wider model is trained with a lower rate
+        (tmp_path / "config.json").write_text(json.dumps(config | {"hidden_size": width}))
+        cells = search_space.list_grid(space, str(tmp_path))
+        rates[width] = {m: [c["lr"] for c in cells if c["method"] == m] for m in ("full", "head")}
+    assert rates[384] == {"full": [3e-5, 1e-4, 3e-4], "head": [3e-4, 1e-3, 3e-3]}
+    assert rates[768] == {"full": [1.5e-5, 5e-5, 1.5e-4], "head": [3e-4, 1e-3, 3e-3]}
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from heedful.studies.shared import arms, scores
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
 from heedful.studies.shared.epochs import can_share_epochs
-from heedful.studies.shared.search_space import read_number, usual_rates
+from heedful.studies.shared.search_space import read_number, usual_rate, usual_rates
 
 
 class Compare(ArmStudy):
@@ -70,9 +70,9 @@ class Compare(ArmStudy):
                     "method": method,
                     "method_options": select_method_options(run.method_options, method, methods),
                 }
-                rates = [METHODS[method].learning_rate if run.lr is None else run.lr]
+                rates = [usual_rate(method, model) if run.lr is None else run.lr]
                 if options.search:
-                    rates = list(usual_rates(method))
+                    rates = list(usual_rates(method, model))
                 if options.rates:
                     rates = arms.read_rates("--rates", options.rates)
                 for rate in rates:

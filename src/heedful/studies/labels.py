@@ -23,6 +23,7 @@ from heedful.studies.shared import arms, scores, sentences
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
 from heedful.studies.shared.search_space import read_number, usual_rates
+from heedful.training.build.settings import usual_batch_size
 from heedful.training.run_task import load_run_task
 
 ARMS = ("classify", "joint")
@@ -53,7 +54,7 @@ class Labels(ArmStudy):
         for objective in objectives:
             if objective not in ARMS:
                 raise unknown("arm", objective, ARMS)
-        rates = list(usual_rates(run.method))
+        rates = list(usual_rates(run.method, run.model))
         if options.rates:
             rates = arms.read_rates("--rates", options.rates)
         weights = arms.read_rates("--mlm-weights", options.mlm_weights)
@@ -77,7 +78,7 @@ class Labels(ArmStudy):
         configurations = []
         for size in read_sizes(options.sizes, rows):
             n = rows if size == ALL else int(size)
-            per_epoch = math.ceil(n / (run.batch_size or FIXED_SETTINGS["batch_size"]))
+            per_epoch = math.ceil(n / (run.batch_size or usual_batch_size(run.model)))
             epochs = max(run.epochs or FIXED_SETTINGS["epochs"], math.ceil(options.least_steps / per_epoch))
             data: dict[str, Any] = {"epochs": epochs} | (
                 {} if size == ALL else {"train_rows": n, "balanced": run.balanced}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heedful.errors import UserError
-from heedful.methods.registry import METHODS
 from heedful.options.studies import OptimizersOptions, OptimizersRun
 from heedful.report.formats import join_names
 from heedful.runs.answers import Answer, Note
@@ -14,7 +13,7 @@ from heedful.studies.base import StudyPlan, find_best
 from heedful.studies.shared import arms, scores, sentences
 from heedful.studies.shared.arms import ArmStudy
 from heedful.studies.shared.commands import shared_options
-from heedful.studies.shared.search_space import round_rate
+from heedful.studies.shared.search_space import round_rate, usual_rate
 from heedful.training.optimizers import OPTIMIZERS
 
 STEP = 10**0.5
@@ -48,7 +47,7 @@ class Optimizers(ArmStudy):
             raise UserError("--lr needs --same-settings; --rates are what each optimizer is searched among")
         if options.rates and options.same_settings:
             raise UserError("--rates and --same-settings exclude each other; --lr is the one rate")
-        usual = METHODS.find(run.method).learning_rate
+        usual = usual_rate(run.method, run.model)
         configurations = []
         for name in names:
             rates = [round_rate(rate) for rate in OPTIMIZERS[name].usual_learning_rates(usual)]

@@ -60,7 +60,7 @@ class Search(Study):
         if trials is None:
             configurations = plan_grid(space, common)
         else:
-            axes = search_space.fill_rates(space)
+            axes = search_space.fill_rates(space, run.model)
             if (most := search_space.count_combinations(axes)) < trials:
                 remedy = f"the grid, without --{how}, tries all"
                 raise UserError(f"--{how} {trials}: the lists have {most} combinations; {remedy}")
@@ -75,7 +75,8 @@ class Search(Study):
         )
 
     def read_axes(self) -> dict[str, Axis]:
-        return search_space.fill_rates(search_space.read_space(self.record.options, ranges=True))
+        space = search_space.read_space(self.record.options, ranges=True)
+        return search_space.fill_rates(space, self.record.options["run"]["model"])
 
     def find_metric(self) -> Metric:
         """Return the metric of the runs, which is known before the first of them has a score."""
@@ -122,7 +123,7 @@ class Search(Study):
 
 def plan_grid(space: Mapping[str, Axis], common: Mapping[str, Any]) -> list[Configuration]:
     """Return every cell with its job: all heads are one job, and so are runs that differ in epochs alone."""
-    cells = search_space.list_grid(space)
+    cells = search_space.list_grid(space, common["model"])
     names = search_space.varied_names(cells)
     sharing_epochs = can_share_epochs(common)
     objective = common.get("objective", "auto")

@@ -69,30 +69,45 @@ def read_space(texts: Mapping[str, str], *, ranges: bool) -> dict[str, Axis]:
     return space
 
 
-def usual_rates(method: Any) -> tuple[float, ...]:
-    return tuple(round_rate(factor * METHODS.find(str(method)).learning_rate) for factor in FACTORS)
+def usual_rate(method: str, model: str) -> float:
+    """Return the learning rate that a run chooses for a method and a model; wider models get a lower one."""
+    from heedful.checkpoints.reader import read_model_config
+    from heedful.training.build.model import starts_from_scratch
+    from heedful.training.build.settings import fixed_learning_rate
+
+    kind = METHODS.find(method)
+    if kind.usual_width is None:
+        return kind.learning_rate
+    if starts_from_scratch(model):
+        return fixed_learning_rate(method)
+    return kind.learning_rate_for(read_model_config(model).d_model)
 
 
-def list_grid(space: Mapping[str, Axis]) -> list[dict[str, Value]]:
+def usual_rates(method: str, model: str) -> tuple[float, ...]:
+    rate = usual_rate(method, model)
+    return tuple(round_rate(factor * rate) for factor in FACTORS)
+
+
+def list_grid(space: Mapping[str, Axis], model: str) -> list[dict[str, Value]]:
     """Return every combination, epochs innermost."""
     cells: list[dict[str, Value]] = []
     lists = {name: axis for name, axis in space.items() if isinstance(axis, tuple)}
     names = [name for name in lists if name not in ("lr", "epochs")]
     for values in product(*(lists[name] for name in names)):
         chosen = dict(zip(names, values, strict=True))
-        rates = lists.get("lr") or usual_rates(chosen["method"])
+        rates = lists.get("lr") or usual_rates(str(chosen["method"]), model)
         cells += [{**chosen, "lr": rate, "epochs": n} for rate in rates for n in sorted(lists["epochs"])]
     return cells
 
 
-def fill_rates(space: Mapping[str, Axis]) -> dict[str, Axis]:
+def fill_rates(space: Mapping[str, Axis], model: str) -> dict[str, Axis]:
     """Return the space with a range of learning rates around the method's usual one, where none is given."""
     if "lr" in space:
         return dict(space)
     names = space["method"]
     if not isinstance(names, tuple) or len(names) > 1:
         raise UserError("--lr: several methods need a range of learning rates, such as 1e-5:1e-3")
-    rates = usual_rates(names[0])
+    rates = usual_rates(str(names[0]), model)
     return {**space, "lr": Range(rates[0], rates[-1])}
 
 

@@ -146,6 +146,11 @@ def choose_learning_rate(options: AdaptOptions, facts: TaskFacts) -> Choice:
     return Choice(rate, f"usual for {options.method} and a width of {facts.width}")
 
 
+def usual_batch_size(model: str) -> int:
+    """Return the batch size that a run of this model chooses."""
+    return int(FIXED_SETTINGS["batch_size"]) if starts_from_scratch(model) else BATCH_SIZE
+
+
 def fixed_learning_rate(method: str) -> float:
     """Return the rate where no rule was measured, and of runs before version 0.2."""
     return FIXED_FULL_RATE if method == "full" else METHODS[method].learning_rate
