@@ -30,7 +30,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from heedful.results import RunResult, StudyResult
+from heedful.results import RunResult, SolveResult, StudyResult
 
 '''
 OWN_PARAMETERS = {"dev_share": ("float", "0.1")}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from heedful.api.commands import overfit as overfit
     from heedful.api.commands import pretrain as pretrain
     from heedful.api.commands import search as search
+    from heedful.api.commands import solve as solve
     from heedful.api.use import evaluate as evaluate
     from heedful.api.use import load as load
     from heedful.api.use import predict as predict
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from heedful.errors import UserError as UserError
     from heedful.estimators import TextClassifier as TextClassifier
     from heedful.results import RunResult as RunResult
+    from heedful.results import SolveResult as SolveResult
     from heedful.results import StudyResult as StudyResult
 
 __version__ = "0.2.0"
@@ -48,6 +50,7 @@ SUBPACKAGES = (
     "objectives",
     "report",
     "runs",
+    "solve",
     "statistics",
     "studies",
     "text",
@@ -60,15 +63,17 @@ PUBLIC = {
     **dict.fromkeys(COMMANDS.split(), "api.commands"),
     **dict.fromkeys(("evaluate", "load", "predict"), "api.use"),
     "RunResult": "results",
+    "SolveResult": "results",
     "StudyResult": "results",
     "TextClassifier": "estimators",
     "UserError": "errors",
     "selftest": "contracts.selftest",
     "tokenizer": "api",
 }
-"""Functions and classes, and the modules that they are in. `report` is a package that can be called."""
+"""Functions and classes, and the modules that they are in. `report` and `solve` are packages that can be
+called."""
 
-__all__ = ["PUBLIC", "SUBPACKAGES", "__version__", *PUBLIC, "report"]  # noqa: PLE0604
+__all__ = ["PUBLIC", "SUBPACKAGES", "__version__", *PUBLIC, "report", "solve"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:

@@ -211,6 +211,27 @@ class StudyResult(ResultFolder):
         return Table(columns, tuple(rows), self.record.question)
 
 
+class SolveResult(StudyResult):
+    """What `heedful.solve` found: an answer, and the chosen model."""
+
+    @property
+    def best(self) -> RunResult:
+        """The chosen run; its model is the one that `predict` uses."""
+        return RunResult(Run.open(self.folder).path)
+
+    def predict(self, texts: Any, pairs: Any = None) -> list[PredictedLabel]:
+        """Return the label of each text, with its confidence, from the chosen model."""
+        return self.predictor.predict(texts, pairs)
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The chosen model, loaded once."""
+        return self.best.predictor
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"folder": self.folder, "script": self.script}
+
+
 class EvaluationResult:
     """Scores of a run's best model, from `heedful.evaluate`.
 

@@ -10,10 +10,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from heedful.api import studies, training
+from heedful.api import solve, studies, training
 from heedful.options.keywords import Signature
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Signature]] = {
+    "solve": (solve.solve, solve.SOLVE),
     "adapt": (training.adapt, training.ADAPT),
     "pretrain": (training.pretrain, training.PRETRAIN),
     "search": (studies.search, studies.SEARCH),

@@ -41,6 +41,10 @@ COMMANDS = {
         "heedful.cli.list_names:app",
         "List everything that has a name: models, tasks, methods, attentions, ...",
     ),
+    "solve": (
+        "heedful.cli.solve:command",
+        "Find the best model for your texts in the time you have.",
+    ),
     "adapt": (
         "heedful.cli.adapt:command",
         "Adapt a model to a task: full fine-tuning, head, prompt, prefix, LoRA or BitFit.",
@@ -74,7 +78,7 @@ COMMANDS = {
     "jobs": ("heedful.cli.jobs:app", "Show and cancel batch jobs, and show the nodes of the cluster."),
 }
 COMMAND_GROUPS = {
-    "Start here": ("demo", "selftest", "list"),
+    "Start here": ("solve", "demo", "selftest", "list"),
     "Prepare your data": ("data", "tokenizer"),
     "Train a model": ("adapt", "pretrain", "run", "batch-size"),
     "Use a model": ("predict", "generate", "evaluate", "export", "check"),

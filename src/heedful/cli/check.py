@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rich.text import Text
 
 from heedful.cli.output import Json, console, print_json, print_table
@@ -34,12 +32,12 @@ def command(what: str, /, *, json: Json = False) -> int:
     """
     from heedful.evaluation.checks import summarize
     from heedful.evaluation.model_checks import check_model
-    from heedful.runs.directory import CONFIG
+    from heedful.runs.directory import CONFIG, follow_choice
     from heedful.runs.files import to_json_value
     from heedful.runs.schemas import Checks
     from heedful.training.rescore import check_run
 
-    if (Path(what) / CONFIG).is_file():
+    if (follow_choice(what) / CONFIG).is_file():
         checks, again = check_run(what)
     else:
         checks = check_model(what)

@@ -45,9 +45,9 @@ def command(
     n_classes
         For a model: number of classes of the head. By default the checkpoint's own number, or 2.
     """
-    from heedful.runs.directory import CONFIG
+    from heedful.runs.directory import CONFIG, follow_choice
 
-    if (Path(what) / CONFIG).is_file():
+    if (follow_choice(what) / CONFIG).is_file():
         if head is not None or n_classes is not None:
             raise UserError("--head and --n-classes are for models; a run has its head")
         from heedful.inference.export import export_run

@@ -22,6 +22,8 @@ METRICS, TIMING, LOG = "metrics.jsonl", "timing.jsonl", "log.txt"
 CHECKPOINTS, BEST = "checkpoints", "best"
 JOB = "job.json"
 PROGRESS = "progress.json"
+CHOSEN = "chosen.json"
+"""In a folder with several runs: which of them was chosen."""
 PREDICTIONS = re.compile(r"predictions_[\w-]+\.(jsonl|txt)")
 OF_JOBS = re.compile(
     r"jobs|submit\.sh|job\.json|(?:(?:out|log)(?:-\d+)?\.txt)|(?:ended|progress)(?:-\d+)?\.json"
@@ -68,7 +70,7 @@ class Run:
 
     @classmethod
     def open(cls, path: str | Path) -> Run:
-        run = cls(path)
+        run = cls(follow_choice(path))
         if not run.path.is_dir():
             raise UserError(f"{run.path}: there is no such folder")
         if not (run.path / CONFIG).is_file():
@@ -160,6 +162,18 @@ class Run:
     @property
     def best(self) -> Path:
         return self.path / BEST
+
+
+def follow_choice(path: str | Path) -> Path:
+    """Return the folder of the chosen run, for a folder of several runs; any other path as it is."""
+    folder = Path(path)
+    if (folder / CHOSEN).is_file():
+        return folder / str(read_json(folder / CHOSEN)["run"])
+    return folder
+
+
+def write_choice(folder: Path, run: Path) -> None:
+    write_json(folder / CHOSEN, {"run": run.relative_to(folder).as_posix()})
 
 
 def is_run_file(name: str) -> bool:

@@ -221,15 +221,17 @@ def begin(
     return folder
 
 
-def choose_study_folder(record: StudyRecord, out: Path | None, parts: Sequence[str]) -> StudyFolder:
+def choose_study_folder(
+    record: StudyRecord, out: Path | None, parts: Sequence[str], root: str = "studies"
+) -> StudyFolder:
     """Return the folder of a study, which may not exist yet."""
     if out is not None:
         return StudyFolder(out.expanduser())
     number, name = 1, "-".join(slug(part) for part in (record.kind, *parts))
-    folder = StudyFolder(Path("studies") / name)
+    folder = StudyFolder(Path(root) / name)
     while explain_conflict(folder, record) is not None:
         number += 1
-        folder = StudyFolder(Path("studies") / f"{name}-{number}")
+        folder = StudyFolder(Path(root) / f"{name}-{number}")
     return folder
 
 

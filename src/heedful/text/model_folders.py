@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from heedful.errors import UserError, shorten
-from heedful.runs.directory import BEST, CONFIG, RESULTS
+from heedful.runs.directory import BEST, CONFIG, RESULTS, follow_choice
 
 HUB_ID = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -32,7 +32,7 @@ def find_folder(name: str, patterns: Iterable[str], other_names: Iterable[str] =
     `$HEEDFUL_MODELS/<name>`; a Hub id.
     `other_names` are further names the caller understands (presets), for the error message alone.
     """
-    folder = Path(name).expanduser()
+    folder = follow_choice(Path(name).expanduser())
     if folder.is_dir():
         return best_of_run(folder) if (folder / CONFIG).is_file() else folder
     if folder.is_file():

@@ -123,7 +123,7 @@ class Loop:
         """Take all steps that are left, with evaluations and checkpoints where they are due."""
         state, plan = self.state, self.plan
         start, saved = time.monotonic() - state.seconds, time.monotonic()
-        while state.step < plan.total and not state.stopped_early:
+        while state.step < plan.total and not (state.stopped_early or self.stopping.is_over(state.best_step)):
             if self.lost.is_set():
                 raise UserError(f"{self.run.path}: another process has taken this run over")
             self.step(state.step)

@@ -36,14 +36,19 @@ class StoppedError(UserError):
 class StopSignals:
     """Listens for signals. Outside of `defer` the run stops at once, because there is nothing to save.
 
-    If `silent`, another process announces what happens.
+    If `silent`, another process announces what happens. After the `deadline` (by `time.monotonic`) a run that
+    has scored dev takes no further step, and ends with the best model that it has.
     """
 
-    def __init__(self, *, silent: bool = False) -> None:
-        self.silent = silent
+    def __init__(self, *, silent: bool = False, deadline: float | None = None) -> None:
+        self.silent, self.deadline = silent, deadline
         self.asked: signal.Signals | None = None
         self.patient = False
         self.insisting: threading.Timer | None = None
+
+    def is_over(self, best_step: int) -> bool:
+        """Whether the deadline has passed, for a run whose best evaluation was after `best_step`, if any."""
+        return self.deadline is not None and best_step >= 0 and time.monotonic() >= self.deadline
 
     def handle(self, *numbers: signal.Signals) -> AbstractContextManager[None]:
         return handle_signals(self.receive, *numbers)

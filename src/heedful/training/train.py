@@ -32,7 +32,10 @@ O = TypeVar("O", bound=LoopOptions)  # noqa: E741
 
 
 def train_run(
-    options: LoopOptions, trackers: Sequence[Tracker] = (), on_row: Callable[[Metrics], None] | None = None
+    options: LoopOptions,
+    trackers: Sequence[Tracker] = (),
+    on_row: Callable[[Metrics], None] | None = None,
+    deadline: float | None = None,
 ) -> Finished:
     """Train a model and leave a run directory; resuming a finished run returns its results again.
 
@@ -44,6 +47,8 @@ def train_run(
         Objects that follow the run, besides those that the options name.
     on_row
         Called with each row of metrics; an exception in it ends the run.
+    deadline
+        When to stop training, by `time.monotonic`; the run ends with the best model that it has scored.
 
     """
     begun = time.monotonic()
@@ -58,7 +63,7 @@ def train_run(
 
     # Until the loop begins, a signal ends the run at once: there is nothing to save yet.
     ranks = current_ranks()
-    stop_signals = StopSignals(silent=ranks.launched or not ranks.first)
+    stop_signals = StopSignals(silent=ranks.launched or not ranks.first, deadline=deadline)
     with stop_signals.listen():
         # The first process fills the caches (tokenized text, trained tokenizer); the others read them.
         with ranks.first_process_first():

@@ -1,0 +1,53 @@
+"""`heedful solve`: the best model that this machine can make in the time you have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from heedful.cli.output import Json, console
+from heedful.options.solve import SolveOptions
+
+DEFAULTS = SolveOptions()
+STATUS_INTERRUPTED = 130
+
+
+def command(
+    task: str,
+    /,
+    *,
+    options: Annotated[SolveOptions, Parameter(name="*")] = DEFAULTS,
+    json: Json = False,
+) -> int | None:
+    """Find the best model for your labeled texts in the time you have, and say how good it is.
+
+    Several kinds of models are tried, from cheap to dear, as far as the time
+    allows; the plan is printed first. Held-out rows (dev) select one of them,
+    and test is scored once, for that one. Among models that cannot be told
+    apart, the fastest is chosen. Ctrl-C ends the search early, with the best
+    model so far; the same command continues.
+
+    Examples:
+      heedful solve reviews.csv
+      heedful solve reviews.csv --minutes 30 --prefer accuracy
+      heedful solve tickets.csv --text-column body --label-column team
+      heedful solve reviews.csv --candidates head full --out runs/reviews
+      heedful predict runs/solve-reviews "What a lovely place."
+
+    Parameters
+    ----------
+    task
+        A file, a folder of splits or classes, a named task, or a Hub data set (imdb).
+    """
+    from heedful.cli.study_output import print_result
+    from heedful.solve.runner import solve
+
+    folder, answer = solve(replace(options, task=task))
+    print_result(folder, answer, json=json)
+    if not answer.finished:
+        if not json:
+            console().print("stopped early; the same command continues", markup=False)
+        return STATUS_INTERRUPTED
+    return None

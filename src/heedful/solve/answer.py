@@ -1,0 +1,220 @@
+"""What is said at the end: the chosen model and its score, the candidates, confused labels, what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from heedful.evaluation.metrics import METRICS
+from heedful.options.solve import SolveOptions
+from heedful.runs.answers import Answer, Figure, Note, Table
+from heedful.runs.directory import Run
+from heedful.runs.schemas import Results, SplitResult
+from heedful.runs.studies import StudyFolder
+from heedful.solve.candidates import Candidate, DataFacts
+from heedful.solve.choice import Choice, ScoredCandidate, ScoredCandidates, choose, label_array
+from heedful.solve.state import SolveState
+
+CONFUSED = 3
+"""Number of confused pairs of labels that are named."""
+LEAST_SHARE = 0.05
+"""A pair of labels is named if at least this share of the first label's rows is taken for the second."""
+
+
+def score_candidates(
+    folder: StudyFolder, candidates: Sequence[Candidate], state: SolveState
+) -> ScoredCandidates:
+    """Read the finished candidates with their predictions on dev."""
+    scored, labels, metric = [], label_array([]), "accuracy"
+    for candidate in candidates:
+        if candidate.name not in state.costs:
+            continue
+        run = Run.open(folder.run(candidate.name))
+        rows, metric = run.read_predictions("dev"), run.read_results().splits["dev"].metric
+        labels, predicted = label_array([r.label for r in rows]), label_array([r.predicted for r in rows])
+        scored.append(
+            ScoredCandidate(candidate.name, candidate.title, predicted, state.costs[candidate.name])
+        )
+    return ScoredCandidates(tuple(scored), labels, METRICS.find(metric))
+
+
+def make_answer(
+    folder: StudyFolder,
+    options: SolveOptions,
+    scored: ScoredCandidates,
+    state: SolveState,
+    facts: DataFacts,
+    finished: bool,
+) -> Answer:
+    """Return the answer so far: sentences, the table of candidates and the picture of score against cost."""
+    choice = choose(scored, options.prefer)
+    by_name = {candidate.name: candidate for candidate in scored.candidates}
+    results = Run.open(folder.run(choice.chosen)).read_results()
+    summary = [
+        describe_choice(by_name, choice, results, scored.metric.title, state),
+        *explain_choice(by_name, choice, options.prefer),
+        *describe_confusions(results),
+        *describe_commands(folder.path, by_name[choice.chosen]),
+    ]
+    return Answer(
+        study="solve",
+        title=f"{facts.name} in {options.minutes:g} minutes",
+        summary=tuple(summary),
+        finished=finished,
+        notes=tuple(list_notes(choice, results, scored, state)),
+        figures=(draw_costs(scored, choice, results),),
+        tables=(list_candidates(scored, choice, state),),
+        runs=tuple(f"runs/{name}" for name in sorted(by_name, key=lambda name: name != choice.chosen)),
+        command=folder.read().command,
+        facts={
+            "chosen": choice.chosen,
+            "best": choice.best,
+            "dev": choice.scores,
+            "test": results.splits["test"].value if "test" in results.splits else None,
+            "left_out": state.left_out,
+            "seconds": state.spent,
+        },
+    )
+
+
+def describe_choice(
+    by_name: dict[str, ScoredCandidate], choice: Choice, results: Results, metric: str, state: SolveState
+) -> str:
+    chosen = by_name[choice.chosen]
+    if (test := results.splits.get("test")) is not None:
+        return f"{capitalize(chosen.title)}: {metric} {format_score(test)} on {test.n:,} rows of test."
+    dev = results.splits["dev"]
+    return (
+        f"{capitalize(chosen.title)}: {metric} {format_score(dev)} on {dev.n:,} rows of dev, "
+        "which selected it; test has not been scored."
+    )
+
+
+def explain_choice(by_name: dict[str, ScoredCandidate], choice: Choice, prefer: str | None) -> Iterator[str]:
+    """Say why a candidate other than the best was chosen, and what it was chosen from."""
+    chosen, best = by_name[choice.chosen], by_name[choice.best]
+    if chosen is best:
+        undecided = [c.b for c in choice.comparisons.values() if not c.differs]
+        if undecided and len(by_name) > 1:
+            names = ", ".join(by_name[name].title for name in undecided)
+            yield f"It has the best score on dev, but is not shown to be better than {names}."
+        return
+    comparison = choice.comparisons[choice.chosen]
+    what, factor = "memory", best.cost.megabytes / max(chosen.cost.megabytes, 1e-9)
+    if prefer != "small":
+        what, factor = "time per text", best.cost.ms_per_text / max(chosen.cost.ms_per_text, 1e-9)
+    scores = f"{choice.scores[best.name]:.3f} against {choice.scores[chosen.name]:.3f} on dev"
+    shown = (
+        f"is better by less than 0.02 ({scores})"
+        if comparison.differs
+        else f"is not shown to be better ({scores}, p = {comparison.p:.2g})"
+    )
+    yield f"{capitalize(best.title)} {shown} and takes {factor:.0f} times the {what}."
+
+
+def describe_confusions(results: Results) -> Iterator[str]:
+    """Name the pairs of labels that are confused most often."""
+    result = results.splits.get("test") or results.splits["dev"]
+    labels, cells = results.labels or (), result.confusion or ()
+    pairs = [
+        (count / max(1, sum(row)), count, labels[i], labels[j])
+        for i, row in enumerate(cells)
+        for j, count in enumerate(row)
+        if i != j and count > 1 and count >= LEAST_SHARE * sum(row)
+    ]
+    if pairs:
+        named = [
+            f"{a} for {b} ({count} rows, {share:.0%})"
+            for share, count, a, b in sorted(pairs)[::-1][:CONFUSED]
+        ]
+        yield f"Most often taken for another label: {'; '.join(named)}."
+
+
+def describe_commands(folder: Path, chosen: ScoredCandidate) -> Iterator[str]:
+    path = shlex.quote(str(folder))
+    yield f"The model has {chosen.cost.disk_megabytes:.1f} MB on disk. To use it:"
+    yield f"  heedful predict {path} --in texts.csv --out labeled.csv"
+    yield f"  heedful export {path} my-model"
+    yield f"  heedful report {path} --out report.html"
+
+
+def list_notes(
+    choice: Choice, results: Results, scored: ScoredCandidates, state: SolveState
+) -> Iterator[Note]:
+    dev = results.splits["dev"]
+    majority = (dev.baselines or {}).get("majority")
+    low = choice.intervals[choice.chosen]
+    if majority is not None and low is not None and low.low <= majority:
+        always = f"always answering the most frequent label ({majority:.3f})"
+        yield Note(f"no candidate is shown to be better than {always}", "warning")
+    if len(state.tested) > 1:
+        yield Note(
+            f"test was scored for {len(state.tested)} candidates: {', '.join(state.tested)}", "warning"
+        )
+    for name, cost in state.costs.items():
+        if cost.cut:
+            yield Note(f"{name} was cut short: the machine was slower than measured", "warning")
+
+
+def list_candidates(scored: ScoredCandidates, choice: Choice, state: SolveState) -> Table:
+    columns = (
+        "candidate", scored.metric.title, "95 % interval", "minutes to train", "ms per text", "MB", "remark",
+    )  # fmt: skip
+    rows: list[tuple[Any, ...]] = []
+    for c in sorted(scored.candidates, key=lambda c: scored.metric.sort_key(choice.scores[c.name]))[::-1]:
+        interval = choice.intervals[c.name]
+        between = "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"
+        numbers = (f"{c.cost.seconds / 60:.1f}", f"{c.cost.ms_per_text:.2g}", f"{c.cost.megabytes:.0f}")
+        rows.append((c.name, choice.scores[c.name], between, *numbers, remark(c, choice)))
+    rows += [(name, None, "", "", "", "", f"left out: {why}") for name, why in state.left_out.items()]
+    return Table(columns, tuple(rows), f"candidates, scored on {len(scored.labels):,} rows of dev")
+
+
+def remark(candidate: ScoredCandidate, choice: Choice) -> str:
+    parts = [candidate.title]
+    if candidate.name == choice.chosen:
+        parts.append("chosen")
+    elif candidate.name in choice.comparisons:
+        comparison = choice.comparisons[candidate.name]
+        parts.append(
+            f"worse than {comparison.a}" if comparison.differs else f"not shown to differ from {comparison.a}"
+        )
+    return ", ".join(parts)
+
+
+def draw_costs(scored: ScoredCandidates, choice: Choice, results: Results) -> Figure:
+    rows = []
+    for c in scored.candidates:
+        interval = choice.intervals[c.name]
+        ends = {} if interval is None else {"low": interval.low, "high": interval.high}
+        group = "chosen" if c.name == choice.chosen else "other candidates"
+        point = {"x": c.cost.ms_per_text, "y": choice.scores[c.name], "label": c.name, "group": group}
+        rows.append(point | ends)
+    baselines = results.splits["dev"].baselines or {}
+    levels = {"most frequent label": baselines["majority"]} if "majority" in baselines else {}
+    return Figure(
+        "score-against-cost",
+        "scatter",
+        rows,
+        {
+            "title": "What each candidate gives, and what an answer costs",
+            "x_title": "milliseconds per text",
+            "y_title": f"{scored.metric.title} on dev",
+            "log_x": True,
+            "levels": levels,
+        },
+        "Each point is a candidate; the lines are 95 % intervals.",
+    )
+
+
+def format_score(result: SplitResult) -> str:
+    value = "not a number" if result.value is None else f"{result.value:.3f}"
+    if result.ci95 is None or None in result.ci95:
+        return value
+    return f"{value} (95 % interval {result.ci95[0]:.3f} to {result.ci95[1]:.3f})"
+
+
+def capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,108 @@
+"""The candidates, from cheap to dear. Each is a run of `adapt`; to add one, add an entry to `CANDIDATES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SETUP_SECONDS = 4.0
+"""Time of a run besides its training: loading, saving, baselines, checks."""
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What the plan needs to know about the data."""
+
+    rows: Mapping[str, int]
+    """Number of labeled rows per split."""
+    labels: int
+    name: str = "data"
+
+    @property
+    def train(self) -> int:
+        return self.rows["train"]
+
+    @property
+    def dev(self) -> int:
+        return self.rows.get("dev", 0)
+
+    @property
+    def test(self) -> int:
+        return self.rows.get("test", 0)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What the encoder takes on this machine and this data, measured by the pilot; in seconds."""
+
+    train_row: float = 0.0
+    """One row in a training step."""
+    forward_row: float = 0.0
+    """One row in an evaluation."""
+    epochs: int = 3
+    """Number of epochs that `adapt` chooses for full fine-tuning."""
+    batch_size: int = 16
+    precision: str = "float32"
+    lr: float | None = None
+    """The learning rate that `adapt` chooses for full fine-tuning."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    name: str
+    """The name of its folder."""
+    title: str
+    """What it is, in a sentence."""
+    settings: Mapping[str, Any]
+    """Options of `adapt`."""
+    seconds: Callable[[DataFacts, Speed], float]
+    """The time that its training takes, without `SETUP_SECONDS`."""
+    encoder: bool = True
+    """Whether it needs the pretrained encoder."""
+    by_epochs: bool = False
+    """Whether it can be made shorter: its epochs are chosen by the time that is left."""
+    rate: float | None = None
+    """Factor of the usual learning rate, for another attempt with the same method."""
+    after: str = ""
+    """Try it only if this candidate is not shown to be worse than the best."""
+    unsuited: Callable[[DataFacts], str | None] = field(default=lambda facts: None)
+    """Returns why it makes no sense for this data, or None."""
+
+
+def forward_once(facts: DataFacts, speed: Speed) -> float:
+    return (facts.train + facts.dev) * speed.forward_row
+
+
+def fine_tune(facts: DataFacts, speed: Speed) -> float:
+    return facts.train * speed.forward_row + speed.epochs * epoch_seconds(facts, speed)
+
+
+def epoch_seconds(facts: DataFacts, speed: Speed) -> float:
+    """The time of an epoch with its share of the evaluations, which `plan.fit_length` limits."""
+    return 1.15 * facts.train * speed.train_row + facts.dev * speed.forward_row
+
+
+FULL: dict[str, Any] = {"method": "full"}
+CANDIDATES = (
+    Candidate("head", "embeddings with a linear classifier", {"method": "head"}, forward_once),
+    Candidate("full", "full fine-tuning", FULL, fine_tune, by_epochs=True),
+    Candidate(
+        "full-fast",
+        "full fine-tuning, twice the rate",
+        FULL,
+        fine_tune,
+        by_epochs=True,
+        rate=2.0,
+        after="full",
+    ),
+    Candidate(
+        "full-slow",
+        "full fine-tuning, half the rate",
+        FULL,
+        fine_tune,
+        by_epochs=True,
+        rate=0.5,
+        after="full",
+    ),
+)

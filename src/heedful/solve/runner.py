@@ -1,0 +1,325 @@
+"""Solve a problem from its plan to its answer: the process that keeps the time."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from heedful import __version__
+from heedful.data import Task
+from heedful.data.run_options import absolute_value
+from heedful.errors import UserError, unknown
+from heedful.logs import notice
+from heedful.options.command_line import option_flags
+from heedful.options.solve import SolveOptions
+from heedful.options.training import AdaptOptions
+from heedful.options.values import check_bounds
+from heedful.progress import ProgressBar, progress
+from heedful.runs.answers import Answer, write_answer
+from heedful.runs.directory import BEST, CHOSEN, PROGRESS, write_choice
+from heedful.runs.json_files import read_json_if_intact
+from heedful.runs.leases import Lease
+from heedful.runs.studies import LOGS, Configuration, StudyFolder, StudyRecord, begin, choose_study_folder
+from heedful.solve.answer import make_answer, score_candidates
+from heedful.solve.candidates import CANDIDATES, SETUP_SECONDS, Candidate, DataFacts, Speed
+from heedful.solve.choice import Cost, ScoredCandidates, choose
+from heedful.solve.plan import (
+    TRAIN_EVAL_ROWS,
+    PlanEntry,
+    describe_plan,
+    format_seconds,
+    make_plan,
+    plan_candidate,
+    reserve_seconds,
+)
+from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
+from heedful.solve.state import PLAN, SolveState
+from heedful.studies.base import drop_checkpoints
+from heedful.studies.shared.commands import shared_options
+from heedful.training.run_task import load_run_task
+
+LEASE_SECONDS = 60.0
+PILOT_SHARE = 0.05
+"""Share of the time in which the pilot measures."""
+FINISH_TEXTS = 130
+"""About how many texts a run reads after its training: to check itself, and to measure its speed."""
+SLOWNESS = (0.7, 6.0)
+"""The least and the largest factor between the time that was expected and the time that is expected next."""
+REPORT = "report.html"
+RUN_OPTIONS = (
+    "task", "metric", "model", "seed", "data_dir", "split", "split_seed", "text_column", "pair_column",
+    "label_column", "strict",
+)  # fmt: skip
+"""Options that all candidates have."""
+
+
+def solve(options: SolveOptions) -> tuple[StudyFolder, Answer]:
+    """Find the best model for a task in the given time, and return its folder and the answer.
+
+    Ctrl-C ends it early, with the best candidate so far; the same options continue in the same folder.
+    """
+    begun = time.monotonic()
+    check_bounds(options)
+    candidates = find_candidates(options.candidates)
+    run_options = AdaptOptions(**{name: getattr(options, name) for name in RUN_OPTIONS})
+    facts = read_facts(load_run_task(run_options))
+    record = StudyRecord(
+        "solve",
+        f"which model is best for {facts.name} in {options.minutes:g} minutes?",
+        options.seed,
+        {"run": shared_options(run_options), "prefer": options.prefer, "candidates": options.candidates},
+        (),
+        write_command(options),
+        "best",
+        __version__,
+    )
+    folder = choose_study_folder(record, options.out, [facts.name], "runs")
+    if options.overwrite:
+        for name in (PLAN, CHOSEN, REPORT):
+            (folder.path / name).unlink(missing_ok=True)
+    folder = begin(record, folder.path, [facts.name], overwrite=options.overwrite)
+    state = SolveState.read(folder.path)
+    if folder.concluded and options.minutes <= state.minutes and (answer := folder.find_answer()):
+        return folder, answer
+    lease = Lease.claim(folder.lease("solve"), "solve", LEASE_SECONDS)
+    if lease is None:
+        raise UserError(f"{folder.path}: another process is working on it")
+    with lease.held():
+        return folder, Solver(options, facts, folder, state, candidates, begun).run()
+
+
+def find_candidates(names: Sequence[str]) -> list[Candidate]:
+    by_name = {candidate.name: candidate for candidate in CANDIDATES}
+    for name in names:
+        if name not in by_name:
+            raise unknown("candidate", name, by_name)
+    return [candidate for candidate in CANDIDATES if not names or candidate.name in names]
+
+
+def read_facts(task: Task) -> DataFacts:
+    """Return what the plan needs to know; refuse data that cannot be solved."""
+    rows = {name: len(split) for name, split in task.splits.items() if split.labels is not None}
+    if len(task.label_names) < 2:
+        raise UserError(f"{task.name}: solve needs rows with at least two different labels")
+    if not rows.get("dev"):
+        raise UserError(f"{task.name}: there are no dev rows to select on; add a dev file, or give one file")
+    return DataFacts(rows, len(task.label_names), task.name)
+
+
+def write_command(options: SolveOptions) -> tuple[str, ...]:
+    """Return the words after `heedful` that repeat the command from any folder."""
+    flags = option_flags(options, ("task", "overwrite"), absolute_value)
+    return ("solve", str(absolute_value("task", options.task)), *flags)
+
+
+class Solver:
+    """One command at work in a solve folder."""
+
+    def __init__(
+        self,
+        options: SolveOptions,
+        facts: DataFacts,
+        folder: StudyFolder,
+        state: SolveState,
+        candidates: Sequence[Candidate],
+        begun: float,
+    ) -> None:
+        self.options, self.facts, self.folder, self.state = options, facts, folder, state
+        self.candidates, self.begun = candidates, begun
+        self.spent_before = state.spent
+        self.end = begun + 60 * options.minutes - state.spent
+        state.minutes, state.left_out = options.minutes, {}
+        self.process = TrainingProcess(folder.path / LOGS / "worker.txt", options.threads)
+        self.bar: ProgressBar | None = None
+        self.shown = 0
+
+    def run(self) -> Answer:
+        """Measure, plan, try the candidates, and conclude; Ctrl-C skips to the conclusion."""
+        interrupted = False
+        with self.process:
+            try:
+                with progress("solving (seconds)", int(60 * self.options.minutes)) as self.bar:
+                    self.process.start()
+                    self.measure()
+                    self.plan()
+                    for candidate in self.candidates:
+                        self.try_candidate(candidate)
+            except KeyboardInterrupt:
+                interrupted = True
+                notice("stopping; the same command continues")
+                self.process.stop()
+            finally:
+                self.bar = None
+            return self.conclude(interrupted=interrupted)
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left for candidates."""
+        speed = self.state.speed or Speed()
+        reserve = self.state.slowness * reserve_seconds(self.facts, speed, self.process.startup)
+        return self.end - time.monotonic() - reserve
+
+    def look(self, name: str = "") -> None:
+        """Show the time that has passed, and how far a candidate is."""
+        passed = int(self.spent_before + time.monotonic() - self.begun)
+        if self.bar is None or passed <= self.shown:
+            return
+        counts = read_json_if_intact(self.folder.run(name) / PROGRESS) if name else None
+        note = f"{name}: {counts['label']} {counts['done']} of {counts['total']}" if counts else name
+        self.bar.advance(passed - self.shown, note)
+        self.shown = passed
+
+    def measure(self) -> None:
+        """Measure how fast the encoder is here, unless an earlier command has."""
+        if self.state.speed is not None or not any(c.encoder for c in self.candidates):
+            return
+        options = self.make_run_options({"method": "full", "out": self.folder.run("pilot")})
+        seconds = PILOT_SHARE * 60 * self.options.minutes
+        try:
+            answer = self.process.ask(
+                self.left, lambda: self.look("measuring"), do="speed", options=options, seconds=seconds
+            )
+        except (TimeOverError, LostProcessError) as error:
+            answer = {"error": str(error) or "the time was over before the encoder had read a text"}
+        if "error" in answer:
+            self.state.no_encoder = answer["error"]
+            if all(candidate.encoder for candidate in self.candidates):
+                raise UserError(answer["error"])
+            notice(f"without the encoder: {answer['error']}")
+        else:
+            self.state.speed = Speed(**answer)
+
+    def plan(self) -> None:
+        """Print what is planned and what is left out, before the work begins."""
+        waiting = [c for c in self.candidates if c.name not in self.state.costs]
+        entries = make_plan(
+            waiting, self.facts, self.state.speed, self.left, self.state.slowness, self.state.no_encoder
+        )
+        for line in describe_plan(entries, self.facts, self.state.speed, self.options.minutes):
+            notice(line)
+        self.save()
+
+    def try_candidate(self, candidate: Candidate) -> None:
+        """Train a candidate, if it is not done and fits in the time that is left now."""
+        if candidate.name in self.state.costs:
+            return
+        if reason := self.explain_skip(candidate):
+            self.state.left_out[candidate.name] = reason
+            return
+        state, name = self.state, candidate.name
+        entry = plan_candidate(
+            candidate, self.facts, state.speed, self.left, state.slowness, state.no_encoder
+        )
+        if not entry.planned:
+            state.left_out[name] = entry.reason
+            return
+        self.train(entry)
+        self.save()
+        if state.costs:
+            self.write_answer(finished=False)
+
+    def explain_skip(self, candidate: Candidate) -> str:
+        """Return why a candidate that builds on another one is not tried; empty if it is."""
+        if not candidate.after:
+            return ""
+        cost = self.state.costs.get(candidate.after)
+        if cost is None or cost.cut:
+            return f"{candidate.after} was not finished"
+        scored = self.score()
+        comparison = choose(scored, self.options.prefer).comparisons.get(candidate.after)
+        if comparison is not None and comparison.differs:
+            return f"{candidate.after} is worse than {comparison.a}"
+        return ""
+
+    def train(self, entry: PlanEntry) -> None:
+        """Make the run of a candidate, and note what it takes or why it failed."""
+        name, state = entry.candidate.name, self.state
+        configured = {c.name: c for c in self.folder.read().configurations}
+        if name not in configured:
+            settings = {**entry.candidate.settings, **entry.settings}
+            configured[name] = Configuration(name, settings)
+            self.folder.add([configured[name]])
+        notice(f"{name}: {entry.candidate.title}, about {format_seconds(entry.seconds)}")
+        options = self.make_run_options(
+            {**configured[name].settings, "out": self.folder.run(name), "resume": True}
+        )
+        left, forward = self.left, (state.speed or Speed()).forward_row
+        finish = state.slowness * (SETUP_SECONDS + FINISH_TEXTS * forward)
+        try:
+            answer = self.process.ask(
+                left, lambda: self.look(name), do="train", options=options, seconds=max(0.0, left - finish)
+            )
+        except TimeOverError:
+            state.left_out[name] = "was not finished in time"
+            return
+        except LostProcessError as error:
+            answer = {"error": str(error)}
+        if "error" in answer:
+            self.folder.fail(name, answer["error"])
+            state.left_out[name] = f"failed: {answer['error']}"
+            notice(f"{name} failed: {answer['error']}")
+            return
+        drop_checkpoints(self.folder.run(name))
+        cost = state.costs[name] = Cost(**answer)
+        if not cost.cut:
+            factor = state.slowness * cost.seconds / max(entry.seconds, 1.0)
+            state.slowness = min(max(factor, SLOWNESS[0]), SLOWNESS[1])
+        score = self.score().value(name)
+        notice(f"{name}: {score:.3f} on dev after {format_seconds(cost.seconds)}")
+
+    def make_run_options(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of a candidate's run, as a table."""
+        shared = self.folder.read().options["run"]
+        speed = {} if self.state.speed is None else {"precision": self.state.speed.precision}
+        fixed = {"score_test": False, "train_eval_rows": TRAIN_EVAL_ROWS, "threads": self.options.threads}
+        table = {**shared, **speed, **fixed, **settings}
+        table["task"], table["model"] = self.options.task, settings.get("model", self.options.model)
+        return {key: value for key, value in table.items() if value is not None}
+
+    def score(self) -> ScoredCandidates:
+        return score_candidates(self.folder, self.candidates, self.state)
+
+    def conclude(self, *, interrupted: bool) -> Answer:
+        """Score the chosen candidate on test, remove the other weights, and write answer and report."""
+        state = self.state
+        if not state.costs:
+            self.save()
+            if interrupted:
+                raise KeyboardInterrupt
+            reasons = "; ".join(f"{name} {reason}" for name, reason in state.left_out.items())
+            raise UserError(f"{self.options.minutes:g} minutes are too short: {reasons}")
+        chosen = choose(self.score(), self.options.prefer).chosen
+        if not interrupted and self.facts.test and chosen not in state.tested:
+            grace = min(0.04 * 60 * self.options.minutes, 8.0)
+            seconds = max(self.end - time.monotonic(), 5.0) + grace
+            try:
+                answer = self.process.ask(seconds, do="test", run=str(self.folder.run(chosen)))
+            except (TimeOverError, LostProcessError):
+                answer = {"error": "the time was over"}
+            if "error" in answer:
+                notice(f"test was not scored: {answer['error']}")
+            else:
+                state.tested.append(chosen)
+        if not interrupted:
+            for name in state.costs:
+                if name != chosen:
+                    shutil.rmtree(self.folder.run(name) / BEST, ignore_errors=True)
+        return self.write_answer(finished=not interrupted)
+
+    def write_answer(self, *, finished: bool) -> Answer:
+        """Write what is known so far: which candidate is chosen, and why."""
+        answer = make_answer(self.folder, self.options, self.score(), self.state, self.facts, finished)
+        write_choice(self.folder.path, self.folder.run(answer.facts["chosen"]))
+        write_answer(self.folder.path, answer)
+        if finished:
+            from heedful.report.outputs import write_report
+
+            write_report([self.folder.path], self.folder.path / REPORT)
+        self.save()
+        return answer
+
+    def save(self) -> None:
+        self.state.spent = self.spent_before + time.monotonic() - self.begun
+        self.state.write(self.folder.path)

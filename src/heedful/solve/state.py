@@ -1,0 +1,41 @@
+"""plan.json: what a solve folder remembers between two commands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from heedful.runs.files import write_json
+from heedful.runs.json_files import read_record
+from heedful.solve.candidates import Speed
+from heedful.solve.choice import Cost
+
+PLAN = "plan.json"
+
+
+@dataclass
+class SolveState:
+    """The time that was spent, what was measured, and what was left out."""
+
+    minutes: float = 0.0
+    """The budget of the last command."""
+    spent: float = 0.0
+    """Seconds that all commands so far have taken."""
+    speed: Speed | None = None
+    slowness: float = 1.0
+    """By how much runs take longer than expected."""
+    costs: dict[str, Cost] = field(default_factory=dict)
+    """What each finished candidate takes."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Why a candidate was not tried, or not finished."""
+    no_encoder: str = ""
+    """Why there is no encoder, if there is none."""
+    tested: list[str] = field(default_factory=list)
+    """Candidates that were scored on test, in this order."""
+
+    @classmethod
+    def read(cls, folder: Path) -> SolveState:
+        return read_record(cls, folder / PLAN) if (folder / PLAN).is_file() else cls()
+
+    def write(self, folder: Path) -> None:
+        write_json(folder / PLAN, self)

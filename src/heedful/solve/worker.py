@@ -1,0 +1,164 @@
+"""The process that trains: it takes one request per line, and answers each with one line of JSON.
+
+The process that plans (`heedful.solve.runner`) stays light and in control: it can end this one when the time
+is over, and survives it if a candidate needs more memory than there is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+TIMED_TEXTS = 64
+"""Number of texts that are labeled to measure the time per text."""
+PILOT_SECONDS = 6.0
+PILOT_STEPS = 4
+
+
+def main() -> int:
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever is printed goes to the log, the answers alone to the channel
+    from heedful.logs import print_messages
+    from heedful.training.signals import StoppedError, stop_with_parent
+
+    stop_with_parent(os.getppid())
+
+    def answer(facts: Mapping[str, Any]) -> None:
+        channel.write(json.dumps(facts) + "\n")
+        channel.flush()
+
+    with print_messages():
+        from heedful.objectives.features import share_features
+        from heedful.training import train  # noqa: F401  (the long import comes before the first request)
+
+        answer({"ready": True})
+        with share_features():
+            for line in sys.stdin:
+                try:
+                    answer(handle(json.loads(line)))
+                except StoppedError:
+                    return 0
+    return 0
+
+
+def handle(request: dict[str, Any]) -> dict[str, Any]:
+    """Do what is asked; an error becomes the answer."""
+    from heedful.errors import UserError
+    from heedful.studies.base import describe_failure
+    from heedful.training.signals import StoppedError
+
+    try:
+        return ACTIONS[request.pop("do")](**request)
+    except StoppedError:
+        raise
+    except Exception as error:
+        if not isinstance(error, UserError):
+            traceback.print_exc()
+        return {"error": describe_failure(error)}
+
+
+def measure_speed(options: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Take a few training steps and score a few rows, and return what a row takes."""
+    import numpy as np
+
+    from heedful.runs.directory import Run
+    from heedful.training.build import build_adapt, learning_rate
+
+    job = build_adapt(make_options(options | {"head_start": "random"}))
+    loop = job.make_loop(Run(options["out"]))
+    loop.model.train()
+    end = time.monotonic() + min(seconds, PILOT_SECONDS)
+    loop.step(0)  # slower: memory is found and threads are started
+    begun, steps, rows = time.monotonic(), 0, 0
+    while steps < PILOT_STEPS or (time.monotonic() < end and steps < loop.plan.total - 1):
+        steps += 1
+        rows += len(loop.choose_examples(steps))
+        loop.step(steps)
+        if time.monotonic() > end + seconds:
+            break
+    train_row = (time.monotonic() - begun) / max(1, rows)
+    lengths = loop.objective.train_lengths()
+    sample = np.sort(np.random.default_rng(0).permutation(len(lengths))[:TIMED_TEXTS])
+    begun = time.monotonic()
+    loop.score_split("train", sample)
+    forward_row = (time.monotonic() - begun) / len(sample)
+    return {
+        "train_row": train_row,
+        "forward_row": forward_row,
+        "epochs": job.options.epochs,
+        "batch_size": job.options.batch_size,
+        "precision": job.precision,
+        "lr": learning_rate(job.options),
+    }
+
+
+def train_candidate(options: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Make one run, whose training stops after this many seconds; measure what its model costs."""
+    from heedful.training.train import train_run
+
+    begun = time.monotonic()
+    finished = train_run(make_options(options), deadline=begun + seconds)
+    trained = time.monotonic() - begun
+    return {"seconds": trained, "cut": was_cut(finished.folder), **measure_cost(finished.folder)}
+
+
+def was_cut(folder: Path) -> bool:
+    """Whether the training of a run ended before its last epoch."""
+    from heedful.runs.directory import Run
+
+    run = Run.open(folder)
+    epochs = run.read_config()["adapt"].get("epochs")
+    last = max((row.epoch for row in run.read_metrics()), default=0.0)
+    return epochs is not None and 0 < last < epochs - 1e-6
+
+
+def measure_cost(folder: Path) -> dict[str, Any]:
+    """Measure the time per text of a run's best model, and the bytes of its weights."""
+    from heedful.inference.loading import load_run
+    from heedful.runs.directory import Run
+
+    run = Run.open(folder)
+    rows = run.read_predictions("dev")[:TIMED_TEXTS]
+    predictor = load_run(folder)
+    pairs = None if rows[0].pair is None else [str(row.pair) for row in rows]
+    texts = [str(row.text) for row in rows]
+    predictor.predict_proba(texts[:2], None if pairs is None else pairs[:2])  # the first call is slower
+    begun = time.monotonic()
+    predictor.predict_proba(texts, pairs)
+    seconds = (time.monotonic() - begun) / len(rows)
+    files = sum(file.stat().st_size for file in run.best.rglob("*") if file.is_file())
+    return {
+        "ms_per_text": 1000 * seconds,
+        "megabytes": max(files, 4 * run.read_results().total_parameters) / 1e6,
+        "disk_megabytes": files / 1e6,
+    }
+
+
+def score_test(run: str) -> dict[str, Any]:
+    from heedful.training.rescore import add_split
+
+    add_split(run, "test")
+    return {}
+
+
+def make_options(table: dict[str, Any]) -> Any:
+    from heedful.options.configuration import check_table
+    from heedful.options.training import AdaptOptions
+
+    return AdaptOptions(**check_table(AdaptOptions, table, "heedful solve"))
+
+
+ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
+    "speed": measure_speed,
+    "train": train_candidate,
+    "test": score_test,
+}
+
+if __name__ == "__main__":
+    sys.exit(main())
