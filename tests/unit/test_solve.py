@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -80,7 +80,7 @@ def test_of_equally_fast_candidates_the_better_one_is_chosen_though_they_cannot_
 class WorkerInThisProcess:
     """Stands for the training process; what it does not answer in time is decided by the test."""
 
-    failing: dict[str, Exception | dict[str, str]] = {}
+    failing: ClassVar[dict[str, BaseException | dict[str, str]]] = {}
 
     def __init__(self, log: Path, threads: int | None) -> None:
         self.startup, self.asked = 0.0, list[str]()
@@ -130,7 +130,7 @@ def test_a_solution_is_used_like_a_run_and_continues(
     problem: dict[str, str], in_process: type[WorkerInThisProcess], tmp_path: Path
 ) -> None:
     out = tmp_path / "solved"
-    in_process.failing["full"] = KeyboardInterrupt()  # type: ignore[assignment]
+    in_process.failing["full"] = KeyboardInterrupt()
     answer = runner.solve(options(problem, out))[1]
     assert not answer.finished
     assert answer.facts["chosen"] == "head"

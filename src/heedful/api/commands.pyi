@@ -4,7 +4,84 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from heedful.results import RunResult, StudyResult
+from heedful.results import RunResult, SolveResult, StudyResult
+
+def solve(
+    task: Any,
+    labels: Any = None,
+    *,
+    minutes: float = 10.0,
+    metric: str | None = None,
+    prefer: Literal["accuracy", "speed", "small"] | None = None,
+    model: str = "minilm",
+    candidates: Sequence[str] = (),
+    out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    seed: int = 0,
+    threads: int | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    split: Literal["hash", "first"] = "hash",
+    split_seed: int = 0,
+    text_column: str | None = None,
+    pair_column: str | None = None,
+    label_column: str | None = None,
+    strict: bool = False,
+) -> SolveResult:
+    r"""Find the best model for labeled texts in the given minutes, and say how good it is.
+
+    Several kinds of models are tried, from cheap to dear, as far as the time allows. Held-out rows select one
+    of them, and test is scored once. `task` is a name or a path, or data in memory: texts with `labels`, a
+    DataFrame, a `datasets.Dataset`, or a dict of splits. The same call continues where it was stopped.
+
+    Parameters
+    ----------
+    task
+        A file, a folder of splits or classes, a named task, or a Hub data set.
+    labels
+        The labels of texts in memory, one per text.
+    minutes
+        Time for everything, from the first measurement to the report.
+    metric
+        Metric to select by (heedful list metrics). By default that of the task: accuracy.
+    prefer
+        What decides among the candidates: accuracy takes the best score; speed and small take the fastest or
+        the smallest model that is not shown to be worse by more than 0.02. By default the fastest model that
+        is not shown to be worse at all.
+    model
+        The pretrained encoder: a folder in Hub form, minilm, or a Hub id.
+    candidates
+        Try only these candidates. By default all that suit the data and fit in the time.
+    out
+        Folder of the result. By default runs/solve-NAME. The same command continues there.
+    overwrite
+        Replace the result in out.
+    seed
+        Seed of everything random except the split.
+    threads
+        CPU threads. By default the available cores.
+    data_dir
+        Folder with the files of a named task. By default $HEEDFUL_DATA/NAME.
+    split
+        How to split rows if the files are not split: by a hash of their content, or in order.
+    split_seed
+        Seed of the split.
+    text_column
+        Name of the column with the text.
+    pair_column
+        Name of the column with the second text of a pair.
+    label_column
+        Name of the column with the label.
+    strict
+        Refuse files with bad rows, such as one with an empty text, instead of skipping them.
+
+    Examples
+    --------
+    >>> solved = heedful.solve("reviews.csv", minutes=10)
+    >>> solved.answer.summary
+    >>> solved.predict(["What a lovely place."])
+    >>> solved.best.results.splits["test"].value
+
+    """
 
 def adapt(
     model: str | os.PathLike[str],

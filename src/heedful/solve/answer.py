@@ -1,4 +1,4 @@
-"""What is said at the end: the chosen model and its score, the candidates, confused labels, what to do next."""
+"""What is said at the end: the chosen model, its score, the candidates, confused labels, further commands."""
 
 from __future__ import annotations
 
