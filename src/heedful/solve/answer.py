@@ -84,7 +84,8 @@ def describe_choice(
 ) -> str:
     chosen = by_name[choice.chosen]
     if (test := results.splits.get("test")) is not None:
-        return f"{capitalize(chosen.title)}: {metric} {format_score(test)} on {test.n:,} rows of test."
+        rows = f"{test.n:,} of {test.of:,}" if test.of else f"{test.n:,}"
+        return f"{capitalize(chosen.title)}: {metric} {format_score(test)} on {rows} rows of test."
     dev = results.splits["dev"]
     return (
         f"{capitalize(chosen.title)}: {metric} {format_score(dev)} on {dev.n:,} rows of dev, "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed, epoch_seconds
@@ -17,6 +17,8 @@ EVALUATIONS = (3, 8)
 """The fewest and the most evaluations of a fine-tuning run."""
 EVALUATION_SHARE = 0.15
 """Evaluations may take this share of the training time."""
+TEST_SHARE, LEAST_TEST = 0.1, 200
+"""Share of the time to score test in; a larger test split is sampled, to no fewer than this many rows."""
 TRAIN_EVAL_ROWS = 200
 """Number of training rows that are scored at an evaluation, to see the curve of train."""
 
@@ -44,6 +46,13 @@ def reserve_seconds(facts: DataFacts, speed: Speed, startup: float) -> float:
     A candidate that must be ended by force takes its process with it, so that another one has to start.
     """
     return REPORT_SECONDS + startup + 1.2 * facts.test * speed.forward_row
+
+
+def limit_test(facts: DataFacts, speed: Speed, minutes: float) -> DataFacts:
+    """Return the facts with as many rows of test as can be scored in a part of the time."""
+    affordable = int(TEST_SHARE * 60 * minutes / max(speed.forward_row, 1e-9))
+    rows = {**facts.rows, "test": max(min(facts.test, LEAST_TEST), min(facts.test, affordable))}
+    return replace(facts, rows=rows) if facts.test else facts
 
 
 def make_plan(

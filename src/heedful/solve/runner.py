@@ -30,6 +30,7 @@ from heedful.solve.plan import (
     PlanEntry,
     describe_plan,
     format_seconds,
+    limit_test,
     make_plan,
     plan_candidate,
     reserve_seconds,
@@ -158,7 +159,8 @@ class Solver:
     def left(self) -> float:
         """Seconds that are left for candidates."""
         speed = self.state.speed or Speed()
-        reserve = self.state.slowness * reserve_seconds(self.facts, speed, self.process.startup)
+        facts = limit_test(self.facts, speed, self.options.minutes)
+        reserve = self.state.slowness * reserve_seconds(facts, speed, self.process.startup)
         return self.end - time.monotonic() - reserve
 
     def look(self, name: str = "") -> None:
@@ -190,6 +192,11 @@ class Solver:
             notice(f"without the encoder: {answer['error']}")
         else:
             self.state.speed = Speed(**answer)
+
+    @property
+    def test_rows(self) -> int:
+        """Number of rows of test to score."""
+        return limit_test(self.facts, self.state.speed or Speed(), self.options.minutes).test
 
     def plan(self) -> None:
         """Print what is planned and what is left out, before the work begins."""
@@ -295,7 +302,9 @@ class Solver:
             grace = min(0.04 * 60 * self.options.minutes, 8.0)
             seconds = max(self.end - time.monotonic(), 5.0) + grace
             try:
-                answer = self.process.ask(seconds, do="test", run=str(self.folder.run(chosen)))
+                answer = self.process.ask(
+                    seconds, do="test", run=str(self.folder.run(chosen)), rows=self.test_rows
+                )
             except (TimeOverError, LostProcessError):
                 answer = {"error": "the time was over"}
             if "error" in answer:

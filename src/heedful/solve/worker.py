@@ -34,16 +34,14 @@ def main() -> int:
         channel.flush()
 
     with print_messages():
-        from heedful.objectives.features import share_features
         from heedful.training import train  # noqa: F401  (the long import comes before the first request)
 
         answer({"ready": True})
-        with share_features():
-            for line in sys.stdin:
-                try:
-                    answer(handle(json.loads(line)))
-                except StoppedError:
-                    return 0
+        for line in sys.stdin:
+            try:
+                answer(handle(json.loads(line)))
+            except StoppedError:
+                return 0
     return 0
 
 
@@ -140,10 +138,10 @@ def measure_cost(folder: Path) -> dict[str, Any]:
     }
 
 
-def score_test(run: str) -> dict[str, Any]:
+def score_test(run: str, rows: int | None) -> dict[str, Any]:
     from heedful.training.rescore import add_split
 
-    add_split(run, "test")
+    add_split(run, "test", rows)
     return {}
 
 

@@ -15,6 +15,7 @@ from heedful import methods
 from heedful.data import Task
 from heedful.data.columns import ColumnChoice
 from heedful.data.corpus import open_corpus
+from heedful.data.splits import sample
 from heedful.data.tasks import add_split as add_task_split
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
@@ -62,16 +63,23 @@ def evaluate_data(
     return job.scorer.results({NEW: evaluation})[NEW]
 
 
-def add_split(path: str | Path, split: str) -> SplitResult:
+def add_split(path: str | Path, split: str, rows: int | None = None) -> SplitResult:
     """Score a finished run on a split that it has not scored, and add that to its results and predictions.
 
-    A score that exists is returned as it is: a study looks at test once.
+    A score that exists is returned as it is: a study looks at test once. With `rows`, only this many rows are
+    scored, with the shares of the labels in all of them.
     """
+
+    def limit_rows(task: Task) -> Task:
+        if rows is None or rows >= len(task.splits[split]):
+            return task
+        return replace(task, splits={**task.splits, split: sample(task.splits[split], rows, task.seed)})
+
     run = Run.open(path)
     results = run.read_results()
     if split in results.splits:
         return results.splits[split]
-    job, evaluation = score_split(run, split)
+    job, evaluation = score_split(run, split, limit_rows)
     added = job.scorer.results({split: evaluation})
     job.scorer.write_scored(run, {split: evaluation})
     run.write_results(replace(results, splits={**results.splits, **added}))
