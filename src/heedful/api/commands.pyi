@@ -280,8 +280,9 @@ def adapt(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
-        has as many vectors as the median text has tokens, at most 128.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
+        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
+        text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -791,8 +792,9 @@ def search(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
-        has as many vectors as the median text has tokens, at most 128.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
+        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
+        text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -1328,8 +1330,9 @@ def labels(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
-        has as many vectors as the median text has tokens, at most 128.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
+        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
+        text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -1598,8 +1601,9 @@ def optimizers(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
-        has as many vectors as the median text has tokens, at most 128.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
+        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
+        text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -1839,8 +1843,9 @@ def overfit(
     model_options
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
-        Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
-        has as many vectors as the median text has tokens, at most 128.
+        Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
+        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
+        text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled

@@ -50,6 +50,11 @@ class Method:
     switchable: ClassVar[bool] = True
     """The model as it was before `attach` is still there, behind `disabled`."""
 
+    @property
+    def takes_steps(self) -> bool:
+        """Whether the method is trained by gradient steps; otherwise the head is fitted and nothing else."""
+        return True
+
     def __post_init__(self) -> None:
         for name, kind in options_of(type(self)).items():
             convert_value(kind, getattr(self, name), f"{self.name}: {name}")

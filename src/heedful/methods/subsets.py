@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import nn
 
@@ -27,13 +28,27 @@ class Full(Method):
 
 @dataclass(kw_only=True)
 class Head(Method):
-    """A linear probe: the pretrained body stays as it is, so its features can be computed once."""
+    """A linear probe: the pretrained body stays as it is, so its features can be computed once.
+
+    Attributes
+    ----------
+    solver
+        gradient trains the head by steps. convex fits it as a logistic regression, whose regularization is
+        chosen by cross-validation: there is no learning rate, and no epoch.
+
+    """
 
     name = "head"
     about = "the head alone, on a frozen body"
     learning_rate = 1e-3
     default_head_form = "linear"
     frozen_body = head_only = True
+
+    solver: Literal["gradient", "convex"] = "gradient"
+
+    @property
+    def takes_steps(self) -> bool:
+        return self.solver == "gradient"
 
     def add(self, model: Trainee) -> set[str]:
         return set()

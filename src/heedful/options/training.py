@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -143,8 +143,9 @@ class AdaptOptions(LoopOptions):
     model_options: Several = ()
     """Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary."""
     method_options: Several = ()
-    """Options of the method: rank=8 alpha=16 targets=q,v for lora; length=20 for prompt, which by default
-    has as many vectors as the median text has tokens, at most 128."""
+    """Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
+    regression instead of steps; length=20 for prompt, which by default has as many vectors as the median text
+    has tokens, at most 128."""
     label_words: Several = ()
     """With --objective text2text: words for the labels, such as 0=negative 1=positive. By default their
     names."""
@@ -298,3 +299,11 @@ FIXED_SETTINGS: dict[str, Any] = {
 FIXED_FULL_RATE = 5e-5
 """The learning rate of full fine-tuning that belongs to them; other methods kept theirs."""
 NOT_IN_CONFIG = ("out", "resume", "overwrite")
+
+
+def add_fixed_settings(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options in a run's config.toml with the settings that older versions did not store.
+
+    A run without steps has no learning rate, nor other settings of steps.
+    """
+    return {**FIXED_SETTINGS, **stored} if "lr" in stored else dict(stored)

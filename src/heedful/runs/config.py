@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heedful.errors import UserError, unknown
 from heedful.options.configuration import COMMANDS, DATA_ARGUMENT, Options, check_table
-from heedful.options.training import FIXED_SETTINGS, AdaptOptions, PretrainOptions
+from heedful.options.training import AdaptOptions, PretrainOptions, add_fixed_settings
 from heedful.options.values import parse_assignments, type_hints
 from heedful.runs.directory import CONFIG, ENVIRONMENT
 from heedful.runs.old_names import mark_balanced, mark_prompt_length, update_names
@@ -35,7 +35,7 @@ def load_run_config(path: str | Path, changes: Iterable[str] = ()) -> Options:
         raise UserError(f"{file}: {command} is not a table; write its options below [{command}]")
     kind = COMMANDS[command]
     if kind is AdaptOptions and (file.parent / ENVIRONMENT).is_file():
-        table = {**FIXED_SETTINGS, **table}  # a run of an older version has nothing where it had no choice
+        table = add_fixed_settings(table)
     values = check_table(kind, table, str(file)) | parse_assignments(changes, type_hints(kind), "--set")
     options = kind(**values)
     for name in ("model", DATA_ARGUMENT[kind]):

@@ -20,7 +20,7 @@ from heedful.runs.directory import CONFIG, ENVIRONMENT, PROGRESS, Run
 from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
 from heedful.training import resume
-from heedful.training.build import Job, learning_rate
+from heedful.training.build import Job, learning_rate, takes_steps
 from heedful.training.loop import Loop
 from heedful.training.ranks import current_ranks
 
@@ -51,7 +51,8 @@ def config_values(options: LoopOptions) -> dict[str, Any]:
     """Return the options as config.toml has them: with the learning rate in use and absolute paths."""
     excluded = (*NOT_IN_CONFIG, "processes")
     values = {k: v for k, v in asdict(options).items() if k not in excluded and v is not None}
-    return {k: absolute_value(k, v) for k, v in values.items()} | {"lr": learning_rate(options)}
+    rate = {"lr": learning_rate(options)} if takes_steps(options) else {}
+    return {k: absolute_value(k, v) for k, v in values.items()} | rate
 
 
 def write_description(run: Run, job: Job) -> None:

@@ -19,6 +19,7 @@ from heedful.options.training import (
     FIXED_SETTINGS,
     NOT_IN_CONFIG,
     LoopOptions,
+    add_fixed_settings,
     has_prompt_length,
     named_after,
 )
@@ -101,7 +102,7 @@ def stored_options(out: Path, command: str = "adapt") -> dict[str, Any]:
     stored = Run.open(out).read_config().get(command)
     if not isinstance(stored, dict):
         raise UserError(f"{out / CONFIG}: is not the configuration of a run of {command}")
-    return {**FIXED_SETTINGS, **stored} if command == "adapt" else stored
+    return add_fixed_settings(stored) if command == "adapt" else stored
 
 
 def restore_choices(options: O) -> O:

@@ -11,11 +11,18 @@ from heedful.objectives.registry import find_objective, refuse_options_of_others
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.options.values import check_bounds
 from heedful.problems import PROBLEMS
+from heedful.training.build import takes_steps
 from heedful.training.build.model import parse_model_options, pretraining_changes
 from heedful.training.build.objective import check_objective
 from heedful.training.optimizers import OPTIMIZERS
 from heedful.training.schedules import SCHEDULES
 from heedful.training.trackers import TRACKERS
+
+STEP_OPTIONS = (
+    "lr", "epochs", "steps", "batch_size", "token_budget", "accumulate", "optimizer", "schedule", "warmup",
+    "weight_decay", "clip", "eval_every", "patience", "label_smoothing",
+)  # fmt: skip
+"""Options about gradient steps."""
 
 
 def validate(options: LoopOptions) -> None:
@@ -38,6 +45,21 @@ def validate_adapt(options: AdaptOptions) -> None:
     else:
         check_objective(options)
     parse_model_options(options.model, options.model_options)
+    if not takes_steps(options):
+        refuse_step_options(options)
+
+
+def refuse_step_options(options: AdaptOptions) -> None:
+    """Refuse what a head that is fitted without steps has no use for."""
+    chosen = f"--method {options.method} --method-options {' '.join(options.method_options)}"
+    defaults = AdaptOptions()
+    for name in STEP_OPTIONS:
+        if getattr(options, name) != getattr(defaults, name):
+            raise UserError(f"{chosen} fits the head without steps; leave --{name.replace('_', '-')} away")
+    if options.head_start == "random":
+        raise UserError(f"{chosen} fits the head; leave --head-start random away")
+    if options.head == "family":
+        raise UserError(f"{chosen} fits a head of one linear layer; leave --head family away")
 
 
 def validate_pretrain(options: PretrainOptions) -> None:

@@ -17,7 +17,7 @@ from heedful.models.heads import LinearHead
 from heedful.objectives import Classify, Objective
 from heedful.objectives.registry import find_objective
 from heedful.objectives.setup import TaskSetup
-from heedful.options.training import AdaptOptions
+from heedful.options.training import AdaptOptions, LoopOptions
 from heedful.options.values import parse_assignments
 from heedful.problems import find_problem
 from heedful.training.build.head_start import fit_head
@@ -71,7 +71,7 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
         facts = read_facts(options, task, tokenizer, model, room)
         fits_head = facts.new_linear_head and objective_class.fits_head
         facts = replace(facts, new_linear_head=fits_head)
-    options, settings = choose_settings(options, facts)
+    options, settings = choose_settings(options, facts, takes_steps=method.takes_steps)
     chosen |= settings
     tell_choices(options, chosen, facts)
     if sized:
@@ -88,7 +88,7 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     if method.head_only:
         objective, seconds = use_cached_features(options, model, objective)
     if options.head_start == "fitted":
-        seconds += fit_new_head(model, objective)
+        seconds += fit_new_head(model, objective, final=not method.takes_steps)
     return Job(
         command="adapt",
         options=options,
@@ -119,14 +119,14 @@ def tell_choices(options: AdaptOptions, chosen: Mapping[str, Choice], facts: Tas
         notice(describe_choices(rest, facts))
 
 
-def fit_new_head(model: Classifier | LanguageModel, objective: Objective) -> float:
+def fit_new_head(model: Classifier | LanguageModel, objective: Objective, *, final: bool) -> float:
     """Fit the head, and return the seconds that this took; refuse what has no head to fit."""
     classify = objective if isinstance(objective, Classify) else objective.scored_objective
     linear = isinstance(model, Classifier) and isinstance(model.head, LinearHead)
     if not (linear and isinstance(classify, Classify)):
         raise UserError("--head-start fitted: needs a classifier whose head is one linear layer")
     assert isinstance(model, Classifier)
-    return fit_head(model, classify)
+    return fit_head(model, classify, final=final)
 
 
 def build_method(options: AdaptOptions) -> methods.Method:
@@ -137,3 +137,8 @@ def build_method(options: AdaptOptions) -> methods.Method:
         needs = f"--method {options.method} needs a pretrained model"
         raise UserError(f"{needs}; {options.model} starts from nothing")
     return method
+
+
+def takes_steps(options: LoopOptions) -> bool:
+    """Whether a run with these options takes gradient steps."""
+    return not isinstance(options, AdaptOptions) or build_method(options).takes_steps

@@ -22,8 +22,11 @@ MOST_ROWS = 20_000
 """More rows take longer and hardly change a linear head."""
 
 
-def fit_head(model: Classifier, objective: Classify) -> float:
+def fit_head(model: Classifier, objective: Classify, *, final: bool = False) -> float:
     """Set the head to a logistic regression on the pooled states of the training rows.
+
+    A head that is `final`, and not the start of training, is fitted to all rows, and its regularization is
+    chosen by cross-validation.
 
     Returns
     -------
@@ -34,7 +37,7 @@ def fit_head(model: Classifier, objective: Classify) -> float:
     began = time.monotonic()
     assert isinstance(model.head, LinearHead)
     rows = objective.rows
-    if len(rows) > MOST_ROWS:
+    if len(rows) > MOST_ROWS and not final:
         rows = rows[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64)]
     states = objective.pooled_states(model, "train", rows).numpy()
     fit = fit_logistic(
@@ -42,7 +45,7 @@ def fit_head(model: Classifier, objective: Classify) -> float:
         objective.labels["train"][rows],
         model.n_classes,
         balanced=objective.class_weights is not None,
-        strengths=[REGULARIZATION],
+        strengths=None if final else [REGULARIZATION],
     )
     with torch.no_grad():
         model.head.out.weight.copy_(torch.from_numpy(fit.weight))

@@ -19,6 +19,7 @@ from heedful.runs.directory import Run
 from heedful.text import Tokenizer
 from heedful.training.build.model import starts_from_scratch
 from heedful.training.build.objective import options_of_loop
+from heedful.training.fitted_loop import FittedLoop
 from heedful.training.loop import Loop
 from heedful.training.machine import Machine
 
@@ -77,7 +78,8 @@ class Job:
     def make_loop(self, run: Run, options: LoopOptions | None = None, **parts: Any) -> Loop:
         """Return the loop that trains the model, with other options than the job's if they are given."""
         options = self.options if options is None else options
-        return Loop(
+        kind = Loop if self.method.takes_steps else FittedLoop
+        return kind(
             self.model,
             self.trainable_parameters(),
             self.objective,

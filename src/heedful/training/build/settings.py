@@ -40,6 +40,8 @@ LENGTHS = (32, 64, 128, 256)
 """The numbers of tokens to choose from; the texts' lengths are measured on at most `SAMPLE` of them."""
 COVERED = 0.95
 """Share of the texts that are read whole, if they are not too long."""
+STEP_SETTINGS = ("lr", "batch_size", "epochs", "warmup")
+"""Settings that a run without steps does not have."""
 SAMPLE = 2000
 PROMPT_LENGTHS = (8, 128)
 """The fewest and the most vectors of a prompt: as many as a usual text has tokens, at most as long again."""
@@ -102,10 +104,13 @@ def choose_prompt_length(
     return replace(options, method_options=choice.value), {"method_options": choice}
 
 
-def choose_settings(options: AdaptOptions, facts: TaskFacts | None) -> tuple[AdaptOptions, dict[str, Choice]]:
+def choose_settings(
+    options: AdaptOptions, facts: TaskFacts | None, *, takes_steps: bool = True
+) -> tuple[AdaptOptions, dict[str, Choice]]:
     """Return the options with every setting filled in, and what was chosen.
 
-    Without facts (free answers, models from scratch) the settings are fixed numbers.
+    Without facts (free answers, models from scratch) the settings are fixed numbers. A run that takes no
+    steps has no settings of steps, and its head is fitted.
     """
     if facts is None:
         choices = {name: Choice(value, "fixed") for name, value in FIXED_SETTINGS.items()}
@@ -124,6 +129,9 @@ def choose_settings(options: AdaptOptions, facts: TaskFacts | None) -> tuple[Ada
         choices.pop("batch_size")
     if options.steps is not None:
         choices["epochs"] = Choice(EPOCHS, "--steps decides")
+    if not takes_steps:
+        choices = {name: choice for name, choice in choices.items() if name not in STEP_SETTINGS}
+        choices["head_start"] = Choice("fitted", "the method fits the head and takes no steps")
     chosen = {name: choice for name, choice in choices.items() if not_given(options, name)}
     options = replace(options, **{name: choice.value for name, choice in chosen.items()})
     if facts is not None and "epochs" in chosen:
