@@ -1,0 +1,96 @@
+"""A logistic regression on tf-idf features, as a model that is saved, loaded and predicts.
+
+Its folder has linear.json (the labels and the terms) and model.safetensors (weights). Predicting needs numpy
+and scipy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+from scipy.special import softmax
+
+from heedful.errors import UserError
+from heedful.linear.logistic import Floats, Labels, LinearFit, fit_logistic
+from heedful.linear.tfidf import Block, TfidfFeatures, fit_tfidf
+from heedful.runs.files import write_json
+from heedful.runs.json_files import read_json
+
+FACTS, WEIGHTS = "linear.json", "model.safetensors"
+LINEAR_MODELS = ("tfidf",)
+"""The names of the models that are fitted to the words of a task, without an encoder."""
+FORMAT = 1
+
+
+def is_linear(model: str) -> bool:
+    """Whether a name is that of a linear model; a folder of that name is what the folder holds."""
+    return model in LINEAR_MODELS and not Path(model).is_dir()
+
+
+@dataclass(frozen=True)
+class TfidfModel:
+    labels: tuple[str, ...]
+    features: TfidfFeatures
+    linear: LinearFit
+
+    @classmethod
+    def fit(
+        cls,
+        texts: Sequence[str],
+        pairs: Sequence[str] | None,
+        labels: Labels,
+        label_names: Sequence[str],
+        **options: Any,
+    ) -> TfidfModel:
+        """Fit the features and the weights; the options are those of `fit_logistic`."""
+        features, matrix = fit_tfidf(texts, pairs, len(label_names))
+        return cls(tuple(label_names), features, fit_logistic(matrix, labels, len(label_names), **options))
+
+    @property
+    def reads_pairs(self) -> bool:
+        return bool(self.features.pair_blocks)
+
+    def logits(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Floats:
+        return self.linear.logits(self.features.transform(texts, pairs))
+
+    def probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Floats:
+        """Return the probability of each label `[n, n_classes]`."""
+        return np.asarray(softmax(self.logits(texts, pairs), axis=1))
+
+    def save(self, folder: Path, **facts: Any) -> None:
+        """Write the model; `facts` are further entries of its JSON file."""
+        folder.mkdir(parents=True, exist_ok=True)
+        blocks = {"blocks": self.features.blocks, "pair_blocks": self.features.pair_blocks}
+        described = {
+            name: [{"analyzer": block.analyzer, "terms": block.terms} for block in side]
+            for name, side in blocks.items()
+        }
+        tensors = {
+            f"{name}.{i}.idf": block.idf for name, side in blocks.items() for i, block in enumerate(side)
+        }
+        tensors["weight"] = self.linear.weight.astype(np.float32)
+        tensors["bias"] = self.linear.bias.astype(np.float32)
+        save_file(tensors, folder / WEIGHTS)
+        about = {"format": FORMAT, "labels": self.labels, "strength": self.linear.strength}
+        write_json(folder / FACTS, {**about, **facts, **described})
+
+    @classmethod
+    def load(cls, folder: Path | str) -> TfidfModel:
+        folder = Path(folder)
+        facts, tensors = read_json(folder / FACTS), load_file(folder / WEIGHTS)
+        if facts.get("format") != FORMAT:
+            raise UserError(f"{folder / FACTS}: was written by another version of heedful; fit it again")
+        sides = [
+            tuple(
+                Block(block["analyzer"], tuple(block["terms"]), tensors[f"{name}.{i}.idf"])
+                for i, block in enumerate(facts[name])
+            )
+            for name in ("blocks", "pair_blocks")
+        ]
+        linear = LinearFit(tensors["weight"], tensors["bias"], float(facts["strength"]))
+        return cls(tuple(facts["labels"]), TfidfFeatures(*sides), linear)
