@@ -87,6 +87,7 @@ CASES: dict[str, dict[str, Any]] = {
     "prompt": {"method": "prompt", "method_options": ("length=3",)},
     "prefix": {"method": "prefix", "method_options": ("length=3", "reparametrize=true", "hidden=5")},
     "bitfit": {"method": "bitfit", "optimizer": "sgd"},
+    "contrastive": {"method": "contrastive", "epochs": None, "pool": "mean"},
     "joint": {"objective": "joint", "mlm_first": 3, "accumulate": 2},
     "rmsprop": {"optimizer": "rmsprop", "eval_every": 5, "class_weights": "balanced"},
     "muon": {"optimizer": "muon", "patience": 1, "eval_every": 3, "epochs": 4, "label_smoothing": 0.1},

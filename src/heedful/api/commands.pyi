@@ -234,7 +234,7 @@ def adapt(
     overwrite
         Replace the run in out.
     method
-        full, head, prompt, prefix, lora or bitfit (heedful list methods).
+        full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
         Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
         that of the task.
@@ -244,8 +244,8 @@ def adapt(
     answer_loss
         With objective answer: compute the loss on the answer only, or on the question too.
     head
-        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
-        family's own.
+        Form of the classification head. auto: linear for the methods head, prompt and contrastive, otherwise
+        the model family's own.
     head_start
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
@@ -756,8 +756,8 @@ def search(
     answer_loss
         With objective answer: compute the loss on the answer only, or on the question too.
     head
-        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
-        family's own.
+        Form of the classification head. auto: linear for the methods head, prompt and contrastive, otherwise
+        the model family's own.
     head_start
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
@@ -1032,8 +1032,8 @@ def compare(
     answer_loss
         With objective answer: compute the loss on the answer only, or on the question too.
     head
-        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
-        family's own.
+        Form of the classification head. auto: linear for the methods head, prompt and contrastive, otherwise
+        the model family's own.
     head_start
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
@@ -1289,15 +1289,15 @@ def labels(
     note
         A remark for results.json and the title of every figure.
     method
-        full, head, prompt, prefix, lora or bitfit (heedful list methods).
+        full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
         Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
         that of the task.
     answer_loss
         With objective answer: compute the loss on the answer only, or on the question too.
     head
-        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
-        family's own.
+        Form of the classification head. auto: linear for the methods head, prompt and contrastive, otherwise
+        the model family's own.
     head_start
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
@@ -1555,7 +1555,7 @@ def optimizers(
     note
         A remark for results.json and the title of every figure.
     method
-        full, head, prompt, prefix, lora or bitfit (heedful list methods).
+        full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
         Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
         that of the task.
@@ -1565,8 +1565,8 @@ def optimizers(
     answer_loss
         With objective answer: compute the loss on the answer only, or on the question too.
     head
-        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
-        family's own.
+        Form of the classification head. auto: linear for the methods head, prompt and contrastive, otherwise
+        the model family's own.
     head_start
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
@@ -1804,7 +1804,7 @@ def overfit(
     note
         A remark for results.json and the title of every figure.
     method
-        full, head, prompt, prefix, lora or bitfit (heedful list methods).
+        full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
         Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
         that of the task.
@@ -1814,8 +1814,8 @@ def overfit(
     answer_loss
         With objective answer: compute the loss on the answer only, or on the question too.
     head
-        Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
-        family's own.
+        Form of the classification head. auto: linear for the methods head, prompt and contrastive, otherwise
+        the model family's own.
     head_start
         How a new linear head starts. A random one, so that the examples are learned by training.
     pool

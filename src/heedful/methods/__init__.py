@@ -1,4 +1,4 @@
-"""What a step may change: full, head, prompt, prefix, lora, bitfit."""
+"""What a step may change: full, head, prompt, prefix, lora, bitfit, contrastive."""
 
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,7 @@ from heedful.plugins import lazy_attributes
 if TYPE_CHECKING:
     from heedful.methods.adapters import read_adapter, write_adapter
     from heedful.methods.base import Method, head_names, measure_room
+    from heedful.methods.contrastive import Contrastive
     from heedful.methods.peft import why_not_peft
 else:
     __getattr__ = lazy_attributes(
@@ -15,12 +16,14 @@ else:
         {
             "heedful.methods.adapters": "read_adapter write_adapter",
             "heedful.methods.base": "Method head_names measure_room",
+            "heedful.methods.contrastive": "Contrastive",
             "heedful.methods.peft": "why_not_peft",
         },
     )
 
 __all__ = [
     "METHODS",
+    "Contrastive",
     "Method",
     "head_names",
     "make",

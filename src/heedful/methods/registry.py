@@ -19,6 +19,7 @@ METHODS: Registry[type[Method]] = Registry(
         "prefix": "heedful.methods.prefix:Prefix",
         "lora": "heedful.methods.lora:Lora",
         "bitfit": "heedful.methods.subsets:Bitfit",
+        "contrastive": "heedful.methods.contrastive:Contrastive",
     },
 )
 

@@ -188,6 +188,9 @@ class Objective(ABC):
         The examples of train are numbered as in `train_lengths`: those that are trained on.
         """
 
+    def complete(self, model: nn.Module) -> None:  # noqa: B027
+        """Set what no step trains, such as a head that is fitted. Called before the model is saved."""
+
     @property
     @abstractmethod
     def splits(self) -> Sequence[str]:

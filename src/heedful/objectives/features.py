@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +19,18 @@ if TYPE_CHECKING:
 
 def compute_pooled(objective: Classify, model: Any, split: str, rows: Ints) -> Features:
     """Return what the body of a model gives to its head, for some texts of a split [len(rows), d_model]."""
-
-    def fill(states: Array) -> None:
-        with evaluation_mode(model) as device:
-            for batch in iterate_by_length(objective.lengths[split][rows], device, f"features of {split}"):
-                t = objective.inputs(split, rows[batch]).to(device).tensors
-                states[batch] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu().numpy()
-
     key = find_key(objective, model, split, rows, ["pooled"], model.body.state_dict())
     shape = (len(rows), model.config.d_model)
+    fill = partial(fill_pooled, objective, model, split, rows)
     return load_or_compute(key, shape, "float32", fill, in_memory=True)
+
+
+def fill_pooled(objective: Classify, model: Any, split: str, rows: Ints, states: Array) -> None:
+    """Write what the body gives to the head into an array [len(rows), d_model]."""
+    with evaluation_mode(model) as device:
+        for batch in iterate_by_length(objective.lengths[split][rows], device, f"features of {split}"):
+            t = objective.inputs(split, rows[batch]).to(device).tensors
+            states[batch] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu().numpy()
 
 
 def find_key(

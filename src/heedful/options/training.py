@@ -97,7 +97,7 @@ class AdaptOptions(LoopOptions):
     task: Argument = ""
     """boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb)."""
     method: str = "full"
-    """full, head, prompt, prefix, lora or bitfit (heedful list methods)."""
+    """full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods)."""
     kind: str | None = None
     """Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
     that of the task."""
@@ -107,8 +107,8 @@ class AdaptOptions(LoopOptions):
     answer_loss: Literal["answer", "all"] = "answer"
     """With --objective answer: compute the loss on the answer only, or on the question too."""
     head: Literal["auto", "linear", "family"] = "auto"
-    """Form of the classification head. auto: linear for the methods head and prompt, otherwise the model
-    family's own."""
+    """Form of the classification head. auto: linear for the methods head, prompt and contrastive,
+    otherwise the model family's own."""
     head_start: Literal["auto", "fitted", "random"] = "auto"
     """How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
     random weights. auto: fitted for a pretrained model."""

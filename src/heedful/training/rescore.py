@@ -101,7 +101,7 @@ def score_split(
     }
     changes |= options_to_score(options)
     job = build_adapt(replace(options, **changes), change_task)
-    objective = job.objective
+    objective = job.objective.scored_objective
     if split not in objective.splits:
         raise UserError(f"{job.data_name}: {unknown('split with labels', split, objective.splits)}")
     model = load_best_model(run.best, run.read_config()["adapt"]).to(job.device)

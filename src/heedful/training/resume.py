@@ -116,6 +116,8 @@ def restore_choices(options: O) -> O:
     if getattr(options, "method", "") == "prompt" and not has_prompt_length(method_options):
         missing.append("method_options")
         stored["method_options"] = tuple(stored.get("method_options", ()))
+    if getattr(options, "method", "") == "contrastive" and options.steps is None and options.epochs is None:
+        missing.append("steps")
     return replace(options, **{name: stored[name] for name in missing if name in stored})
 
 

@@ -96,6 +96,7 @@ def train_job(
             ranks.barrier()  # until the first process has written everything
             return read_finished(run)
 
+        job.objective.complete(job.model)
         # The test split is scored once, with the selected model; dev was scored when it was selected.
         splits = [split for split in ("dev", "test") if split in job.objective.splits]
         evaluations = {s: loop.score_selected(s) for s in splits if s == "dev" or options.score_test}

@@ -23,7 +23,12 @@ from heedful.problems import find_problem
 from heedful.training.build.head_start import fit_head
 from heedful.training.build.job import Job
 from heedful.training.build.model import adaptation_changes, check_vocabulary, starts_from_scratch
-from heedful.training.build.objective import resolve_objective, scored_part, use_cached_features
+from heedful.training.build.objective import (
+    resolve_objective,
+    scored_part,
+    use_cached_features,
+    use_contrastive_loss,
+)
 from heedful.training.build.settings import (
     Choice,
     TaskFacts,
@@ -87,7 +92,9 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     scorer = problem.make_scorer(task, objective.scored_objective)
     if method.head_only:
         objective, seconds = use_cached_features(options, model, objective)
-    if options.head_start == "fitted":
+    if isinstance(method, methods.Contrastive):
+        objective = use_contrastive_loss(options, method, objective)
+    elif options.head_start == "fitted":
         seconds += fit_new_head(model, objective, final=not method.takes_steps)
     return Job(
         command="adapt",

@@ -9,14 +9,22 @@ from heedful.data.tasks import find_task
 from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.logs import notice
-from heedful.methods import METHODS
+from heedful.methods import METHODS, Contrastive
 from heedful.models import Classifier, LanguageModel
-from heedful.objectives import AnswerObjective, Classify, ClassifyFeatures, Mixed, Objective
+from heedful.objectives import (
+    AnswerObjective,
+    Classify,
+    ClassifyFeatures,
+    ContrastiveClassify,
+    Mixed,
+    Objective,
+)
 from heedful.objectives.questions import QuestionFormat
 from heedful.objectives.registry import find_objective, refuse_options_of_others
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.problems import find_problem, find_problem_of_task
 from heedful.text import Tokenizer
+from heedful.training.build.head_start import fit_head
 
 
 def resolve_objective(options: AdaptOptions) -> AdaptOptions:
@@ -42,6 +50,23 @@ def check_objective(options: AdaptOptions) -> None:
         raise UserError(f"--objective {options.objective} trains the body; {chosen} keeps it frozen")
     if find_problem(objective.problem).generates_text and method.head_only:
         raise UserError(f"{chosen} trains a classifier's head; answers are written by the whole model")
+    if issubclass(method, Contrastive):
+        check_contrastive(options)
+
+
+def check_contrastive(options: AdaptOptions) -> None:
+    """Refuse options that have no meaning for a method that compares texts by their labels."""
+    if options.objective != Classify.name:
+        raise UserError(
+            f"--method contrastive compares texts by their labels; it has no --objective {options.objective}"
+        )
+    if options.head == "family":
+        raise UserError("--method contrastive fits a linear head; --head family may have more layers")
+    for name in ("token_budget", "label_smoothing"):
+        if getattr(options, name):
+            raise UserError(
+                f"--{name.replace('_', '-')} has no meaning with --method contrastive; leave it out"
+            )
 
 
 def scored_part(options: AdaptOptions, task: Task) -> Task:
@@ -64,6 +89,17 @@ def use_cached_features(
     notice("the frozen body runs once; its dropout is off")
     features = ClassifyFeatures(objective, model)
     return features, features.seconds
+
+
+def use_contrastive_loss(
+    options: AdaptOptions, method: Contrastive, objective: Objective
+) -> ContrastiveClassify:
+    """Return the objective of contrastive tuning, whose head is fitted before each score."""
+    assert isinstance(objective, Classify)
+    assert options.batch_size is not None
+    return ContrastiveClassify(
+        objective, batch_size=options.batch_size, temperature=method.temperature, fit_head=fit_head
+    )
 
 
 def add_questions(

@@ -36,6 +36,11 @@ MOST_EPOCHS = 20
 WARMUP = 0.1
 EVALUATIONS = 10
 """The most evaluations of a run whose epochs are short."""
+CONTRASTIVE_STEPS = 40
+"""Number of steps of contrastive tuning for two labels; more change the score of few rows little."""
+MOST_CONTRASTIVE_STEPS = 200
+CONTRASTIVE_EVALUATIONS = 2
+"""Each evaluation of contrastive tuning fits the head again, which reads all training texts."""
 LENGTHS = (32, 64, 128, 256)
 """The numbers of tokens to choose from; the texts' lengths are measured on at most `SAMPLE` of them."""
 COVERED = 0.95
@@ -127,14 +132,22 @@ def choose_settings(
         }
     if options.token_budget is not None:
         choices.pop("batch_size")
-    if options.steps is not None:
+    if facts is not None and options.method == "contrastive" and options.epochs is None:
+        choices["steps"] = choose_contrastive_steps(facts)
+        choices.pop("epochs")
+    elif options.steps is not None:
         choices["epochs"] = Choice(EPOCHS, "--steps decides")
     if not takes_steps:
         choices = {name: choice for name, choice in choices.items() if name not in STEP_SETTINGS}
         choices["head_start"] = Choice("fitted", "the method fits the head and takes no steps")
     chosen = {name: choice for name, choice in choices.items() if not_given(options, name)}
     options = replace(options, **{name: choice.value for name, choice in chosen.items()})
-    if facts is not None and "epochs" in chosen:
+    if "steps" in chosen and options.eval_every is None:
+        assert options.steps is not None
+        rarely = Choice(math.ceil(options.steps / CONTRASTIVE_EVALUATIONS), "each evaluation fits the head")
+        chosen["eval_every"] = rarely
+        options = replace(options, eval_every=rarely.value)
+    elif facts is not None and "epochs" in chosen:
         every = evaluation_interval(options, facts.rows)
         if every is not None:
             chosen["eval_every"] = Choice(every, f"{EVALUATIONS} evaluations, since epochs are short")
@@ -177,6 +190,13 @@ def choose_epochs(options: AdaptOptions, facts: TaskFacts) -> Choice:
     if epochs == EPOCHS:
         return Choice(epochs, f"{epochs * per_epoch:,} steps are enough for {len(facts.labels)} labels")
     return Choice(epochs, f"at least {least:,} steps for {len(facts.labels)} labels")
+
+
+def choose_contrastive_steps(facts: TaskFacts) -> Choice:
+    """Return a number of steps that depends on the labels alone: pairs are sampled, not counted."""
+    n = int(np.count_nonzero(facts.labels))
+    steps = min(MOST_CONTRASTIVE_STEPS, CONTRASTIVE_STEPS * math.ceil(n / 2))
+    return Choice(steps, f"{CONTRASTIVE_STEPS} for each two labels, at most {MOST_CONTRASTIVE_STEPS}")
 
 
 def evaluation_interval(options: AdaptOptions, rows: int) -> int | None:
