@@ -18,7 +18,7 @@ from heedful.api.commands import FUNCTIONS
 from heedful.api.data import DataSummary
 from heedful.api.use import report
 from heedful.contracts.selftest import SelfCheck, SelftestResult
-from heedful.inference.predictor import PredictedLabel
+from heedful.inference.predictions import PredictedLabel
 from heedful.options.keywords import read_field_docs
 from heedful.results import EvaluationResult, RunResult, StudyResult
 from heedful.runs.answers import Table

@@ -22,7 +22,8 @@ from heedful.runs.schemas import Checks, Prediction, Results, SentenceResult, Sp
 from heedful.runs.studies import Outcome, StudyFolder, StudyRecord
 
 if TYPE_CHECKING:
-    from heedful.inference.predictor import PredictedLabel, Predictor
+    from heedful.inference.predictions import PredictedLabel
+    from heedful.inference.predictor import Predictor
     from heedful.report.charts.vega import Chart
     from heedful.report.outputs import ReportFiles
 

@@ -43,6 +43,33 @@ def test_a_text_gets_a_label_and_its_probability(
     assert "good" in heedful("predict", run_of("full"), "lovely warm fresh staff").out.splitlines()[0]
 
 
+def test_an_unsure_model_says_so_on_the_command_line_and_in_python(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    run, text = run_of("full"), "lovely warm fresh staff"
+    sure = package.predict(run, text).confidence
+    above = f"{(1 + sure) / 2:.6f}"
+    done = heedful("predict", run, text, "--min-confidence", above, "--json")
+    assert done.status == 0, done.err
+    facts = json.loads(done.out)
+    assert (facts["label"], facts["confidence"]) == ("not sure", pytest.approx(sure))
+    assert facts["threshold"] == float(above)
+    assert "not sure" in heedful("predict", run, text, "--min-confidence", above).out
+    (tmp_path / "in.csv").write_text(f"text\n{text}\n")
+    heedful(
+        "predict", run, "--in", tmp_path / "in.csv", "--out", tmp_path / "out.csv", "--min-confidence", above
+    )
+    [row] = read(tmp_path / "out.csv")
+    assert row["label"] == "not sure"
+    assert float(row["confidence"]) == pytest.approx(sure, abs=1e-5)
+    [answer] = package.load(run).predict([text], min_confidence=float(above))
+    assert answer.label == "not sure"
+    assert package.predict(run, text, calibrate=True).label == "good"
+    refused = heedful("predict", run, text, "--max-risk", "0.001")
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert "cannot promise it" in refused.err
+
+
 @pytest.mark.parametrize("text", ["", " \n"], ids=repr)
 def test_an_empty_text_is_refused(
     text: str, heedful: Callable[..., Any], run_of: Callable[[str], Path], pair_run: Path

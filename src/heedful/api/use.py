@@ -15,7 +15,8 @@ from heedful.results import EvaluationResult, RunResult
 if TYPE_CHECKING:
     from heedful.estimators import TextClassifier
     from heedful.inference.files import LabeledFile
-    from heedful.inference.predictor import PredictedLabel, Predictor
+    from heedful.inference.predictions import PredictedLabel
+    from heedful.inference.predictor import Predictor
     from heedful.report.outputs import ReportFiles
 
 
@@ -48,7 +49,16 @@ def load(path: Folder, *, device: str = "auto") -> Predictor | TextClassifier:
 
 
 @overload
-def predict(run: Folder, texts: str, pairs: str | None = None, *, device: str = "auto") -> PredictedLabel: ...
+def predict(
+    run: Folder,
+    texts: str,
+    pairs: str | None = None,
+    *,
+    min_confidence: float | None = None,
+    max_risk: float | None = None,
+    calibrate: bool = False,
+    device: str = "auto",
+) -> PredictedLabel: ...
 @overload
 def predict(
     run: Folder,
@@ -60,10 +70,22 @@ def predict(
     pair_column: str | None = None,
     overwrite: bool = False,
     strict: bool = False,
+    min_confidence: float | None = None,
+    max_risk: float | None = None,
+    calibrate: bool = False,
     device: str = "auto",
 ) -> LabeledFile: ...
 @overload
-def predict(run: Folder, texts: Any, pairs: Any = None, *, device: str = "auto") -> list[PredictedLabel]: ...
+def predict(
+    run: Folder,
+    texts: Any,
+    pairs: Any = None,
+    *,
+    min_confidence: float | None = None,
+    max_risk: float | None = None,
+    calibrate: bool = False,
+    device: str = "auto",
+) -> list[PredictedLabel]: ...
 @keeps_process_state
 def predict(
     run: Folder,
@@ -75,6 +97,9 @@ def predict(
     pair_column: str | None = None,
     overwrite: bool = False,
     strict: bool = False,
+    min_confidence: float | None = None,
+    max_risk: float | None = None,
+    calibrate: bool = False,
     device: str = "auto",
 ) -> Any:
     """Label one text, many texts, or the rows of a file with the best model of a run.
@@ -99,6 +124,13 @@ def predict(
         Replace `out`.
     strict
         Refuse a file with bad rows; otherwise a row without a text gets no label.
+    min_confidence
+        Answer "not sure" below this confidence.
+    max_risk
+        Answer "not sure" as often as is needed to keep the share of wrong answers at or below this, with 95 %
+        confidence on texts like the run's dev rows; refused if these are too few.
+    calibrate
+        Calibrate the probabilities on the run's dev rows by a temperature.
     device
         auto, cpu, cuda, cuda:1 or mps.
 
@@ -119,7 +151,9 @@ def predict(
     if out is not None or isinstance(texts, Path):
         if out is None or not isinstance(texts, str | os.PathLike):
             raise UserError("heedful.predict: a file needs both its Path and out=, the file to write")
-        labeler = Labeler(Path(run), load_run(Path(run), device=device))
+        predictor = load_run(Path(run), device=device)
+        rule = predictor.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
+        labeler = Labeler(Path(run), predictor, rule)
         return labeler.label_file(
             Path(texts),
             Path(out),
@@ -131,9 +165,10 @@ def predict(
     if text_column or pair_column or overwrite or strict:
         raise UserError("heedful.predict: columns, overwrite and strict belong to a file, with out=")
     predictor = load_run(Path(run), device=device)
+    rule = predictor.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
     if isinstance(texts, str):
-        return Labeler(Path(run), predictor).label_text(texts, pairs)
-    return predictor.predict(texts, pairs)
+        return Labeler(Path(run), predictor, rule).label_text(texts, pairs)
+    return predictor.predict(texts, pairs, rule=rule)
 
 
 @keeps_process_state

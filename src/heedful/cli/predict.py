@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from heedful.cli.output import Device, Flag, Json, console, print_json, print_table
 from heedful.errors import UserError, shorten
+from heedful.options.types import OpenShare
 
 if TYPE_CHECKING:
+    from heedful.inference.abstention import AnswerRule
     from heedful.inference.files import Labeler
 
 SHOWN = 30
@@ -29,6 +31,9 @@ def command(
     pair_column: str | None = None,
     overwrite: Flag = False,
     strict: Flag = False,
+    min_confidence: OpenShare | None = None,
+    max_risk: OpenShare | None = None,
+    calibrate: Flag = False,
     device: Device = "auto",
     json: Json = False,
 ) -> None:
@@ -41,10 +46,14 @@ def command(
     the same kind (.csv) has the delimiter, encoding and line ends of the old
     one. A row whose text is empty gets no label.
 
+    With --min-confidence or --max-risk, a text that the model is less sure
+    about gets the label "not sure"; its confidence is kept.
+
     Examples:
       heedful predict runs/reviews "What a lovely place."
       heedful predict runs/boolq "is the sea salty" "Sea water is salt water."
       heedful predict runs/reviews --in reviews.csv --out labeled.csv
+      heedful predict runs/reviews --in reviews.csv --out labeled.csv --max-risk 0.05
       heedful predict runs/birthplaces "Where was Ada Lovelace born?"
 
     Parameters
@@ -67,6 +76,14 @@ def command(
         Replace --out.
     strict
         Refuse a file with bad rows instead of skipping them.
+    min_confidence
+        Answer "not sure" below this confidence.
+    max_risk
+        Answer "not sure" as often as is needed to keep the share of wrong answers at or below this. The
+        threshold is chosen on the run's dev rows, so that the share holds with 95 % confidence on texts like
+        them; refused if they are too few.
+    calibrate
+        Calibrate the probabilities on the run's dev rows by a temperature.
     """
     if (text is None) == (source is None):
         raise UserError("predict labels one text, or a file with --in FILE --out FILE; give one of them")
@@ -75,7 +92,12 @@ def command(
     from heedful.inference.files import Labeler
     from heedful.inference.loading import load_run
 
-    labeler = Labeler(run, load_run(run, device=device))
+    predictor = load_run(run, device=device)
+    rule = predictor.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
+    labeler = Labeler(run, predictor, rule)
+    if not json:
+        for sentence in rule.sentences:
+            console().print(sentence, markup=False)
     if source is None or out is None:
         assert text is not None
         show_one(labeler, text, pair, json)
@@ -86,7 +108,7 @@ def command(
     label, confidence = done.columns
     if json:
         facts = {"out": str(out), "rows": done.rows, "counts": done.counts}
-        print_json({**facts, "label_column": label, "confidence_column": confidence})
+        print_json({**facts, "label_column": label, "confidence_column": confidence, **rule_facts(rule)})
         return
     most = sorted(done.counts, key=lambda name: -done.counts[name])[:SHOWN]
     counts = [(shorten(name), n) for name, n in done.counts.items() if name in most]
@@ -97,11 +119,21 @@ def command(
     console().print(f"{out}: {done.rows:,} rows, with {label} and {confidence}", markup=False)
 
 
+def rule_facts(rule: AnswerRule | None) -> dict[str, Any]:
+    if rule is None or not (rule.threshold or rule.sentences):
+        return {}
+    return {"threshold": rule.threshold, "temperature": rule.temperature, "sentences": list(rule.sentences)}
+
+
 def show_one(labeler: Labeler, text: str, pair: str | None, json: bool) -> None:
+    from heedful.inference.abstention import NOT_SURE
+
     answer = labeler.label_text(text, pair)
     if json:
         facts = {"label": answer.label, "confidence": answer.confidence}
-        print_json({**facts, "probabilities": answer.probabilities})
+        print_json({**facts, "probabilities": answer.probabilities, **rule_facts(labeler.rule)})
         return
+    if answer.label == NOT_SURE:
+        console().print(NOT_SURE, markup=False)
     for name, probability in sorted(answer.probabilities.items(), key=lambda item: -item[1]):
         console().print(f"{probability:.3f}  {shorten(name)}", markup=False)

@@ -17,9 +17,11 @@ from heedful.data.readers import read_json
 from heedful.data.store import check_text
 from heedful.data.text_files import WESTERN, detect_encoding, detect_line_end, split_name
 from heedful.errors import UserError
+from heedful.inference.abstention import AnswerRule
 from heedful.inference.inputs import trained_columns, wanted_columns
 from heedful.inference.loading import read_run_facts, reads_pairs
-from heedful.inference.predictor import PredictedLabel, Predictor
+from heedful.inference.predictions import PredictedLabel
+from heedful.inference.predictor import Predictor
 from heedful.progress import progress
 from heedful.runs.files import temporary_path, write_error
 
@@ -44,9 +46,9 @@ class LabeledFile:
 class Labeler:
     """A run's predictor, with the columns and the text preparation of its task."""
 
-    def __init__(self, run: str | Path, predictor: Predictor) -> None:
+    def __init__(self, run: str | Path, predictor: Predictor, rule: AnswerRule | None = None) -> None:
         _, config = read_run_facts(run)
-        self.run, self.predictor = Path(run), predictor
+        self.run, self.predictor, self.rule = Path(run), predictor, rule
         self.pairs: bool | None = config["pairs"] if "pairs" in config else reads_pairs(run)
         rules = TASKS.get(config["task"]) or find_rules(Path(config["task"]))
         self.change: Callable[[str], str] = rules.change or str
@@ -57,7 +59,7 @@ class Labeler:
         if not text.strip() or (pair is not None and not pair.strip()):
             raise UserError("the text is empty: there is nothing to label")
         second = None if pair is None else [self.change(pair)]
-        return self.predictor.predict([self.change(text)], second)[0]
+        return self.predictor.predict([self.change(text)], second, rule=self.rule)[0]
 
     def check_pairs(self, paired: bool, advice: str) -> None:
         """Refuse single texts for a model of pairs, and pairs for a model of single texts."""
@@ -159,7 +161,7 @@ class Labeler:
             return []
         texts = [self.change(str(text)) for _, text, _ in chunk]
         pairs = None if layout.pair is None else [self.change(str(pair)) for _, _, pair in chunk]
-        return self.predictor.predict(texts, pairs)
+        return self.predictor.predict(texts, pairs, rule=self.rule)
 
 
 def with_all_keys(sheet: Sheet) -> Sheet:

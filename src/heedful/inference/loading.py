@@ -39,6 +39,7 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     folder, config = read_run_facts(path)
     predictor = make_predictor(folder, config, device)
     predictor.config, predictor.long_texts = config, config.get("long_texts", "cut")
+    predictor.run = Path(path).expanduser()
     return predictor
 
 

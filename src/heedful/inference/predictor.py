@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from torch import Tensor
 
 from heedful.data.batches import collate
 from heedful.errors import UserError, shorten
+from heedful.inference.abstention import AnswerRule, make_rule
 from heedful.inference.generation import generate
 from heedful.inference.inputs import Texts, is_table, read_texts, trained_columns, wanted_columns
+from heedful.inference.predictions import PredictedLabel
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import LabelWords
 from heedful.objectives.base import Floats, iterate_by_length
@@ -29,17 +31,6 @@ from heedful.text import Tokenizer
 
 CHUNK = 1024
 """Texts that are encoded and sorted by length together, so that memory does not grow with their number."""
-
-
-@dataclass(frozen=True)
-class PredictedLabel:
-    """The label, or the free answer, that a model gives to one text."""
-
-    label: str
-    confidence: float
-    """The probability of `label`."""
-    probabilities: dict[str, float]
-    """The probability of every class; for a free answer, that of the answer alone."""
 
 
 class Predictor(ABC):
@@ -64,6 +55,8 @@ class Predictor(ABC):
     """What is read of texts that are longer than `max_len` tokens."""
     config: Mapping[str, Any] | None = None
     """The options of the run, whose columns are looked for in a table of texts."""
+    run: Path | None = None
+    """The folder of the run, whose predictions on dev say how far its confidence can be trusted."""
 
     def __init__(
         self, model: Classifier | LanguageModel, tokenizer: Tokenizer, max_len: int, labels: Sequence[str]
@@ -75,13 +68,45 @@ class Predictor(ABC):
         """Names of the columns of `predict_proba`."""
         return self.labels
 
-    def predict(self, texts: Any, pairs: Any = None) -> list[PredictedLabel]:
+    def predict(
+        self,
+        texts: Any,
+        pairs: Any = None,
+        *,
+        min_confidence: float | None = None,
+        max_risk: float | None = None,
+        calibrate: bool = False,
+        rule: AnswerRule | None = None,
+    ) -> list[PredictedLabel]:
         """Return the most probable label of each text, or the answer to each question.
 
         `texts` is a list, an array or a series of texts, pairs of them, or a table with the columns of the
-        run's own data; `pairs` are the second texts, if `texts` has only the first ones.
+        run's own data; `pairs` are the second texts, if `texts` has only the first ones. The other arguments
+        are those of `answer_rule`, or the rule that it returned.
         """
-        return [one for chunk in self.text_chunks(texts, pairs) for one in self.predict_chunk(*chunk)]
+        if rule is None:
+            rule = self.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
+        chunks = self.text_chunks(texts, pairs)
+        return [rule.apply(one) for chunk in chunks for one in self.predict_chunk(*chunk)]
+
+    def answer_rule(
+        self, *, min_confidence: float | None = None, max_risk: float | None = None, calibrate: bool = False
+    ) -> AnswerRule:
+        """Return when this model answers "not sure"; its `sentences` say what that means on dev.
+
+        Parameters
+        ----------
+        min_confidence
+            The smallest confidence of an answer.
+        max_risk
+            The largest share of wrong answers. The threshold is chosen on dev, so that with 95 % confidence
+            the share is not larger on texts like those of dev.
+        calibrate
+            Calibrate the probabilities on dev by a temperature.
+
+        """
+        wanted: dict[str, Any] = {"min_confidence": min_confidence, "max_risk": max_risk}
+        return make_rule(self.run, self.labels, **wanted, calibrate=calibrate)
 
     def predict_proba(self, texts: Any, pairs: Any = None) -> Floats:
         """Return the probability of each class for each text, as an array of shape (texts, classes)."""
