@@ -38,8 +38,8 @@ from heedful.options.keywords import unknown_option
 from heedful.options.training import AdaptOptions
 from heedful.process_state import keep_process_state
 from heedful.results import RunResult
-from heedful.runs.directory import CHECKPOINTS, Run
-from heedful.runs.files import write_json
+from heedful.runs.directory import CHECKPOINTS, CONFIG, Run
+from heedful.runs.files import new_folder, write_json
 from heedful.runs.json_files import read_json
 
 ESTIMATOR = "estimator.json"
@@ -61,7 +61,8 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
     be held out, none are: the model trains on all rows, and the last one is kept.
 
     The run's folder is temporary. It is deleted with the estimator, and when `fit` is called again. With
-    `out` it is `out/run`, beside the data in `out/data`; it is kept, and the next `fit` replaces it.
+    `out` it is `out/run`, beside the data in `out/data`; it is kept, and the next `fit` replaces it. Parallel
+    fits (`n_jobs`) need a folder each: leave `out` unset there.
 
     Parameters
     ----------
@@ -204,17 +205,20 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
         """Write the estimator to a folder, which `heedful.load` reads, and every command that takes a run."""
         self.check_is_fitted()
         target = Path(folder)
+        if target.is_file():
+            raise UserError(f"{target}: is a file; name a folder")
         if target.exists() and any(target.iterdir()):
             if not overwrite:
                 raise UserError(f"{target}: is not empty; overwrite=True replaces it")
-            shutil.rmtree(target)
-        shutil.copytree(
-            self.run_.folder, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(CHECKPOINTS)
-        )
+            if not any((target / name).is_file() for name in (ESTIMATOR, CONFIG)):
+                raise UserError(f"{target}: has other files than a saved estimator; name another folder")
         parameters = {name: simplify(value) for name, value in self.get_params(deep=False).items()}
         classes = {"type": self.classes_.dtype.str, "values": self.classes_.tolist()}
         facts = {"version": __version__, "parameters": parameters, "classes": classes}
-        write_json(target / ESTIMATOR, {**facts, "names": self.class_names_, "dev_rows": self.dev_rows_})
+        with new_folder(target) as new:  # complete before it replaces anything, also what it is copied from
+            skipped = shutil.ignore_patterns(CHECKPOINTS)
+            shutil.copytree(self.run_.folder, new, dirs_exist_ok=True, ignore=skipped)
+            write_json(new / ESTIMATOR, {**facts, "names": self.class_names_, "dev_rows": self.dev_rows_})
         return target
 
     @classmethod

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import threading
 import warnings
@@ -17,6 +18,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
+
+from heedful.errors import UserError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,6 +48,9 @@ def keep_process_state() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             yield
+    except UserError as error:
+        error.args = (name_keywords(str(error)),)
+        raise
     finally:
         _guest.reset(token)
         restore_signal_handlers(handlers)
@@ -67,6 +73,17 @@ def keeps_process_state(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
 
     return guest
+
+
+def name_keywords(message: str) -> str:
+    """Return an error with the keywords of Python instead of options; a whole command stays as it is."""
+    if re.search(r"\bheedful [a-z]", message):
+        return message
+    return re.sub(
+        r"--([a-z][a-z-]*)( (?=[\d.\"]))?",
+        lambda option: option[1].replace("-", "_") + ("=" if option[2] else ""),
+        message,
+    )
 
 
 def read_signal_handlers() -> dict[signal.Signals, Any]:

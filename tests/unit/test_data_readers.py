@@ -137,6 +137,9 @@ def test_semicolons_and_byte_order_marks_and_windows_lines_are_understood(tmp_pa
     path = tmp_path / "train.csv"
     path.write_bytes(b"\xef\xbb\xbftext;label\r\ngood, really;1\r\nbad, really;0\r\n")
     assert examples(path) == [("good, really", None, "1"), ("bad, really", None, "0")]
+    for first in (b"sep=;\r\n", b'"sep=;"\r\n'):  # Excel's own line, which is no row
+        path.write_bytes(b"\xef\xbb\xbf" + first + b"text;label\r\ngood, really;1\r\nbad, really;0\r\n")
+        assert examples(path) == [("good, really", None, "1"), ("bad, really", None, "0")]
 
 
 def test_parquet_is_read_by_name(tmp_path: Path) -> None:

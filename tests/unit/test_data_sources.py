@@ -130,6 +130,8 @@ def test_the_same_content_is_one_path_and_other_content_another() -> None:
         ({"train": TEXTS}, LABELS, "give each split its own"),
         ([], None, "the data has no rows"),
         (7, None, "data of type int is not understood"),
+        ({"dev": COLUMNS, "test": COLUMNS}, None, 'the splits "dev", "test" have no train'),
+        (TEXTS, pa.table({"a": LABELS, "b": LABELS}).to_pandas(), "labels= has 2 columns"),
         ([3, 4], None, "texts are strings; 3 is int"),
         ({"text": TEXTS, "label": ["a"]}, None, "the columns have different lengths"),
         ({"text": "one", "label": ["a"]}, None, "is not a list of values"),
@@ -145,3 +147,9 @@ def test_data_that_left_the_cache_says_so(own_cache: Path) -> None:
     path.unlink()
     with pytest.raises(UserError, match="it was made from data in Python: give that again"):
         load_task(str(path))
+
+
+def test_a_row_without_a_label_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    load_task(materialize(TEXTS, [None, *LABELS[1:]]))
+    (record,) = [record for record in caplog.records if "skipped 1 of 60 rows" in record.getMessage()]
+    assert record.levelname == "WARNING"

@@ -210,6 +210,20 @@ def test_save_and_load(
     with pytest.raises(UserError, match="is not empty"):
         classifier.save(folder)
     classifier.save(folder, overwrite=True)
+    again.save(folder, overwrite=True)  # onto the folder that it reads from
+    assert (heedful.load(folder).predict(data[0]) == classifier.predict(data[0])).all()
+
+
+def test_save_replaces_nothing_but_saved_estimators(
+    classifier: heedful.TextClassifier, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("years of work")
+    with pytest.raises(UserError, match="has other files than a saved estimator"):
+        classifier.save(tmp_path / "other", overwrite=True)
+    assert (tmp_path / "other" / "thesis.txt").read_text() == "years of work"
+    with pytest.raises(UserError, match="is a file; name a folder"):
+        classifier.save(tmp_path / "other" / "thesis.txt", overwrite=True)
 
 
 def test_it_works_in_a_pipeline_and_in_cross_validation(
@@ -233,6 +247,7 @@ def test_grid_search_in_two_processes(model: Path, data: tuple[list[str], list[s
 
 @pytest.mark.parametrize(("name", "line"), [
     ("learning_rate", "TextClassifier: learning_rate is called lr here"),
+    ("num_labels", "TextClassifier: there is no num_labels here; the labels are counted"),
     ("num_train_epochs", "TextClassifier: num_train_epochs is called epochs here"),
     ("random_state", "TextClassifier: random_state is called seed here"),
     ("epoch", 'TextClassifier: unknown option "epoch"; did you mean "epochs"'),

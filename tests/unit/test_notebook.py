@@ -28,6 +28,10 @@ def test_runs_show_themselves(write: Any, tmp_path: Path) -> None:
     assert "<table" in html
     assert "data:image/svg+xml;base64," in html
     check(html)
+    run = heedful.RunResult(tmp_path / "run")
+    for part in (run.results, run.checks):
+        assert "<table" in part._repr_html_()
+        check(part._repr_html_())
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

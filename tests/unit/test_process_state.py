@@ -18,7 +18,7 @@ import pytest
 import torch
 
 import heedful
-from heedful.process_state import is_guest, keep_process_state
+from heedful.process_state import is_guest, keep_process_state, name_keywords
 from tiny import make_model, make_task
 
 QUICK: dict[str, Any] = {"epochs": 1, "max_len": 16, "precision": "float32", "threads": 2}
@@ -114,3 +114,16 @@ def test_the_state_is_put_back_after_an_exception() -> None:
     assert not is_guest()
     assert random.getstate() == before
     assert "HEEDFUL_TRACE" not in os.environ
+
+
+@pytest.mark.parametrize(("message", "expected"), [
+    ("corpus: has no dev; --dev names a text, --dev-share 0 does without",
+     "corpus: has no dev; dev names a text, dev_share=0 does without"),
+    ("runs/a: is not finished; heedful adapt --resume --out runs/a continues it",
+     "runs/a: is not finished; heedful adapt --resume --out runs/a continues it"),
+])  # fmt: skip
+def test_errors_name_keywords_and_leave_commands_as_they_are(message: str, expected: str) -> None:
+    assert name_keywords(message) == expected
+    with pytest.raises(heedful.UserError) as caught, keep_process_state():
+        raise heedful.UserError(message)
+    assert str(caught.value) == expected

@@ -21,7 +21,7 @@ FORMS = {
     "sentence-transformers": "best/ loads with sentence-transformers, its head is in best/head "
     "(--pool first: transformers)",
     "peft": "best/ loads with peft",
-    "heedful": "best/ is in Heedful's own form (heedful export names the reason)",
+    "heedful": "best/ loads with heedful; heedful export writes other forms (of an adapter: --merge)",
 }
 """What a run prints about the form of its best model."""
 

@@ -103,7 +103,12 @@ class SelftestResult:
     @property
     def verdict(self) -> str:
         """The result in one line."""
-        words = f"failed: {', '.join(self.failed)}" if self.failed else "everything works on this machine"
+        warned = [check["subject"] for check in self.facts["checks"] if check["status"] == "warning"]
+        words = "everything works on this machine"
+        if self.failed:
+            words = f"failed: {', '.join(self.failed)}"
+        elif warned:
+            words = f"this machine works, with {len(warned)} to look at: {', '.join(dict.fromkeys(warned))}"
         return words if self.file is None else f"{words}; {self.file} is a file to send"
 
     def table(self) -> Table:

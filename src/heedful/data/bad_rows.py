@@ -73,4 +73,4 @@ class BadRows:
 
 def report_skipped(path: Path, skipped: str) -> None:
     if skipped:
-        notify(f"{path}: {skipped} (--strict refuses such files)")
+        notify(f"{path}: {skipped} (--strict refuses such files)", warning=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from heedful.errors import one_line
-from heedful.logs import notice
+from heedful.logs import notice, warn
 
 _said: set[str] = set()
 
 
-def notify(text: str) -> None:
+def notify(text: str, *, warning: bool = False) -> None:
     if text not in _said:
         _said.add(text)
-        notice(one_line(text))
+        (warn if warning else notice)(one_line(text))

@@ -49,6 +49,8 @@ QUOTED_CELL = re.compile(r'"(?:[^"]++|"")*+"')
 QUOTED_LINE = re.compile(
     r'(?:"(?:[^"]++|"")*+"|[^"\t\r\n]*+)(?:\t(?:"(?:[^"]++|"")*+"|[^"\t\r\n]*+))*+\r?\n?'
 )
+DECLARED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+"""Excel's first line of a CSV file, which is no row."""
 
 Row = tuple[int, Sequence[Any]]
 
@@ -82,7 +84,7 @@ def read_quoted(path: Path, delimiter: str, bad: BadRows) -> Iterator[Row]:
             size += len(line)
             if size > MAX_ROW_BYTES:
                 raise too_long_error(path, start) if start == number else unclosed_quote_error(path, start)
-            yield line
+            yield "\n" if number == 1 and DECLARED_DELIMITER.fullmatch(line) else line
 
     rows = csv.reader(feed(), delimiter=delimiter, strict=True)
     while True:
@@ -144,7 +146,10 @@ def is_quoted_tsv(path: Path) -> bool:
 
 
 def detect_delimiter(path: Path) -> str:
-    """Return a CSV file's delimiter: the one by which most rows are as wide as the first one."""
+    """Return a CSV file's delimiter: declared, or that by which most rows are as wide as the first one."""
+    _, first = next(read_lines(path, BadRows()), (1, ""))
+    if declared := DECLARED_DELIMITER.fullmatch(first):
+        return declared[1]
     shares = {}
     for delimiter in ",;\t|":
         try:

@@ -82,6 +82,9 @@ def read_splits(data: Any, labels: Any = None) -> dict[str, Table]:
                     "labels= belongs to one list of texts; give each split its own: (texts, labels)"
                 )
             return {split: to_table(data[name]) for name, split in splits.items() if split}
+        if splits and all(splits.values()):
+            names = ", ".join(f'"{shorten(str(name))}"' for name in data)
+            raise UserError(f"the splits {names} have no train, which is what a model learns from")
     return {"": to_table(data, labels)}
 
 
@@ -91,7 +94,7 @@ def to_table(data: Any, labels: Any = None) -> Table:
         data, labels = data
     table = read_columns(data, labels is not None)
     if labels is not None:
-        values = to_column(labels, "label")
+        values = to_column(read_label_column(labels), "label")
         if len(values) != table.num_rows:
             raise UserError(
                 f"{table.num_rows:,} texts and {len(values):,} labels; there must be one label per text"
@@ -102,6 +105,16 @@ def to_table(data: Any, labels: Any = None) -> Table:
     if not table.num_rows:
         raise UserError("the data has no rows")
     return simplify(table)
+
+
+def read_label_column(labels: Any) -> Any:
+    """Return labels as a sequence; a table must have one column."""
+    if is_series(labels) or not hasattr(labels, "columns"):
+        return labels
+    names = list(labels.columns)
+    if len(names) != 1:
+        raise UserError(f"labels= has {len(names)} columns; give the one that has the labels")
+    return labels[names[0]]
 
 
 def read_columns(data: Any, labeled: bool) -> Table:
@@ -115,6 +128,8 @@ def read_columns(data: Any, labeled: bool) -> Table:
         return table_of({"text": data})
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "to_parquet"):
         return read_frame(data)
+    if hasattr(data, "collect") and hasattr(data, "collect_schema"):
+        raise UserError(f"a {type(data).__name__} has no rows yet; call its method collect")
     if isinstance(data, bytes) or not isinstance(data, Iterable):
         raise UserError(f"data of type {type(data).__name__} is not understood; give {ACCEPTED}")
     return read_rows(data.tolist() if isinstance(data, np.ndarray) else list(data), labeled)

@@ -122,7 +122,7 @@ def report_missing_labels(task: Task) -> None:
             listed += f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
             cut = ", try another --split-seed" if split.index is not None else ""
             remedy = f"add rows{cut}, or merge rare labels"
-            notify(f"{task.folder}: {name} has no row with the label {listed}; {remedy}")
+            notify(f"{task.folder}: {name} has no row with the label {listed}; {remedy}", warning=True)
 
 
 def parse_split_mode(split: str) -> Mode:

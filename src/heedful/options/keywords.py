@@ -69,18 +69,28 @@ TRANSFORMERS_NAMES = {
     "class_weight": "class_weights",
     "peft_config": "method_options",
     "nproc_per_node": "processes",
+    "bs": "batch_size",
+    "logging_steps": "eval_every",
 }
 """Our names of options that transformers, peft, torchrun and scikit-learn call otherwise."""
 TRANSFORMERS_VALUES = {
-    "fp16": 'precision="auto"',
-    "bf16": 'precision="bfloat16"',
-    "use_cpu": 'device="cpu"',
-    "no_cuda": 'device="cpu"',
-    "load_best_model_at_end": 'select="best"',
-    "r": 'method="lora" with method_options={"rank": 8}',
-    "lora_alpha": 'method="lora" with method_options={"alpha": 16}',
-    "lora_dropout": 'method="lora" with method_options',
-    "target_modules": 'method="lora" with method_options={"targets": "q,v"}',
+    "fp16": 'use precision="auto"',
+    "bf16": 'use precision="bfloat16"',
+    "use_cpu": 'use device="cpu"',
+    "no_cuda": 'use device="cpu"',
+    "load_best_model_at_end": 'use select="best"',
+    "dataloader_num_workers": "the data needs no workers",
+    "num_labels": "the labels are counted in the data",
+    "evaluation_strategy": "use eval_every=100, which is after this many steps; by default after every epoch",
+    "eval_strategy": "use eval_every=100, which is after this many steps; by default after every epoch",
+    "save_strategy": 'use select="best" (the default) or select="last"',
+    "save_steps": 'use select="best" (the default) or select="last"',
+    "lora_r": 'use method="lora" with method_options={"rank": 8}',
+    "lora_rank": 'use method="lora" with method_options={"rank": 8}',
+    "r": 'use method="lora" with method_options={"rank": 8}',
+    "lora_alpha": 'use method="lora" with method_options={"alpha": 16}',
+    "lora_dropout": 'use method="lora" with method_options',
+    "target_modules": 'use method="lora" with method_options={"targets": "q,v"}',
 }
 """What to write for options of theirs that are no option of ours by themselves."""
 
@@ -204,7 +214,7 @@ def unknown_option(function: str, name: str, options: Mapping[str, Any]) -> User
     if ours in options:
         return UserError(f"{function}: {name} is called {ours} here")
     if name in TRANSFORMERS_VALUES:
-        return UserError(f"{function}: there is no {name} here; use {TRANSFORMERS_VALUES[name]}")
+        return UserError(f"{function}: there is no {name} here; {TRANSFORMERS_VALUES[name]}")
     return UserError(f"{function}: {unknown('option', name, options)}")
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from heedful.display import render_table
+
 LOWER_IS_BETTER, SHARES = ("perplexity",), ("accuracy", "exact_match")
 """Metrics of runs whose results do not say how to read their values: older versions wrote none but these."""
 
@@ -122,6 +124,20 @@ class Results:
     loads_with: str | None = None
     """What best/ is a folder for: transformers, sentence-transformers, peft or heedful alone."""
 
+    def _repr_html_(self) -> str:
+        columns = ("split", "rows", "metric", "value", "low", "high", "most frequent label", "bag of words")
+        rows = tuple(
+            (name, r.n, r.metric, r.value, *(r.ci95 or (None, None)), *simple_scores(r))
+            for name, r in self.splits.items()
+        )
+        return render_table(columns, rows, f"{self.model} on {self.task}, {self.method}")
+
+
+def simple_scores(result: SplitResult) -> tuple[float | None, ...]:
+    """Return the scores of the baselines that most runs have, None where there is none."""
+    baselines = result.baselines or {}
+    return tuple(baselines.get(name) for name in ("majority", "bag_of_words"))
+
 
 @dataclass(frozen=True)
 class Check:
@@ -165,6 +181,10 @@ class Checks:
     """checks.json."""
 
     checks: tuple[Check, ...]
+
+    def _repr_html_(self) -> str:
+        rows = tuple((c.name.replace("_", " "), c.status, c.message) for c in self.checks)
+        return render_table(("check", "status", "result"), rows)
 
     def worst(self) -> str:
         order = ("failed", "warning", "passed", "skipped")
