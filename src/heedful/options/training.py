@@ -126,6 +126,9 @@ class AdaptOptions(LoopOptions):
     """Train on this many labeled rows, with the shares of the labels in all rows; --seed chooses the rows."""
     balanced: Flag = False
     """With --train-rows: choose equally many rows of each label."""
+    fold: str | None = None
+    """K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
+    own dev rows are left out. --seed chooses the parts."""
     dev_rows: Positive | None = None
     """Score this many rows of dev, with the same shares of the labels; --split-seed chooses the rows."""
     label_smoothing: Share = 0.0

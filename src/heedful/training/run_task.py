@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from heedful.data import Task, load_task
+from heedful.data.folds import take_fold
 from heedful.data.named_tasks import Kind
 from heedful.data.splits import sample
 from heedful.errors import UserError
@@ -25,6 +26,8 @@ def load_run_task(options: AdaptOptions) -> Task:
         kind=find_task_kind(options),
         strict=options.strict,
     )
+    if options.fold is not None:
+        task = take_fold(task, options.fold, options.seed)
     if options.dev_rows is None:
         return task
     if "dev" not in task.splits:
