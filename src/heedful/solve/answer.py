@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.selection import Selection
 from heedful.options.solve import SolveOptions
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
-from heedful.runs.schemas import Results, SplitResult
+from heedful.runs.schemas import Results
 from heedful.runs.studies import StudyFolder
 from heedful.solve.candidates import Candidate, DataFacts
-from heedful.solve.choice import Choice, ScoredCandidate, ScoredCandidates, choose, label_array
+from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
 from heedful.solve.state import SolveState
 
 CONFUSED = 3
@@ -23,21 +24,28 @@ LEAST_SHARE = 0.05
 """A pair of labels is named if at least this share of the first label's rows is taken for the second."""
 
 
+def fold_names(name: str, folds: int) -> list[str]:
+    """Return the names of the runs that hold out a fold of train each."""
+    return [f"{name}-fold{number}" for number in range(1, folds + 1)]
+
+
 def score_candidates(
     folder: StudyFolder, candidates: Sequence[Candidate], state: SolveState
 ) -> ScoredCandidates:
-    """Read the finished candidates with their predictions on dev."""
-    scored, labels, metric = [], label_array([]), "accuracy"
+    """Read the finished candidates with their predictions of dev and, if there are any, of the folds."""
+    scored, labels, metric, folds = [], label_array([]), "accuracy", state.folds or 0
     for candidate in candidates:
         if candidate.name not in state.costs:
             continue
-        run = Run.open(folder.run(candidate.name))
-        rows, metric = run.read_predictions("dev"), run.read_results().splits["dev"].metric
+        runs = [Run.open(folder.run(name)) for name in (candidate.name, *fold_names(candidate.name, folds))]
+        rows = [row for run in runs for row in run.read_predictions("dev")]
+        metric = runs[0].read_results().splits["dev"].metric
         labels, predicted = label_array([r.label for r in rows]), label_array([r.predicted for r in rows])
         scored.append(
             ScoredCandidate(candidate.name, candidate.title, predicted, state.costs[candidate.name])
         )
-    return ScoredCandidates(tuple(scored), labels, METRICS.find(metric))
+    held_out = f"dev and {folds} folds" if folds else "dev"
+    return ScoredCandidates(tuple(scored), labels, METRICS.find(metric), held_out)
 
 
 def make_answer(
@@ -53,7 +61,7 @@ def make_answer(
     by_name = {candidate.name: candidate for candidate in scored.candidates}
     results = Run.open(folder.run(choice.chosen)).read_results()
     summary = [
-        describe_choice(by_name, choice, results, scored.metric.title, state),
+        describe_choice(scored, choice, results),
         *explain_choice(by_name, choice, options.prefer),
         *describe_confusions(results),
         *describe_commands(folder.path, by_name[choice.chosen]),
@@ -79,21 +87,22 @@ def make_answer(
     )
 
 
-def describe_choice(
-    by_name: dict[str, ScoredCandidate], choice: Choice, results: Results, metric: str, state: SolveState
-) -> str:
-    chosen = by_name[choice.chosen]
+def describe_choice(scored: ScoredCandidates, choice: Selection, results: Results) -> str:
+    metric = scored.metric
+    title = next(capitalize(c.title) for c in scored.candidates if c.name == choice.chosen)
     if (test := results.splits.get("test")) is not None:
         rows = f"{test.n:,} of {test.of:,}" if test.of else f"{test.n:,}"
-        return f"{capitalize(chosen.title)}: {metric} {format_score(test)} on {rows} rows of test."
-    dev = results.splits["dev"]
+        return f"{title}: {metric.title} {format_score(test.value, test.ci95)} on {rows} rows of test."
+    held_out = f"{len(scored.labels):,} rows of {scored.held_out}"
     return (
-        f"{capitalize(chosen.title)}: {metric} {format_score(dev)} on {dev.n:,} rows of dev, "
-        "which selected it; test has not been scored."
+        f"{title}: {metric.title} {format_score(choice.value, choice.interval)} on {held_out}, corrected for "
+        "having selected it there; test has not been scored."
     )
 
 
-def explain_choice(by_name: dict[str, ScoredCandidate], choice: Choice, prefer: str | None) -> Iterator[str]:
+def explain_choice(
+    by_name: dict[str, ScoredCandidate], choice: Selection, prefer: str | None
+) -> Iterator[str]:
     """Say why a candidate other than the best was chosen, and what it was chosen from."""
     chosen, best = by_name[choice.chosen], by_name[choice.best]
     if chosen is best:
@@ -142,11 +151,11 @@ def describe_commands(folder: Path, chosen: ScoredCandidate) -> Iterator[str]:
 
 
 def list_notes(
-    choice: Choice, results: Results, scored: ScoredCandidates, state: SolveState
+    choice: Selection, results: Results, scored: ScoredCandidates, state: SolveState
 ) -> Iterator[Note]:
     dev = results.splits["dev"]
     majority = (dev.baselines or {}).get("majority")
-    low = choice.intervals[choice.chosen]
+    low = choice.interval
     if majority is not None and low is not None and low.low <= majority:
         always = f"always answering the most frequent label ({majority:.3f})"
         yield Note(f"no candidate is shown to be better than {always}", "warning")
@@ -159,21 +168,23 @@ def list_notes(
             yield Note(f"{name} was cut short: the machine was slower than measured", "warning")
 
 
-def list_candidates(scored: ScoredCandidates, choice: Choice, state: SolveState) -> Table:
+def list_candidates(scored: ScoredCandidates, choice: Selection, state: SolveState) -> Table:
     columns = (
         "candidate", scored.metric.title, "95 % interval", "minutes to train", "ms per text", "MB", "remark",
     )  # fmt: skip
     rows: list[tuple[Any, ...]] = []
     for c in sorted(scored.candidates, key=lambda c: scored.metric.sort_key(choice.scores[c.name]))[::-1]:
-        interval = choice.intervals[c.name]
+        interval = scored.interval(c.name)
         between = "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"
         numbers = (f"{c.cost.seconds / 60:.1f}", f"{c.cost.ms_per_text:.2g}", f"{c.cost.megabytes:.0f}")
         rows.append((c.name, choice.scores[c.name], between, *numbers, remark(c, choice)))
     rows += [(name, None, "", "", "", "", f"left out: {why}") for name, why in state.left_out.items()]
-    return Table(columns, tuple(rows), f"candidates, scored on {len(scored.labels):,} rows of dev")
+    return Table(
+        columns, tuple(rows), f"candidates, scored on {len(scored.labels):,} rows of {scored.held_out}"
+    )
 
 
-def remark(candidate: ScoredCandidate, choice: Choice) -> str:
+def remark(candidate: ScoredCandidate, choice: Selection) -> str:
     parts = [candidate.title]
     if candidate.name == choice.chosen:
         parts.append("chosen")
@@ -185,10 +196,10 @@ def remark(candidate: ScoredCandidate, choice: Choice) -> str:
     return ", ".join(parts)
 
 
-def draw_costs(scored: ScoredCandidates, choice: Choice, results: Results) -> Figure:
+def draw_costs(scored: ScoredCandidates, choice: Selection, results: Results) -> Figure:
     rows = []
     for c in scored.candidates:
-        interval = choice.intervals[c.name]
+        interval = scored.interval(c.name)
         ends = {} if interval is None else {"low": interval.low, "high": interval.high}
         group = "chosen" if c.name == choice.chosen else "other candidates"
         point = {"x": c.cost.ms_per_text, "y": choice.scores[c.name], "label": c.name, "group": group}
@@ -202,7 +213,7 @@ def draw_costs(scored: ScoredCandidates, choice: Choice, results: Results) -> Fi
         {
             "title": "What each candidate gives, and what an answer costs",
             "x_title": "milliseconds per text",
-            "y_title": f"{scored.metric.title} on dev",
+            "y_title": f"{scored.metric.title} on {scored.held_out}",
             "log_x": True,
             "levels": levels,
         },
@@ -210,11 +221,12 @@ def draw_costs(scored: ScoredCandidates, choice: Choice, results: Results) -> Fi
     )
 
 
-def format_score(result: SplitResult) -> str:
-    value = "not a number" if result.value is None else f"{result.value:.3f}"
-    if result.ci95 is None or None in result.ci95:
-        return value
-    return f"{value} (95 % interval {result.ci95[0]:.3f} to {result.ci95[1]:.3f})"
+def format_score(value: float | None, interval: Sequence[float | None] | None) -> str:
+    if value is None:
+        return "not a number"
+    if interval is None or None in interval:
+        return f"{value:.3f}"
+    return f"{value:.3f} (95 % interval {interval[0]:.3f} to {interval[1]:.3f})"
 
 
 def capitalize(text: str) -> str:

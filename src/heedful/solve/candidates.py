@@ -83,9 +83,10 @@ def epoch_seconds(facts: DataFacts, speed: Speed) -> float:
     return 1.15 * facts.train * speed.train_row + facts.dev * speed.forward_row
 
 
+CONVEX_HEAD: dict[str, Any] = {"method": "head", "method_options": ("solver=convex",)}
 FULL: dict[str, Any] = {"method": "full"}
 CANDIDATES = (
-    Candidate("head", "embeddings with a linear classifier", {"method": "head"}, forward_once),
+    Candidate("head", "embeddings with logistic regression", CONVEX_HEAD, forward_once),
     Candidate("full", "full fine-tuning", FULL, fine_tune, by_epochs=True),
     Candidate(
         "full-fast",

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from heedful.evaluation import selection
 from heedful.evaluation.metrics import Array, Metric
+from heedful.evaluation.selection import Selection
 from heedful.options.solve import Prefer
-from heedful.statistics.comparison import Comparison
 from heedful.statistics.proportions import Interval
 
 SAME_COST = 1.5
-"""Costs within this factor count as equal."""
-TOLERANCE = 0.02
-"""By how much a model that is preferred for its speed or its size may be worse."""
+"""Costs within this factor count as equal: the better of two equally fast models is chosen."""
 
 
 @dataclass(frozen=True)
@@ -49,53 +49,34 @@ class ScoredCandidates:
     candidates: tuple[ScoredCandidate, ...]
     labels: Array
     metric: Metric
+    held_out: str = "dev"
+    """What the held-out rows are, in words."""
 
     def value(self, name: str) -> float:
-        predicted = next(c.predicted for c in self.candidates if c.name == name)
-        return float(self.metric.compute(self.labels, predicted))
+        return float(self.metric.compute(self.labels, self.predictions(name)))
+
+    def interval(self, name: str) -> Interval | None:
+        return self.metric.interval(self.labels, self.predictions(name))
+
+    def predictions(self, name: str) -> Array:
+        return next(c.predicted for c in self.candidates if c.name == name)
 
 
-@dataclass(frozen=True)
-class Choice:
-    chosen: str
-    best: str
-    """The candidate with the best score."""
-    scores: Mapping[str, float]
-    intervals: Mapping[str, Interval | None]
-    comparisons: Mapping[str, Comparison]
-    """The best candidate compared with each of the others."""
+def choose(scored: ScoredCandidates, prefer: Prefer | None = None) -> Selection:
+    """Choose a candidate by its predictions on held-out rows (`heedful.evaluation.selection`).
 
-
-def choose(scored: ScoredCandidates, prefer: Prefer | None = None) -> Choice:
-    """Choose a candidate from the predictions of all on the same held-out rows.
-
-    By default it is the fastest of those that are not shown to be worse than the best; among equally fast
-    ones, the one with the best score.
+    Costs are rounded to powers of `SAME_COST`, so that noise in a measured time decides nothing.
     """
-    candidates, labels, metric = scored.candidates, scored.labels, scored.metric
-    scores = {c.name: scored.value(c.name) for c in candidates}
-    intervals = {c.name: metric.interval(labels, c.predicted) for c in candidates}
-    order = sorted(candidates, key=lambda c: (metric.sort_key(scores[c.name]), -c.cost.ms_per_text))[::-1]
-    best = order[0]
-    comparisons: dict[str, Comparison] = {}
-    if len(candidates) > 1 and len(labels) > 1:
-        pairs = metric.compare_all(labels, {c.name: [c.predicted] for c in order})
-        comparisons = {pair.b: pair for pair in pairs if pair.a == best.name}
-    if prefer == "accuracy":
-        return Choice(best.name, best.name, scores, intervals, comparisons)
-    allowed = [c for c in order if c is best or is_allowed(comparisons.get(c.name), prefer)]
-    costs = {c.name: c.cost.megabytes if prefer == "small" else c.cost.ms_per_text for c in allowed}
-    cheapest = min(costs.values())
-    chosen = next(c for c in allowed if costs[c.name] <= SAME_COST * cheapest)
-    return Choice(chosen.name, best.name, scores, intervals, comparisons)
+    outputs = {c.name: c.predicted for c in scored.candidates}
+    costs = {
+        c.name: selection.Cost(round_cost(c.cost.ms_per_text), round_cost(c.cost.megabytes))
+        for c in scored.candidates
+    }
+    return selection.select(scored.metric, scored.labels, outputs, costs, prefer)
 
 
-def is_allowed(comparison: Comparison | None, prefer: Prefer | None) -> bool:
-    """Whether a candidate, compared with the best one, may be chosen for its cost."""
-    if comparison is None:
-        return False
-    loss = comparison.difference if comparison.higher_is_better else -comparison.difference
-    return not comparison.differs or (prefer in ("speed", "small") and loss <= TOLERANCE)
+def round_cost(cost: float) -> float:
+    return float(SAME_COST ** round(math.log(max(cost, 1e-6), SAME_COST)))
 
 
 def label_array(labels: Sequence[str | None]) -> Array:

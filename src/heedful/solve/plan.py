@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed, epoch_seconds
@@ -19,8 +19,31 @@ EVALUATION_SHARE = 0.15
 """Evaluations may take this share of the training time."""
 TEST_SHARE, LEAST_TEST = 0.1, 200
 """Share of the time to score test in; a larger test split is sampled, to no fewer than this many rows."""
+DEV_SHARE, LEAST_DEV = 0.04, 300
+"""The same for dev, which every candidate scores."""
 TRAIN_EVAL_ROWS = 200
 """Number of training rows that are scored at an evaluation, to see the curve of train."""
+FOLDS = 5
+"""Number of parts for cross-validation, where dev has fewer than `LEAST_DEV` rows."""
+FOLD_COUNTS = (5, 3, 2)
+"""How many of the parts are held out in turn: fewer where the time is short."""
+FEWER = 0.7
+"""The next number of training rows to try, relative to the last one."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What candidates are planned with."""
+
+    facts: DataFacts
+    speed: Speed | None = None
+    """None without an encoder."""
+    no_encoder: str = ""
+    """Why there is no encoder."""
+    slowness: float = 1.0
+    """By how much the runs so far took longer than expected."""
+    folds: int = 0
+    """How many folds of cross-validation each candidate has."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +52,24 @@ class PlanEntry:
 
     candidate: Candidate
     seconds: float
-    """The time that it is expected to take."""
-    settings: dict[str, Any]
+    """The time that it is expected to take, with its folds."""
+    settings: dict[str, Any] = field(default_factory=dict)
     """Options that the time decided."""
     reason: str = ""
     """Why it is left out; empty if it is planned."""
+    run_seconds: float = 0.0
+    """The part of `seconds` that one run takes."""
 
     @property
     def planned(self) -> bool:
         return not self.reason
+
+    def is_whole(self, budget: Budget) -> bool:
+        """Whether it is planned with all training rows and the usual number of epochs."""
+        usual = 0 if budget.speed is None else budget.speed.epochs
+        return (
+            self.planned and "train_rows" not in self.settings and self.settings.get("epochs", usual) == usual
+        )
 
 
 def reserve_seconds(facts: DataFacts, speed: Speed, startup: float) -> float:
@@ -48,76 +80,93 @@ def reserve_seconds(facts: DataFacts, speed: Speed, startup: float) -> float:
     return REPORT_SECONDS + startup + 1.2 * facts.test * speed.forward_row
 
 
-def limit_test(facts: DataFacts, speed: Speed, minutes: float) -> DataFacts:
-    """Return the facts with as many rows of test as can be scored in a part of the time."""
-    affordable = int(TEST_SHARE * 60 * minutes / max(speed.forward_row, 1e-9))
-    rows = {**facts.rows, "test": max(min(facts.test, LEAST_TEST), min(facts.test, affordable))}
-    return replace(facts, rows=rows) if facts.test else facts
+def limit_rows(facts: DataFacts, speed: Speed, minutes: float) -> DataFacts:
+    """Return the facts with as many rows of dev and test as can be scored in a part of the time."""
+    rows = dict(facts.rows)
+    for split, share, least in (("dev", DEV_SHARE, LEAST_DEV), ("test", TEST_SHARE, LEAST_TEST)):
+        if split in rows:
+            affordable = int(share * 60 * minutes / max(speed.forward_row, 1e-9))
+            rows[split] = min(rows[split], max(least, affordable))
+    return replace(facts, rows=rows)
 
 
-def make_plan(
-    candidates: Sequence[Candidate],
-    facts: DataFacts,
-    speed: Speed | None,
-    seconds: float,
-    slowness: float = 1.0,
-    no_encoder: str = "",
-) -> list[PlanEntry]:
-    """Plan the candidates that fit in the given seconds, in their order.
+def choose_folds(candidates: Sequence[Candidate], budget: Budget, seconds: float) -> int:
+    """Return how many folds are held out in turn: none if dev is large enough to select on.
 
-    Parameters
-    ----------
-    candidates
-        Those that are not done yet.
-    facts, speed
-        What is known about the data and the machine; without a speed there is no encoder.
-    seconds
-        Time for all of them.
-    slowness
-        By how much the runs so far took longer than expected.
-    no_encoder
-        Why there is no encoder.
-
+    Fewer than all if the main candidates otherwise do not fit in the time as a whole.
     """
+    if budget.facts.dev >= LEAST_DEV or budget.facts.train < 2 * FOLDS:
+        return 0
+    for folds in FOLD_COUNTS:
+        entries = make_plan(candidates, replace(budget, folds=folds), seconds)
+        if all(entry.is_whole(budget) for entry in entries if is_main(entry.candidate, budget)):
+            break
+    return folds
+
+
+def is_main(candidate: Candidate, budget: Budget) -> bool:
+    suited = candidate.unsuited(budget.facts) is None and (budget.speed is not None or not candidate.encoder)
+    return suited and not candidate.after
+
+
+def make_plan(candidates: Sequence[Candidate], budget: Budget, seconds: float) -> list[PlanEntry]:
+    """Plan those of the candidates that fit in the given seconds, in their order."""
     entries, left = [], seconds
     for candidate in candidates:
-        entry = plan_candidate(candidate, facts, speed, left, slowness, no_encoder)
+        entry = plan_candidate(candidate, budget, left)
         entries.append(entry)
         if entry.planned:
             left -= entry.seconds
     return entries
 
 
-def plan_candidate(
-    candidate: Candidate,
-    facts: DataFacts,
-    speed: Speed | None,
-    left: float,
-    slowness: float,
-    no_encoder: str,
-) -> PlanEntry:
+def plan_candidate(candidate: Candidate, budget: Budget, left: float) -> PlanEntry:
+    """Plan one candidate in the seconds that are left: with fewer epochs or rows if it must be."""
+    facts, speed = budget.facts, budget.speed
     if reason := candidate.unsuited(facts):
-        return PlanEntry(candidate, 0.0, {}, reason)
+        return PlanEntry(candidate, 0.0, reason=reason)
     if speed is None and candidate.encoder:
-        return PlanEntry(candidate, 0.0, {}, no_encoder)
+        return PlanEntry(candidate, 0.0, reason=budget.no_encoder)
     speed = speed or Speed()
-    seconds = slowness * (SETUP_SECONDS + candidate.seconds(facts, speed))
-    settings: dict[str, Any] = {}
-    if candidate.by_epochs:
-        epochs = speed.epochs
-        if seconds > left:
-            per_epoch = slowness * epoch_seconds(facts, speed)
-            epochs = math.floor((left - (seconds - speed.epochs * per_epoch)) / per_epoch)
-        settings = fit_length(candidate, facts, speed, epochs)
-        if not settings:
-            return PlanEntry(candidate, seconds, {}, describe_lack(seconds, left))
-        seconds -= slowness * (speed.epochs - epochs) * epoch_seconds(facts, speed)
-    elif seconds > left:
-        return PlanEntry(candidate, seconds, {}, describe_lack(seconds, left))
-    return PlanEntry(candidate, seconds, settings)
+    rows, least = facts.train, max(LEAST_STEPS, 5 * facts.labels)
+    while rows >= min(least, facts.train):
+        part = replace(facts, rows={**facts.rows, "train": rows})
+        entry = fit_time(candidate, part, speed, budget, left)
+        if entry is not None:
+            fewer = {"train_rows": rows} if rows < facts.train else {}
+            return replace(entry, settings={**entry.settings, **fewer})
+        rows = int(FEWER * rows)
+    whole = scale(SETUP_SECONDS + candidate.seconds(facts, speed), budget)
+    return PlanEntry(candidate, whole, reason=describe_lack(whole, left))
 
 
-def fit_length(candidate: Candidate, facts: DataFacts, speed: Speed, epochs: int) -> dict[str, Any]:
+def scale(seconds: float, budget: Budget) -> float:
+    """Return what a run and its folds, which train on a part of the rows, take on this machine."""
+    return budget.slowness * seconds * (1 + budget.folds * (FOLDS - 1) / FOLDS)
+
+
+def fit_time(
+    candidate: Candidate, facts: DataFacts, speed: Speed, budget: Budget, left: float
+) -> PlanEntry | None:
+    """Return the entry of a candidate with these training rows; None if it does not fit."""
+    seconds = SETUP_SECONDS + candidate.seconds(facts, speed)
+    if not candidate.by_epochs:
+        total = scale(seconds, budget)
+        return PlanEntry(candidate, total, run_seconds=budget.slowness * seconds) if total <= left else None
+    per_epoch, epochs = epoch_seconds(facts, speed), speed.epochs
+    if scale(seconds, budget) > left:
+        before = seconds - speed.epochs * per_epoch
+        epochs = math.floor((left / scale(1.0, budget) - before) / per_epoch)
+    settings = fit_length(candidate, facts, speed, epochs, budget.folds)
+    if not settings:
+        return None
+    seconds -= (speed.epochs - epochs) * per_epoch
+    return PlanEntry(candidate, scale(seconds, budget), settings, run_seconds=budget.slowness * seconds)
+
+
+def fit_length(
+    candidate: Candidate, facts: DataFacts, speed: Speed, epochs: int, folds: int
+) -> dict[str, Any]:
     """Return the options of a run of this many epochs; none if it would be too short to be worth it."""
     per_epoch = math.ceil(facts.train / speed.batch_size)
     steps = epochs * per_epoch
@@ -127,6 +176,8 @@ def fit_length(candidate: Candidate, facts: DataFacts, speed: Speed, epochs: int
     affordable = EVALUATION_SHARE * epochs * facts.train * speed.train_row / max(scoring, 1e-9)
     evaluations = max(EVALUATIONS[0], min(EVALUATIONS[1], int(affordable)))
     settings: dict[str, Any] = {"epochs": epochs, "eval_every": max(1, math.ceil(steps / evaluations))}
+    if folds:
+        settings["select"] = "last"  # what a fold selects may not be scored on it
     if candidate.rate is not None and speed.lr is not None:
         settings["lr"] = candidate.rate * speed.lr
     return settings
@@ -140,22 +191,24 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
 
 
-def describe_plan(
-    entries: Sequence[PlanEntry], facts: DataFacts, speed: Speed | None, minutes: float
-) -> list[str]:
+def describe_plan(entries: Sequence[PlanEntry], budget: Budget, minutes: float) -> list[str]:
     """Return the plan as lines to print."""
+    facts, speed = budget.facts, budget.speed
     rows = ", ".join(f"{n:,} {split}" for split, n in facts.rows.items())
-    lines = [f"{facts.name}: {facts.labels} labels; rows: {rows}"]
+    lines = [f"{facts.name}: {facts.labels} labels; rows in use: {rows}"]
     if speed is not None:
         train, forward = (f"{1000 * seconds:.2g} ms" for seconds in (speed.train_row, speed.forward_row))
         lines.append(f"measured here: {train} to train on a row, {forward} to read one")
+    if budget.folds:
+        lines.append(f"dev is small: {budget.folds} of {FOLDS} folds of train are held out in turn as well")
     lines.append(f"plan for {minutes:g} minutes:")
     for entry in entries:
-        name, epochs = entry.candidate.name, entry.settings.get("epochs")
+        name, settings = entry.candidate.name, entry.settings
         if entry.planned:
-            length = f", {epochs} epochs" if epochs else ""
+            what = f", {settings['epochs']} epochs" if "epochs" in settings else ""
+            what += f", {settings['train_rows']:,} training rows" if "train_rows" in settings else ""
             condition = f", if {entry.candidate.after} is among the best" if entry.candidate.after else ""
-            lines.append(f"  {name}: about {format_seconds(entry.seconds)}{length}{condition}")
+            lines.append(f"  {name}: about {format_seconds(entry.seconds)}{what}{condition}")
         else:
             lines.append(f"  {name} is left out: {entry.reason}")
     return lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from heedful import __version__
@@ -22,15 +23,18 @@ from heedful.runs.directory import BEST, CHOSEN, PROGRESS, write_choice
 from heedful.runs.json_files import read_json_if_intact
 from heedful.runs.leases import Lease
 from heedful.runs.studies import LOGS, Configuration, StudyFolder, StudyRecord, begin, choose_study_folder
-from heedful.solve.answer import make_answer, score_candidates
+from heedful.solve.answer import fold_names, make_answer, score_candidates
 from heedful.solve.candidates import CANDIDATES, SETUP_SECONDS, Candidate, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidates, choose
 from heedful.solve.plan import (
+    FOLDS,
     TRAIN_EVAL_ROWS,
+    Budget,
     PlanEntry,
+    choose_folds,
     describe_plan,
     format_seconds,
-    limit_test,
+    limit_rows,
     make_plan,
     plan_candidate,
     reserve_seconds,
@@ -158,10 +162,18 @@ class Solver:
     @property
     def left(self) -> float:
         """Seconds that are left for candidates."""
-        speed = self.state.speed or Speed()
-        facts = limit_test(self.facts, speed, self.options.minutes)
-        reserve = self.state.slowness * reserve_seconds(facts, speed, self.process.startup)
-        return self.end - time.monotonic() - reserve
+        budget = self.budget
+        reserve = reserve_seconds(budget.facts, budget.speed or Speed(), self.process.startup)
+        return self.end - time.monotonic() - budget.slowness * reserve
+
+    @property
+    def budget(self) -> Budget:
+        """What is known now about the data and the machine."""
+        state = self.state
+        facts = limit_rows(self.facts, state.speed or Speed(), self.options.minutes)
+        if state.dev_rows is not None:
+            facts = replace(facts, rows={**facts.rows, "dev": state.dev_rows})
+        return Budget(facts, state.speed, state.no_encoder, state.slowness, state.folds or 0)
 
     def look(self, name: str = "") -> None:
         """Show the time that has passed, and how far a candidate is."""
@@ -193,18 +205,15 @@ class Solver:
         else:
             self.state.speed = Speed(**answer)
 
-    @property
-    def test_rows(self) -> int:
-        """Number of rows of test to score."""
-        return limit_test(self.facts, self.state.speed or Speed(), self.options.minutes).test
-
     def plan(self) -> None:
         """Print what is planned and what is left out, before the work begins."""
-        waiting = [c for c in self.candidates if c.name not in self.state.costs]
-        entries = make_plan(
-            waiting, self.facts, self.state.speed, self.left, self.state.slowness, self.state.no_encoder
-        )
-        for line in describe_plan(entries, self.facts, self.state.speed, self.options.minutes):
+        state = self.state
+        waiting = [c for c in self.candidates if c.name not in state.costs]
+        if state.dev_rows is None or state.folds is None:  # the same rows for all candidates, ever
+            state.dev_rows = self.budget.facts.dev
+            state.folds = choose_folds(waiting, self.budget, self.left)
+        entries = make_plan(waiting, self.budget, self.left)
+        for line in describe_plan(entries, self.budget, self.options.minutes):
             notice(line)
         self.save()
 
@@ -215,16 +224,13 @@ class Solver:
         if reason := self.explain_skip(candidate):
             self.state.left_out[candidate.name] = reason
             return
-        state, name = self.state, candidate.name
-        entry = plan_candidate(
-            candidate, self.facts, state.speed, self.left, state.slowness, state.no_encoder
-        )
+        entry = plan_candidate(candidate, self.budget, self.left)
         if not entry.planned:
-            state.left_out[name] = entry.reason
+            self.state.left_out[candidate.name] = entry.reason
             return
         self.train(entry)
         self.save()
-        if state.costs:
+        if self.usable_state.costs:
             self.write_answer(finished=False)
 
     def explain_skip(self, candidate: Candidate) -> str:
@@ -241,57 +247,88 @@ class Solver:
         return ""
 
     def train(self, entry: PlanEntry) -> None:
-        """Make the run of a candidate, and note what it takes or why it failed."""
+        """Make the runs of a candidate, and note what it takes or why it failed."""
         name, state = entry.candidate.name, self.state
+        notice(f"{name}: {entry.candidate.title}, about {format_seconds(entry.seconds)}")
+        settings = {**entry.candidate.settings, **entry.settings}
+        cost = None
+        for run in (name, *fold_names(name, state.folds or 0)):
+            fold = {"fold": run.rpartition("-fold")[2]} if run != name else {}
+            fold = {key: f"{value}/{FOLDS}" for key, value in fold.items()}
+            answer = self.make_run(run, {**settings, **fold}, entry)
+            if "error" in answer:
+                state.left_out[name] = answer["error"]
+                notice(f"{name}: {answer['error']}")
+                return
+            if cost is None:
+                cost = state.partial[name] = Cost(**answer)
+                self.learn_speed(cost, entry)
+            else:
+                shutil.rmtree(self.folder.run(run) / BEST, ignore_errors=True)
+                cost = replace(cost, seconds=cost.seconds + answer["seconds"])
+        assert cost is not None
+        state.costs[name] = cost
+        state.partial.pop(name, None)
+        scored = self.score()
+        where = f"on {scored.held_out} after {format_seconds(cost.seconds)}"
+        notice(f"{name}: {scored.metric.title} {scored.value(name):.3f} {where}")
+
+    def make_run(self, name: str, settings: dict[str, Any], entry: PlanEntry) -> dict[str, Any]:
+        """Make one run, and return what it takes, or the error that ended it."""
         configured = {c.name: c for c in self.folder.read().configurations}
         if name not in configured:
-            settings = {**entry.candidate.settings, **entry.settings}
             configured[name] = Configuration(name, settings)
             self.folder.add([configured[name]])
-        notice(f"{name}: {entry.candidate.title}, about {format_seconds(entry.seconds)}")
-        options = self.make_run_options(
-            {**configured[name].settings, "out": self.folder.run(name), "resume": True}
-        )
-        left, forward = self.left, (state.speed or Speed()).forward_row
-        finish = state.slowness * (SETUP_SECONDS + FINISH_TEXTS * forward)
+        folder = self.folder.run(name)
+        options = self.make_run_options({**configured[name].settings, "out": folder, "resume": True})
+        left, forward = self.left, (self.state.speed or Speed()).forward_row
+        finish = self.state.slowness * (SETUP_SECONDS + FINISH_TEXTS * forward)
+        training = max(0.0, left - finish)
         try:
             answer = self.process.ask(
-                left, lambda: self.look(name), do="train", options=options, seconds=max(0.0, left - finish)
+                left, lambda: self.look(name), do="train", options=options, seconds=training
             )
         except TimeOverError:
-            state.left_out[name] = "was not finished in time"
-            return
+            return {"error": "was not finished in time"}
         except LostProcessError as error:
             answer = {"error": str(error)}
         if "error" in answer:
             self.folder.fail(name, answer["error"])
-            state.left_out[name] = f"failed: {answer['error']}"
-            notice(f"{name} failed: {answer['error']}")
-            return
-        drop_checkpoints(self.folder.run(name))
-        cost = state.costs[name] = Cost(**answer)
+            return {"error": f"failed: {answer['error']}"}
+        drop_checkpoints(folder)
+        return answer
+
+    def learn_speed(self, cost: Cost, entry: PlanEntry) -> None:
+        """Compare the time that a run took with the time that was expected."""
         if not cost.cut:
-            factor = state.slowness * cost.seconds / max(entry.seconds, 1.0)
-            state.slowness = min(max(factor, SLOWNESS[0]), SLOWNESS[1])
-        score = self.score().value(name)
-        notice(f"{name}: {score:.3f} on dev after {format_seconds(cost.seconds)}")
+            factor = self.state.slowness * cost.seconds / max(entry.run_seconds, 1.0)
+            self.state.slowness = min(max(factor, SLOWNESS[0]), SLOWNESS[1])
 
     def make_run_options(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the options of a candidate's run, as a table."""
         shared = self.folder.read().options["run"]
         speed = {} if self.state.speed is None else {"precision": self.state.speed.precision}
-        fixed = {"score_test": False, "train_eval_rows": TRAIN_EVAL_ROWS, "threads": self.options.threads}
+        fixed: dict[str, Any] = {"score_test": False, "train_eval_rows": TRAIN_EVAL_ROWS}
+        fixed |= {"threads": self.options.threads}
+        if "fold" not in settings and self.state.dev_rows not in (None, self.facts.dev):
+            fixed["dev_rows"] = self.state.dev_rows
         table = {**shared, **speed, **fixed, **settings}
         table["task"], table["model"] = self.options.task, settings.get("model", self.options.model)
         return {key: value for key, value in table.items() if value is not None}
 
     def score(self) -> ScoredCandidates:
-        return score_candidates(self.folder, self.candidates, self.state)
+        return score_candidates(self.folder, self.candidates, self.usable_state)
+
+    @property
+    def usable_state(self) -> SolveState:
+        """The state to answer from: if no candidate has finished its folds, with those that have not."""
+        state = self.state
+        return state if state.costs else replace(state, costs=state.partial, folds=0)
 
     def conclude(self, *, interrupted: bool) -> Answer:
         """Score the chosen candidate on test, remove the other weights, and write answer and report."""
         state = self.state
-        if not state.costs:
+        if not self.usable_state.costs:
             self.save()
             if interrupted:
                 raise KeyboardInterrupt
@@ -303,7 +340,7 @@ class Solver:
             seconds = max(self.end - time.monotonic(), 5.0) + grace
             try:
                 answer = self.process.ask(
-                    seconds, do="test", run=str(self.folder.run(chosen)), rows=self.test_rows
+                    seconds, do="test", run=str(self.folder.run(chosen)), rows=self.budget.facts.test
                 )
             except (TimeOverError, LostProcessError):
                 answer = {"error": "the time was over"}
@@ -312,14 +349,14 @@ class Solver:
             else:
                 state.tested.append(chosen)
         if not interrupted:
-            for name in state.costs:
+            for name in {**state.partial, **state.costs}:
                 if name != chosen:
                     shutil.rmtree(self.folder.run(name) / BEST, ignore_errors=True)
         return self.write_answer(finished=not interrupted)
 
     def write_answer(self, *, finished: bool) -> Answer:
         """Write what is known so far: which candidate is chosen, and why."""
-        answer = make_answer(self.folder, self.options, self.score(), self.state, self.facts, finished)
+        answer = make_answer(self.folder, self.options, self.score(), self.usable_state, self.facts, finished)
         write_choice(self.folder.path, self.folder.run(answer.facts["chosen"]))
         write_answer(self.folder.path, answer)
         if finished:

@@ -26,8 +26,14 @@ class SolveState:
     """By how much runs take longer than expected."""
     costs: dict[str, Cost] = field(default_factory=dict)
     """What each finished candidate takes."""
+    partial: dict[str, Cost] = field(default_factory=dict)
+    """The same for those whose folds are not finished."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Why a candidate was not tried, or not finished."""
+    dev_rows: int | None = None
+    """Number of rows of dev that all candidates score."""
+    folds: int | None = None
+    """Number of folds of train that are held out in turn as well."""
     no_encoder: str = ""
     """Why there is no encoder, if there is none."""
     tested: list[str] = field(default_factory=list)
