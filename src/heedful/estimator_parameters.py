@@ -63,6 +63,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         pool: Literal["first", "mean", "family"] | None = None,
         max_len: int | None = None,
         long_texts: Literal["cut", "head-tail"] = "cut",
+        fold: str | None = None,
         label_smoothing: float = 0.0,
         class_weights: Literal["auto", "none", "balanced"] = "auto",
         dropout: float | None = None,
@@ -113,6 +114,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.pool = pool
         self.max_len = max_len
         self.long_texts = long_texts
+        self.fold = fold
         self.label_smoothing = label_smoothing
         self.class_weights = class_weights
         self.dropout = dropout

@@ -126,6 +126,7 @@ def adapt(
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
+    fold: str | None = None,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -263,6 +264,9 @@ def adapt(
         Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
     balanced
         With train_rows: choose equally many rows of each label.
+    fold
+        K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
+        own dev rows are left out. seed chooses the parts.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -643,6 +647,7 @@ def search(
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
+    fold: str | None = None,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -775,6 +780,9 @@ def search(
         Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
     balanced
         With train_rows: choose equally many rows of each label.
+    fold
+        K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
+        own dev rows are left out. seed chooses the parts.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -908,6 +916,7 @@ def compare(
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
+    fold: str | None = None,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -1051,6 +1060,9 @@ def compare(
         Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
     balanced
         With train_rows: choose equally many rows of each label.
+    fold
+        K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
+        own dev rows are left out. seed chooses the parts.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -1179,6 +1191,7 @@ def labels(
     max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     balanced: bool = False,
+    fold: str | None = None,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -1313,6 +1326,9 @@ def labels(
         the beginning and the rest from the end (head-tail).
     balanced
         With train_rows: choose equally many rows of each label.
+    fold
+        K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
+        own dev rows are left out. seed chooses the parts.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -1443,6 +1459,7 @@ def optimizers(
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
     balanced: bool = False,
+    fold: str | None = None,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -1584,6 +1601,9 @@ def optimizers(
         Train on this many labeled rows, with the shares of the labels in all rows; seed chooses the rows.
     balanced
         With train_rows: choose equally many rows of each label.
+    fold
+        K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
+        own dev rows are left out. seed chooses the parts.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -1706,6 +1726,7 @@ def overfit(
     pool: Literal["first", "mean", "family"] | None = None,
     max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
+    fold: str | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
     dropout: float | None = None,
@@ -1828,6 +1849,9 @@ def overfit(
     long_texts
         What is read of longer texts, at the same cost: their beginning (cut), or a quarter of max_len from
         the beginning and the rest from the end (head-tail).
+    fold
+        K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
+        own dev rows are left out. seed chooses the parts.
     label_smoothing
         Share of the target probability that is given to the other labels.
     class_weights

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+FEW_ROWS = 3000
+"""Contrastive tuning is tried for at most this many training rows."""
 SETUP_SECONDS = 4.0
 """Time of a run besides its training: loading, saving, baselines, checks."""
 
@@ -60,6 +62,8 @@ class Candidate:
     """The time that its training takes, without `SETUP_SECONDS`."""
     encoder: bool = True
     """Whether it needs the pretrained encoder."""
+    evaluates: bool = True
+    """Whether it is scored several times while it trains, so that dev selects the best of its models."""
     by_epochs: bool = False
     """Whether it can be made shorter: its epochs are chosen by the time that is left."""
     rate: float | None = None
@@ -83,10 +87,29 @@ def epoch_seconds(facts: DataFacts, speed: Speed) -> float:
     return 1.15 * facts.train * speed.train_row + facts.dev * speed.forward_row
 
 
+def tune_contrastively(facts: DataFacts, speed: Speed) -> float:
+    """The number of steps depends on the labels alone; each of two evaluations reads all rows."""
+    steps = min(200, 20 * (facts.labels + 1))
+    return steps * speed.batch_size * speed.train_row + 2 * forward_once(facts, speed)
+
+
+def need_few_rows(facts: DataFacts) -> str | None:
+    if facts.train <= FEW_ROWS:
+        return None
+    return f"is for few labels; there are {facts.train:,} training rows"
+
+
 CONVEX_HEAD: dict[str, Any] = {"method": "head", "method_options": ("solver=convex",)}
 FULL: dict[str, Any] = {"method": "full"}
 CANDIDATES = (
-    Candidate("head", "embeddings with logistic regression", CONVEX_HEAD, forward_once),
+    Candidate("head", "embeddings with logistic regression", CONVEX_HEAD, forward_once, evaluates=False),
+    Candidate(
+        "contrastive",
+        "contrastive tuning of the encoder, then logistic regression",
+        {"method": "contrastive"},
+        tune_contrastively,
+        unsuited=need_few_rows,
+    ),
     Candidate("full", "full fine-tuning", FULL, fine_tune, by_epochs=True),
     Candidate(
         "full-fast",

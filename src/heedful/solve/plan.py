@@ -133,7 +133,9 @@ def plan_candidate(candidate: Candidate, budget: Budget, left: float) -> PlanEnt
         part = replace(facts, rows={**facts.rows, "train": rows})
         entry = fit_time(candidate, part, speed, budget, left)
         if entry is not None:
-            fewer = {"train_rows": rows} if rows < facts.train else {}
+            fewer: dict[str, Any] = {"train_rows": rows} if rows < facts.train else {}
+            if budget.folds and candidate.evaluates:
+                fewer["select"] = "last"  # what a fold selects may not be scored on it
             return replace(entry, settings={**entry.settings, **fewer})
         rows = int(FEWER * rows)
     whole = scale(SETUP_SECONDS + candidate.seconds(facts, speed), budget)
@@ -157,16 +159,14 @@ def fit_time(
     if scale(seconds, budget) > left:
         before = seconds - speed.epochs * per_epoch
         epochs = math.floor((left / scale(1.0, budget) - before) / per_epoch)
-    settings = fit_length(candidate, facts, speed, epochs, budget.folds)
+    settings = fit_length(candidate, facts, speed, epochs)
     if not settings:
         return None
     seconds -= (speed.epochs - epochs) * per_epoch
     return PlanEntry(candidate, scale(seconds, budget), settings, run_seconds=budget.slowness * seconds)
 
 
-def fit_length(
-    candidate: Candidate, facts: DataFacts, speed: Speed, epochs: int, folds: int
-) -> dict[str, Any]:
+def fit_length(candidate: Candidate, facts: DataFacts, speed: Speed, epochs: int) -> dict[str, Any]:
     """Return the options of a run of this many epochs; none if it would be too short to be worth it."""
     per_epoch = math.ceil(facts.train / speed.batch_size)
     steps = epochs * per_epoch
@@ -176,8 +176,6 @@ def fit_length(
     affordable = EVALUATION_SHARE * epochs * facts.train * speed.train_row / max(scoring, 1e-9)
     evaluations = max(EVALUATIONS[0], min(EVALUATIONS[1], int(affordable)))
     settings: dict[str, Any] = {"epochs": epochs, "eval_every": max(1, math.ceil(steps / evaluations))}
-    if folds:
-        settings["select"] = "last"  # what a fold selects may not be scored on it
     if candidate.rate is not None and speed.lr is not None:
         settings["lr"] = candidate.rate * speed.lr
     return settings
