@@ -49,7 +49,7 @@ MAKERS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }  # fmt: skip
 OURS = ("electra", "mpnet")
-APPLY = [name for name in METHODS if name != "prefix"]
+APPLY = [name for name in METHODS if name not in ("prefix", "top-layers")]
 SMALL: dict[str, dict[str, Any]] = {"prompt": {"length": 5}, "lora": {"rank": 2, "targets": "q,k,v,o,ff"}}
 every_method = pytest.mark.parametrize(("family", "name"), [(f, m) for f in OURS for m in APPLY])
 every_family = pytest.mark.parametrize("family", MAKERS)
@@ -310,6 +310,9 @@ def test_what_cannot_be_done_is_refused_in_one_line(folders, tmp_path) -> None:
     electra = folders["electra"]
     for call, message in {
         lambda: make("prefix").attach(fresh(electra)): "prefix puts keys and values into every layer",
+        lambda: make("top-layers").attach(
+            fresh(electra)
+        ): "top-layers cannot run the lower layers of electra",
         lambda: fresh(electra, attention="performer"): "electra is transformers' and cannot be swapped",
         lambda: load(electra, head="masked"): 'its head is "classify" alone',
         lambda: fresh(electra, d_model=7): "d_model is fixed by the weights",

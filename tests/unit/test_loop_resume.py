@@ -84,6 +84,7 @@ CASES: dict[str, dict[str, Any]] = {
     "full": {},
     "lora": {"method": "lora"},
     "head": {"method": "head"},
+    "top-layers": {"method": "top-layers", "method_options": ("layers=1",), "train_rows": 56},
     "prompt": {"method": "prompt", "method_options": ("length=3",)},
     "prefix": {"method": "prefix", "method_options": ("length=3", "reparametrize=true", "hidden=5")},
     "bitfit": {"method": "bitfit", "optimizer": "sgd"},

@@ -190,7 +190,7 @@ def test_label_words_are_read_by_label() -> None:
         parse_words(["2=neutral"], names)
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in ("head", "bitfit")])
+@pytest.mark.parametrize("name", [name for name in METHODS if name not in ("head", "bitfit", "top-layers")])
 def test_methods_act_on_a_text_to_text_model(folder: Path, task: Task, name: str) -> None:
     model = checkpoints.load(folder, head="text2text")
     method = make(name, **({"length": 3} if name in ("prompt", "prefix") else {}))

@@ -28,10 +28,11 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "t5": {"d_model": D, "d_kv": 10, "d_ff": 48, "num_layers": 2, "num_heads": 3, "dropout_rate": 0.0},
 }  # fmt: skip
 """A tiny model of each family, without dropout, as its config.json would describe it."""
-SMALL: dict[str, dict[str, Any]] = {"prompt": {"length": 5}, "prefix": {"length": 4}, "lora": {"rank": 2}}
+SMALL: dict[str, dict[str, Any]] = {"prompt": {"length": 5}, "prefix": {"length": 4}, "lora": {"rank": 2},
+                                    "top-layers": {"layers": 1}}  # fmt: skip
 """Options that make a method small."""
-IMPOSSIBLE = {("t5", "bitfit")}
-"""T5 has no biases to train."""
+IMPOSSIBLE = {("t5", "bitfit"), ("t5", "top-layers")}
+"""T5 has no biases to train, and two stacks of layers."""
 
 
 def tiny_config(family: str) -> TransformerConfig:

@@ -94,6 +94,13 @@ class Method:
         """Add parameters, and name those outside the head that are trained. Refuses before it changes."""
         raise NotImplementedError
 
+    def count_frozen_layers(self, model: Trainee) -> int | None:
+        """Return how many layers above the embeddings never change, so that their states can be kept.
+
+        None if states cannot be kept.
+        """
+        return None
+
     def trainable(self, model: Trainee) -> dict[str, nn.Parameter]:
         """Return the parameters that a step may change, by name: all that an exact resume has to restore."""
         self.check_attached(model)

@@ -15,6 +15,7 @@ METHODS: Registry[type[Method]] = Registry(
     {
         "full": "heedful.methods.subsets:Full",
         "head": "heedful.methods.subsets:Head",
+        "top-layers": "heedful.methods.subsets:TopLayers",
         "prompt": "heedful.methods.prompt:Prompt",
         "prefix": "heedful.methods.prefix:Prefix",
         "lora": "heedful.methods.lora:Lora",

@@ -262,10 +262,13 @@ class Stack(nn.Module):
         context_keys: Tensor | None = None,
         cache: Cache | None = None,
         pooled_at: PooledPosition | None = None,
+        first: int = 0,
+        stop: int | None = None,
     ) -> Tensor:
         """Run embedded tokens [b, t, d_model] through the layers; `keys` is True at real tokens.
 
-        With `pooled_at`, the result is the state at that position alone [b, 1, d_model].
+        With `pooled_at`, the result is the state at that position alone [b, 1, d_model]. With `stop`, it is
+        the state before layer `stop`, from which a call with `first` goes on.
         """
         t, offset = x.shape[1], cache.length if cache is not None else 0
         mask = Mask(causal=self.causal, keys=keys, segments=segments, offset=offset)
@@ -280,8 +283,8 @@ class Stack(nn.Module):
             cache.layers = [LayerCache() for _ in self.layers]
         prefix = None if self.prefix is None else self.prefix()
         last = len(self.layers) - 1
-        for i, layer in enumerate(self.layers):
-            x = layer(
+        for i in range(first, len(self.layers) if stop is None else stop):
+            x = self.layers[i](
                 x,
                 mask,
                 context=context,
@@ -294,4 +297,6 @@ class Stack(nn.Module):
             )
         if cache is not None:
             cache.length += t
+        if stop is not None:
+            return x
         return self.dropout(x if self.norm is None else self.norm(x))  # type: ignore[no-any-return]

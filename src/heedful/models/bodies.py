@@ -138,7 +138,35 @@ def check_mask(attention_mask: Tensor, b: int, t: int) -> None:
         raise UserError("attention_mask has negative numbers; it is 1 at real tokens and 0 at padding")
 
 
-class Encoder(Body):
+class LayeredBody(Body):
+    """A body of one stack, whose lower layers can run apart from the upper ones."""
+
+    stack: Stack
+
+    def run_lower(
+        self, input_ids: Tensor, attention_mask: Tensor | None, token_type_ids: Tensor | None, layers: int
+    ) -> Tensor:
+        """Return the states after this many layers [b, t, d_model]."""
+        read = self.embed_batch(input_ids, attention_mask, token_type_ids)
+        states: Tensor = self.stack(read.x, keys=read.keys, positions=read.positions, stop=layers)
+        return states
+
+    def run_upper(
+        self,
+        states: Tensor,
+        input_ids: Tensor,
+        attention_mask: Tensor | None,
+        layers: int,
+        pooled_at: PooledPosition | None,
+    ) -> Tensor:
+        """Return the last hidden states, or that at one position, from the states after `layers` layers."""
+        positions = self.embed.find_positions(input_ids, None, 0, self.skip)
+        keys = self.real_keys(attention_mask)
+        last: Tensor = self.stack(states, keys=keys, positions=positions, first=layers, pooled_at=pooled_at)
+        return last
+
+
+class Encoder(LayeredBody):
     """Every token sees every token (BERT, DistilBERT, RoBERTa)."""
 
     pools = ("text", "first")
@@ -173,6 +201,14 @@ class Encoder(Body):
         state = self.stack(read.x, keys=read.keys, positions=read.positions, pooled_at=PooledPosition(first))
         return self.pool(state, input_ids, attention_mask)
 
+    def pooled_above(
+        self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None, layers: int
+    ) -> Tensor:
+        """Return `pooled` from the states that `run_lower` gave for the same texts and number of layers."""
+        at = None if self.config.pool == "mean" else PooledPosition(0)
+        states = self.run_upper(states, input_ids, attention_mask, layers, at)
+        return self.pool(states, input_ids, attention_mask)
+
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return one state per text [b, d_model]: the mean, or the first token's (through the pooler)."""
         if self.config.pool == "mean":
@@ -184,7 +220,7 @@ class Encoder(Body):
         return first if self.pooler is None else torch.tanh(self.pooler(first))
 
 
-class Decoder(Body):
+class Decoder(LayeredBody):
     """Every token sees itself and those before it (GPT-2)."""
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -218,6 +254,13 @@ class Decoder(Body):
         last = PooledPosition(read.front + self.last(input_ids, attention_mask))
         state: Tensor = self.stack(read.x, keys=read.keys, positions=read.positions, pooled_at=last)
         return state[:, 0]
+
+    def pooled_above(
+        self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None, layers: int
+    ) -> Tensor:
+        """Return `pooled` from the states that `run_lower` gave for the same texts and number of layers."""
+        at = PooledPosition(self.last(input_ids, attention_mask))
+        return self.run_upper(states, input_ids, attention_mask, layers, at)[:, 0]
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         return PooledPosition(self.last(input_ids, attention_mask)).take(states)[:, 0]

@@ -5,7 +5,7 @@ from heedful.objectives.base import Evaluation, Inputs, Losses, Objective
 from heedful.objectives.causal import Causal
 from heedful.objectives.classify import Classify
 from heedful.objectives.contrastive import ContrastiveClassify
-from heedful.objectives.frozen import ClassifyFeatures
+from heedful.objectives.frozen import ClassifyFeatures, ClassifyTopLayers
 from heedful.objectives.joint import Joint
 from heedful.objectives.masked import Masked, MaskedText
 from heedful.objectives.mixed import Mixed
@@ -17,6 +17,7 @@ __all__ = [
     "Causal",
     "Classify",
     "ClassifyFeatures",
+    "ClassifyTopLayers",
     "ContrastiveClassify",
     "Corruption",
     "Evaluation",

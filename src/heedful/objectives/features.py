@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from heedful.data.features import Array, Features, load_or_compute
+from heedful.errors import UserError
 from heedful.objectives.base import Ints, evaluation_mode, iterate_by_length
 from heedful.runs.environment import cpu_name, versions
 
@@ -33,6 +34,32 @@ def fill_pooled(objective: Classify, model: Any, split: str, rows: Ints, states:
             states[batch] = model.body.pooled(t["ids"], t["mask"], t.get("types")).float().cpu().numpy()
 
 
+def compute_token_states(
+    objective: Classify, model: Any, split: str, rows: Ints, layers: int, dtype: str
+) -> Features:
+    """Return the states of the tokens of some texts after this many layers [tokens, d_model]."""
+    lengths = objective.lengths[split][rows]
+    starts = np.cumsum(lengths) - lengths
+
+    def fill(states: Array) -> None:
+        with evaluation_mode(model) as device:
+            for batch in iterate_by_length(lengths, device, f"lower layers of {split}"):
+                t = objective.inputs(split, rows[batch]).to(device).tensors
+                padded = model.body.run_lower(t["ids"], t["mask"], t.get("types"), layers)
+                real = t["mask"].bool().cpu()
+                values = padded.cpu()[real].to(getattr(torch, dtype))
+                if not bool(values.isfinite().all()):
+                    raise UserError(f"the states of this model are too large for {dtype}; use --method full")
+                positions = starts[batch][:, None] + np.arange(real.shape[1])
+                states[positions[real.numpy()]] = values.numpy()
+
+    upper = tuple(f"stack.layers.{i}." for i in range(layers, len(model.body.stack.layers)))
+    upper = (*upper, "stack.norm.", "pooler.")
+    weights = {n: tensor for n, tensor in model.body.state_dict().items() if not n.startswith(upper)}
+    key = find_key(objective, model, split, rows, ["tokens", layers, dtype], weights)
+    return load_or_compute(key, (int(lengths.sum()), model.config.d_model), dtype, fill)
+
+
 def find_key(
     objective: Classify, model: Any, split: str, rows: Ints, what: list[Any], weights: dict[str, torch.Tensor]
 ) -> str:
@@ -43,7 +70,14 @@ def find_key(
     machine with its packages and threads.
     """
     device = next(model.parameters()).device
-    place = [device.type, cpu_name(), torch.backends.cpu.get_cpu_capability(), torch.get_num_threads()]
+    precision = torch.get_autocast_dtype(device.type) if torch.is_autocast_enabled(device.type) else None
+    place = [
+        str(precision),
+        device.type,
+        cpu_name(),
+        torch.backends.cpu.get_cpu_capability(),
+        torch.get_num_threads(),
+    ]
     if device.type == "cuda":
         place.append(torch.cuda.get_device_name(device))
     packages = {name: version for name, version in versions().items() if name in ("heedful", "torch")}

@@ -90,8 +90,7 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     setup = TaskSetup(options, scored_part(options, task), tokenizer, model, max_len, changes, generate)
     objective, seconds = objective_class.build(setup), 0.0
     scorer = problem.make_scorer(task, objective.scored_objective)
-    if method.head_only:
-        objective, seconds = use_cached_features(options, model, objective)
+    objective, seconds = use_cached_features(options, machine, model, method, objective)
     if isinstance(method, methods.Contrastive):
         objective = use_contrastive_loss(options, method, objective)
     elif options.head_start == "fitted":

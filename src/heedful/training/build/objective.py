@@ -7,14 +7,16 @@ from dataclasses import replace
 from heedful.data import Task, load_task
 from heedful.data.tasks import find_task
 from heedful.errors import UserError
+from heedful.inference.devices import autocast
 from heedful.inference.generation import generate
 from heedful.logs import notice
-from heedful.methods import METHODS, Contrastive
+from heedful.methods import METHODS, Contrastive, Method
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import (
     AnswerObjective,
     Classify,
     ClassifyFeatures,
+    ClassifyTopLayers,
     ContrastiveClassify,
     Mixed,
     Objective,
@@ -25,6 +27,7 @@ from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.problems import find_problem, find_problem_of_task
 from heedful.text import Tokenizer
 from heedful.training.build.head_start import fit_head
+from heedful.training.machine import Machine
 
 
 def resolve_objective(options: AdaptOptions) -> AdaptOptions:
@@ -77,17 +80,30 @@ def scored_part(options: AdaptOptions, task: Task) -> Task:
 
 
 def use_cached_features(
-    options: AdaptOptions, model: Classifier | LanguageModel, objective: Objective
+    options: AdaptOptions,
+    machine: Machine,
+    model: Classifier | LanguageModel,
+    method: Method,
+    objective: Objective,
 ) -> tuple[Objective, float]:
-    """Run the frozen body once and keep its states, for a method that trains the head alone.
+    """Run what the method keeps frozen once, the whole body or its lower layers, and keep the states.
 
     Returns the objective and the seconds that this took.
     """
-    if not (options.cache_features and objective.caches_features):
+    layers = method.count_frozen_layers(model)
+    if not (options.cache_features and objective.caches_features) or not (
+        method.head_only or layers is not None
+    ):
         return objective, 0.0
     assert isinstance(objective, Classify)
-    notice("the frozen body runs once; its dropout is off")
-    features = ClassifyFeatures(objective, model)
+    features: ClassifyFeatures | ClassifyTopLayers
+    if layers is None:
+        notice("the frozen body runs once; its dropout is off")
+        features = ClassifyFeatures(objective, model)
+    else:
+        notice(f"the lower {layers} layers run once; their dropout is off")
+        with autocast(machine.precision, machine.device):  # as the layers above them will run
+            features = ClassifyTopLayers(objective, model, layers)
     return features, features.seconds
 
 
