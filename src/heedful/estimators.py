@@ -69,7 +69,7 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     method
-        full, head, prompt, prefix, lora or bitfit (heedful list methods).
+        full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     dev_share
         Share of the rows to hold out; 0 for none.
 

@@ -235,7 +235,7 @@ def adapt(
     overwrite
         Replace the run in out.
     method
-        full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
+        full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
         Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
         that of the task.
@@ -285,8 +285,8 @@ def adapt(
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
         Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
-        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
-        text has tokens, at most 128.
+        regression instead of steps; layers=2 for top-layers; length=20 for prompt, which by default has as
+        many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -313,7 +313,8 @@ def adapt(
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
-        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+        With method head and top-layers: run what is frozen, the body or its lower layers, once, without
+        dropout, and reuse its states.
     score_dev
         Score dev at each evaluation. Otherwise the last model is kept.
     score_test
@@ -801,8 +802,8 @@ def search(
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
         Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
-        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
-        text has tokens, at most 128.
+        regression instead of steps; layers=2 for top-layers; length=20 for prompt, which by default has as
+        many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -829,7 +830,8 @@ def search(
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
-        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+        With method head and top-layers: run what is frozen, the body or its lower layers, once, without
+        dropout, and reuse its states.
     on
         Where to run: on this machine, or as a Slurm batch job with the same result.
     wait
@@ -1107,7 +1109,8 @@ def compare(
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
-        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+        With method head and top-layers: run what is frozen, the body or its lower layers, once, without
+        dropout, and reuse its states.
     on
         Where to run: on this machine, or as a Slurm batch job with the same result.
     wait
@@ -1302,7 +1305,7 @@ def labels(
     note
         A remark for results.json and the title of every figure.
     method
-        full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
+        full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
         Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
         that of the task.
@@ -1347,8 +1350,8 @@ def labels(
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
         Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
-        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
-        text has tokens, at most 128.
+        regression instead of steps; layers=2 for top-layers; length=20 for prompt, which by default has as
+        many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -1373,7 +1376,8 @@ def labels(
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
-        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+        With method head and top-layers: run what is frozen, the body or its lower layers, once, without
+        dropout, and reuse its states.
     on
         Where to run: on this machine, or as a Slurm batch job with the same result.
     wait
@@ -1572,7 +1576,7 @@ def optimizers(
     note
         A remark for results.json and the title of every figure.
     method
-        full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
+        full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
         Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
         that of the task.
@@ -1622,8 +1626,8 @@ def optimizers(
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
         Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
-        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
-        text has tokens, at most 128.
+        regression instead of steps; layers=2 for top-layers; length=20 for prompt, which by default has as
+        many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -1650,7 +1654,8 @@ def optimizers(
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
-        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+        With method head and top-layers: run what is frozen, the body or its lower layers, once, without
+        dropout, and reuse its states.
     on
         Where to run: on this machine, or as a Slurm batch job with the same result.
     wait
@@ -1825,7 +1830,7 @@ def overfit(
     note
         A remark for results.json and the title of every figure.
     method
-        full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
+        full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
         Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
         that of the task.
@@ -1868,8 +1873,8 @@ def overfit(
         Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary.
     method_options
         Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
-        regression instead of steps; length=20 for prompt, which by default has as many vectors as the median
-        text has tokens, at most 128.
+        regression instead of steps; layers=2 for top-layers; length=20 for prompt, which by default has as
+        many vectors as the median text has tokens, at most 128.
     label_words
         With objective text2text: words for the labels, such as 0=negative 1=positive. By default their names.
     unlabeled
@@ -1896,7 +1901,8 @@ def overfit(
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
-        With method head: compute the features of the frozen body once, without dropout, and reuse them.
+        With method head and top-layers: run what is frozen, the body or its lower layers, once, without
+        dropout, and reuse its states.
     on
         Where to run: on this machine, or as a Slurm batch job with the same result.
     wait

@@ -1,4 +1,4 @@
-"""What a step may change: full, head, prompt, prefix, lora, bitfit, contrastive."""
+"""What a step may change: full, head, top-layers, prompt, prefix, lora, bitfit, contrastive."""
 
 from typing import TYPE_CHECKING
 

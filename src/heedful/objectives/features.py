@@ -49,7 +49,9 @@ def compute_token_states(
                 real = t["mask"].bool().cpu()
                 values = padded.cpu()[real].to(getattr(torch, dtype))
                 if not bool(values.isfinite().all()):
-                    raise UserError(f"the states of this model are too large for {dtype}; use --method full")
+                    raise UserError(
+                        f"the states of this model are too large for {dtype}; give --no-cache-features"
+                    )
                 positions = starts[batch][:, None] + np.arange(real.shape[1])
                 states[positions[real.numpy()]] = values.numpy()
 

@@ -97,7 +97,7 @@ class AdaptOptions(LoopOptions):
     task: Argument = ""
     """boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb)."""
     method: str = "full"
-    """full, head, prompt, prefix, lora, bitfit or contrastive (heedful list methods)."""
+    """full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods)."""
     kind: str | None = None
     """Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
     that of the task."""
@@ -147,8 +147,8 @@ class AdaptOptions(LoopOptions):
     """Options of a model that is trained from scratch: n_layers=3 d_model=192 position=rotary."""
     method_options: Several = ()
     """Options of the method: rank=8 alpha=16 targets=q,v for lora; solver=convex for head, a logistic
-    regression instead of steps; length=20 for prompt, which by default has as many vectors as the median text
-    has tokens, at most 128."""
+    regression instead of steps; layers=2 for top-layers; length=20 for prompt, which by default has as many
+    vectors as the median text has tokens, at most 128."""
     label_words: Several = ()
     """With --objective text2text: words for the labels, such as 0=negative 1=positive. By default their
     names."""
@@ -177,7 +177,8 @@ class AdaptOptions(LoopOptions):
     strict: Flag = False
     """Refuse files with bad rows, such as one with an empty text, instead of skipping them."""
     cache_features: bool = True
-    """With --method head: compute the features of the frozen body once, without dropout, and reuse them."""
+    """With --method head and top-layers: run what is frozen, the body or its lower layers, once, without
+    dropout, and reuse its states."""
     score_dev: bool = True
     """Score dev at each evaluation. Otherwise the last model is kept."""
     score_test: bool = True
