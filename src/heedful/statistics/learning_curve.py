@@ -20,8 +20,8 @@ FEWEST = 3
 """Sizes without which there is no curve."""
 RESAMPLES = 1000
 EXPONENTS = np.geomspace(0.1, 2.0, 25)
-USUAL_EXPONENT, EXPONENT_SPREAD = 0.5, np.log(2.0)
-"""What is known about exponents before any score is seen: one half, up to a factor of about four."""
+USUAL_EXPONENT, EXPONENT_SPREAD = 0.3, np.log(2.0)
+"""What is known about exponents before any score is seen: 0.3, up to a factor of about four."""
 SMALL_GAIN = 0.01
 """A curve that certainly gains less than this is flat."""
 LEAST_ERROR = 1e-4
