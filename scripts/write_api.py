@@ -33,7 +33,7 @@ from typing import Any, Literal
 from heedful.results import RunResult, SolveResult, StudyResult
 
 '''
-OWN_PARAMETERS = {"dev_share": ("float", "0.1")}
+OWN_PARAMETERS = {"dev_share": ("float", "0.1"), "minutes": ("float", "10.0")}
 """Parameters of TextClassifier that are no options of `heedful adapt`, with their type and default."""
 
 

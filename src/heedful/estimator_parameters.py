@@ -16,7 +16,7 @@ from heedful.options.training import AdaptOptions
 
 DECIDED = (
     "task text_column pair_column label_column data_dir split resume overwrite score_dev score_test "
-    "train_rows balanced dev_rows kind answer_loss"
+    "train_rows balanced dev_rows fold kind answer_loss"
 )
 """Options of `heedful adapt` that `fit` decides, or that have no meaning for X and y."""
 PARAMETERS = Signature("TextClassifier", (AdaptOptions,), ("model", "method"), tuple(DECIDED.split()))
@@ -32,6 +32,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         method: str = "full",
         *,
         dev_share: float = 0.1,
+        minutes: float = 10.0,
         lr: float | None = None,
         epochs: int | None = None,
         steps: int | None = None,
@@ -63,7 +64,6 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         pool: Literal["first", "mean", "family"] | None = None,
         max_len: int | None = None,
         long_texts: Literal["cut", "head-tail"] = "cut",
-        fold: str | None = None,
         label_smoothing: float = 0.0,
         class_weights: Literal["auto", "none", "balanced"] = "auto",
         dropout: float | None = None,
@@ -83,6 +83,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.model = model
         self.method = method
         self.dev_share = dev_share
+        self.minutes = minutes
         self.lr = lr
         self.epochs = epochs
         self.steps = steps
@@ -114,7 +115,6 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.pool = pool
         self.max_len = max_len
         self.long_texts = long_texts
-        self.fold = fold
         self.label_smoothing = label_smoothing
         self.class_weights = class_weights
         self.dropout = dropout

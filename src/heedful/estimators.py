@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from heedful.inference.loading import load_run
 from heedful.inference.predictor import Predictor
 from heedful.launch.processes import launch_training
 from heedful.options.keywords import unknown_option
+from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
 from heedful.process_state import keep_process_state
 from heedful.results import RunResult
@@ -44,6 +45,8 @@ from heedful.runs.json_files import read_json
 
 ESTIMATOR = "estimator.json"
 """Beside the files of a run: the parameters and the classes of the estimator that was saved."""
+SOLVE_PARAMETERS = ("model", "metric", "seed", "split_seed", "threads")
+"""Parameters that `method="auto"` has, beside `minutes`, `dev_share` and `out`."""
 LEAST_DEV_ROWS = 20
 """With fewer rows to hold out nothing is held out: chance would select the model."""
 Labels = npt.NDArray[Any]
@@ -69,9 +72,12 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
     model
         A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
     method
-        full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
+        full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods). auto finds
+        the best model in `minutes`, as `heedful solve` does.
     dev_share
         Share of the rows to hold out; 0 for none.
+    minutes
+        With method="auto": time for one fit.
 
     The other parameters are the options of `heedful.adapt`.
 
@@ -126,7 +132,8 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
         with keep_process_state():
             top = Path(options.out or tempfile.mkdtemp(prefix="heedful-"))
             try:
-                folder = self.train_run_below(options, splits, top)
+                train = self.solve_below if self.method == "auto" else self.train_run_below
+                folder = train(options, splits, top)
             except BaseException:
                 if options.out is None:
                     shutil.rmtree(top, ignore_errors=True)
@@ -144,8 +151,27 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
         options = replace(options, task=task, split="none", score_test=False, out=run, overwrite=run.is_dir())
         return launch_training(options).folder
 
+    def solve_below(self, options: AdaptOptions, splits: Mapping[str, Any], top: Path) -> Path:
+        """Write the data below `top`, find the best model in `minutes`, and return the folder of its run."""
+        from heedful.solve.runner import solve
+
+        for field in fields(AdaptOptions):
+            given = getattr(options, field.name) != field.default
+            if given and field.name not in (*SOLVE_PARAMETERS, "method", "out"):
+                allowed = ", ".join(("minutes", "dev_share", "out", *SOLVE_PARAMETERS))
+                raise UserError(f'{field.name}: with method="auto" TextClassifier takes only {allowed}')
+        task, out = materialize(splits, folder=top / "data"), top / "solve"
+        chosen = {name: getattr(options, name) for name in SOLVE_PARAMETERS}
+        solved, answer = solve(
+            SolveOptions(**chosen, task=task, minutes=self.minutes, out=out, overwrite=True)
+        )
+        if not answer.finished:
+            raise KeyboardInterrupt
+        return Run.open(solved.path).path
+
     def option_values(self) -> dict[str, Any]:
-        return {name: value for name, value in self.get_params(deep=False).items() if name != "dev_share"}
+        own = ("dev_share", "minutes")
+        return {name: value for name, value in self.get_params(deep=False).items() if name not in own}
 
     def choose_dev_rows(self, texts: Texts, codes: Labels) -> npt.NDArray[np.bool_]:
         """Return which rows to hold out, by the hash of their content; every class stays in train."""
@@ -158,7 +184,8 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
         for code in np.unique(codes):
             if held_out[codes == code].all():
                 held_out[codes == code] = False
-        return held_out if held_out.sum() >= LEAST_DEV_ROWS else np.zeros(len(keys), bool)
+        least = 1 if self.method == "auto" else LEAST_DEV_ROWS
+        return held_out if held_out.sum() >= least else np.zeros(len(keys), bool)
 
     def predict(self, X: Any) -> Labels:  # noqa: N803
         """Return the most probable class of each text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,12 @@ import heedful
 from heedful.errors import UserError
 from heedful.evaluation.metrics import METRICS
 from heedful.options.solve import SolveOptions
-from heedful.solve import runner, worker
+from heedful.runs.directory import Run
+from heedful.solve import plan, runner, worker
 from heedful.solve.candidates import CANDIDATES, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.plan import Budget, choose_folds, limit_rows, make_plan, plan_candidate
-from heedful.solve.process import LostProcessError, TimeOverError
+from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
 from heedful.training.build import settings
 from tiny import make_model, make_task
 
@@ -35,10 +37,10 @@ BUDGET = Budget(FACTS, SPEED)
 def test_the_plan_fits_in_the_time_and_says_what_it_leaves_out(folds: int) -> None:
     budget = replace(BUDGET, folds=folds)
     for seconds in (1.0, 30.0, 100.0, 200.0, 5000.0):
-        plan = make_plan(CANDIDATES, budget, seconds)
-        assert sum(entry.seconds for entry in plan if entry.planned) <= seconds
-        assert all("would be left" in entry.reason for entry in plan if not entry.planned)
-    assert all(entry.planned for entry in plan)
+        entries = make_plan(CANDIDATES, budget, seconds)
+        assert sum(entry.seconds for entry in entries if entry.planned) <= seconds
+        assert all("would be left" in entry.reason for entry in entries if not entry.planned)
+    assert all(entry.planned for entry in entries)
     assert not any(entry.planned for entry in make_plan(CANDIDATES, budget, 1.0) if entry.candidate.encoder)
 
 
@@ -64,8 +66,8 @@ def test_a_large_dev_and_test_are_sampled_and_a_small_dev_is_completed_by_folds(
 
 
 def test_without_an_encoder_its_candidates_are_left_out_with_the_reason() -> None:
-    plan = make_plan(CANDIDATES, Budget(FACTS, no_encoder="minilm is not installed"), 600)
-    assert {entry.reason for entry in plan if entry.candidate.encoder} == {"minilm is not installed"}
+    entries = make_plan(CANDIDATES, Budget(FACTS, no_encoder="minilm is not installed"), 600)
+    assert {entry.reason for entry in entries if entry.candidate.encoder} == {"minilm is not installed"}
 
 
 def candidate(name: str, right: int, ms: float, megabytes: float = 90, n: int = 400) -> ScoredCandidate:
@@ -136,6 +138,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> type[WorkerInThisProcess]:
     monkeypatch.setattr(WorkerInThisProcess, "failing", {})
     monkeypatch.setattr(worker, "PILOT_SECONDS", 0.05)
     monkeypatch.setattr(settings, "LEAST_STEPS", 12)
+    monkeypatch.setattr(plan, "LEAST_DEV", 10)
     return WorkerInThisProcess
 
 
@@ -175,22 +178,37 @@ def test_a_solution_is_used_like_a_run_and_continues(
     assert runner.solve(options(problem, out))[1] == answer  # nothing is left to do
 
 
-@pytest.mark.parametrize(("failure", "reason"), [
-    (TimeOverError(), "was not finished in time"),
-    (LostProcessError("its process was killed"), "failed: its process was killed"),
-    ({"error": "does not fit in memory"}, "failed: does not fit in memory"),
-])  # fmt: skip
 def test_a_candidate_that_fails_is_left_out_with_its_reason(
-    problem: dict[str, str], in_process: type[WorkerInThisProcess], tmp_path: Path, failure: Any, reason: str
+    problem: dict[str, str], in_process: type[WorkerInThisProcess], tmp_path: Path
 ) -> None:
-    in_process.failing["full"] = failure
-    answer = runner.solve(options(problem, tmp_path / "solved"))[1]
-    assert answer.facts["left_out"] == {"full": reason}
+    failures = {
+        "contrastive": (TimeOverError(), "was not finished in time"),
+        "full": (LostProcessError("its process was killed"), "failed: its process was killed"),
+    }
+    in_process.failing.update({name: failure for name, (failure, _) in failures.items()})
+    names = ("head", *failures)
+    answer = runner.solve(replace(options(problem, tmp_path / "solved"), candidates=names))[1]
+    reasons = {name: reason for name, (_, reason) in failures.items()}
+    assert answer.facts["left_out"] == reasons
     assert answer.facts["chosen"] == "head"
-    assert ("full", reason) == (
-        answer.tables[0].rows[-1][0],
-        answer.tables[0].rows[-1][-1].partition(": ")[2],
-    )
+    rows = answer.tables[0].rows
+    assert {row[0]: row[-1] for row in rows[1:]} == {n: f"left out: {why}" for n, why in reasons.items()}
+
+
+def test_a_small_dev_is_completed_by_folds_that_are_ordinary_runs(
+    problem: dict[str, str],
+    in_process: type[WorkerInThisProcess],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(plan, "LEAST_DEV", 300)
+    monkeypatch.setattr(plan, "FOLD_COUNTS", (2,))
+    out = tmp_path / "solved"
+    answer = runner.solve(replace(options(problem, out), candidates=("head",)))[1]
+    assert answer.tables[0].title == "candidates, scored on 54 rows of dev and 2 folds"  # 30, and 2/5 of 60
+    assert Run.open(out / "runs/head-fold2").read_config()["adapt"]["fold"] == "2/5"
+    assert not (out / "runs/head-fold2/best").exists()
+    assert answer.runs == ("runs/head",)
 
 
 def test_mistakes_are_one_line(
@@ -205,3 +223,64 @@ def test_mistakes_are_one_line(
     in_process.failing.update(head=TimeOverError(), full=TimeOverError())
     with pytest.raises(UserError, match=r"0\.5 minutes are too short: head was not finished in time"):
         runner.solve(options(problem, tmp_path / "short", minutes=0.5))
+
+
+ECHO = """
+import json, os, signal, sys, time
+print(json.dumps({"ready": True}), flush=True)
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["do"] == "sleep":
+        time.sleep(60)
+    if request["do"] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if request["do"] == "leave":
+        sys.exit(3)
+    print(json.dumps(request), flush=True)
+"""
+
+
+def test_a_process_that_is_late_or_dies_is_replaced_by_another(tmp_path: Path) -> None:
+    looks: list[int] = []
+    with TrainingProcess(tmp_path / "logs/log.txt", 1, ("-c", ECHO)) as process:
+        assert process.ask(60, lambda: looks.append(1), do="echo", x=1) == {"do": "echo", "x": 1}
+        assert looks
+        assert process.startup > 0
+        begun = time.monotonic()
+        with pytest.raises(TimeOverError):
+            process.ask(0.3, do="sleep")
+        assert time.monotonic() - begun < 10
+        assert process.ask(60, do="echo") == {"do": "echo"}
+        with pytest.raises(LostProcessError, match="short of memory"):
+            process.ask(60, do="die")
+        with pytest.raises(LostProcessError, match="status 3"):
+            process.ask(60, do="leave")
+        process.ask(60, do="echo")
+        running = process.process
+    assert running is not None
+    assert running.poll() is not None  # ended with the `with`
+
+
+def test_a_run_past_its_deadline_ends_with_what_it_has_scored(
+    problem: dict[str, str], tmp_path: Path
+) -> None:
+    table = {**problem, "out": str(tmp_path / "run"), "epochs": 40, "eval_every": 2, "precision": "float32"}
+    cost = worker.train_candidate({**table, "threads": 1, "score_test": False}, seconds=0.0)
+    assert cost["cut"]
+    run = Run.open(tmp_path / "run")
+    assert max(row.step for row in run.read_metrics()) == 2  # the first evaluation
+    assert run.read_results().best_step == 2
+    assert run.best.is_dir()
+
+
+def test_the_estimator_solves_too(
+    problem: dict[str, str], in_process: type[WorkerInThisProcess], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "CANDIDATES", [BY_NAME["head"]])
+    texts, labels = ["lovely warm film", "rude cold plot", "kind music", "dull silly end"] * 20, [1, 0] * 40
+    texts = [f"{text} {i}" for i, text in enumerate(texts)]
+    estimator = heedful.TextClassifier(problem["model"], method="auto", minutes=2, threads=1)
+    assert estimator.fit(texts, labels).predict(texts[:3]).shape == (3,)
+    assert estimator.run_.config["method"] == "head"
+    with pytest.raises(UserError, match='lr: with method="auto"'):
+        estimator.set_params(lr=0.1).fit(texts, labels)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from heedful.cli.output import Json, console
+from heedful.cli.output import Json, console, print_json
 from heedful.options.solve import SolveOptions
 
 DEFAULTS = SolveOptions()
@@ -41,13 +41,15 @@ def command(
     task
         A file, a folder of splits or classes, a named task, or a Hub data set (imdb).
     """
-    from heedful.cli.study_output import print_result
+    from heedful.cli.study_output import print_answer
+    from heedful.runs.files import to_json_value
     from heedful.solve.runner import solve
 
     folder, answer = solve(replace(options, task=task))
-    print_result(folder, answer, json=json)
-    if not answer.finished:
-        if not json:
+    if json:
+        print_json({"folder": str(folder.path), **to_json_value(answer)})
+    else:
+        print_answer(folder, answer)
+        if not answer.finished:
             console().print("stopped early; the same command continues", markup=False)
-        return STATUS_INTERRUPTED
-    return None
+    return None if answer.finished else STATUS_INTERRUPTED

@@ -7,17 +7,25 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from heedful.errors import shorten
 from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.selection import Selection
 from heedful.options.solve import SolveOptions
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
-from heedful.runs.schemas import Results
+from heedful.runs.schemas import Prediction, Results
 from heedful.runs.studies import StudyFolder
 from heedful.solve.candidates import Candidate, DataFacts
 from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
 from heedful.solve.state import SolveState
+from heedful.statistics.label_errors import find_label_errors
 
+SUSPICIOUS, SHOWN_LETTERS = 10, 100
+"""Number of rows that are listed as probably labeled wrongly, and letters of each."""
+RELIABLE = 0.85
+"""A model that is right less often than this also suspects rows that are only difficult."""
 CONFUSED = 3
 """Number of confused pairs of labels that are named."""
 LEAST_SHARE = 0.05
@@ -29,6 +37,12 @@ def fold_names(name: str, folds: int) -> list[str]:
     return [f"{name}-fold{number}" for number in range(1, folds + 1)]
 
 
+def read_held_out(folder: StudyFolder, name: str, folds: int) -> list[Prediction]:
+    """Read the predictions of a candidate on rows that its runs did not train on: dev, then each fold."""
+    runs = [Run.open(folder.run(run)) for run in (name, *fold_names(name, folds))]
+    return [row for run in runs for row in run.read_predictions("dev")]
+
+
 def score_candidates(
     folder: StudyFolder, candidates: Sequence[Candidate], state: SolveState
 ) -> ScoredCandidates:
@@ -37,9 +51,8 @@ def score_candidates(
     for candidate in candidates:
         if candidate.name not in state.costs:
             continue
-        runs = [Run.open(folder.run(name)) for name in (candidate.name, *fold_names(candidate.name, folds))]
-        rows = [row for run in runs for row in run.read_predictions("dev")]
-        metric = runs[0].read_results().splits["dev"].metric
+        rows = read_held_out(folder, candidate.name, folds)
+        metric = Run.open(folder.run(candidate.name)).read_results().splits["dev"].metric
         labels, predicted = label_array([r.label for r in rows]), label_array([r.predicted for r in rows])
         scored.append(
             ScoredCandidate(candidate.name, candidate.title, predicted, state.costs[candidate.name])
@@ -60,6 +73,7 @@ def make_answer(
     choice = choose(scored, options.prefer)
     by_name = {candidate.name: candidate for candidate in scored.candidates}
     results = Run.open(folder.run(choice.chosen)).read_results()
+    rows = read_held_out(folder, choice.chosen, state.folds or 0)
     summary = [
         describe_choice(scored, choice, results),
         *explain_choice(by_name, choice, options.prefer),
@@ -73,7 +87,7 @@ def make_answer(
         finished=finished,
         notes=tuple(list_notes(choice, results, scored, state)),
         figures=(draw_costs(scored, choice, results),),
-        tables=(list_candidates(scored, choice, state),),
+        tables=(list_candidates(scored, choice, state), *list_suspicious_rows(rows, results.labels or ())),
         runs=tuple(f"runs/{name}" for name in sorted(by_name, key=lambda name: name != choice.chosen)),
         command=folder.read().command,
         facts={
@@ -194,6 +208,24 @@ def remark(candidate: ScoredCandidate, choice: Selection) -> str:
             f"worse than {comparison.a}" if comparison.differs else f"not shown to differ from {comparison.a}"
         )
     return ", ".join(parts)
+
+
+def list_suspicious_rows(rows: Sequence[Prediction], names: Sequence[str]) -> Iterator[Table]:
+    """List the held-out rows whose label is probably wrong (`heedful.statistics.label_errors`)."""
+    labels = np.array([names.index(str(row.label)) for row in rows])
+    if len(set(labels)) < len(names):
+        return  # a label without held-out rows has no threshold
+    probabilities = np.array([[row.probabilities[name] for name in names] for row in rows])
+    errors = find_label_errors(labels, probabilities)
+    cells = [
+        (shorten(str(rows[i].text), SHOWN_LETTERS), str(rows[i].label), names[j], f"{margin:.2f}")
+        for i, j, margin in zip(errors.rows, errors.suggested, errors.margins, strict=True)
+    ]
+    if cells:
+        title = f"rows that may be labeled wrongly: {len(cells)} of {len(rows):,} held-out ones"
+        title += " (or are difficult: the model often errs)" if errors.agreement < RELIABLE else ""
+        columns = ("text", "label", "more probable", "by how much")
+        yield Table(columns, tuple(cells[:SUSPICIOUS]), title)
 
 
 def draw_costs(scored: ScoredCandidates, choice: Selection, results: Results) -> Figure:

@@ -10,14 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from heedful.errors import UserError
-
 LOOK_SECONDS = 0.25
+WORKER = ("-m", "heedful.solve.worker")
 STOP_SECONDS = 8.0
 """How long a process that is asked to stop may take to write its checkpoint."""
 
@@ -40,8 +39,8 @@ class TrainingProcess:
 
     """
 
-    def __init__(self, log: Path, threads: int | None) -> None:
-        self.log, self.threads, self.startup = log, threads, 0.0
+    def __init__(self, log: Path, threads: int | None, command: Sequence[str] = WORKER) -> None:
+        self.log, self.threads, self.command, self.startup = log, threads, command, 0.0
         self.process: subprocess.Popen[str] | None = None
         self.answers: queue.Queue[str | None] = queue.Queue()
 
@@ -53,7 +52,7 @@ class TrainingProcess:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "heedful.solve.worker"],
+                [sys.executable, *self.command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -97,7 +96,7 @@ class TrainingProcess:
     def describe_end(self) -> str:
         assert self.process is not None
         status = self.process.wait()
-        self.process = None
+        self.stop(0.0)
         if status == -signal.SIGKILL:
             return "its process was killed, as a system that is short of memory does"
         return f"its process ended with status {status}; {self.log} says why"
@@ -132,9 +131,3 @@ def read_lines(process: subprocess.Popen[str], answers: queue.Queue[str | None])
         for line in process.stdout:
             answers.put(line)
     answers.put(None)
-
-
-def answer_or_raise(answer: dict[str, Any]) -> dict[str, Any]:
-    if "error" in answer:
-        raise UserError(str(answer["error"]))
-    return answer
