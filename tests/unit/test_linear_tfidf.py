@@ -1,6 +1,3 @@
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -67,18 +64,3 @@ def test_rare_terms_and_terms_beyond_the_limit_are_left_out(monkeypatch: pytest.
     words, characters = fit_tfidf(train, None, 3)[0].blocks
     assert len(words.terms) == len(characters.terms) == 20
     assert "a" in words.terms or "film" in words.terms
-
-
-def test_predicting_imports_neither_sklearn_nor_torch(tmp_path: Path) -> None:
-    train, labels = texts()
-    TfidfModel.fit(train, None, labels, ["x", "y", "z"]).save(tmp_path)
-    code = (
-        "import sys, json; from heedful.linear.model import TfidfModel;"
-        f"rows = TfidfModel.load({str(tmp_path)!r}).probabilities(['a good film']);"
-        "print(json.dumps([rows.tolist(), 'sklearn' in sys.modules, 'torch' in sys.modules]))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    rows, sklearn, torch = json.loads(done.stdout)
-    assert sum(rows[0]) == pytest.approx(1)
-    assert not sklearn
-    assert not torch

@@ -16,7 +16,7 @@ from heedful import checkpoints
 from heedful.checkpoints.reader import TRAINED_LENGTH
 from heedful.data.corpus import Corpus, open_corpus
 from heedful.errors import UserError
-from heedful.inference.loading import load_writer
+from heedful.inference.networks import load_writer
 from heedful.objectives import Causal
 from heedful.options.training import PretrainOptions
 from heedful.runs.checksums import file_checksum

@@ -175,7 +175,8 @@ def adapt(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
+        Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
@@ -691,7 +692,8 @@ def search(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
+        Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
@@ -1236,7 +1238,8 @@ def labels(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
+        Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
@@ -1506,7 +1509,8 @@ def optimizers(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
+        Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
@@ -1775,7 +1779,8 @@ def overfit(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
+        Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels

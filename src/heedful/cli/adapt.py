@@ -40,6 +40,7 @@ def command(
     Examples:
       heedful adapt minilm world/reviews --method lora --epochs 3
       heedful adapt minilm reviews.csv --method head --lr 1e-3 --epochs 20
+      heedful adapt tfidf reviews.csv
       heedful adapt minilm imdb --train-rows 2000
       heedful adapt minilm sst2 --lr 5e-5 --epochs 3 --out runs/sst2 --resume
       heedful adapt minilm sst2 --batch-size 64 --processes 2
@@ -49,7 +50,8 @@ def command(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, a preset (heedful list models), or a Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
+        Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     """

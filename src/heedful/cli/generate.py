@@ -86,7 +86,7 @@ def command(
     if greedy and not (temperature is None and top_k is None and top_p is None):
         raise UserError("--greedy takes the most probable token; --temperature, --top-k and --top-p draw one")
     from heedful.inference.generation import Sampling
-    from heedful.inference.loading import load_writer
+    from heedful.inference.networks import load_writer
 
     chosen = 0.0 if greedy else 1.0 if temperature is None else temperature
     sampling = Sampling(temperature=chosen, top_k=top_k, top_p=top_p, seed=seed)

@@ -84,9 +84,16 @@ def list_all(name: Annotated[str | None, Parameter(show=False)] = None, /, *, js
     if json:
         print_json(names)
         return
+    from heedful.linear.model import LINEAR_MODELS
     from heedful.models import PRESETS
 
-    rows = [("models", ", ".join(["minilm", *PRESETS]), "models; a folder or a Hub id is a model too")]
+    rows = [
+        (
+            "models",
+            ", ".join(["minilm", *LINEAR_MODELS, *PRESETS]),
+            "models; a folder or a Hub id is a model too",
+        )
+    ]
     rows += [(point, ", ".join(each), EXTENSION_POINTS[point][1]) for point, each in names.items()]
     print_table("names that commands accept", ("heedful list ...", "names", "what they are"), rows)
 
@@ -129,15 +136,20 @@ def attentions(*, json: JsonArray = False) -> None:
 
 @app.command
 def models(*, json: JsonArray = False) -> None:
-    """List models that have a name: minilm, and presets of models that are trained from scratch.
+    """List models that have a name: minilm, tfidf, and presets of models that are trained from scratch.
 
     A folder in Hub form, a folder below $HEEDFUL_MODELS and a Hub id are models too.
 
     Example: heedful list models
     """
+    from heedful.linear.model import LINEAR_MODELS
     from heedful.models import PRESETS
 
     facts = [describe_minilm()]
+    facts += [
+        {"name": name, "weights": "new", "kind": "linear", "about": about}
+        for name, about in LINEAR_MODELS.items()
+    ]
     facts += [
         {"name": name, "weights": "new", **describe_sizes(preset.config), "about": preset.about}
         for name, preset in PRESETS.items()

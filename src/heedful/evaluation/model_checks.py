@@ -11,7 +11,7 @@ from torch import Tensor
 from heedful import checkpoints
 from heedful.errors import UserError
 from heedful.evaluation import checks
-from heedful.inference.loading import shipped_tokenizer
+from heedful.inference.networks import shipped_tokenizer
 from heedful.models import EncoderDecoder, Model
 from heedful.runs.schemas import Check
 from heedful.text import load as load_tokenizer

@@ -49,13 +49,15 @@ class Scorer(Protocol):
         """Return outputs on a few training rows, to compare two models by."""
 
 
-class LabelScorer:
-    def __init__(self, task: Task, classify: Classify) -> None:
-        self.task, self.classify = task, classify
+class LabelResults:
+    """Results, predictions and checks of labels, whatever model gave them."""
+
+    def __init__(self, task: Task, rows: Ints) -> None:
+        self.task, self.rows = task, rows
 
     @cached_property
     def bag(self) -> baselines.BagOfWords:
-        return baselines.fit_bag_of_words(self.task, self.classify.rows)
+        return baselines.fit_bag_of_words(self.task, self.rows)
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         names = self.task.label_names
@@ -123,6 +125,14 @@ class LabelScorer:
 
     def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
         return {"labels": tuple(self.task.label_names)}
+
+
+class LabelScorer(LabelResults):
+    """The same for a network, which has tokens."""
+
+    def __init__(self, task: Task, classify: Classify) -> None:
+        super().__init__(task, classify.rows)
+        self.classify = classify
 
     def data_checks(self, max_len: int, room: int) -> list[Check]:
         lengths = self.classify.tokens["train"].lengths

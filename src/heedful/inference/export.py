@@ -12,11 +12,12 @@ from heedful.errors import UserError
 from heedful.inference.loading import (
     ADAPTER,
     EXPORTED,
-    load_language_model,
     load_run,
     read_run_facts,
     reads_pairs,
 )
+from heedful.inference.networks import load_language_model
+from heedful.linear.model import FACTS, holds_linear
 from heedful.methods.adapters import PEFT_FACTS
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, write_json
@@ -36,6 +37,8 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Form:
     run = Run.open(path)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise UserError(f"{folder}: is not an empty folder; choose another")
+    if holds_linear(run.best):
+        return export_linear(run, folder, merge=merge)
     pretrained = run.read_config().get("command") == "pretrain"
     model = load_language_model(run) if pretrained else load_run(path, device="cpu").model
     adapter, form = (run.best / ADAPTER).is_file(), checkpoints.find_form(model)
@@ -61,8 +64,21 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Form:
     return Form("peft" if reason is None else "heedful", reason)
 
 
+def export_linear(run: Run, folder: Path, *, merge: bool) -> Form:
+    """Copy the folder of a linear model, whose files are JSON and safetensors."""
+    if merge:
+        raise UserError("--merge is for adapters; a linear model has no base model")
+    with new_folder(folder) as new:
+        shutil.copytree(run.best, new, dirs_exist_ok=True)
+        describe_run(run, new / FACTS)
+    return Form("heedful", "a linear model of words has no class in transformers")
+
+
 def describe_run(run: Run, file: Path) -> None:
-    """Add to an adapter what `heedful predict` needs besides the weights, and where its base model is."""
+    """Add to an adapter what `heedful predict` needs besides the weights, and where its base model is.
+
+    A linear model has the same facts, and its own name in place of a base model.
+    """
     _, config = read_run_facts(run.path)
     options = {name: config[name] for name in EXPORTED_OPTIONS if config.get(name) is not None}
     base = base_for_peft(str(config["model"]))

@@ -1,8 +1,8 @@
 """Everything that labels text, behind one interface: `Predictor`.
 
 `predict` gives the most probable label of each text, `predict_proba` the probabilities of all `classes`. How
-a model arrives at them is one subclass per kind: a classification head, a text-to-text model that scores a
-word per label, or a model that answers in free text.
+a model arrives at them is one subclass per kind: those of networks are in `network_predictors`, and a linear
+model of words is here, which needs no torch.
 """
 
 from __future__ import annotations
@@ -10,25 +10,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
+import numpy.typing as npt
 
-from heedful.data.batches import collate
-from heedful.errors import UserError, shorten
 from heedful.inference.abstention import AnswerRule, make_rule
-from heedful.inference.generation import generate
 from heedful.inference.inputs import Texts, is_table, read_texts, trained_columns, wanted_columns
 from heedful.inference.predictions import PredictedLabel
-from heedful.models import Classifier, LanguageModel
-from heedful.objectives import LabelWords
-from heedful.objectives.base import Floats, iterate_by_length
-from heedful.objectives.questions import QuestionFormat
+from heedful.linear.model import TfidfModel
 from heedful.options.types import LongTexts
-from heedful.text import Tokenizer
 
+if TYPE_CHECKING:
+    from heedful.objectives import LabelWords
+    from heedful.objectives.questions import QuestionFormat
+    from heedful.text import Tokenizer
+
+Floats = npt.NDArray[np.float64]
 CHUNK = 1024
 """Texts that are encoded and sorted by length together, so that memory does not grow with their number."""
 
@@ -39,9 +37,9 @@ class Predictor(ABC):
     Attributes
     ----------
     model, tokenizer
-        The trained model and its tokenizer.
+        The trained model and its tokenizer; a linear model has no tokenizer.
     max_len
-        Number of tokens after which a text is cut.
+        Number of tokens after which a text is cut; None if texts are read as a whole.
     labels
         Names of the classes in the order of the model's outputs; empty for free answers.
 
@@ -59,7 +57,7 @@ class Predictor(ABC):
     """The folder of the run, whose predictions on dev say how far its confidence can be trusted."""
 
     def __init__(
-        self, model: Classifier | LanguageModel, tokenizer: Tokenizer, max_len: int, labels: Sequence[str]
+        self, model: Any, tokenizer: Tokenizer | None, max_len: int | None, labels: Sequence[str]
     ) -> None:
         self.model, self.tokenizer, self.max_len, self.labels = model, tokenizer, max_len, list(labels)
 
@@ -135,67 +133,13 @@ class Predictor(ABC):
         """Return the probabilities of the classes for at most `CHUNK` texts."""
 
 
-class LogitPredictor(Predictor):
-    """A predictor whose model gives a logit per class."""
+class LinearPredictor(Predictor):
+    """A linear model of the words of a text."""
 
-    @abstractmethod
-    def logits(self, tensors: dict[str, Tensor]) -> Tensor:
-        """Return the logits of one padded batch."""
+    model: TfidfModel
 
-    def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
-        """Run the texts in batches of similar length, and return their rows in the given order."""
-        device = next(self.model.parameters()).device
-        second = None if pairs is None else list(pairs)
-        limits: dict[str, Any] = {"max_len": self.max_len, "long_texts": self.long_texts}
-        encoded = self.tokenizer.encode_batch(list(texts), second, **limits)
-        for text, one in zip(texts, encoded, strict=True):
-            if not one.ids:
-                raise UserError(f'the text "{shorten(text)}" has no tokens: there is nothing to label')
-        rows = np.full((len(texts), len(self.labels)), np.nan)
-        typed = self.model.config.n_types > 1
-        with torch.inference_mode():
-            for batch in iterate_by_length(np.array([len(e.ids) for e in encoded])):
-                part = collate(
-                    [np.array(encoded[i].ids) for i in batch],
-                    pad_id=self.tokenizer.pad_id or 0,
-                    types=[np.array(encoded[i].types) for i in batch] if typed else None,
-                )
-                tensors = {name: tensor.to(device) for name, tensor in part.tensors().items()}
-                self.model.eval()
-                rows[batch] = self.logits(tensors).cpu().double().softmax(1).numpy()
-        return rows
-
-
-class ClassifierPredictor(LogitPredictor):
-    def logits(self, tensors: dict[str, Tensor]) -> Tensor:
-        logits: Tensor = self.model(tensors["ids"], tensors["mask"], tensors.get("types"))
-        return logits
-
-
-class LabelWordPredictor(LogitPredictor):
-    """A text-to-text model, which scores the word that it was trained to write for each label."""
-
-    def __init__(
-        self, model: LanguageModel, tokenizer: Tokenizer, max_len: int, labels: Sequence[str], words: Any
-    ) -> None:
-        super().__init__(model, tokenizer, max_len, labels)
-        self.words: LabelWords = LabelWords(self.labels, tokenizer, words)
-
-    def logits(self, tensors: dict[str, Tensor]) -> Tensor:
-        return self.words.scores(self.model, tensors["ids"], tensors["mask"])
-
-
-class AnswerPredictor(Predictor):
-    """A model that answers questions in free text. It has no classes."""
-
-    def __init__(self, model: LanguageModel, tokenizer: Tokenizer, max_len: int) -> None:
-        super().__init__(model, tokenizer, max_len, ())
-        self.form: QuestionFormat = QuestionFormat(tokenizer, max_len, model.config.kind == "encoder_decoder")
-
-    def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
-        questions = self.form.questions(texts, pairs).ids
-        for text, confidence in zip(*self.form.ask(self.model, questions, generate), strict=True):
-            yield PredictedLabel(text, float(confidence), {text: float(confidence)})
+    def __init__(self, model: TfidfModel) -> None:
+        super().__init__(model, None, None, model.labels)
 
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
-        raise UserError("free answers have no classes; predict gives each answer with its probability")
+        return self.model.probabilities(texts, pairs)

@@ -23,6 +23,7 @@ from heedful.data.workers import STATUS_KILLED
 from heedful.errors import UserError
 from heedful.launch.rank_environment import detect_ranks
 from heedful.launch.worker import OPTIONS, STOP
+from heedful.linear.model import is_linear
 from heedful.options.training import AdaptOptions, PretrainOptions, named_after
 from heedful.options.values import check_bounds
 from heedful.runs.directory import RESULTS, Run, run_paths
@@ -78,6 +79,8 @@ def count_processes(options: Options) -> int:
     from heedful.inference.devices import find_device
     from heedful.training.resume import stored_options
 
+    if is_linear(options.model) and options.processes is None:
+        return 1
     device = find_device(options.device)
     gpus = torch.cuda.device_count() if device.type == "cuda" and device.index is None else 1
     wanted = options.processes

@@ -12,24 +12,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import load_file, save_file
+import numpy.typing as npt
+from safetensors.numpy import load_file
+from safetensors.numpy import save as to_bytes
 from scipy.special import softmax
 
 from heedful.errors import UserError
 from heedful.linear.logistic import Floats, Labels, LinearFit, fit_logistic
 from heedful.linear.tfidf import Block, TfidfFeatures, fit_tfidf
-from heedful.runs.files import write_json
+from heedful.runs.files import write_bytes, write_json
 from heedful.runs.json_files import read_json
 
 FACTS, WEIGHTS = "linear.json", "model.safetensors"
-LINEAR_MODELS = ("tfidf",)
-"""The names of the models that are fitted to the words of a task, without an encoder."""
+LINEAR_MODELS = {"tfidf": "words and runs of characters with logistic regression, without an encoder"}
+"""Models that are fitted to the words of a task: names, and what each is."""
 FORMAT = 1
 
 
 def is_linear(model: str) -> bool:
     """Whether a name is that of a linear model; a folder of that name is what the folder holds."""
     return model in LINEAR_MODELS and not Path(model).is_dir()
+
+
+def holds_linear(folder: Path) -> bool:
+    return (folder / FACTS).is_file()
 
 
 @dataclass(frozen=True)
@@ -58,9 +64,11 @@ class TfidfModel:
     def logits(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Floats:
         return self.linear.logits(self.features.transform(texts, pairs))
 
-    def probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Floats:
+    def probabilities(
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None
+    ) -> npt.NDArray[np.float64]:
         """Return the probability of each label `[n, n_classes]`."""
-        return np.asarray(softmax(self.logits(texts, pairs), axis=1))
+        return np.asarray(softmax(self.logits(texts, pairs), axis=1), np.float64)
 
     def save(self, folder: Path, **facts: Any) -> None:
         """Write the model; `facts` are further entries of its JSON file."""
@@ -70,12 +78,11 @@ class TfidfModel:
             name: [{"analyzer": block.analyzer, "terms": block.terms} for block in side]
             for name, side in blocks.items()
         }
-        tensors = {
+        tensors: dict[str, Floats] = {
             f"{name}.{i}.idf": block.idf for name, side in blocks.items() for i, block in enumerate(side)
         }
-        tensors["weight"] = self.linear.weight.astype(np.float32)
-        tensors["bias"] = self.linear.bias.astype(np.float32)
-        save_file(tensors, folder / WEIGHTS)
+        tensors |= {"weight": self.linear.weight, "bias": self.linear.bias}
+        write_bytes(folder / WEIGHTS, to_bytes(tensors))
         about = {"format": FORMAT, "labels": self.labels, "strength": self.linear.strength}
         write_json(folder / FACTS, {**about, **facts, **described})
 

@@ -105,7 +105,7 @@ class AttentionStudy(Study):
 
     def measure(self, outcome: Outcome) -> None:
         from heedful.evaluation.leaks import draw_samples, measure_leak
-        from heedful.inference.loading import load_writer
+        from heedful.inference.networks import load_writer
 
         writer = load_writer(outcome.folder, device="cpu")
         block = int(self.record.options["run"]["block"])

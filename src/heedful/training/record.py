@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from heedful import checkpoints, methods
 from heedful.checkpoints import Form
@@ -22,6 +22,7 @@ from heedful.runs.schemas import Checks, Results
 from heedful.training import resume
 from heedful.training.build import Job, learning_rate, takes_steps
 from heedful.training.loop import Loop
+from heedful.training.machine import Machine
 from heedful.training.ranks import current_ranks
 
 
@@ -55,7 +56,21 @@ def config_values(options: LoopOptions) -> dict[str, Any]:
     return {k: absolute_value(k, v) for k, v in values.items()} | rate
 
 
-def write_description(run: Run, job: Job) -> None:
+class DescribedJob(Protocol):
+    """What config.toml and env.json are written from."""
+
+    @property
+    def command(self) -> str: ...
+    @property
+    def options(self) -> LoopOptions: ...
+    @property
+    def machine(self) -> Machine: ...
+    @property
+    def chosen(self) -> Mapping[str, str]: ...
+    def fixed_options(self) -> dict[str, Any]: ...
+
+
+def write_description(run: Run, job: DescribedJob) -> None:
     """Write config.toml and env.json; a resumed run keeps those of its beginning, which must agree."""
     if not current_ranks().first:
         return

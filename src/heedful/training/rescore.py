@@ -20,11 +20,14 @@ from heedful.data.tasks import add_split as add_task_split
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.metrics import METRICS
-from heedful.evaluation.scorer import LabelScorer
+from heedful.evaluation.scorer import LabelResults, LabelScorer, Scorer
 from heedful.evaluation.sentences import read_sentences, score_sentences
 from heedful.evaluation.text_scorer import text_result
 from heedful.inference.devices import autocast
-from heedful.inference.loading import iterate_predictions, load_best_model, load_language_model, load_run
+from heedful.inference.loading import iterate_predictions, load_run
+from heedful.inference.network_predictors import NetworkPredictor
+from heedful.inference.networks import load_best_model, load_language_model
+from heedful.linear.model import is_linear
 from heedful.objectives import ClassifyFeatures, Evaluation
 from heedful.objectives.registry import OBJECTIVES
 from heedful.objectives.setup import TextSetup
@@ -34,9 +37,10 @@ from heedful.runs.config import load_adapt_config, load_pretrain_config
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, SentenceResult, SplitResult
 from heedful.text import load as load_tokenizer
-from heedful.training.build import Job, build_adapt
+from heedful.training.build import build_adapt
 from heedful.training.build.corpus import CorpusSplits, open_splits
 from heedful.training.build.model import starts_from_scratch
+from heedful.training.linear import score_linear
 from heedful.training.machine import resolve_machine
 
 NEW = "data"
@@ -47,8 +51,8 @@ PREDICTED_AGAIN = 64
 
 def evaluate_split(path: str | Path, split: str) -> SplitResult:
     """Score a run's best model on a split of its task, as the run itself did."""
-    job, evaluation = score_split(Run.open(path), split)
-    return job.scorer.results({split: evaluation})[split]
+    scorer, evaluation = score_split(Run.open(path), split)
+    return scorer.results({split: evaluation})[split]
 
 
 def evaluate_data(
@@ -59,8 +63,8 @@ def evaluate_data(
     def add_data(task: Task) -> Task:
         return add_task_split(task, data, name=NEW, columns=columns, strict=strict)
 
-    job, evaluation = score_split(Run.open(path), NEW, add_data)
-    return job.scorer.results({NEW: evaluation})[NEW]
+    scorer, evaluation = score_split(Run.open(path), NEW, add_data)
+    return scorer.results({NEW: evaluation})[NEW]
 
 
 def add_split(path: str | Path, split: str, rows: int | None = None) -> SplitResult:
@@ -79,20 +83,22 @@ def add_split(path: str | Path, split: str, rows: int | None = None) -> SplitRes
     results = run.read_results()
     if split in results.splits:
         return results.splits[split]
-    job, evaluation = score_split(run, split, limit_rows)
-    added = job.scorer.results({split: evaluation})
-    job.scorer.write_scored(run, {split: evaluation})
+    scorer, evaluation = score_split(run, split, limit_rows)
+    added = scorer.results({split: evaluation})
+    scorer.write_scored(run, {split: evaluation})
     run.write_results(replace(results, splits={**results.splits, **added}))
     return added[split]
 
 
 def score_split(
     run: Run, split: str, change_task: Callable[[Task], Task] | None = None
-) -> tuple[Job, Evaluation]:
+) -> tuple[Scorer | LabelResults, Evaluation]:
     """Build the parts of a run of `adapt` again, and score a split with its best model."""
     if not run.best.is_dir():
         load_run(run.path)  # says why there is no best model
     options = load_adapt_config(run.path)
+    if is_linear(options.model):
+        return score_linear(run, replace(options, score_dev=True, score_test=True), split, change_task)
     changes: dict[str, Any] = {
         "cache_features": False,
         "score_dev": True,
@@ -110,7 +116,7 @@ def score_split(
         objective = ClassifyFeatures(job.scorer.classify, model, split)
     with autocast(job.precision, job.device):
         metric = METRICS.find(find_metric_name(options, objective))
-        return job, metric.score(objective.evaluate(model, split))
+        return job.scorer, metric.score(objective.evaluate(model, split))
 
 
 def options_to_score(options: AdaptOptions) -> dict[str, Any]:
@@ -177,16 +183,7 @@ def check_run(path: str | Path) -> tuple[list[Check], set[str]]:
 def repeat_adapt_checks(run: Run) -> list[Check]:
     """Check a run of `adapt` again: causality, tokenizer, and some of its stored predictions."""
     predictor, options = load_run(run.path, device="cpu"), load_adapt_config(run.path)
-    repeated = [checks.causality(predictor.model)] if predictor.model.config.kind != "encoder" else []
-    from_scratch = starts_from_scratch(options.model)
-    repeated.append(
-        checks.tokenizer_fits(
-            predictor.tokenizer,
-            predictor.model.config,
-            pretrained=not from_scratch,
-            shipped=None if from_scratch else load_tokenizer(options.model),
-        )
-    )
+    repeated = repeat_network_checks(predictor, options) if isinstance(predictor, NetworkPredictor) else []
     rows = list(islice(iterate_predictions(run), PREDICTED_AGAIN))
     if rows and options.precision == "float32":
         pairs = [str(row.pair) for row in rows] if rows[0].pair is not None else None
@@ -196,6 +193,17 @@ def repeat_adapt_checks(run: Run) -> list[Check]:
         after = pick_log_probabilities([one.probabilities for one in predictions], columns)
         repeated.append(checks.reload(before, after))
     return repeated
+
+
+def repeat_network_checks(predictor: NetworkPredictor, options: AdaptOptions) -> list[Check]:
+    causal = [checks.causality(predictor.model)] if predictor.model.config.kind != "encoder" else []
+    from_scratch = starts_from_scratch(options.model)
+    shipped = None if from_scratch else load_tokenizer(options.model)
+    config = predictor.model.config
+    return [
+        *causal,
+        checks.tokenizer_fits(predictor.tokenizer, config, pretrained=not from_scratch, shipped=shipped),
+    ]
 
 
 def pick_log_probabilities(rows: Sequence[Mapping[str, float]], columns: Sequence[Sequence[str]]) -> Tensor:

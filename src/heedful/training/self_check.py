@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import torch
 
 from heedful.evaluation import checks
-from heedful.inference.loading import load_best_of, shipped_tokenizer
+from heedful.inference.networks import load_best_of, shipped_tokenizer
 from heedful.models import Decoder, EncoderDecoder
 from heedful.objectives import Evaluation
 from heedful.options.training import LoopOptions

@@ -15,12 +15,14 @@ from dataclasses import replace
 from typing import TypeVar
 
 from heedful.errors import UserError
+from heedful.linear.model import is_linear
 from heedful.options.training import AdaptOptions, LoopOptions, named_after
 from heedful.runs.directory import RESULTS, Run, new_run_path
 from heedful.runs.schemas import Metrics
 from heedful.training import budget, record, resume
 from heedful.training.build import Job, build_job
 from heedful.training.build.objective import resolve_objective
+from heedful.training.linear import train_linear
 from heedful.training.ranks import current_ranks
 from heedful.training.record import Finished, config_values, read_finished
 from heedful.training.self_check import check_run_itself
@@ -65,6 +67,8 @@ def train_run(
     ranks = current_ranks()
     stop_signals = StopSignals(silent=ranks.launched or not ranks.first, deadline=deadline)
     with stop_signals.listen():
+        if isinstance(options, AdaptOptions) and is_linear(options.model):
+            return train_linear(options, trackers, on_row)
         # The first process fills the caches (tokenized text, trained tokenizer); the others read them.
         with ranks.first_process_first():
             job = build_job(options)

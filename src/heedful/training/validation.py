@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 from heedful.errors import UserError, unknown
 from heedful.evaluation.metrics import METRICS
+from heedful.linear.model import is_linear
 from heedful.methods import METHODS
 from heedful.objectives.registry import find_objective, refuse_options_of_others
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
@@ -23,6 +25,22 @@ STEP_OPTIONS = (
     "weight_decay", "clip", "eval_every", "patience", "label_smoothing",
 )  # fmt: skip
 """Options about gradient steps."""
+LINEAR_OPTIONS = (
+    "model", "task", "metric", "train_eval_rows", "seed", "threads", "tensorboard", "track", "note", "out",
+    "resume", "overwrite", "train_rows", "balanced", "dev_rows", "class_weights", "data_dir", "split",
+    "split_seed", "text_column", "pair_column", "label_column", "strict", "score_dev", "score_test",
+    "fold",
+)  # fmt: skip
+"""Options that a linear model of words reads."""
+LINEAR_VALUES: dict[str, tuple[object, ...]] = {
+    "kind": ("label",),
+    "objective": ("classify",),
+    "device": ("cpu",),
+    "precision": ("float32",),
+    "processes": (1,),
+    "cache_features": (False,),
+}
+"""Values of other options that say what is true of it anyway."""
 
 
 def validate(options: LoopOptions) -> None:
@@ -37,6 +55,8 @@ def validate(options: LoopOptions) -> None:
 def validate_adapt(options: AdaptOptions) -> None:
     METHODS.find(options.method)
     check_common(options)
+    if is_linear(options.model):
+        refuse_network_options(options)
     if options.kind is not None:
         PROBLEMS.find(options.kind)
     if options.objective == "auto":
@@ -45,8 +65,19 @@ def validate_adapt(options: AdaptOptions) -> None:
     else:
         check_objective(options)
     parse_model_options(options.model, options.model_options)
-    if not takes_steps(options):
+    if not takes_steps(options) and not is_linear(options.model):
         refuse_step_options(options)
+
+
+def refuse_network_options(options: AdaptOptions) -> None:
+    """Refuse what a linear model of words has no use for."""
+    defaults = AdaptOptions()
+    for field in fields(options):
+        value = getattr(options, field.name)
+        accepted = (getattr(defaults, field.name), *LINEAR_VALUES.get(field.name, ()))
+        if field.name not in LINEAR_OPTIONS and value not in accepted:
+            what = f"{options.model} is fitted to the words of the texts, without a network or steps"
+            raise UserError(f"{what}; leave --{field.name.replace('_', '-')} away")
 
 
 def refuse_step_options(options: AdaptOptions) -> None:

@@ -11,6 +11,7 @@ from heedful import checkpoints, methods
 from heedful.data import Task
 from heedful.errors import UserError
 from heedful.inference.generation import generate
+from heedful.linear.model import is_linear
 from heedful.logs import notice
 from heedful.models import Classifier, LanguageModel
 from heedful.models.heads import LinearHead
@@ -147,4 +148,6 @@ def build_method(options: AdaptOptions) -> methods.Method:
 
 def takes_steps(options: LoopOptions) -> bool:
     """Whether a run with these options takes gradient steps."""
-    return not isinstance(options, AdaptOptions) or build_method(options).takes_steps
+    if not isinstance(options, AdaptOptions):
+        return True
+    return not is_linear(options.model) and build_method(options).takes_steps

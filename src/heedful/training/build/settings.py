@@ -127,7 +127,7 @@ def choose_settings(
             "epochs": choose_epochs(options, facts),
             "warmup": Choice(WARMUP, "a tenth of the steps"),
             "max_len": choose_length(facts),
-            "class_weights": choose_class_weights(facts),
+            "class_weights": choose_class_weights(facts.labels, facts.dev_labels),
             "head_start": choose_head_start(facts),
         }
     if options.token_budget is not None:
@@ -227,19 +227,17 @@ def choose_head_start(facts: TaskFacts) -> Choice:
     return Choice("fitted", "the model is pretrained: its states tell much about the labels")
 
 
-def choose_class_weights(facts: TaskFacts) -> Choice:
+def choose_class_weights(labels: Ints, dev_labels: Ints | None) -> Choice:
     """Return balanced weights if dev is closer to equal shares than to those of train.
 
     A dev split with the shares of train asks for the answers that are most often right, so that no label is
     weighted. One with other shares says that the texts to come will be unlike train.
     """
-    train = facts.labels / max(1, facts.labels.sum())
-    if facts.dev_labels is None or not facts.dev_labels.sum():
+    train = labels / max(1, labels.sum())
+    if dev_labels is None or not dev_labels.sum():
         return Choice("none", "the shares of the labels are those to expect")
-    dev = facts.dev_labels / facts.dev_labels.sum()
-    if distance(train, dev) < max(
-        OTHER_SHARES, BEYOND_CHANCE * chance_distance(facts.labels, facts.dev_labels)
-    ):
+    dev = dev_labels / dev_labels.sum()
+    if distance(train, dev) < max(OTHER_SHARES, BEYOND_CHANCE * chance_distance(labels, dev_labels)):
         return Choice("none", "dev has the same shares of labels as train")
     if distance(dev, np.full(len(dev), 1 / len(dev))) < distance(dev, train):
         return Choice("balanced", "the labels of train are imbalanced, those of dev are not")

@@ -1,0 +1,237 @@
+"""A run of `adapt` with a linear model of words: it is fitted at once, without steps or a network.
+
+    build -> open the run -> fit -> score -> save -> check -> write
+
+It leaves the same files as every other run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from heedful.data import Task
+from heedful.data.splits import Split
+from heedful.errors import UserError, unknown
+from heedful.evaluation import checks
+from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.scorer import LabelResults, split_checks
+from heedful.inference.predictor import LinearPredictor
+from heedful.linear.logistic import sample_stratified
+from heedful.linear.model import TfidfModel
+from heedful.logs import notice
+from heedful.objectives import Classify, Evaluation
+from heedful.objectives.base import Ints
+from heedful.objectives.classify import choose_train_rows, score_labels
+from heedful.options.training import AdaptOptions, named_after
+from heedful.problems import find_metric_name
+from heedful.runs.directory import Run, new_run_path
+from heedful.runs.environment import peak_memory_gb
+from heedful.runs.schemas import Checks, Metrics, Results, Timing
+from heedful.training import record, resume
+from heedful.training.build.objective import resolve_objective, scored_part
+from heedful.training.build.settings import choose_class_weights
+from heedful.training.machine import Machine
+from heedful.training.ranks import current_ranks
+from heedful.training.record import Finished
+from heedful.training.run_task import load_run_task
+from heedful.training.trackers import SafeTracker, Tracker, begin_trackers
+
+MOST_ROWS = 100_000
+"""Rows that are fitted; more take memory and hardly change a linear model."""
+PROBE_ROWS = 16
+
+
+@dataclass(frozen=True)
+class LinearJob:
+    """The parts of one run, ready to fit."""
+
+    options: AdaptOptions
+    machine: Machine
+    task: Task
+    rows: Ints
+    """The rows of train that are fitted."""
+    chosen: dict[str, str]
+    command: Literal["adapt"] = "adapt"
+
+    def fixed_options(self) -> dict[str, Any]:
+        return {}
+
+    def fit(self) -> TfidfModel:
+        train, rows = self.task.splits["train"], self.rows
+        if len(rows) > MOST_ROWS:
+            notice(f"the model is fitted to {MOST_ROWS:,} of {len(rows):,} rows")
+            rows = rows[sample_stratified(find_labels(train)[rows], MOST_ROWS, self.options.seed)]
+        keep = np.zeros(len(train), bool)
+        keep[rows] = True
+        return TfidfModel.fit(
+            list(compress(train.texts, keep)),
+            None if train.pairs is None else list(compress(train.pairs, keep)),
+            find_labels(train)[keep],
+            self.task.label_names,
+            balanced=self.options.class_weights == "balanced",
+            seed=self.options.seed,
+        )
+
+    def score(self, model: TfidfModel, split: str, rows: Ints | None = None) -> Evaluation:
+        """Score the model on a split, or on some of its rows."""
+        part = self.task.splits[split]
+        keep = np.ones(len(part), bool) if rows is None else np.isin(np.arange(len(part)), rows)
+        texts = list(compress(part.texts, keep))
+        pairs = None if part.pairs is None else list(compress(part.pairs, keep))
+        probabilities = LinearPredictor(model).predict_proba(texts, pairs)
+        metric = METRICS.find(find_metric_name(self.options, Classify))
+        return metric.score(score_labels(find_labels(part)[keep], probabilities))
+
+
+def build_linear(options: AdaptOptions, change_task: Callable[[Task], Task] | None = None) -> LinearJob:
+    """Load the task and choose the rows; `change_task` may add a split to the task."""
+    options = resolve_objective(options)
+    if options.objective != "classify":
+        raise UserError(f"{options.model} gives labels; {options.task} asks for free answers")
+    task = scored_part(options, load_run_task(options))
+    task = change_task(task) if change_task else task
+    labels, chosen = find_labels(task.splits["train"]), {}
+    rows = np.arange(len(labels))
+    if options.train_rows is not None:
+        rows = choose_train_rows(labels, options.train_rows, options.seed, balanced=options.balanced)
+    if options.class_weights == "auto":
+        counts = [
+            np.bincount(part, minlength=len(task.label_names))
+            for part in (labels[rows], *(find_labels(s) for n, s in task.splits.items() if n == "dev"))
+        ]
+        choice = choose_class_weights(counts[0], counts[1] if len(counts) > 1 else None)
+        options, chosen = replace(options, class_weights=choice.value), {"class_weights": choice.reason}
+    threads = options.threads or current_ranks().threads
+    return LinearJob(options, Machine(torch.device("cpu"), "float32", threads), task, rows, chosen)
+
+
+def find_labels(split: Split) -> Ints:
+    """Return the labels of a split; none if nobody knows them."""
+    return np.asarray(() if split.labels is None else split.labels).astype(np.int64)
+
+
+def train_linear(
+    options: AdaptOptions,
+    trackers: Sequence[Tracker] = (),
+    on_row: Callable[[Metrics], None] | None = None,
+) -> Finished:
+    """Fit a linear model and leave a run directory; the options are valid."""
+    if current_ranks().size > 1:
+        raise UserError(f"{options.model} is fitted by one process; leave --processes away")
+    job = build_linear(options)
+    options = job.options
+    out = options.out or new_run_path("runs", *named_after(options))
+    with resume.open_run(out, options) as (run, _), record.report_progress(run):
+        record.write_description(run, job)
+        followers = begin_trackers(run, options, trackers)
+        began = time.monotonic()
+        model = job.fit()
+        seconds = max(time.monotonic() - began, 1e-9)
+        splits = [name for name in ("dev", "test") if name in job.task.splits]
+        evaluations: dict[str, Evaluation] = {
+            name: job.score(model, name) for name in splits if job.task.splits[name].labels is not None
+        }
+        rows = sample_stratified(find_labels(job.task.splits["train"])[job.rows], options.train_eval_rows, 0)
+        scored = {"train_eval": job.score(model, "train", job.rows[rows])} if len(rows) else {}
+        scored |= {name: e for name, e in evaluations.items() if name == "dev"}
+        write_metrics(run, scored, followers, on_row, Timing(0, seconds, len(job.rows) / seconds))
+        scorer = LabelResults(job.task, job.rows)
+        results = collect_results(job, model, scorer, evaluations, seconds)
+        model.save(run.best)
+        scorer.write_scored(run, evaluations)
+        found = check_linear(run, job, model, scorer, evaluations, results)
+        run.write_checks(found)
+        run.write_results(results)  # last: a run that has them is finished
+        for tracker in followers:
+            tracker.end(results)
+        return Finished(run.path, results, found)
+
+
+def write_metrics(
+    run: Run,
+    scored: dict[str, Evaluation],
+    trackers: Sequence[SafeTracker],
+    on_row: Callable[[Metrics], None] | None,
+    timing: Timing,
+) -> None:
+    with run.metrics_log() as log, run.timing_log() as times:
+        for split, e in scored.items():
+            row = Metrics(0, 0.0, split, e.loss, e.value, e.n)
+            log.append(row)
+            for tracker in trackers:
+                tracker.log(row)
+            if on_row is not None:
+                on_row(row)
+        times.append(timing)
+
+
+def collect_results(
+    job: LinearJob,
+    model: TfidfModel,
+    scorer: LabelResults,
+    evaluations: dict[str, Evaluation],
+    seconds: float,
+) -> Results:
+    n_parameters = model.linear.weight.size + model.linear.bias.size
+    return Results(
+        task=job.task.name,
+        model=job.options.model,
+        method="logistic",
+        head="linear",
+        seed=job.options.seed,
+        splits=scorer.results(evaluations),
+        objective=job.options.objective,
+        formula=f"{len(model.labels)} labels x ({model.linear.weight.shape[1]:,} terms + 1)",
+        note=job.options.note,
+        trainable_parameters=n_parameters,
+        total_parameters=n_parameters,
+        seconds=seconds,
+        examples_per_second=len(job.rows) / seconds,
+        memory_gb=peak_memory_gb(),
+        loads_with="heedful",
+        best_step=0,
+        best_epoch=0.0,
+        **scorer.result_fields(model, 0, 0.0),
+    )
+
+
+def check_linear(
+    run: Run,
+    job: LinearJob,
+    model: TfidfModel,
+    scorer: LabelResults,
+    evaluations: dict[str, Evaluation],
+    results: Results,
+) -> Checks:
+    """Check the data and the predictions, and that the saved model computes the same."""
+    train = job.task.splits["train"]
+    texts = list(compress(train.texts, [True] * PROBE_ROWS))
+    pairs = None if train.pairs is None else list(compress(train.pairs, [True] * PROBE_ROWS))
+    logits = [torch.from_numpy(one.logits(texts, pairs)) for one in (model, TfidfModel.load(run.best))]
+    run_checks = [*split_checks(job.task), checks.reload(*logits)]
+    if "dev" in evaluations:
+        # It is a bag of words itself, with more features.
+        run_checks += [
+            check
+            for check in scorer.dev_checks(evaluations["dev"], results)
+            if check.name != "beats_bag_of_words"
+        ]
+    return Checks(tuple(run_checks))
+
+
+def score_linear(
+    run: Run, options: AdaptOptions, split: str, change_task: Callable[[Task], Task] | None = None
+) -> tuple[LabelResults, Evaluation]:
+    """Score a split with the best model of a finished run."""
+    job = build_linear(options, change_task)
+    labeled = [name for name, part in job.task.splits.items() if part.labels is not None]
+    if split not in labeled:
+        raise UserError(f"{job.task.name}: {unknown('split with labels', split, labeled)}")
+    return LabelResults(job.task, job.rows), job.score(TfidfModel.load(run.best), split)

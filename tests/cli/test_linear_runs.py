@@ -1,0 +1,131 @@
+"""`heedful adapt tfidf`: a linear model of words, in a run like any other."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import heedful as package
+from heedful.inference.predictor import LinearPredictor
+from heedful.linear.model import TfidfModel
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, tiny_task: Path) -> Path:
+    return package.adapt("tfidf", tiny_task, out=tmp_path_factory.mktemp("linear") / "run").folder
+
+
+def test_a_run_has_the_files_of_every_run(run: Path) -> None:
+    results = json.loads((run / "results.json").read_text())
+    assert (results["model"], results["method"], results["loads_with"]) == ("tfidf", "logistic", "heedful")
+    dev = results["splits"]["dev"]
+    assert dev["value"] > 0.9
+    assert dev["ci95"][0] < dev["value"] <= dev["ci95"][1]
+    assert {"chance", "majority", "bag_of_words"} <= dev["baselines"].keys()
+    checks = {c["name"]: c["status"] for c in json.loads((run / "checks.json").read_text())["checks"]}
+    assert checks["reload"] == "passed"
+    assert "beats_bag_of_words" not in checks
+    assert {p.name for p in (run / "best").iterdir()} == {"linear.json", "model.safetensors"}
+    assert [json.loads(row)["split"] for row in (run / "metrics.jsonl").read_text().splitlines()] == [
+        "train_eval",
+        "dev",
+    ]
+    assert {"env.json", "timing.jsonl", "predictions_test.jsonl"} <= {p.name for p in run.iterdir()}
+
+
+def test_predictions_are_those_that_the_run_recorded(run: Path) -> None:
+    rows = [json.loads(line) for line in (run / "predictions_dev.jsonl").read_text().splitlines()]
+    predictor = package.load(run)
+    assert isinstance(predictor, LinearPredictor)
+    probabilities = predictor.predict_proba([row["text"] for row in rows])
+    recorded = [[row["probabilities"][name] for name in predictor.classes] for row in rows]
+    assert np.array_equal(probabilities, recorded)
+    assert [one.label for one in predictor.predict([rows[0]["text"]])] == [rows[0]["predicted"]]
+
+
+def test_evaluate_check_report_and_file_take_it(
+    run: Path, tiny_task: Path, tmp_path: Path, heedful: Callable[..., Any]
+) -> None:
+    recorded = json.loads((run / "results.json").read_text())["splits"]
+    for split in ("dev", "test"):
+        assert package.evaluate(run, split=split).splits[split].value == recorded[split]["value"]
+    assert package.evaluate(run, data=tiny_task).splits["data"].n == 240
+    done = heedful("check", run)
+    assert done.status == 0, done.err
+    assert "reload" in done.out
+    assert heedful("report", run, "--out", tmp_path / "report.html").status == 0
+    counts = package.predict(run, tiny_task, out=tmp_path / "labeled.csv").counts
+    assert sum(counts.values()) == 240
+
+
+def test_export_copies_the_folder_and_predict_takes_it(
+    run: Path, tmp_path: Path, heedful: Callable[..., Any]
+) -> None:
+    done = heedful("export", run, tmp_path / "model")
+    assert done.status == 0, done.err
+    assert {p.name for p in (tmp_path / "model").iterdir()} == {"linear.json", "model.safetensors"}
+    texts = ["lovely warm staff", "awful cold room"]
+    answers = package.load(tmp_path / "model").predict(texts)
+    assert (
+        [a.label for a in answers] == [a.label for a in package.load(run).predict(texts)] == ["good", "bad"]
+    )
+    merged = heedful("export", run, tmp_path / "merged", "--merge")
+    assert (merged.status, merged.err) == (
+        2,
+        "heedful: --merge is for adapters; a linear model has no base model\n",
+    )
+
+
+def test_predicting_imports_neither_sklearn_nor_torch(run: Path) -> None:
+    code = (
+        "import sys; from heedful.cli import main\n"
+        f"try: main(['predict', {str(run)!r}, 'lovely warm staff'])\n"
+        "finally: print({'sklearn', 'torch'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "good" in done.stdout.splitlines()[0], done.stderr
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_a_finished_run_is_resumed_and_repeated(
+    run: Path, tiny_task: Path, tmp_path: Path, heedful: Callable[..., Any]
+) -> None:
+    before = (run / "results.json").stat().st_mtime_ns
+    assert heedful("adapt", "tfidf", tiny_task, "--out", run, "--resume").status == 0
+    assert (run / "results.json").stat().st_mtime_ns == before
+    assert heedful("run", run / "config.toml", "--set", f"out={tmp_path / 'again'}").status == 0
+    first, second = (TfidfModel.load(folder / "best") for folder in (run, tmp_path / "again"))
+    assert np.array_equal(first.linear.weight, second.linear.weight)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("method", "lora"), ("lr", 0.1), ("epochs", 3), ("max_len", 64), ("device", "cuda"), ("processes", 2)]
+)  # fmt: skip
+def test_options_of_networks_are_refused(tiny_task: Path, tmp_path: Path, option: str, value: Any) -> None:
+    message = f"^tfidf is fitted to the words of the texts, without a network or steps; leave {option} away$"
+    with pytest.raises(package.UserError, match=message):
+        package.adapt("tfidf", tiny_task, out=tmp_path / "run", **{option: value})
+    assert not (tmp_path / "run").exists()
+
+
+def test_rows_are_chosen_as_for_networks_and_estimators_take_it(tiny_task: Path, tmp_path: Path) -> None:
+    done = package.adapt(
+        "tfidf", tiny_task, train_rows=20, score_dev=False, score_test=False, out=tmp_path / "run"
+    )
+    assert done.results.splits == {}
+    assert done.results.examples_per_second * done.results.seconds == pytest.approx(20)
+    texts = ["lovely warm", "awful rude", "kind fresh", "cold dirty"] * 10
+    classifier = package.TextClassifier("tfidf").fit(texts, [1, 0, 1, 0] * 10)
+    assert classifier.predict(["kind warm", "cold awful"]).tolist() == [1, 0]
+
+
+def test_free_answers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(package.UserError, match="tfidf gives labels; birthplaces asks for free answers"):
+        package.adapt("tfidf", "birthplaces", out=tmp_path / "run")
