@@ -4,6 +4,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
+from heedful.linear import logistic
 from heedful.linear.logistic import (
     DENSE_STRENGTHS,
     ITERATIONS,
@@ -81,3 +82,14 @@ def test_folds_and_samples_have_the_shares_of_the_labels() -> None:
     assert np.abs(np.bincount(labels[rows]) - np.array([500, 50, 7]) * 100 / 557).max() <= 1
     assert (assign_folds(labels, 5, seed=1) == folds).all()
     assert (assign_folds(labels, 5, seed=2) != folds).any()
+
+
+def test_a_strength_chosen_on_a_part_of_the_rows_is_lowered_for_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    states, labels = clusters(400, apart=0.3)
+    monkeypatch.setattr(logistic, "FEWEST_CHOICE_ROWS", 100)
+    monkeypatch.setattr(logistic, "MOST_CHOICE_ROWS", 100)
+    part = sample_stratified(labels, 100, 0)
+    chosen = choose_strength(states[part], labels[part], 3)
+    assert choose_strength(states, labels, 3).value == pytest.approx(chosen.value / 4, rel=1e-9)

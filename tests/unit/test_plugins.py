@@ -85,7 +85,7 @@ def test_names_are_listed_and_a_tokenizer_is_loaded_without_torch():
     )
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.splitlines() == [
-        "full head top-layers prompt prefix lora bitfit adamw sgd rmsprop muon bert distilbert roberta gpt2 t5",
+        "full head top-layers prompt prefix lora bitfit contrastive adamw sgd rmsprop muon bert distilbert roberta gpt2 t5",
         "softmax argmax additive linformer bigbird performer synthesizer zero_after zero_scores",
         "False",
     ]

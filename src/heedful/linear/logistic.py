@@ -124,6 +124,8 @@ def choose_strength(
 
     The middle strength and its neighbors are tried first, and then further ones as long as the loss falls.
     With fewer than two rows for most labels nothing can be held out, and the middle strength is returned.
+    Where only a part of the rows decides, the strength for dense features is lowered accordingly: C
+    multiplies the sum over all rows, and not their mean.
     """
     strengths = sorted(default_strengths(features) if strengths is None else strengths)
     middle = len(strengths) // 2
@@ -132,6 +134,7 @@ def choose_strength(
     counts = np.bincount(labels[rows], minlength=n_classes)
     if len(strengths) == 1 or (counts > 1).sum() < max(2, (counts > 0).sum() / 2):
         return Strength(strengths[middle], float("nan"))
+    share = 1.0 if issparse(features) else len(rows) / len(labels)
     features, labels = features[rows], labels[rows]
     n_folds, n_trials = (5, 5) if len(rows) < FEW_ROWS else (3, 2)
     folds = assign_folds(labels, n_folds, seed)
@@ -151,7 +154,7 @@ def choose_strength(
             best = Strength(strength, loss)
         if best is not before:
             break  # the loss has one minimum, and it is on this side
-    return best
+    return Strength(best.value * share, best.loss)
 
 
 class Trial:
