@@ -63,13 +63,11 @@ def cells(part: str) -> Iterator[Cell]:
         yield Cell("tweet_emotion", 50, draw, "setfit")
 
 
-def read_ledger() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in LEDGER.read_text("utf-8").splitlines()] if LEDGER.is_file() else []
-
-
 def run_part(part: str, python: str | None, systems: set[str]) -> None:
+    from benchmarks.settings import read_ledger  # not at the top: SetFit's environment has only this file
+
     for cell in cells(part):
-        if cell.system not in systems or cell.key in {row["key"] for row in read_ledger()}:
+        if cell.system not in systems or cell.key in {row["key"] for row in read_ledger(LEDGER)}:
             continue
         with tempfile.TemporaryDirectory(prefix="heedful-contrastive-") as folder:
             write_rows(cell, Path(folder))
@@ -228,7 +226,9 @@ def main() -> None:
     if arguments.action == "run":
         run_part(arguments.part, arguments.setfit, set(arguments.systems))
     else:
-        print(show_tables(read_ledger()))
+        from benchmarks.settings import read_ledger
+
+        print(show_tables(read_ledger(LEDGER)))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from heedful.options.training import AdaptOptions
 from heedful.runs.checksums import file_checksum
 from heedful.runs.directory import Run
 from heedful.training.build.adapt import build_adapt
+from heedful.training.build.settings import TaskFacts, choose_settings
 from heedful.training.rescore import add_split
 from heedful.training.train import train_run
 from tiny import make_model, make_task
@@ -58,6 +59,21 @@ def test_batches_have_each_label_at_least_twice_and_reach_every_text(counts: lis
         reached |= set(batch.tolist())
     assert reached == set(range(len(labels)))
     assert (LabelBatches(labels, size, seed=3).choose(7) == batches.choose(7)).all()
+
+
+def test_the_steps_follow_the_labels_and_not_the_rows() -> None:
+    options = AdaptOptions(model="minilm", task="t", method="contrastive")
+    facts = TaskFacts(
+        rows=50, labels=np.array([25, 25]), dev_labels=None, lengths=np.full(9, 20), room=512, width=384,
+        new_linear_head=True,
+    )  # fmt: skip
+    few, reasons = choose_settings(options, facts)
+    assert (few.steps, few.epochs, few.eval_every, few.lr) == (40, None, 20, 1e-4)
+    assert {"steps", "eval_every"} < reasons.keys()
+    assert choose_settings(options, replace(facts, rows=9000))[0].steps == few.steps
+    assert choose_settings(options, replace(facts, labels=np.full(77, 9)))[0].steps == 200
+    given = choose_settings(replace(options, epochs=2), facts)[0]
+    assert (given.steps, given.epochs) == (None, 2)
 
 
 def test_the_head_that_is_scored_and_saved_is_fitted_to_the_tuned_body(

@@ -21,7 +21,7 @@ class Contrastive(Full):
     paper = "Tunstall et al. 2022, SetFit, arXiv:2209.11055; Khosla et al. 2020, arXiv:2004.11362"
     default_head_form = "linear"
 
-    temperature: float = 0.1
+    temperature: float = 0.3
     """Divides the cosines of the loss; a lower one looks more at the nearest texts."""
 
     def check(self) -> None:
