@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -59,13 +60,14 @@ class Candidate:
     settings: Mapping[str, Any]
     """Options of `adapt`."""
     seconds: Callable[[DataFacts, Speed], float]
-    """The time that its training takes, without `SETUP_SECONDS`."""
+    """The time that its training takes, without `SETUP_SECONDS` and without its epochs."""
     encoder: bool = True
     """Whether it needs the pretrained encoder."""
     evaluates: bool = True
     """Whether it is scored several times while it trains, so that dev selects the best of its models."""
-    by_epochs: bool = False
-    """Whether it can be made shorter: its epochs are chosen by the time that is left."""
+    epoch_share: float | None = None
+    """The time of an epoch relative to full fine-tuning, for a candidate whose epochs are chosen by the time
+    that is left."""
     rate: float | None = None
     """Factor of the usual learning rate, for another attempt with the same method."""
     after: str = ""
@@ -73,13 +75,21 @@ class Candidate:
     unsuited: Callable[[DataFacts], str | None] = field(default=lambda facts: None)
     """Returns why it makes no sense for this data, or None."""
 
+    def epoch_seconds(self, facts: DataFacts, speed: Speed) -> float:
+        return (self.epoch_share or 0.0) * epoch_seconds(facts, speed)
+
+    def total_seconds(self, facts: DataFacts, speed: Speed) -> float:
+        """The time of the whole run with the usual number of epochs."""
+        epochs = speed.epochs * self.epoch_seconds(facts, speed)
+        return SETUP_SECONDS + self.seconds(facts, speed) + epochs
+
+
+def read_words(facts: DataFacts, speed: Speed) -> float:
+    return 1.5e-3 * (facts.train + facts.dev) * math.sqrt(facts.labels)
+
 
 def forward_once(facts: DataFacts, speed: Speed) -> float:
     return (facts.train + facts.dev) * speed.forward_row
-
-
-def fine_tune(facts: DataFacts, speed: Speed) -> float:
-    return facts.train * speed.forward_row + speed.epochs * epoch_seconds(facts, speed)
 
 
 def epoch_seconds(facts: DataFacts, speed: Speed) -> float:
@@ -101,31 +111,38 @@ def need_few_rows(facts: DataFacts) -> str | None:
 
 CONVEX_HEAD: dict[str, Any] = {"method": "head", "method_options": ("solver=convex",)}
 FULL: dict[str, Any] = {"method": "full"}
+TOP_LAYERS: dict[str, Any] = {"method": "top-layers", "method_options": ("layers=2",)}
+CONTRASTIVE = "contrastive tuning of the encoder, then logistic regression"
 CANDIDATES = (
+    Candidate(
+        "tfidf",
+        "tf-idf with logistic regression",
+        {"model": "tfidf"},
+        read_words,
+        encoder=False,
+        evaluates=False,
+    ),
     Candidate("head", "embeddings with logistic regression", CONVEX_HEAD, forward_once, evaluates=False),
     Candidate(
-        "contrastive",
-        "contrastive tuning of the encoder, then logistic regression",
-        {"method": "contrastive"},
-        tune_contrastively,
-        unsuited=need_few_rows,
+        "contrastive", CONTRASTIVE, {"method": "contrastive"}, tune_contrastively, unsuited=need_few_rows
     ),
-    Candidate("full", "full fine-tuning", FULL, fine_tune, by_epochs=True),
+    Candidate("top-layers", "fine-tuning of the top two layers", TOP_LAYERS, forward_once, epoch_share=0.4),
+    Candidate("full", "full fine-tuning", FULL, forward_once, epoch_share=1.0),
     Candidate(
         "full-fast",
         "full fine-tuning, twice the rate",
         FULL,
-        fine_tune,
-        by_epochs=True,
-        rate=2.0,
+        forward_once,
+        epoch_share=1.0,
+        rate=2,
         after="full",
     ),
     Candidate(
         "full-slow",
         "full fine-tuning, half the rate",
         FULL,
-        fine_tune,
-        by_epochs=True,
+        forward_once,
+        epoch_share=1.0,
         rate=0.5,
         after="full",
     ),

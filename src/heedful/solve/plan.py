@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed, epoch_seconds
+from heedful.solve.candidates import Candidate, DataFacts, Speed
 
 REPORT_SECONDS = 5.0
 """Time to write the answer and the report."""
@@ -138,7 +138,7 @@ def plan_candidate(candidate: Candidate, budget: Budget, left: float) -> PlanEnt
                 fewer["select"] = "last"  # what a fold selects may not be scored on it
             return replace(entry, settings={**entry.settings, **fewer})
         rows = int(FEWER * rows)
-    whole = scale(SETUP_SECONDS + candidate.seconds(facts, speed), budget)
+    whole = scale(candidate.total_seconds(facts, speed), budget)
     return PlanEntry(candidate, whole, reason=describe_lack(whole, left))
 
 
@@ -151,11 +151,11 @@ def fit_time(
     candidate: Candidate, facts: DataFacts, speed: Speed, budget: Budget, left: float
 ) -> PlanEntry | None:
     """Return the entry of a candidate with these training rows; None if it does not fit."""
-    seconds = SETUP_SECONDS + candidate.seconds(facts, speed)
-    if not candidate.by_epochs:
+    seconds = candidate.total_seconds(facts, speed)
+    if candidate.epoch_share is None:
         total = scale(seconds, budget)
         return PlanEntry(candidate, total, run_seconds=budget.slowness * seconds) if total <= left else None
-    per_epoch, epochs = epoch_seconds(facts, speed), speed.epochs
+    per_epoch, epochs = candidate.epoch_seconds(facts, speed), speed.epochs
     if scale(seconds, budget) > left:
         before = seconds - speed.epochs * per_epoch
         epochs = math.floor((left / scale(1.0, budget) - before) / per_epoch)

@@ -52,6 +52,9 @@ FINISH_TEXTS = 130
 """About how many texts a run reads after its training: to check itself, and to measure its speed."""
 SLOWNESS = (0.7, 6.0)
 """The least and the largest factor between the time that was expected and the time that is expected next."""
+LATE, LATE_SHARE = 4.0, 0.3
+"""A candidate that cannot stop by itself is ended after this many times the expected time, or this share of
+what is left, whichever is longer."""
 REPORT = "report.html"
 RUN_OPTIONS = (
     "task", "metric", "model", "seed", "data_dir", "split", "split_seed", "text_column", "pair_column",
@@ -283,11 +286,11 @@ class Solver:
         options = self.make_run_options({**configured[name].settings, "out": folder, "resume": True})
         left, forward = self.left, (self.state.speed or Speed()).forward_row
         finish = self.state.slowness * (SETUP_SECONDS + FINISH_TEXTS * forward)
-        training = max(0.0, left - finish)
+        if entry.candidate.epoch_share is None:  # it does not look at the clock
+            left = min(left, max(LATE * entry.run_seconds, LATE_SHARE * left))
+        request = {"do": "train", "options": options, "seconds": max(0.0, left - finish)}
         try:
-            answer = self.process.ask(
-                left, lambda: self.look(name), do="train", options=options, seconds=training
-            )
+            answer = self.process.ask(left, lambda: self.look(name), **request)
         except TimeOverError:
             return {"error": "was not finished in time"}
         except LostProcessError as error:
@@ -308,6 +311,8 @@ class Solver:
         """Return the options of a candidate's run, as a table."""
         shared = self.folder.read().options["run"]
         speed = {} if self.state.speed is None else {"precision": self.state.speed.precision}
+        if "model" in settings:  # it is not the encoder
+            speed = {}
         fixed: dict[str, Any] = {"score_test": False, "train_eval_rows": TRAIN_EVAL_ROWS}
         fixed |= {"threads": self.options.threads}
         if "fold" not in settings and self.state.dev_rows not in (None, self.facts.dev):
