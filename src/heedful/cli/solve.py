@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Annotated
 
@@ -12,6 +13,8 @@ from heedful.options.solve import SolveOptions
 
 DEFAULTS = SolveOptions()
 STATUS_INTERRUPTED = 130
+FRESH_SECONDS = 30.0
+"""A process that is older was not started for this command alone."""
 
 
 def command(
@@ -41,11 +44,15 @@ def command(
     task
         A file, a folder of splits or classes, a named task, or a Hub data set (imdb).
     """
+    import psutil
+
     from heedful.cli.study_output import print_answer
     from heedful.runs.files import to_json_value
     from heedful.solve.runner import solve
 
-    folder, answer = solve(replace(options, task=task))
+    age = time.time() - psutil.Process().create_time()
+    age = age if 0 < age < FRESH_SECONDS else 0.0  # starting Python counts, unless something else came first
+    folder, answer = solve(replace(options, task=task), time.monotonic() - age)
     if json:
         print_json({"folder": str(folder.path), **to_json_value(answer)})
     else:

@@ -37,6 +37,11 @@ def fold_names(name: str, folds: int) -> list[str]:
     return [f"{name}-fold{number}" for number in range(1, folds + 1)]
 
 
+def count_common_folds(state: SolveState) -> int:
+    """Return the number of folds that all finished candidates were scored on."""
+    return min((cost.folds for cost in state.costs.values()), default=0)
+
+
 def read_held_out(folder: StudyFolder, name: str, folds: int) -> list[Prediction]:
     """Read the predictions of a candidate on rows that its runs did not train on: dev, then each fold."""
     runs = [Run.open(folder.run(run)) for run in (name, *fold_names(name, folds))]
@@ -47,7 +52,7 @@ def score_candidates(
     folder: StudyFolder, candidates: Sequence[Candidate], state: SolveState
 ) -> ScoredCandidates:
     """Read the finished candidates with their predictions of dev and, if there are any, of the folds."""
-    scored, labels, metric, folds = [], label_array([]), "accuracy", state.folds or 0
+    scored, labels, metric, folds = [], label_array([]), "accuracy", count_common_folds(state)
     for candidate in candidates:
         if candidate.name not in state.costs:
             continue
@@ -73,7 +78,7 @@ def make_answer(
     choice = choose(scored, options.prefer)
     by_name = {candidate.name: candidate for candidate in scored.candidates}
     results = Run.open(folder.run(choice.chosen)).read_results()
-    rows = read_held_out(folder, choice.chosen, state.folds or 0)
+    rows = read_held_out(folder, choice.chosen, count_common_folds(state))
     summary = [
         describe_choice(scored, choice, results),
         *explain_choice(by_name, choice, options.prefer),

@@ -29,6 +29,8 @@ class Cost:
     """Of the model in use, with the base model of an adapter."""
     disk_megabytes: float = 0.0
     """Of the weights in best/."""
+    folds: int = 0
+    """Number of folds that it was scored on, besides dev."""
     cut: bool = False
     """Whether its training ended because the time was over."""
 

@@ -46,6 +46,8 @@ from heedful.studies.shared.commands import shared_options
 from heedful.training.run_task import load_run_task
 
 LEASE_SECONDS = 60.0
+MARGIN = 0.97
+"""The share of the time that is planned: a machine is not always as fast as at the beginning."""
 PILOT_SHARE = 0.05
 """Share of the time in which the pilot measures."""
 FINISH_TEXTS = 130
@@ -63,12 +65,13 @@ RUN_OPTIONS = (
 """Options that all candidates have."""
 
 
-def solve(options: SolveOptions) -> tuple[StudyFolder, Answer]:
+def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolder, Answer]:
     """Find the best model for a task in the given time, and return its folder and the answer.
 
     Ctrl-C ends it early, with the best candidate so far; the same options continue in the same folder.
+    `begun` is when the time began, by `time.monotonic`; by default now.
     """
-    begun = time.monotonic()
+    begun = time.monotonic() if begun is None else begun
     check_bounds(options)
     candidates = find_candidates(options.candidates)
     run_options = AdaptOptions(**{name: getattr(options, name) for name in RUN_OPTIONS})
@@ -137,7 +140,7 @@ class Solver:
         self.options, self.facts, self.folder, self.state = options, facts, folder, state
         self.candidates, self.begun = candidates, begun
         self.spent_before = state.spent
-        self.end = begun + 60 * options.minutes - state.spent
+        self.end = begun + MARGIN * 60 * options.minutes - state.spent
         state.minutes, state.left_out = options.minutes, {}
         self.process = TrainingProcess(folder.path / LOGS / "worker.txt", options.threads)
         self.bar: ProgressBar | None = None
@@ -254,22 +257,20 @@ class Solver:
         name, state = entry.candidate.name, self.state
         notice(f"{name}: {entry.candidate.title}, about {format_seconds(entry.seconds)}")
         settings = {**entry.candidate.settings, **entry.settings}
-        cost = None
-        for run in (name, *fold_names(name, state.folds or 0)):
-            fold = {"fold": run.rpartition("-fold")[2]} if run != name else {}
-            fold = {key: f"{value}/{FOLDS}" for key, value in fold.items()}
-            answer = self.make_run(run, {**settings, **fold}, entry)
-            if "error" in answer:
-                state.left_out[name] = answer["error"]
-                notice(f"{name}: {answer['error']}")
-                return
-            if cost is None:
-                cost = state.partial[name] = Cost(**answer)
-                self.learn_speed(cost, entry)
-            else:
+        answer = self.make_run(name, settings, entry)
+        if "error" not in answer:
+            cost = state.partial[name] = Cost(**answer)
+            self.learn_speed(cost, entry)
+            for number, run in enumerate(fold_names(name, state.folds or 0), 1):
+                answer = self.make_run(run, {**settings, "fold": f"{number}/{FOLDS}"}, entry)
+                if "error" in answer:
+                    break
                 shutil.rmtree(self.folder.run(run) / BEST, ignore_errors=True)
-                cost = replace(cost, seconds=cost.seconds + answer["seconds"])
-        assert cost is not None
+                cost = replace(cost, seconds=cost.seconds + answer["seconds"], folds=number)
+        if "error" in answer and (name not in state.partial or not cost.folds):
+            state.left_out[name] = answer["error"]
+            notice(f"{name}: {answer['error']}")
+            return
         state.costs[name] = cost
         state.partial.pop(name, None)
         scored = self.score()
@@ -303,7 +304,7 @@ class Solver:
 
     def learn_speed(self, cost: Cost, entry: PlanEntry) -> None:
         """Compare the time that a run took with the time that was expected."""
-        if not cost.cut:
+        if entry.candidate.encoder and not cost.cut:
             factor = self.state.slowness * cost.seconds / max(entry.run_seconds, 1.0)
             self.state.slowness = min(max(factor, SLOWNESS[0]), SLOWNESS[1])
 
@@ -326,9 +327,9 @@ class Solver:
 
     @property
     def usable_state(self) -> SolveState:
-        """The state to answer from: if no candidate has finished its folds, with those that have not."""
+        """The state to answer from: if no candidate has finished a fold, with those that have not."""
         state = self.state
-        return state if state.costs else replace(state, costs=state.partial, folds=0)
+        return state if state.costs else replace(state, costs=state.partial)
 
     def conclude(self, *, interrupted: bool) -> Answer:
         """Score the chosen candidate on test, remove the other weights, and write answer and report."""

@@ -27,7 +27,7 @@ class SolveState:
     costs: dict[str, Cost] = field(default_factory=dict)
     """What each finished candidate takes."""
     partial: dict[str, Cost] = field(default_factory=dict)
-    """The same for those whose folds are not finished."""
+    """The same for those that have finished no fold, where there should be some."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Why a candidate was not tried, or not finished."""
     dev_rows: int | None = None
