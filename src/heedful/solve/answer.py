@@ -19,6 +19,7 @@ from heedful.runs.schemas import Prediction, Results
 from heedful.runs.studies import StudyFolder
 from heedful.solve.candidates import Candidate, DataFacts
 from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
+from heedful.solve.insight import Insight
 from heedful.solve.state import SolveState
 from heedful.statistics.label_errors import find_label_errors
 
@@ -72,6 +73,7 @@ def make_answer(
     scored: ScoredCandidates,
     state: SolveState,
     facts: DataFacts,
+    insight: Insight,
     finished: bool,
 ) -> Answer:
     """Return the answer so far: sentences, the table of candidates and the picture of score against cost."""
@@ -90,9 +92,13 @@ def make_answer(
         title=f"{facts.name} in {options.minutes:g} minutes",
         summary=tuple(summary),
         finished=finished,
-        notes=tuple(list_notes(choice, results, scored, state)),
+        notes=(*list_notes(choice, results, scored, state), *insight.notes),
         figures=(draw_costs(scored, choice, results),),
-        tables=(list_candidates(scored, choice, state), *list_suspicious_rows(rows, results.labels or ())),
+        tables=(
+            list_candidates(scored, choice, state),
+            *list_suspicious_rows(rows, results.labels or ()),
+            *insight.tables,
+        ),
         runs=tuple(f"runs/{name}" for name in sorted(by_name, key=lambda name: name != choice.chosen)),
         command=folder.read().command,
         facts={

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +28,7 @@ from heedful.runs.studies import LOGS, Configuration, StudyFolder, StudyRecord, 
 from heedful.solve.answer import fold_names, make_answer, score_candidates
 from heedful.solve.candidates import CANDIDATES, SETUP_SECONDS, Candidate, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidates, choose
+from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
     FOLDS,
     TRAIN_EVAL_ROWS,
@@ -43,11 +46,14 @@ from heedful.solve.process import LostProcessError, TimeOverError, TrainingProce
 from heedful.solve.state import PLAN, SolveState
 from heedful.studies.base import drop_checkpoints
 from heedful.studies.shared.commands import shared_options
+from heedful.text import load as load_tokenizer
 from heedful.training.run_task import load_run_task
 
 LEASE_SECONDS = 60.0
 MARGIN = 0.97
 """The share of the time that is planned: a machine is not always as fast as at the beginning."""
+EXAMINE_SECONDS = 5.0
+"""How long the answer waits for what the data says."""
 PILOT_SHARE = 0.05
 """Share of the time in which the pilot measures."""
 FINISH_TEXTS = 130
@@ -75,7 +81,8 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
     check_bounds(options)
     candidates = find_candidates(options.candidates)
     run_options = AdaptOptions(**{name: getattr(options, name) for name in RUN_OPTIONS})
-    facts = read_facts(load_run_task(run_options))
+    task = load_run_task(run_options)
+    facts = read_facts(task)
     record = StudyRecord(
         "solve",
         f"which model is best for {facts.name} in {options.minutes:g} minutes?",
@@ -98,7 +105,7 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
     if lease is None:
         raise UserError(f"{folder.path}: another process is working on it")
     with lease.held():
-        return folder, Solver(options, facts, folder, state, candidates, begun).run()
+        return folder, Solver(options, facts, task, folder, state, candidates, begun).run()
 
 
 def find_candidates(names: Sequence[str]) -> list[Candidate]:
@@ -132,6 +139,7 @@ class Solver:
         self,
         options: SolveOptions,
         facts: DataFacts,
+        task: Task,
         folder: StudyFolder,
         state: SolveState,
         candidates: Sequence[Candidate],
@@ -142,6 +150,8 @@ class Solver:
         self.spent_before = state.spent
         self.end = begun + MARGIN * 60 * options.minutes - state.spent
         state.minutes, state.left_out = options.minutes, {}
+        self.insight = Insight()
+        self.examining = threading.Thread(target=self.examine, args=(task,), daemon=True)
         self.process = TrainingProcess(folder.path / LOGS / "worker.txt", options.threads)
         self.bar: ProgressBar | None = None
         self.shown = 0
@@ -153,6 +163,7 @@ class Solver:
             try:
                 with progress("solving (seconds)", int(60 * self.options.minutes)) as self.bar:
                     self.process.start()
+                    self.examining.start()
                     self.measure()
                     self.plan()
                     for candidate in self.candidates:
@@ -164,6 +175,13 @@ class Solver:
             finally:
                 self.bar = None
             return self.conclude(interrupted=interrupted)
+
+    def examine(self, task: Task) -> None:
+        """Look at the data itself, while the other process trains."""
+        tokenizer = None
+        with suppress(UserError):  # there is no encoder; what it could not read is not asked
+            tokenizer = load_tokenizer(self.options.model)
+        self.insight = examine_data(task, tokenizer)
 
     @property
     def left(self) -> float:
@@ -341,6 +359,8 @@ class Solver:
             reasons = "; ".join(f"{name} {reason}" for name, reason in state.left_out.items())
             raise UserError(f"{self.options.minutes:g} minutes are too short: {reasons}")
         chosen = choose(self.score(), self.options.prefer).chosen
+        if self.examining.is_alive():
+            self.examining.join(min(EXAMINE_SECONDS, max(0.0, self.left)))
         if not interrupted and self.facts.test and chosen not in state.tested:
             grace = min(0.04 * 60 * self.options.minutes, 8.0)
             seconds = max(self.end - time.monotonic(), 5.0) + grace
@@ -362,7 +382,9 @@ class Solver:
 
     def write_answer(self, *, finished: bool) -> Answer:
         """Write what is known so far: which candidate is chosen, and why."""
-        answer = make_answer(self.folder, self.options, self.score(), self.usable_state, self.facts, finished)
+        answer = make_answer(
+            self.folder, self.options, self.score(), self.usable_state, self.facts, self.insight, finished
+        )
         write_choice(self.folder.path, self.folder.run(answer.facts["chosen"]))
         write_answer(self.folder.path, answer)
         if finished:
