@@ -101,7 +101,7 @@ def use_cached_features(
         notice("the frozen body runs once; its dropout is off")
         features = ClassifyFeatures(objective, model)
     else:
-        notice(f"the lower {layers} layers run once; their dropout is off")
+        notice(f"what is below layer {layers + 1} runs once; its dropout is off")
         with autocast(machine.precision, machine.device):  # as the layers above them will run
             features = ClassifyTopLayers(objective, model, layers)
     return features, features.seconds
