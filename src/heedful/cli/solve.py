@@ -43,6 +43,8 @@ def command(
     ----------
     task
         A file, a folder of splits or classes, a named task, or a Hub data set (imdb).
+    json
+        Print one JSON object.
     """
     import psutil
 

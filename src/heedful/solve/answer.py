@@ -63,7 +63,7 @@ def score_candidates(
         scored.append(
             ScoredCandidate(candidate.name, candidate.title, predicted, state.costs[candidate.name])
         )
-    held_out = f"dev and {folds} folds" if folds else "dev"
+    held_out = f"dev and {folds} fold{'s' * (folds > 1)}" if folds else "dev"
     return ScoredCandidates(tuple(scored), labels, METRICS.find(metric), held_out)
 
 
