@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-FEW_ROWS = 3000
-"""Contrastive tuning is tried for at most this many training rows."""
+FEW_ROWS, FEW_LABELS = 3000, 20
+"""Contrastive tuning is tried for at most this many training rows and labels; with more, a head is better."""
 SETUP_SECONDS = 4.0
 """Time of a run besides its training: loading, saving, baselines, checks."""
 
@@ -106,9 +106,9 @@ def tune_contrastively(facts: DataFacts, speed: Speed) -> float:
 
 
 def need_few_rows(facts: DataFacts) -> str | None:
-    if facts.train <= FEW_ROWS:
-        return None
-    return f"is for few labels; there are {facts.train:,} training rows"
+    if facts.train > FEW_ROWS:
+        return f"is for few rows; there are {facts.train:,} training rows"
+    return f"is for few labels; there are {facts.labels}" if facts.labels > FEW_LABELS else None
 
 
 CONVEX_HEAD: dict[str, Any] = {"method": "head", "method_options": ("solver=convex",)}
