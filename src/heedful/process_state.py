@@ -80,7 +80,7 @@ def name_keywords(message: str) -> str:
     if re.search(r"\bheedful [a-z]", message):
         return message
     return re.sub(
-        r"--([a-z][a-z-]*)( (?=[\d.\"]))?",
+        r"--([a-z][a-z-]*)( (?=[\d.\"]|slurm))?",
         lambda option: option[1].replace("-", "_") + ("=" if option[2] else ""),
         message,
     )

@@ -166,7 +166,7 @@ def test_the_same_options_give_the_command_lines_run(
     ({"warmup_ratio": 0.1}, "heedful.adapt: warmup_ratio is called warmup here"),
     ({"max_length": 64}, "heedful.adapt: max_length is called max_len here"),
     ({"bf16": True}, 'heedful.adapt: there is no bf16 here; use precision="bfloat16"'),
-    ({"gpus": "1"}, "--gpus belongs to --on slurm"),
+    ({"gpus": "1"}, "gpus belongs to on=slurm"),
 ])  # fmt: skip
 def test_a_wrong_option_is_told_as_on_the_command_line(
     model: Path, task: Path, options: dict[str, object], line: str
