@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from heedful.errors import UserError
+from heedful.inference.export import export_run
 from heedful.inference.loading import load_run
+from heedful.linear.joint import fit_words_and_states
 from heedful.linear.logistic import fit_logistic
 from heedful.options.training import AdaptOptions
 from heedful.runs.config import load_adapt_config
@@ -83,3 +86,41 @@ def test_its_configuration_makes_it_again(options: AdaptOptions, run: Run, tmp_p
 def test_options_of_steps_are_refused(options: AdaptOptions, given: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
         validate(replace(options, **given))
+
+
+def test_words_are_fitted_together_with_the_states(options: AdaptOptions, tmp_path: Path) -> None:
+    both = replace(options, method_options=("solver=convex", "words=true"), out=tmp_path / "run")
+    done = train_run(both)
+    assert {"head", "heedful"} == {done.results.method, done.results.loads_with}
+    predictor, run = load_run(done.folder), Run(done.folder)
+    rows = run.read_predictions("dev")
+    texts = [str(row.text) for row in rows]
+    recorded = [[row.probabilities[name] for name in predictor.classes] for row in rows]
+    probabilities = predictor.predict_proba(texts)
+    assert np.abs(probabilities - recorded).max() < 1e-5
+    assert evaluate_split(run.path, "dev").value == done.results.splits["dev"].value
+    words, predictor.model.words = predictor.model.words, None
+    assert words.linear.bias.max() == words.linear.bias.min() == 0
+    network = np.log(predictor.predict_proba(texts)) + words.logits(texts)
+    assert np.abs(softmax(network, axis=1) - recorded).max() < 1e-5
+    assert np.abs(predictor.predict_proba(texts) - recorded).max() > 1e-3
+    export_run(run.path, tmp_path / "exported", merge=False)
+    assert np.abs(load_run(tmp_path / "exported").predict_proba(texts) - recorded).max() < 1e-5
+    with pytest.raises(UserError, match="--merge: a plain model has no place for words"):
+        export_run(run.path, tmp_path / "merged", merge=True)
+    with pytest.raises(UserError, match="words=true needs solver=convex"):
+        validate(replace(options, method_options=("words=true",)))
+
+
+def test_the_two_parts_are_one_logistic_regression() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 200)
+    states = rng.normal(size=(200, 8)) + np.eye(3, 8)[labels]
+    texts = [
+        f"word{label if rng.random() < 0.6 else rng.integers(3)} noise{rng.integers(50)}" for label in labels
+    ]
+    linear, words = fit_words_and_states(states, texts, None, labels, ["x", "y", "z"])
+    logits = linear.logits(states) + words.logits(texts)
+    accuracy = (logits.argmax(1) == labels).mean()
+    for part in (linear.logits(states), words.logits(texts)):
+        assert (part.argmax(1) == labels).mean() < accuracy

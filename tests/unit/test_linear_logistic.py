@@ -12,6 +12,7 @@ from heedful.linear.logistic import (
     choose_strength,
     fit_logistic,
     sample_stratified,
+    shorten_rows,
 )
 
 
@@ -57,6 +58,17 @@ def test_the_strength_is_weak_for_noise_and_strong_for_clear_labels() -> None:
     assert clear.loss < 0.1 < noise.loss
     assert noise.loss == pytest.approx(np.log(3), abs=0.05)
     assert fit_logistic(states, labels, 3).strength == clear.value
+
+
+def test_few_rows_with_many_columns_are_shortened_without_changing_a_fit() -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.random((60, 500)) * (rng.random((60, 500)) < 0.1)
+    dense[1] = dense[0]
+    rows, labels = csr_matrix(dense), rng.integers(0, 3, 60)
+    short = shorten_rows(rows)
+    assert short.shape == (60, 60)
+    long, brief = (fit_logistic(x, labels, 3, strengths=[3.0]).logits(x) for x in (rows, short))
+    assert np.abs(long - brief).max() < 1e-2  # both stop near the same optimum
 
 
 def test_too_few_rows_to_hold_any_out_take_the_middle_strength() -> None:

@@ -42,6 +42,8 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Form:
     pretrained = run.read_config().get("command") == "pretrain"
     model = load_language_model(run) if pretrained else load_run(path, device="cpu").model
     adapter, form = (run.best / ADAPTER).is_file(), checkpoints.find_form(model)
+    if merge and getattr(model, "words", None) is not None:
+        raise UserError("--merge: a plain model has no place for words; export without it")
     # Older versions wrote models that pool the mean in heedful's own form.
     older = form.loads_with == "sentence-transformers" and not adapter and not (run.best / MODULES).is_file()
     if merge or older:

@@ -15,6 +15,7 @@ from heedful.errors import UserError, shorten
 from heedful.inference.generation import generate
 from heedful.inference.predictions import PredictedLabel
 from heedful.inference.predictor import Floats, Predictor
+from heedful.linear.model import TfidfModel
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import LabelWords
 from heedful.objectives.base import iterate_by_length
@@ -60,6 +61,13 @@ class LogitPredictor(NetworkPredictor):
 
 
 class ClassifierPredictor(LogitPredictor):
+    model: Classifier
+
+    def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
+        rows = super().chunk_probabilities(texts, pairs)
+        words: TfidfModel | None = self.model.words
+        return rows if words is None else words.add_logits(rows, texts, pairs)
+
     def logits(self, tensors: dict[str, Tensor]) -> Tensor:
         logits: Tensor = self.model(tensors["ids"], tensors["mask"], tensors.get("types"))
         return logits

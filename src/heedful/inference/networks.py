@@ -17,6 +17,7 @@ from heedful.inference.network_predictors import (
     NetworkPredictor,
 )
 from heedful.inference.writer import Writer
+from heedful.linear.model import WORDS, TfidfModel, holds_linear
 from heedful.models import PRESETS, Classifier, LanguageModel, Model
 from heedful.objectives import parse_words
 from heedful.objectives.registry import OBJECTIVES
@@ -59,6 +60,9 @@ def load_best_model(folder: Path, config: Mapping[str, Any]) -> Classifier | Lan
         objective = OBJECTIVES.find(config["objective"])
         model = checkpoints.load(folder, head=objective.find_head(folder))
     assert isinstance(model, Classifier | LanguageModel)
+    if holds_linear(folder / WORDS):
+        assert isinstance(model, Classifier)
+        model.words = TfidfModel.load(folder / WORDS)
     return model.eval()
 
 

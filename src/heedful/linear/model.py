@@ -19,7 +19,7 @@ from scipy.special import softmax
 
 from heedful.errors import UserError
 from heedful.linear.logistic import Floats, Labels, LinearFit, fit_logistic
-from heedful.linear.tfidf import Block, TfidfFeatures, fit_tfidf
+from heedful.linear.tfidf import CHUNK, Block, TfidfFeatures, fit_tfidf
 from heedful.runs.files import write_bytes, write_json
 from heedful.runs.json_files import read_json
 
@@ -27,6 +27,8 @@ FACTS, WEIGHTS = "linear.json", "model.safetensors"
 LINEAR_MODELS = {"tfidf": "words and runs of characters with logistic regression, without an encoder"}
 """Models that are fitted to the words of a task: names, and what each is."""
 FORMAT = 1
+WORDS = "words"
+"""The folder, beside a network's weights, of a model of words whose logits are added to the network's."""
 
 
 def is_linear(model: str) -> bool:
@@ -62,13 +64,25 @@ class TfidfModel:
         return bool(self.features.pair_blocks)
 
     def logits(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Floats:
-        return self.linear.logits(self.features.transform(texts, pairs))
+        parts: list[Floats] = [np.empty((0, len(self.labels)))]
+        for start in range(0, len(texts), CHUNK):
+            chunk = slice(start, start + CHUNK)
+            matrix = self.features.transform(texts[chunk], None if pairs is None else pairs[chunk])
+            parts.append(self.linear.logits(matrix))
+        return np.concatenate(parts)
 
     def probabilities(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None
     ) -> npt.NDArray[np.float64]:
         """Return the probability of each label `[n, n_classes]`."""
         return np.asarray(softmax(self.logits(texts, pairs), axis=1), np.float64)
+
+    def add_logits(
+        self, probabilities: Floats, texts: Sequence[str], pairs: Sequence[str] | None
+    ) -> npt.NDArray[np.float64]:
+        """Return the probabilities after this model's logits are added to those of another one."""
+        logits = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
+        return np.asarray(softmax(logits + self.logits(texts, pairs), axis=1), np.float64)
 
     def save(self, folder: Path, **facts: Any) -> None:
         """Write the model; `facts` are further entries of its JSON file."""

@@ -34,7 +34,7 @@ MOST_WEIGHTS = 1_000_000
 MANY_ROWS = 1_000
 """From this many rows on, a term that only one of them has is left out."""
 CHUNK = 4_096
-"""Texts whose runs of characters are counted together."""
+"""Texts whose terms are counted together, so that memory does not grow with their number."""
 
 
 @dataclass(frozen=True)

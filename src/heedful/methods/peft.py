@@ -33,6 +33,8 @@ ALWAYS = {"SEQ_CLS": ["classifier", "score"]}
 def why_not_peft(model: Trainee, method: Method) -> str | None:
     """Return why peft cannot hold this adapter, in one line; None if it can."""
     if not isinstance(method, Lora | Prefix | Prompt):
+        if getattr(model, "words", None) is not None:
+            return "peft has no head that reads words"
         return f"peft has no {method.name}; the whole model can be exported (--merge)"
     if model.config.family not in checkpoints.FAMILIES:
         return (

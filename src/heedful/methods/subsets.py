@@ -37,6 +37,8 @@ class Head(Method):
     solver
         gradient trains the head by steps. convex fits it as a logistic regression, whose regularization is
         chosen by cross-validation: there is no learning rate, and no epoch.
+    words
+        With solver=convex: fit the words of the texts (tf-idf) together with the states.
 
     """
 
@@ -47,6 +49,11 @@ class Head(Method):
     frozen_body = head_only = True
 
     solver: Literal["gradient", "convex"] = "gradient"
+    words: bool = False
+
+    def check(self) -> None:
+        if self.words and self.solver != "convex":
+            raise UserError("head: words are fitted together with the states; words=true needs solver=convex")
 
     @property
     def takes_steps(self) -> bool:

@@ -113,6 +113,8 @@ class Classifier(Headed):
     """Predicts a class for each text, from one pooled state."""
 
     kind = "classify"
+    words: Any = None
+    """A linear model of words (`heedful.linear.model.TfidfModel`), whose logits are added to these."""
 
     def __init__(
         self, body: Encoder | Decoder | EncoderDecoder, n_classes: int = 2, form: HeadForm = "family"

@@ -169,7 +169,16 @@ class Classify(Objective):
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
         rows = np.arange(len(self.tokens[split])) if examples is None else self.find_rows(split, examples)
         probabilities = self.probabilities(model, split, rows)
+        words: Any = getattr(model, "words", None)
+        if words is not None:
+            probabilities = words.add_logits(probabilities, *self.read_texts(split, rows))
         return score_labels(self.labels[split][rows], probabilities)
+
+    def read_texts(self, split: str, rows: Ints) -> tuple[list[str], list[str] | None]:
+        """Return the texts of some rows, in their order, and their second texts."""
+        texts, pairs = list(self.task.splits[split].texts), self.task.splits[split].pairs
+        second = None if pairs is None else list(pairs)
+        return [texts[i] for i in rows], None if second is None else [second[i] for i in rows]
 
     def find_rows(self, split: str, examples: Ints) -> Ints:
         """Return the rows of examples; those of train are numbered among the rows that are trained on."""

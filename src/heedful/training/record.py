@@ -13,6 +13,8 @@ from typing import Any, Protocol
 from heedful import checkpoints, methods
 from heedful.checkpoints import Form
 from heedful.data.run_options import absolute_value
+from heedful.linear.model import WORDS
+from heedful.models import Classifier
 from heedful.objectives import Evaluation
 from heedful.options.training import NOT_IN_CONFIG, LoopOptions
 from heedful.progress import write_progress_to
@@ -126,6 +128,8 @@ def saves_whole_model(job: Job) -> bool:
 
 def form_of_best(job: Job) -> Form:
     """Return the form that best/ has: of a whole model, or of an adapter."""
+    if getattr(job.model, "words", None) is not None:
+        return Form("heedful", "other formats have no head that reads words")
     if saves_whole_model(job):
         return checkpoints.find_form(job.model)
     reason = methods.why_not_peft(job.model, job.method)
@@ -146,3 +150,5 @@ def save_best(run: Run, job: Job) -> None:
     else:
         methods.write_adapter(job.model, job.method, run.best, job.options.model)
         job.tokenizer.save(run.best)
+    if isinstance(job.model, Classifier) and job.model.words is not None:
+        job.model.words.save(run.best / WORDS)

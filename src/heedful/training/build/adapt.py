@@ -13,6 +13,7 @@ from heedful.errors import UserError
 from heedful.inference.generation import generate
 from heedful.linear.model import is_linear
 from heedful.logs import notice
+from heedful.methods.subsets import Head
 from heedful.models import Classifier, LanguageModel
 from heedful.models.heads import LinearHead
 from heedful.objectives import Classify, Objective
@@ -95,7 +96,8 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     if isinstance(method, methods.Contrastive):
         objective = use_contrastive_loss(options, method, objective)
     elif options.head_start == "fitted":
-        seconds += fit_new_head(model, objective, final=not method.takes_steps)
+        words = isinstance(method, Head) and method.words
+        seconds += fit_new_head(model, objective, final=not method.takes_steps, words=words)
     return Job(
         command="adapt",
         options=options,
@@ -126,14 +128,16 @@ def tell_choices(options: AdaptOptions, chosen: Mapping[str, Choice], facts: Tas
         notice(describe_choices(rest, facts))
 
 
-def fit_new_head(model: Classifier | LanguageModel, objective: Objective, *, final: bool) -> float:
+def fit_new_head(
+    model: Classifier | LanguageModel, objective: Objective, *, final: bool, words: bool = False
+) -> float:
     """Fit the head, and return the seconds that this took; refuse what has no head to fit."""
     classify = objective if isinstance(objective, Classify) else objective.scored_objective
     linear = isinstance(model, Classifier) and isinstance(model.head, LinearHead)
     if not (linear and isinstance(classify, Classify)):
         raise UserError("--head-start fitted: needs a classifier whose head is one linear layer")
     assert isinstance(model, Classifier)
-    return fit_head(model, classify, final=final)
+    return fit_head(model, classify, final=final, words=words)
 
 
 def build_method(options: AdaptOptions) -> methods.Method:

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import torch
 
+from heedful.linear.joint import fit_words_and_states
 from heedful.linear.logistic import fit_logistic
 from heedful.models import Classifier
 from heedful.models.heads import LinearHead
@@ -22,11 +23,11 @@ MOST_ROWS = 20_000
 """More rows take longer and hardly change a linear head."""
 
 
-def fit_head(model: Classifier, objective: Classify, *, final: bool = False) -> float:
+def fit_head(model: Classifier, objective: Classify, *, final: bool = False, words: bool = False) -> float:
     """Set the head to a logistic regression on the pooled states of the training rows.
 
     A head that is `final`, and not the start of training, is fitted to all rows, and its regularization is
-    chosen by cross-validation.
+    chosen by cross-validation. With `words`, the words of the texts are fitted together with the states.
 
     Returns
     -------
@@ -39,14 +40,14 @@ def fit_head(model: Classifier, objective: Classify, *, final: bool = False) -> 
     rows = objective.rows
     if len(rows) > MOST_ROWS and not final:
         rows = rows[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64)]
-    states = objective.pooled_states(model, "train", rows).numpy()
-    fit = fit_logistic(
-        states,
-        objective.labels["train"][rows],
-        model.n_classes,
-        balanced=objective.class_weights is not None,
-        strengths=None if final else [REGULARIZATION],
-    )
+    states, labels = objective.pooled_states(model, "train", rows).numpy(), objective.labels["train"][rows]
+    balanced = objective.class_weights is not None
+    if words:
+        texts, pairs = objective.read_texts("train", rows)
+        fit, model.words = fit_words_and_states(states, texts, pairs, labels, model.labels, balanced=balanced)
+    else:
+        strengths = None if final else [REGULARIZATION]
+        fit = fit_logistic(states, labels, model.n_classes, balanced=balanced, strengths=strengths)
     with torch.no_grad():
         model.head.out.weight.copy_(torch.from_numpy(fit.weight))
         if model.head.out.bias is not None:
