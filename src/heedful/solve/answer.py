@@ -134,13 +134,13 @@ def explain_choice(
         undecided = [c.b for c in choice.comparisons.values() if not c.differs]
         if undecided and len(by_name) > 1:
             names = ", ".join(by_name[name].title for name in undecided)
-            yield f"It has the best score on dev, but is not shown to be better than {names}."
+            yield f"It has the best score on held-out rows, but is not shown to be better than {names}."
         return
     comparison = choice.comparisons[choice.chosen]
     what, factor = "memory", best.cost.megabytes / max(chosen.cost.megabytes, 1e-9)
     if prefer != "small":
         what, factor = "time per text", best.cost.ms_per_text / max(chosen.cost.ms_per_text, 1e-9)
-    scores = f"{choice.scores[best.name]:.3f} against {choice.scores[chosen.name]:.3f} on dev"
+    scores = f"{choice.scores[best.name]:.3f} against {choice.scores[chosen.name]:.3f} on held-out rows"
     shown = (
         f"is better by less than 0.02 ({scores})"
         if comparison.differs
