@@ -27,6 +27,8 @@ FOLDS = 5
 """Number of parts for cross-validation, where dev has fewer than `LEAST_DEV` rows."""
 FOLD_COUNTS = (5, 3, 2)
 """How many of the parts are held out in turn: fewer where the time is short."""
+UNMEASURED_SHARE = 0.4
+"""A candidate whose time is only estimated is planned in at most this share of the time that is left."""
 FEWER = 0.7
 """The next number of training rows to try, relative to the last one."""
 
@@ -154,7 +156,10 @@ def fit_time(
     seconds = candidate.total_seconds(facts, speed)
     if candidate.epoch_share is None:
         total = scale(seconds, budget)
-        return PlanEntry(candidate, total, run_seconds=budget.slowness * seconds) if total <= left else None
+        # The time of a candidate without the encoder was not measured, and it cannot stop by itself.
+        part = 1.0 if candidate.encoder else UNMEASURED_SHARE
+        fits = total <= part * left
+        return PlanEntry(candidate, total, run_seconds=budget.slowness * seconds) if fits else None
     per_epoch, epochs = candidate.epoch_seconds(facts, speed), speed.epochs
     if scale(seconds, budget) > left:
         before = seconds - speed.epochs * per_epoch
