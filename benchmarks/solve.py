@@ -178,7 +178,7 @@ def solve(side: str, cell: Cell, folder: Path, minutes: float) -> tuple[list[str
     if problem:
         return [], problem
     with labeled.open(newline="", encoding="utf-8") as file:
-        return [row["predicted"] for row in csv.DictReader(file)], ""
+        return [row["predicted_label"] for row in csv.DictReader(file)], ""
 
 
 def run_peer(side: str, cell: Cell, folder: Path, minutes: float) -> tuple[list[str], str]:

@@ -14,19 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import heedful
+from heedful.api import commands
 from heedful.api.commands import FUNCTIONS
 from heedful.api.data import DataSummary
 from heedful.api.use import report
 from heedful.contracts.selftest import SelfCheck, SelftestResult
 from heedful.inference.predictions import PredictedLabel
 from heedful.options.keywords import read_field_docs
-from heedful.results import EvaluationResult, RunResult, StudyResult
+from heedful.results import EvaluationResult, RunResult, SolveResult, StudyResult
 from heedful.runs.answers import Table
 
 PAGE = Path(__file__).parents[1] / "docs" / "python.md"
 BEGIN, END = "<!-- reference -->\n", "<!-- end of reference -->\n"
 FUNCTIONS_SHOWN: dict[str, Callable[..., Any]] = {
-    **{f"heedful.{name}": getattr(heedful, name) for name in FUNCTIONS},
+    **{f"heedful.{name}": getattr(commands, name) for name in FUNCTIONS},
     "heedful.load": heedful.load,
     "heedful.predict": heedful.predict,
     "heedful.evaluate": heedful.evaluate,
@@ -39,6 +40,7 @@ CLASSES = (
     heedful.TextClassifier,
     RunResult,
     StudyResult,
+    SolveResult,
     EvaluationResult,
     DataSummary,
     Table,

@@ -39,10 +39,15 @@ class CommandHandler(logging.Handler):
         print(f"{prefix}{record.getMessage()}", file=sys.stderr, flush=True)
 
 
+def prints_messages() -> bool:
+    """Whether the command line is at work, which speaks of options and not of keywords."""
+    return any(isinstance(handler, CommandHandler) for handler in LOGGER.handlers)
+
+
 @contextmanager
 def print_messages() -> Iterator[None]:
     """Print all messages while the body of the `with` works, as the command line does."""
-    if any(isinstance(handler, CommandHandler) for handler in LOGGER.handlers):
+    if prints_messages():
         yield
         return
     handler, level = CommandHandler(), LOGGER.level

@@ -20,6 +20,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from heedful.errors import UserError
+from heedful.logs import prints_messages
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -49,7 +50,8 @@ def keep_process_state() -> Iterator[None]:
         with warnings.catch_warnings():
             yield
     except UserError as error:
-        error.args = (name_keywords(str(error)),)
+        if not prints_messages():
+            error.args = (name_keywords(str(error)),)
         raise
     finally:
         _guest.reset(token)

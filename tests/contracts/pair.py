@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ SIZES = ("n_layers=1", "d_model=16", "n_heads=2", "max_len=64")
 
 def make(name: str, places: Path, out: Path) -> Any:
     """The loop of a case."""
+    import numpy as np
     import torch
 
     from heedful.attention.dropout import Dropout
@@ -57,7 +59,10 @@ def make(name: str, places: Path, out: Path) -> Any:
             module.p = 0.0
     job.model.double()
     if name == "head":
-        job.objective.features = {split: own.double() for split, own in job.objective.features.items()}
+        job.objective.features = {
+            split: replace(own, states=own.states.astype(np.float64))
+            for split, own in job.objective.features.items()
+        }
     run = Run(out)
     with suppress(FileExistsError):
         out.mkdir()

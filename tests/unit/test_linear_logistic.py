@@ -105,3 +105,11 @@ def test_a_strength_chosen_on_a_part_of_the_rows_is_lowered_for_all_of_them(
     part = sample_stratified(labels, 100, 0)
     chosen = choose_strength(states[part], labels[part], 3)
     assert choose_strength(states, labels, 3).value == pytest.approx(chosen.value / 4, rel=1e-9)
+
+
+@pytest.mark.parametrize("labels", [[0, 0, 1, 1], [0, 0, 1, 1, 2], [0, 0, 1, 1, 2, 3], [0, 0, 0, 1, 1]])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_handful_of_rows_is_fitted_too(labels: list[int], sparse: bool) -> None:
+    features = np.eye(len(labels), 8, dtype=np.float32) + np.array(labels)[:, None]
+    fit = fit_logistic(csr_matrix(features) if sparse else features, np.array(labels), 4)
+    assert np.isfinite(fit.logits(features)).all()

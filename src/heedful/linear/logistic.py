@@ -143,6 +143,9 @@ def choose_strength(
         features = shorten_rows(features)
     folds = assign_folds(labels, n_folds, seed)
     trials = [Trial(features, labels, folds == fold, balanced) for fold in range(n_trials)]
+    trials = [trial for trial in trials if trial.can_tell]
+    if not trials:
+        return Strength(strengths[middle], float("nan"))
     total = sum(trial.total for trial in trials)
 
     def measure_loss(strength: float) -> float:
@@ -186,6 +189,11 @@ class Trial:
         self.row_weights = 1 / np.bincount(labels)[self.truth] if balanced else np.ones(len(self.truth))
         self.total = float(self.row_weights.sum())
         self.model = make_model(balanced, max_iter=CHOICE_ITERATIONS, warm_start=True)
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether there are rows to score and at least two labels to fit."""
+        return len(self.truth) > 0 and len(np.unique(self.labels)) > 1
 
     def sum_losses(self, strength: float) -> float:
         """Return the weighted sum of the log losses of the rows that are held out."""

@@ -22,7 +22,7 @@ from heedful.runs.directory import CONFIG, ENVIRONMENT, PROGRESS, Run
 from heedful.runs.environment import environment, peak_memory_gb
 from heedful.runs.schemas import Checks, Results
 from heedful.training import resume
-from heedful.training.build import Job, learning_rate, takes_steps
+from heedful.training.build import Job, is_trained_by_steps, learning_rate
 from heedful.training.loop import Loop
 from heedful.training.machine import Machine
 from heedful.training.ranks import current_ranks
@@ -54,7 +54,7 @@ def config_values(options: LoopOptions) -> dict[str, Any]:
     """Return the options as config.toml has them: with the learning rate in use and absolute paths."""
     excluded = (*NOT_IN_CONFIG, "processes")
     values = {k: v for k, v in asdict(options).items() if k not in excluded and v is not None}
-    rate = {"lr": learning_rate(options)} if takes_steps(options) else {}
+    rate = {"lr": learning_rate(options)} if is_trained_by_steps(options) else {}
     return {k: absolute_value(k, v) for k, v in values.items()} | rate
 
 

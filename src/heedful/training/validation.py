@@ -13,7 +13,7 @@ from heedful.objectives.registry import find_objective, refuse_options_of_others
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.options.values import check_bounds
 from heedful.problems import PROBLEMS
-from heedful.training.build import takes_steps
+from heedful.training.build import is_trained_by_steps
 from heedful.training.build.model import parse_model_options, pretraining_changes
 from heedful.training.build.objective import check_objective
 from heedful.training.optimizers import OPTIMIZERS
@@ -65,7 +65,7 @@ def validate_adapt(options: AdaptOptions) -> None:
     else:
         check_objective(options)
     parse_model_options(options.model, options.model_options)
-    if not takes_steps(options) and not is_linear(options.model):
+    if not is_trained_by_steps(options) and not is_linear(options.model):
         refuse_step_options(options)
 
 

@@ -80,7 +80,11 @@ def usual_rate(method: str, model: str) -> float:
         return kind.learning_rate
     if starts_from_scratch(model):
         return fixed_learning_rate(method)
-    return kind.learning_rate_for(read_model_config(model).d_model)
+    try:
+        width = read_model_config(model).d_model
+    except UserError:  # reported where the model is loaded
+        return kind.learning_rate
+    return kind.learning_rate_for(width)
 
 
 def usual_rates(method: str, model: str) -> tuple[float, ...]:

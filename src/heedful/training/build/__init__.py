@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
-from heedful.training.build.adapt import build_adapt, takes_steps
+from heedful.training.build.adapt import build_adapt, is_trained_by_steps
 from heedful.training.build.job import Job, learning_rate
 from heedful.training.build.pretrain import build_pretrain
 
-__all__ = ["Job", "build_adapt", "build_job", "build_pretrain", "learning_rate", "takes_steps"]
+__all__ = ["Job", "build_adapt", "build_job", "build_pretrain", "is_trained_by_steps", "learning_rate"]
 
 
 def build_job(options: LoopOptions) -> Job:

@@ -150,7 +150,7 @@ def build_method(options: AdaptOptions) -> methods.Method:
     return method
 
 
-def takes_steps(options: LoopOptions) -> bool:
+def is_trained_by_steps(options: LoopOptions) -> bool:
     """Whether a run with these options takes gradient steps."""
     if not isinstance(options, AdaptOptions):
         return True

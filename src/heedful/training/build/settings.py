@@ -142,8 +142,7 @@ def choose_settings(
         choices["head_start"] = Choice("fitted", "the method fits the head and takes no steps")
     chosen = {name: choice for name, choice in choices.items() if not_given(options, name)}
     options = replace(options, **{name: choice.value for name, choice in chosen.items()})
-    if "steps" in chosen and options.eval_every is None:
-        assert options.steps is not None
+    if options.method == "contrastive" and options.steps is not None and options.eval_every is None:
         rarely = Choice(math.ceil(options.steps / CONTRASTIVE_EVALUATIONS), "each evaluation fits the head")
         chosen["eval_every"] = rarely
         options = replace(options, eval_every=rarely.value)
