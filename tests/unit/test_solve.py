@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,11 +18,13 @@ from heedful.errors import UserError
 from heedful.evaluation.metrics import METRICS
 from heedful.options.solve import SolveOptions
 from heedful.runs.directory import Run
-from heedful.solve import plan, runner, worker
+from heedful.runs.schemas import Metrics
+from heedful.solve import plan, request, runner, worker
 from heedful.solve.candidates import CANDIDATES, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.plan import Budget, choose_folds, limit_rows, make_plan, plan_candidate
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
+from heedful.training import precision
 from heedful.training.build import settings
 from tiny import make_model, make_task
 
@@ -137,6 +140,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> type[WorkerInThisProcess]:
     monkeypatch.setattr(runner, "TrainingProcess", WorkerInThisProcess)
     monkeypatch.setattr(WorkerInThisProcess, "failing", {})
     monkeypatch.setattr(worker, "PILOT_SECONDS", 0.05)
+    monkeypatch.setattr(precision, "measure_precision", lambda device: {"failed": "is not measured here"})
     monkeypatch.setattr(settings, "LEAST_STEPS", 12)
     monkeypatch.setattr(plan, "LEAST_DEV", 10)
     return WorkerInThisProcess
@@ -204,11 +208,42 @@ def test_a_small_dev_is_completed_by_folds_that_are_ordinary_runs(
     monkeypatch.setattr(plan, "LEAST_DEV", 300)
     monkeypatch.setattr(plan, "FOLD_COUNTS", (2,))
     out = tmp_path / "solved"
-    answer = runner.solve(replace(options(problem, out), candidates=("head",)))[1]
+    request = replace(options(problem, out), candidates=("head",))
+    in_process.failing["head-fold2"] = KeyboardInterrupt()
+    answer = runner.solve(request)[1]
+    assert answer.tables[0].title == "candidates, scored on 30 rows of dev"
+    assert not (out / "runs/head-fold1/best").exists()
+    in_process.failing["head-fold2"] = TimeOverError()  # one fold is too few: it would take them from others
+    answer = runner.solve(request)[1]
+    assert answer.facts["left_out"] == {"head": "was not finished in time"}
+    assert heedful.load(out).predict(["a lovely film"])
+
+    in_process.failing["head-fold2"] = {}
+    in_process.failing["head"] = {"error": "is not asked for again"}
+    answer = runner.solve(replace(request, minutes=11))[1]
     assert answer.tables[0].title == "candidates, scored on 54 rows of dev and 2 folds"  # 30, and 2/5 of 60
-    assert Run.open(out / "runs/head-fold2").read_config()["adapt"]["fold"] == "2/5"
+    main, fold = (Run.open(out / "runs" / name).read_config()["adapt"] for name in ("head", "head-fold2"))
+    assert fold["fold"] == "2/5"
+    assert main["class_weights"] == fold["class_weights"]
     assert not (out / "runs/head-fold2/best").exists()
     assert answer.runs == ("runs/head",)
+
+
+@pytest.mark.parametrize(("settings", "last", "cut"), [
+    ({"epochs": 3}, Metrics(30, 3.0, "dev"), False),
+    ({"epochs": 3}, Metrics(20, 2.0, "dev"), True),
+    ({"epochs": 3, "steps": 40}, Metrics(40, 1.5, "dev"), False),  # contrastive tuning counts steps
+    ({"epochs": 1, "steps": 40}, Metrics(20, 1.5, "dev"), True),
+    ({}, None, False),  # no steps at all
+])  # fmt: skip
+def test_a_run_was_cut_if_its_last_epoch_or_step_is_missing(
+    settings: dict[str, int], last: Metrics | None, cut: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = SimpleNamespace(
+        read_config=lambda: {"adapt": settings}, read_metrics=lambda: [last] if last else []
+    )
+    monkeypatch.setattr(Run, "open", lambda folder: run)
+    assert worker.was_cut(Path()) == cut
 
 
 def test_mistakes_are_one_line(
@@ -276,7 +311,7 @@ def test_a_run_past_its_deadline_ends_with_what_it_has_scored(
 def test_the_estimator_solves_too(
     problem: dict[str, str], in_process: type[WorkerInThisProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "CANDIDATES", [BY_NAME["head"]])
+    monkeypatch.setattr(request, "CANDIDATES", [BY_NAME["head"]])
     texts, labels = ["lovely warm film", "rude cold plot", "kind music", "dull silly end"] * 20, [1, 0] * 40
     texts = [f"{text} {i}" for i, text in enumerate(texts)]
     estimator = heedful.TextClassifier(problem["model"], method="auto", minutes=2, threads=1)

@@ -12,21 +12,19 @@ from typing import Any
 
 from heedful import __version__
 from heedful.data import Task
-from heedful.data.run_options import absolute_value
-from heedful.errors import UserError, unknown
+from heedful.errors import UserError
 from heedful.logs import notice
-from heedful.options.command_line import option_flags
 from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
 from heedful.options.values import check_bounds
 from heedful.progress import ProgressBar, progress
 from heedful.runs.answers import Answer, write_answer
-from heedful.runs.directory import BEST, CHOSEN, PROGRESS, write_choice
+from heedful.runs.directory import BEST, CHOSEN, PROGRESS, Run, write_choice
 from heedful.runs.json_files import read_json_if_intact
 from heedful.runs.leases import Lease
 from heedful.runs.studies import LOGS, Configuration, StudyFolder, StudyRecord, begin, choose_study_folder
 from heedful.solve.answer import fold_names, make_answer, score_candidates
-from heedful.solve.candidates import CANDIDATES, SETUP_SECONDS, Candidate, DataFacts, Speed
+from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidates, choose
 from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
@@ -43,6 +41,7 @@ from heedful.solve.plan import (
     reserve_seconds,
 )
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
+from heedful.solve.request import find_candidates, read_facts, write_command
 from heedful.solve.state import PLAN, SolveState
 from heedful.studies.base import drop_checkpoints
 from heedful.studies.shared.commands import shared_options
@@ -63,6 +62,9 @@ SLOWNESS = (0.7, 6.0)
 LATE, LATE_SHARE = 4.0, 0.3
 """A candidate that cannot stop by itself is ended after this many times the expected time, or this share of
 what is left, whichever is longer."""
+LEAST_FOLDS = 2
+"""A candidate that was ended before it was scored on this many folds is left out: all are compared on the
+folds that they have in common."""
 REPORT = "report.html"
 RUN_OPTIONS = (
     "task", "metric", "model", "seed", "data_dir", "split", "split_seed", "text_column", "pair_column",
@@ -106,30 +108,6 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
         raise UserError(f"{folder.path}: another process is working on it")
     with lease.held():
         return folder, Solver(options, facts, task, folder, state, candidates, begun).run()
-
-
-def find_candidates(names: Sequence[str]) -> list[Candidate]:
-    by_name = {candidate.name: candidate for candidate in CANDIDATES}
-    for name in names:
-        if name not in by_name:
-            raise unknown("candidate", name, by_name)
-    return [candidate for candidate in CANDIDATES if not names or candidate.name in names]
-
-
-def read_facts(task: Task) -> DataFacts:
-    """Return what the plan needs to know; refuse data that cannot be solved."""
-    rows = {name: len(split) for name, split in task.splits.items() if split.labels is not None}
-    if len(task.label_names) < 2:
-        raise UserError(f"{task.name}: solve needs rows with at least two different labels")
-    if not rows.get("dev"):
-        raise UserError(f"{task.name}: there are no dev rows to select on; add a dev file, or give one file")
-    return DataFacts(rows, len(task.label_names), task.name)
-
-
-def write_command(options: SolveOptions) -> tuple[str, ...]:
-    """Return the words after `heedful` that repeat the command from any folder."""
-    flags = option_flags(options, ("task", "overwrite"), absolute_value)
-    return ("solve", str(absolute_value("task", options.task)), *flags)
 
 
 class Solver:
@@ -274,20 +252,19 @@ class Solver:
         """Make the runs of a candidate, and note what it takes or why it failed."""
         name, state = entry.candidate.name, self.state
         notice(f"{name}: {entry.candidate.title}, about {format_seconds(entry.seconds)}")
-        settings = {**entry.candidate.settings, **entry.settings}
-        answer = self.make_run(name, settings, entry)
-        if "error" not in answer:
-            cost = state.partial[name] = Cost(**answer)
-            self.learn_speed(cost, entry)
-            for number, run in enumerate(fold_names(name, state.folds or 0), 1):
-                answer = self.make_run(run, {**settings, "fold": f"{number}/{FOLDS}"}, entry)
-                if "error" in answer:
-                    break
-                shutil.rmtree(self.folder.run(run) / BEST, ignore_errors=True)
-                cost = replace(cost, seconds=cost.seconds + answer["seconds"], folds=number)
-        if "error" in answer and (name not in state.partial or not cost.folds):
-            state.left_out[name] = answer["error"]
-            notice(f"{name}: {answer['error']}")
+        cost, error = state.partial.get(name), ""
+        if cost is None:
+            answer = self.make_run(name, {**entry.candidate.settings, **entry.settings}, entry)
+            error = answer.get("error", "")
+            if not error:
+                cost = state.partial[name] = Cost(**answer)
+                self.learn_speed(cost, entry)
+                self.save()
+        if cost is not None:
+            cost, error = self.make_folds(name, cost, entry)
+        if cost is None or cost.folds < min(LEAST_FOLDS, state.folds or 0):
+            state.left_out[name] = error
+            notice(f"{name}: {error}")
             return
         state.costs[name] = cost
         state.partial.pop(name, None)
@@ -295,9 +272,27 @@ class Solver:
         where = f"on {scored.held_out} after {format_seconds(cost.seconds)}"
         notice(f"{name}: {scored.metric.title} {scored.value(name):.3f} {where}")
 
+    def make_folds(self, name: str, cost: Cost, entry: PlanEntry) -> tuple[Cost, str]:
+        """Make the runs that hold out a fold each, as the main run was made; stop at the first error."""
+        settings = {
+            **self.read_configurations()[name].settings,
+            # A fold has no dev split of its own, by which "auto" could decide as in the main run.
+            "class_weights": Run.open(self.folder.run(name)).read_config()["adapt"].get("class_weights"),
+        }
+        for number, run in enumerate(fold_names(name, self.state.folds or 0), 1):
+            answer = self.make_run(run, {**settings, "fold": f"{number}/{FOLDS}"}, entry)
+            if "error" in answer:
+                return cost, str(answer["error"])
+            shutil.rmtree(self.folder.run(run) / BEST, ignore_errors=True)
+            cost = replace(cost, seconds=cost.seconds + answer["seconds"], folds=number)
+        return cost, ""
+
+    def read_configurations(self) -> dict[str, Configuration]:
+        return {configuration.name: configuration for configuration in self.folder.read().configurations}
+
     def make_run(self, name: str, settings: dict[str, Any], entry: PlanEntry) -> dict[str, Any]:
         """Make one run, and return what it takes, or the error that ended it."""
-        configured = {c.name: c for c in self.folder.read().configurations}
+        configured = self.read_configurations()
         if name not in configured:
             configured[name] = Configuration(name, settings)
             self.folder.add([configured[name]])
@@ -375,7 +370,7 @@ class Solver:
             else:
                 state.tested.append(chosen)
         if not interrupted:
-            for name in {**state.partial, **state.costs}:
+            for name in state.costs:  # those in `partial` have folds to come
                 if name != chosen:
                     shutil.rmtree(self.folder.run(name) / BEST, ignore_errors=True)
         return self.write_answer(finished=not interrupted)

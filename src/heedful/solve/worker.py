@@ -97,22 +97,29 @@ def measure_speed(options: dict[str, Any], seconds: float) -> dict[str, Any]:
 
 
 def train_candidate(options: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Make one run, whose training stops after this many seconds; measure what its model costs."""
+    """Make one run, whose training stops after this many seconds; measure what its model costs.
+
+    The model of a fold is not used, and its weights may be gone already.
+    """
     from heedful.training.train import train_run
 
     begun = time.monotonic()
     finished = train_run(make_options(options), deadline=begun + seconds)
     trained = max(time.monotonic() - begun, finished.results.seconds)  # longer if it is a finished run
-    return {"seconds": trained, "cut": was_cut(finished.folder), **measure_cost(finished.folder)}
+    cost = {} if "fold" in options else measure_cost(finished.folder)
+    return {"seconds": trained, "cut": was_cut(finished.folder), **cost}
 
 
 def was_cut(folder: Path) -> bool:
-    """Whether the training of a run ended before its last epoch."""
+    """Whether the training of a run ended before its last epoch, or its last step if it counts steps."""
     from heedful.runs.directory import Run
 
     run = Run.open(folder)
-    epochs = run.read_config()["adapt"].get("epochs")
-    last = max((row.epoch for row in run.read_metrics()), default=0.0)
+    config, rows = run.read_config()["adapt"], run.read_metrics()
+    if (steps := config.get("steps")) is not None:
+        return bool(0 < max((row.step for row in rows), default=0) < steps)
+    epochs = config.get("epochs")
+    last = max((row.epoch for row in rows), default=0.0)
     return epochs is not None and 0 < last < epochs - 1e-6
 
 
