@@ -127,5 +127,7 @@ def test_rows_are_chosen_as_for_networks_and_estimators_take_it(tiny_task: Path,
 
 
 def test_free_answers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(package.UserError, match="tfidf gives labels; birthplaces asks for free answers"):
-        package.adapt("tfidf", "birthplaces", out=tmp_path / "run")
+    with pytest.raises(
+        package.UserError, match="tfidf gives labels; world/birthplaces asks for free answers"
+    ):
+        package.adapt("tfidf", "world/birthplaces", out=tmp_path / "run")
