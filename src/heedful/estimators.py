@@ -160,6 +160,11 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
             if given and field.name not in (*SOLVE_PARAMETERS, "method", "out"):
                 allowed = ", ".join(("minutes", "dev_share", "out", *SOLVE_PARAMETERS))
                 raise UserError(f'{field.name}: with method="auto" TextClassifier takes only {allowed}')
+        if "dev" not in splits:
+            raise UserError(
+                f'method="auto" selects on held-out rows, and dev_share={self.dev_share} holds out none of '
+                f"{len(splits['train'][1])}; use a larger dev_share or more rows"
+            )
         task, out = materialize(splits, folder=top / "data"), top / "solve"
         chosen = {name: getattr(options, name) for name in SOLVE_PARAMETERS}
         solved, answer = solve(

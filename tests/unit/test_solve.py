@@ -18,7 +18,9 @@ from heedful.errors import UserError
 from heedful.evaluation.metrics import METRICS
 from heedful.options.solve import SolveOptions
 from heedful.runs.directory import Run
+from heedful.runs.leases import Lease
 from heedful.runs.schemas import Metrics
+from heedful.solve import answer as answer_module
 from heedful.solve import plan, request, runner, worker
 from heedful.solve.candidates import CANDIDATES, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
@@ -182,6 +184,39 @@ def test_a_solution_is_used_like_a_run_and_continues(
     assert runner.solve(options(problem, out))[1] == answer  # nothing is left to do
 
 
+def test_a_choice_whose_weights_were_removed_is_made_again_or_replaced(
+    problem: dict[str, str],
+    in_process: type[WorkerInThisProcess],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "solved"
+    request = replace(options(problem, out), candidates=("tfidf", "head"))
+    choices = ["tfidf"]
+
+    def choose_first(scored: ScoredCandidates, prefer: Any) -> Any:
+        names = [c.name for c in scored.candidates]
+        return replace(choose(scored, prefer), chosen=next(n for n in (*choices, *names) if n in names))
+
+    for module in (runner, answer_module):
+        monkeypatch.setattr(module, "choose", choose_first)
+    assert runner.solve(request)[1].facts["chosen"] == "tfidf"
+    assert not (out / "runs/head/best").exists()
+    choices[:] = ["head"]  # as other candidates and folds may decide
+    in_process.failing["head-again"] = TimeOverError()
+    answer = runner.solve(replace(request, minutes=11))[1]
+    assert answer.facts["chosen"] == "tfidf"
+    assert "its weights were removed" in answer.facts["left_out"]["head"]
+    assert heedful.load(out).predict(["a lovely film"])
+
+    in_process.failing.clear()
+    answer = runner.solve(replace(request, minutes=12))[1]
+    assert answer.facts["chosen"] == "head"
+    assert heedful.evaluate(out, split="test").value == answer.facts["test"]
+    assert not (out / "runs/tfidf/best").exists()
+    assert not (out / "runs/head-again").exists()
+
+
 def test_a_candidate_that_fails_is_left_out_with_its_reason(
     problem: dict[str, str], in_process: type[WorkerInThisProcess], tmp_path: Path
 ) -> None:
@@ -255,9 +290,28 @@ def test_mistakes_are_one_line(
         runner.solve(SolveOptions(**problem, minutes=0.1))
     with pytest.raises(UserError, match="no model folder"):
         runner.solve(options({**problem, "model": "./nowhere"}, tmp_path / "no"))
+    with pytest.raises(UserError, match="full-fast: is tried only after full; name full too"):
+        runner.solve(SolveOptions(**problem, candidates=("full-fast",)))
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in ("report.html", "plan.json", "chosen.json"):
+        (own / name).write_text("{}", encoding="utf-8")
+    with pytest.raises(UserError, match="holds files but no study"):
+        runner.solve(options(problem, own, overwrite=True))
+    assert len(list(own.iterdir())) == 3
+    in_process.failing.update(head=TimeOverError(), full={"error": "is broken"})
+    with pytest.raises(
+        UserError, match=r"no candidate could be finished: head was not .*full failed: is broken"
+    ):
+        runner.solve(options(problem, tmp_path / "broken"))
     in_process.failing.update(head=TimeOverError(), full=TimeOverError())
     with pytest.raises(UserError, match=r"0\.5 minutes are too short: head was not finished in time"):
         runner.solve(options(problem, tmp_path / "short", minutes=0.5))
+    lease = Lease.claim(tmp_path / "short/leases/solve", "another", 60)
+    assert lease is not None
+    with pytest.raises(UserError, match="another process is working on it"):
+        runner.solve(options(problem, tmp_path / "short", overwrite=True))
+    assert (tmp_path / "short/plan.json").is_file()
 
 
 ECHO = """
@@ -317,5 +371,7 @@ def test_the_estimator_solves_too(
     estimator = heedful.TextClassifier(problem["model"], method="auto", minutes=2, threads=1)
     assert estimator.fit(texts, labels).predict(texts[:3]).shape == (3,)
     assert estimator.run_.config["method"] == "head"
+    with pytest.raises(UserError, match="holds out none of 80; use a larger dev_share or more rows"):
+        estimator.set_params(dev_share=0).fit(texts, labels)
     with pytest.raises(UserError, match='lr: with method="auto"'):
         estimator.set_params(lr=0.1).fit(texts, labels)

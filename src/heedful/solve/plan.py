@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,6 +29,11 @@ FOLD_COUNTS = (5, 3, 2)
 """How many of the parts are held out in turn: fewer where the time is short."""
 UNMEASURED_SHARE = 0.4
 """A candidate whose time is only estimated is planned in at most this share of the time that is left."""
+NOT_FINISHED = "was not finished"
+NOT_IN_TIME = f"{NOT_FINISHED} in time"
+TIME_OVER, WOULD_BE_LEFT = "the time was over", "would be left"
+TIME_REASONS = (NOT_FINISHED, TIME_OVER, WOULD_BE_LEFT)
+"""Parts of the reasons that more minutes would remove."""
 FEWER = 0.7
 """The next number of training rows to try, relative to the last one."""
 
@@ -187,7 +192,17 @@ def fit_length(candidate: Candidate, facts: DataFacts, speed: Speed, epochs: int
 
 
 def describe_lack(needed: float, left: float) -> str:
-    return f"needs about {format_seconds(needed)}; {format_seconds(max(0.0, left))} would be left"
+    return f"needs about {format_seconds(needed)}; {format_seconds(max(0.0, left))} {WOULD_BE_LEFT}"
+
+
+def explain_lack(
+    candidates: Sequence[Candidate], reasons: Mapping[str, str], facts: DataFacts, minutes: float
+) -> str:
+    """Return why there is no answer: the time is too short if all candidates that suit the data lacked it."""
+    suited = [reasons.get(c.name, NOT_IN_TIME) for c in candidates if c.unsuited(facts) is None]
+    short = bool(suited) and all(any(part in reason for part in TIME_REASONS) for reason in suited)
+    why = f"{minutes:g} minutes are too short" if short else "no candidate could be finished"
+    return f"{why}: {'; '.join(f'{name} {reason}' for name, reason in reasons.items())}"
 
 
 def format_seconds(seconds: float) -> str:

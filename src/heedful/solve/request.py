@@ -1,15 +1,32 @@
-"""What a command asks for, checked before the time is spent: its candidates, its data and its folder."""
+"""What a command asks for: its candidates, its data, its folder, and the options of its runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from heedful import __version__
 from heedful.data import Task
 from heedful.data.run_options import absolute_value
 from heedful.errors import UserError, unknown
 from heedful.options.command_line import option_flags
 from heedful.options.solve import SolveOptions
+from heedful.options.training import AdaptOptions
+from heedful.runs.directory import CHOSEN
+from heedful.runs.leases import holder_of
+from heedful.runs.studies import STUDY, StudyFolder, StudyRecord, begin, choose_study_folder
 from heedful.solve.candidates import CANDIDATES, Candidate, DataFacts
+from heedful.solve.plan import TRAIN_EVAL_ROWS
+from heedful.solve.state import PLAN, SolveState
+from heedful.studies.shared.commands import shared_options
+
+LEASE, LEASE_SECONDS = "solve", 60.0
+REPORT = "report.html"
+RUN_OPTIONS = (
+    "task", "metric", "model", "seed", "data_dir", "split", "split_seed", "text_column", "pair_column",
+    "label_column", "strict",
+)  # fmt: skip
+"""Options that all candidates have."""
 
 
 def find_candidates(names: Sequence[str]) -> list[Candidate]:
@@ -17,6 +34,8 @@ def find_candidates(names: Sequence[str]) -> list[Candidate]:
     for name in names:
         if name not in by_name:
             raise unknown("candidate", name, by_name)
+        if (needed := by_name[name].after) and needed not in names:
+            raise UserError(f"--candidates {name}: is tried only after {needed}; name {needed} too")
     return [candidate for candidate in CANDIDATES if not names or candidate.name in names]
 
 
@@ -28,6 +47,48 @@ def read_facts(task: Task) -> DataFacts:
     if not rows.get("dev"):
         raise UserError(f"{task.name}: there are no dev rows to select on; add a dev file, or give one file")
     return DataFacts(rows, len(task.label_names), task.name)
+
+
+def share_options(options: SolveOptions) -> AdaptOptions:
+    return AdaptOptions(**{name: getattr(options, name) for name in RUN_OPTIONS})
+
+
+def make_run_options(
+    folder: StudyFolder, options: SolveOptions, state: SolveState, facts: DataFacts, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the options of a candidate's run, as a table."""
+    shared = folder.read().options["run"]
+    speed = {} if state.speed is None else {"precision": state.speed.precision}
+    if "model" in settings:  # it is not the encoder
+        speed = {}
+    fixed: dict[str, Any] = {"score_test": False, "train_eval_rows": TRAIN_EVAL_ROWS}
+    fixed |= {"threads": options.threads}
+    if "fold" not in settings and state.dev_rows not in (None, facts.dev):
+        fixed["dev_rows"] = state.dev_rows
+    table = {**shared, **speed, **fixed, **settings}
+    table["task"], table["model"] = options.task, settings.get("model", options.model)
+    return {key: value for key, value in table.items() if value is not None}
+
+
+def open_folder(options: SolveOptions, run_options: AdaptOptions, facts: DataFacts) -> StudyFolder:
+    """Begin or continue the folder of a solution; with `overwrite`, remove what an earlier one has left."""
+    record = StudyRecord(
+        "solve",
+        f"which model is best for {facts.name} in {options.minutes:g} minutes?",
+        options.seed,
+        {"run": shared_options(run_options), "prefer": options.prefer, "candidates": options.candidates},
+        (),
+        write_command(options),
+        "best",
+        __version__,
+    )
+    folder = choose_study_folder(record, options.out, [facts.name], "runs")
+    if options.overwrite and (folder.path / STUDY).is_file():  # otherwise the files are a person's own
+        if holder_of(folder.lease(LEASE)) is not None:
+            raise UserError(f"{folder.path}: another process is working on it")
+        for name in (PLAN, CHOSEN, REPORT):
+            (folder.path / name).unlink(missing_ok=True)
+    return begin(record, folder.path, [facts.name], overwrite=options.overwrite)
 
 
 def write_command(options: SolveOptions) -> tuple[str, ...]:

@@ -10,45 +10,43 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from heedful import __version__
 from heedful.data import Task
 from heedful.errors import UserError
 from heedful.logs import notice
 from heedful.options.solve import SolveOptions
-from heedful.options.training import AdaptOptions
 from heedful.options.values import check_bounds
 from heedful.progress import ProgressBar, progress
 from heedful.runs.answers import Answer, write_answer
-from heedful.runs.directory import BEST, CHOSEN, PROGRESS, Run, write_choice
+from heedful.runs.directory import BEST, PROGRESS, Run, write_choice
 from heedful.runs.json_files import read_json_if_intact
 from heedful.runs.leases import Lease
-from heedful.runs.studies import LOGS, Configuration, StudyFolder, StudyRecord, begin, choose_study_folder
+from heedful.runs.studies import LOGS, Configuration, StudyFolder
+from heedful.solve import request
 from heedful.solve.answer import fold_names, make_answer, score_candidates
 from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidates, choose
 from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
     FOLDS,
-    TRAIN_EVAL_ROWS,
+    NOT_FINISHED,
+    NOT_IN_TIME,
+    TIME_OVER,
     Budget,
     PlanEntry,
     choose_folds,
     describe_plan,
+    explain_lack,
     format_seconds,
-    limit_rows,
     make_plan,
     plan_candidate,
     reserve_seconds,
 )
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
-from heedful.solve.request import find_candidates, read_facts, write_command
-from heedful.solve.state import PLAN, SolveState
+from heedful.solve.state import SolveState
 from heedful.studies.base import drop_checkpoints
-from heedful.studies.shared.commands import shared_options
 from heedful.text import load as load_tokenizer
 from heedful.training.run_task import load_run_task
 
-LEASE_SECONDS = 60.0
 MARGIN = 0.97
 """The share of the time that is planned: a machine is not always as fast as at the beginning."""
 EXAMINE_SECONDS = 5.0
@@ -65,12 +63,6 @@ what is left, whichever is longer."""
 LEAST_FOLDS = 2
 """A candidate that was ended before it was scored on this many folds is left out: all are compared on the
 folds that they have in common."""
-REPORT = "report.html"
-RUN_OPTIONS = (
-    "task", "metric", "model", "seed", "data_dir", "split", "split_seed", "text_column", "pair_column",
-    "label_column", "strict",
-)  # fmt: skip
-"""Options that all candidates have."""
 
 
 def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolder, Answer]:
@@ -81,29 +73,15 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
     """
     begun = time.monotonic() if begun is None else begun
     check_bounds(options)
-    candidates = find_candidates(options.candidates)
-    run_options = AdaptOptions(**{name: getattr(options, name) for name in RUN_OPTIONS})
-    task = load_run_task(run_options)
-    facts = read_facts(task)
-    record = StudyRecord(
-        "solve",
-        f"which model is best for {facts.name} in {options.minutes:g} minutes?",
-        options.seed,
-        {"run": shared_options(run_options), "prefer": options.prefer, "candidates": options.candidates},
-        (),
-        write_command(options),
-        "best",
-        __version__,
-    )
-    folder = choose_study_folder(record, options.out, [facts.name], "runs")
-    if options.overwrite:
-        for name in (PLAN, CHOSEN, REPORT):
-            (folder.path / name).unlink(missing_ok=True)
-    folder = begin(record, folder.path, [facts.name], overwrite=options.overwrite)
+    candidates = request.find_candidates(options.candidates)
+    shared = request.share_options(options)
+    task = load_run_task(shared)
+    facts = request.read_facts(task)
+    folder = request.open_folder(options, shared, facts)
     state = SolveState.read(folder.path)
     if folder.concluded and options.minutes <= state.minutes and (answer := folder.find_answer()):
         return folder, answer
-    lease = Lease.claim(folder.lease("solve"), "solve", LEASE_SECONDS)
+    lease = Lease.claim(folder.lease(request.LEASE), "solve", request.LEASE_SECONDS)
     if lease is None:
         raise UserError(f"{folder.path}: another process is working on it")
     with lease.held():
@@ -133,6 +111,7 @@ class Solver:
         self.process = TrainingProcess(folder.path / LOGS / "worker.txt", options.threads)
         self.bar: ProgressBar | None = None
         self.shown = 0
+        self.unusable = dict[str, str]()  # why a scored candidate cannot be chosen
 
     def run(self) -> Answer:
         """Measure, plan, try the candidates, and conclude; Ctrl-C skips to the conclusion."""
@@ -171,11 +150,7 @@ class Solver:
     @property
     def budget(self) -> Budget:
         """What is known now about the data and the machine."""
-        state = self.state
-        facts = limit_rows(self.facts, state.speed or Speed(), self.options.minutes)
-        if state.dev_rows is not None:
-            facts = replace(facts, rows={**facts.rows, "dev": state.dev_rows})
-        return Budget(facts, state.speed, state.no_encoder, state.slowness, state.folds or 0)
+        return self.state.make_budget(self.facts, self.options.minutes)
 
     def look(self, name: str = "") -> None:
         """Show the time that has passed, and how far a candidate is."""
@@ -198,7 +173,7 @@ class Solver:
                 self.left, lambda: self.look("measuring"), do="speed", options=options, seconds=seconds
             )
         except (TimeOverError, LostProcessError) as error:
-            answer = {"error": str(error) or "the time was over before the encoder had read a text"}
+            answer = {"error": str(error) or f"{TIME_OVER} before the encoder had read a text"}
         if "error" in answer:
             self.state.no_encoder = answer["error"]
             if all(candidate.encoder for candidate in self.candidates):
@@ -241,7 +216,7 @@ class Solver:
             return ""
         cost = self.state.costs.get(candidate.after)
         if cost is None or cost.cut:
-            return f"{candidate.after} was not finished"
+            return f"{candidate.after} {NOT_FINISHED}"
         scored = self.score()
         comparison = choose(scored, self.options.prefer).comparisons.get(candidate.after)
         if comparison is not None and comparison.differs:
@@ -302,11 +277,13 @@ class Solver:
         finish = self.state.slowness * (SETUP_SECONDS + FINISH_TEXTS * forward)
         if entry.candidate.epoch_share is None:  # it does not look at the clock
             left = min(left, max(LATE * entry.run_seconds, LATE_SHARE * left))
-        request = {"do": "train", "options": options, "seconds": max(0.0, left - finish)}
+        seconds = max(0.0, left - finish)
         try:
-            answer = self.process.ask(left, lambda: self.look(name), **request)
+            answer = self.process.ask(
+                left, lambda: self.look(name), do="train", options=options, seconds=seconds
+            )
         except TimeOverError:
-            return {"error": "was not finished in time"}
+            return {"error": NOT_IN_TIME}
         except LostProcessError as error:
             answer = {"error": str(error)}
         if "error" in answer:
@@ -322,27 +299,53 @@ class Solver:
             self.state.slowness = min(max(factor, SLOWNESS[0]), SLOWNESS[1])
 
     def make_run_options(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the options of a candidate's run, as a table."""
-        shared = self.folder.read().options["run"]
-        speed = {} if self.state.speed is None else {"precision": self.state.speed.precision}
-        if "model" in settings:  # it is not the encoder
-            speed = {}
-        fixed: dict[str, Any] = {"score_test": False, "train_eval_rows": TRAIN_EVAL_ROWS}
-        fixed |= {"threads": self.options.threads}
-        if "fold" not in settings and self.state.dev_rows not in (None, self.facts.dev):
-            fixed["dev_rows"] = self.state.dev_rows
-        table = {**shared, **speed, **fixed, **settings}
-        table["task"], table["model"] = self.options.task, settings.get("model", self.options.model)
-        return {key: value for key, value in table.items() if value is not None}
+        return request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
 
     def score(self) -> ScoredCandidates:
         return score_candidates(self.folder, self.candidates, self.usable_state)
 
     @property
     def usable_state(self) -> SolveState:
-        """The state to answer from: if no candidate has finished a fold, with those that have not."""
-        state = self.state
-        return state if state.costs else replace(state, costs=state.partial)
+        """The state to answer from: if no candidate has finished its folds, with those that have not."""
+        costs = self.state.costs or self.state.partial
+        usable = {name: cost for name, cost in costs.items() if name not in self.unusable}
+        return replace(self.state, costs=usable, left_out=self.state.left_out | self.unusable)
+
+    def choose_with_weights(self, *, interrupted: bool) -> str:
+        """Choose a candidate; if an earlier command removed its weights and they are lost, another one."""
+        while self.usable_state.costs:
+            chosen = choose(self.score(), self.options.prefer).chosen
+            if self.has_weights(chosen) or (not interrupted and self.restore_weights(chosen)):
+                return chosen
+            self.unusable[chosen] = "its weights were removed by an earlier command and not made again"
+            notice(f"{chosen} would be chosen, but {self.unusable[chosen]}")
+        raise UserError(
+            f"{self.folder.path}: the weights of all candidates are gone; --overwrite starts anew"
+        )
+
+    def has_weights(self, name: str) -> bool:
+        return (self.folder.run(name) / BEST).is_dir()
+
+    def restore_weights(self, name: str) -> bool:
+        """Make a finished run again, if there is time, and take the weights of the copy if it is the same."""
+        run, copy = Run.open(self.folder.run(name)), self.folder.run(f"{name}-again")
+        left = self.left
+        if self.usable_state.costs[name].cut or self.state.slowness * run.read_results().seconds > left:
+            return False
+        notice(f"{name}: is made again, since its weights were removed by an earlier command")
+        shutil.rmtree(copy, ignore_errors=True)
+        options = self.make_run_options({**self.read_configurations()[name].settings, "out": copy})
+        try:
+            answer = self.process.ask(left, do="train", options=options, seconds=left)
+            same = "error" not in answer and Run.open(copy).read_predictions("dev") == run.read_predictions(
+                "dev"
+            )
+        except (TimeOverError, LostProcessError):
+            same = False
+        if same:
+            (copy / BEST).rename(run.best)
+        shutil.rmtree(copy, ignore_errors=True)
+        return same
 
     def conclude(self, *, interrupted: bool) -> Answer:
         """Score the chosen candidate on test, remove the other weights, and write answer and report."""
@@ -351,9 +354,9 @@ class Solver:
             self.save()
             if interrupted:
                 raise KeyboardInterrupt
-            reasons = "; ".join(f"{name} {reason}" for name, reason in state.left_out.items())
-            raise UserError(f"{self.options.minutes:g} minutes are too short: {reasons}")
-        chosen = choose(self.score(), self.options.prefer).chosen
+            minutes = self.options.minutes
+            raise UserError(explain_lack(self.candidates, state.left_out, self.facts, minutes))
+        chosen = self.choose_with_weights(interrupted=interrupted)
         if self.examining.is_alive():
             self.examining.join(min(EXAMINE_SECONDS, max(0.0, self.left)))
         if not interrupted and self.facts.test and chosen not in state.tested:
@@ -380,12 +383,15 @@ class Solver:
         answer = make_answer(
             self.folder, self.options, self.score(), self.usable_state, self.facts, self.insight, finished
         )
-        write_choice(self.folder.path, self.folder.run(answer.facts["chosen"]))
+        chosen = answer.facts["chosen"]
+        if not self.has_weights(chosen):  # decided at the end; until then the earlier choice stays
+            return answer
+        write_choice(self.folder.path, self.folder.run(chosen))
         write_answer(self.folder.path, answer)
         if finished:
             from heedful.report.outputs import write_report
 
-            write_report([self.folder.path], self.folder.path / REPORT)
+            write_report([self.folder.path], self.folder.path / request.REPORT)
         self.save()
         return answer
 

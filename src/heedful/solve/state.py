@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heedful.runs.files import write_json
 from heedful.runs.json_files import read_record
-from heedful.solve.candidates import Speed
+from heedful.solve.candidates import DataFacts, Speed
 from heedful.solve.choice import Cost
+from heedful.solve.plan import Budget, limit_rows
 
 PLAN = "plan.json"
 
@@ -45,3 +46,10 @@ class SolveState:
 
     def write(self, folder: Path) -> None:
         write_json(folder / PLAN, self)
+
+    def make_budget(self, facts: DataFacts, minutes: float) -> Budget:
+        """Return what is known now about the data and the machine."""
+        facts = limit_rows(facts, self.speed or Speed(), minutes)
+        if self.dev_rows is not None:
+            facts = replace(facts, rows={**facts.rows, "dev": self.dev_rows})
+        return Budget(facts, self.speed, self.no_encoder, self.slowness, self.folds or 0)
