@@ -19,13 +19,15 @@ from heedful.evaluation.metrics import METRICS
 from heedful.options.solve import SolveOptions
 from heedful.runs.directory import Run
 from heedful.runs.leases import Lease
-from heedful.runs.schemas import Metrics
+from heedful.runs.schemas import Metrics, Prediction
+from heedful.runs.studies import Configuration, StudyFolder, StudyRecord
 from heedful.solve import answer as answer_module
 from heedful.solve import plan, request, runner, worker
 from heedful.solve.candidates import CANDIDATES, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.plan import Budget, choose_folds, limit_rows, make_plan, plan_candidate
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
+from heedful.solve.state import SolveState
 from heedful.training import precision
 from heedful.training.build import settings
 from tiny import make_model, make_task
@@ -99,6 +101,53 @@ def test_of_equally_fast_candidates_the_better_one_is_chosen_though_they_cannot_
     candidates = (candidate("head", 378, 10), candidate("full", 380, 11))
     scored = ScoredCandidates(candidates, np.array(["yes"] * 400, dtype=object), METRICS["accuracy"])
     assert choose(scored).chosen == "full"
+
+
+@pytest.mark.parametrize(("costs", "prefer", "sentence"), [
+    (((1.0, 50), (1.3, 90)), "speed", "takes 1.3 times the time per text"),
+    (((1.0, 50), (1.0, 90)), "speed", "takes 1.8 times the memory"),
+    (((10.0, 50), (40.0, 90)), "speed", "takes 4 times the time per text"),
+    (((10.0, 90), (40.0, 90)), "small", "takes 4 times the time per text"),
+    (((10.0, 90), (10.0, 90)), "small", "takes about the same "),
+])  # fmt: skip
+def test_the_choice_of_a_cheaper_model_is_explained_truly(costs: Any, prefer: str, sentence: str) -> None:
+    (chosen_cost, best_cost), n = costs, 4000
+    candidates = (candidate("head", 3600, *chosen_cost, n), candidate("full", 3700, *best_cost, n))
+    scored = ScoredCandidates(candidates, np.array(["yes"] * n, dtype=object), METRICS["accuracy"])
+    choice = replace(choose(scored), chosen="head")
+    by_name = {c.name: c for c in candidates}
+    (line,) = answer_module.explain_choice(by_name, choice, prefer)
+    assert "Full is better, but not shown to be by more than 0.02 (0.925 against 0.900" in line
+    assert sentence in line
+
+
+def test_less_training_than_usual_and_a_sampled_dev_are_said(tmp_path: Path) -> None:
+    runs = {"full": {"epochs": 2, "train_rows": 900}, "top-layers": {"epochs": 3}, "head": {}}
+    configurations = tuple(Configuration(name, settings) for name, settings in runs.items())
+    StudyFolder(tmp_path).write(StudyRecord("solve", "which?", 0, {}, configurations))
+    costs = {"full": Cost(1, 1, 1), "top-layers": Cost(1, 1, 1, cut=True), "head": Cost(1, 1, 1)}
+    state = SolveState(speed=SPEED, costs=costs, dev_rows=150)
+    shortened = answer_module.describe_shortening(StudyFolder(tmp_path), state, FACTS)
+    less = "only 900 of 1,600 training rows, only 2 of 3 epochs"
+    assert shortened == {"full": less, "top-layers": "cut short"}
+    candidates = (candidate("head", 140, 1, n=150), candidate("full", 141, 1, n=150))
+    scored = ScoredCandidates(candidates, np.array(["yes"] * 150, dtype=object), METRICS["accuracy"])
+    rows = answer_module.describe_rows(scored, state, FACTS)
+    assert rows == "150 of 200 rows of dev"
+    table = answer_module.list_candidates(scored, choose(scored), state, rows, shortened)
+    assert table.title == "candidates, scored on 150 of 200 rows of dev"
+    assert table.rows[0][-1] == f"full, {less}, chosen"
+
+
+def test_suspicious_rows_are_listed_though_a_label_has_no_held_out_row() -> None:
+    def row(i: int, label: str, share: float) -> Prediction:
+        table = {"a": share, "b": 1 - share, "c": 0.0}
+        return Prediction(str(i), label, "a", table, f"text {i}")
+
+    rows = [row(i, "a", 0.95) for i in range(20)] + [row(i, "b", 0.05) for i in range(20, 40)]
+    rows.append(row(40, "b", 0.99))
+    (table,) = answer_module.list_suspicious_rows(rows, ("a", "b", "c"))
+    assert [cells[:3] for cells in table.rows] == [("text 40", "b", "a")]
 
 
 class WorkerInThisProcess:

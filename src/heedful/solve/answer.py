@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.errors import shorten
 from heedful.evaluation.metrics import METRICS
-from heedful.evaluation.selection import Selection
+from heedful.evaluation.selection import TOLERANCE, Selection
 from heedful.options.solve import SolveOptions
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
@@ -81,8 +81,10 @@ def make_answer(
     by_name = {candidate.name: candidate for candidate in scored.candidates}
     results = Run.open(folder.run(choice.chosen)).read_results()
     rows = read_held_out(folder, choice.chosen, count_common_folds(state))
+    scored_rows = describe_rows(scored, state, facts)
+    shortened = describe_shortening(folder, state, facts)
     summary = [
-        describe_choice(scored, choice, results),
+        describe_choice(scored, choice, results, scored_rows),
         *explain_choice(by_name, choice, options.prefer),
         *describe_confusions(results),
         *describe_commands(folder.path, by_name[choice.chosen]),
@@ -92,10 +94,10 @@ def make_answer(
         title=f"{facts.name} in {options.minutes:g} minutes",
         summary=tuple(summary),
         finished=finished,
-        notes=(*list_notes(choice, results, scored, state), *insight.notes),
+        notes=(*list_notes(choice, results, state, shortened), *insight.notes),
         figures=(draw_costs(scored, choice, results),),
         tables=(
-            list_candidates(scored, choice, state),
+            list_candidates(scored, choice, state, scored_rows, shortened),
             *list_suspicious_rows(rows, results.labels or ()),
             *insight.tables,
         ),
@@ -112,16 +114,42 @@ def make_answer(
     )
 
 
-def describe_choice(scored: ScoredCandidates, choice: Selection, results: Results) -> str:
+def describe_rows(scored: ScoredCandidates, state: SolveState, facts: DataFacts) -> str:
+    """Return how many rows the candidates were scored on, and of how many if dev was sampled."""
+    sampled = state.dev_rows is not None and state.dev_rows < facts.dev and not count_common_folds(state)
+    of = f" of {facts.dev:,}" if sampled else ""
+    return f"{len(scored.labels):,}{of} rows of {scored.held_out}"
+
+
+def describe_shortening(folder: StudyFolder, state: SolveState, facts: DataFacts) -> dict[str, str]:
+    """Return what each candidate lacks that was trained on fewer rows or for fewer epochs than usual."""
+    settings = {c.name: c.settings for c in folder.read().configurations if c.name in state.costs}
+    usual = None if state.speed is None else state.speed.epochs
+    shortened = {}
+    for name, cost in state.costs.items():
+        rows, epochs = (settings.get(name, {}).get(key) for key in ("train_rows", "epochs"))
+        parts = []
+        if rows is not None and rows < facts.train:
+            parts.append(f"only {rows:,} of {facts.train:,} training rows")
+        if epochs is not None and usual is not None and epochs < usual:
+            parts.append(f"only {epochs} of {usual} epochs")
+        if cost.cut:
+            parts.append("cut short")
+        if parts:
+            shortened[name] = ", ".join(parts)
+    return shortened
+
+
+def describe_choice(scored: ScoredCandidates, choice: Selection, results: Results, scored_rows: str) -> str:
     metric = scored.metric
     title = next(capitalize(c.title) for c in scored.candidates if c.name == choice.chosen)
     if (test := results.splits.get("test")) is not None:
         rows = f"{test.n:,} of {test.of:,}" if test.of else f"{test.n:,}"
         return f"{title}: {metric.title} {format_score(test.value, test.ci95)} on {rows} rows of test."
-    held_out = f"{len(scored.labels):,} rows of {scored.held_out}"
+    score = format_score(choice.value, choice.interval)
     return (
-        f"{title}: {metric.title} {format_score(choice.value, choice.interval)} on {held_out}, corrected for "
-        "having selected it there; test has not been scored."
+        f"{title}: {metric.title} {score} on {scored_rows}, corrected for having selected it there; "
+        "test has not been scored."
     )
 
 
@@ -137,16 +165,26 @@ def explain_choice(
             yield f"It has the best score on held-out rows, but is not shown to be better than {names}."
         return
     comparison = choice.comparisons[choice.chosen]
-    what, factor = "memory", best.cost.megabytes / max(chosen.cost.megabytes, 1e-9)
-    if prefer != "small":
-        what, factor = "time per text", best.cost.ms_per_text / max(chosen.cost.ms_per_text, 1e-9)
+    factors = {
+        "time per text": best.cost.ms_per_text / max(chosen.cost.ms_per_text, 1e-9),
+        "memory": best.cost.megabytes / max(chosen.cost.megabytes, 1e-9),
+    }
+    what = "memory" if prefer == "small" else "time per text"
+    if factors[what] < 1.05:  # they take the same; the other cost decided
+        what = max(factors, key=lambda name: factors[name])
     scores = f"{choice.scores[best.name]:.3f} against {choice.scores[chosen.name]:.3f} on held-out rows"
     shown = (
-        f"is better by less than 0.02 ({scores})"
+        f"is better, but not shown to be by more than {TOLERANCE} ({scores})"
         if comparison.differs
         else f"is not shown to be better ({scores}, p = {comparison.p:.2g})"
     )
-    yield f"{capitalize(best.title)} {shown} and takes {factor:.0f} times the {what}."
+    yield f"{capitalize(best.title)} {shown} and takes {format_factor(factors[what])} {what}."
+
+
+def format_factor(factor: float) -> str:
+    if 0.95 <= factor < 1.05:
+        return "about the same"
+    return f"{factor:.0f} times the" if factor >= 1.95 else f"{factor:.2g} times the"
 
 
 def describe_confusions(results: Results) -> Iterator[str]:
@@ -176,7 +214,7 @@ def describe_commands(folder: Path, chosen: ScoredCandidate) -> Iterator[str]:
 
 
 def list_notes(
-    choice: Selection, results: Results, scored: ScoredCandidates, state: SolveState
+    choice: Selection, results: Results, state: SolveState, shortened: dict[str, str]
 ) -> Iterator[Note]:
     dev = results.splits["dev"]
     majority = (dev.baselines or {}).get("majority")
@@ -191,9 +229,21 @@ def list_notes(
     for name, cost in state.costs.items():
         if cost.cut:
             yield Note(f"{name} was cut short: the machine was slower than measured", "warning")
+    if shortened:
+        less = "; ".join(f"{name} ({what})" for name, what in shortened.items())
+        yield Note(
+            f"trained less than usual, to fit in the time: {less}. The same command with more "
+            "minutes does not train them again; with --overwrite it begins anew and does"
+        )
 
 
-def list_candidates(scored: ScoredCandidates, choice: Selection, state: SolveState) -> Table:
+def list_candidates(
+    scored: ScoredCandidates,
+    choice: Selection,
+    state: SolveState,
+    scored_rows: str,
+    shortened: dict[str, str],
+) -> Table:
     columns = (
         "candidate", scored.metric.title, "95 % interval", "minutes to train", "ms per text", "MB", "remark",
     )  # fmt: skip
@@ -202,15 +252,15 @@ def list_candidates(scored: ScoredCandidates, choice: Selection, state: SolveSta
         interval = scored.interval(c.name)
         between = "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"
         numbers = (f"{c.cost.seconds / 60:.1f}", f"{c.cost.ms_per_text:.2g}", f"{c.cost.megabytes:.0f}")
-        rows.append((c.name, choice.scores[c.name], between, *numbers, remark(c, choice)))
+        rows.append((c.name, choice.scores[c.name], between, *numbers, remark(c, choice, shortened)))
     rows += [(name, None, "", "", "", "", f"left out: {why}") for name, why in state.left_out.items()]
-    return Table(
-        columns, tuple(rows), f"candidates, scored on {len(scored.labels):,} rows of {scored.held_out}"
-    )
+    return Table(columns, tuple(rows), f"candidates, scored on {scored_rows}")
 
 
-def remark(candidate: ScoredCandidate, choice: Selection) -> str:
+def remark(candidate: ScoredCandidate, choice: Selection, shortened: dict[str, str]) -> str:
     parts = [candidate.title]
+    if candidate.name in shortened:
+        parts.append(shortened[candidate.name])
     if candidate.name == choice.chosen:
         parts.append("chosen")
     elif candidate.name in choice.comparisons:
@@ -224,8 +274,6 @@ def remark(candidate: ScoredCandidate, choice: Selection) -> str:
 def list_suspicious_rows(rows: Sequence[Prediction], names: Sequence[str]) -> Iterator[Table]:
     """List the held-out rows whose label is probably wrong (`heedful.statistics.label_errors`)."""
     labels = np.array([names.index(str(row.label)) for row in rows])
-    if len(set(labels)) < len(names):
-        return  # a label without held-out rows has no threshold
     probabilities = np.array([[row.probabilities[name] for name in names] for row in rows])
     errors = find_label_errors(labels, probabilities)
     cells = [
