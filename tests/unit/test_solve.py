@@ -266,6 +266,33 @@ def test_a_choice_whose_weights_were_removed_is_made_again_or_replaced(
     assert not (out / "runs/head-again").exists()
 
 
+def test_a_shortened_candidate_is_trained_again_as_a_whole_with_more_minutes(
+    problem: dict[str, str],
+    in_process: type[WorkerInThisProcess],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    request = replace(options(problem, tmp_path / "solved"), candidates=("head",))
+    with monkeypatch.context() as patch:
+        short = plan.PlanEntry(BY_NAME["head"], 5.0, {"train_rows": 40}, run_seconds=5.0)
+        patch.setattr(runner, "plan_candidate", lambda *_: short)
+        answer = runner.solve(request)[1]
+    assert "only 40 of 60 training rows" in answer.tables[0].rows[0][-1]
+    assert any("head (only 40 of 60 training rows)" in note.text for note in answer.notes)
+    answer = runner.solve(replace(request, minutes=11))[1]
+    assert set(answer.facts["dev"]) == {"head", "head-whole"}
+    assert not any("only 40 of 60" in note.text for note in answer.notes)
+    whole = Run.open(tmp_path / "solved/runs/head-whole").read_config()["adapt"]
+    assert "train_rows" not in whole
+
+
+def test_a_second_attempt_is_planned_only_as_a_whole() -> None:
+    again = replace(BY_NAME["full"], whole=True)
+    assert plan_candidate(BY_NAME["full"], BUDGET, 100).planned
+    assert "would be left" in plan_candidate(again, BUDGET, 100).reason
+    assert plan_candidate(again, BUDGET, 1000).is_whole(BUDGET)
+
+
 def test_a_candidate_that_fails_is_left_out_with_its_reason(
     problem: dict[str, str], in_process: type[WorkerInThisProcess], tmp_path: Path
 ) -> None:

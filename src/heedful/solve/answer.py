@@ -17,7 +17,7 @@ from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Prediction, Results
 from heedful.runs.studies import StudyFolder
-from heedful.solve.candidates import Candidate, DataFacts
+from heedful.solve.candidates import Candidate, DataFacts, name_whole
 from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
 from heedful.solve.insight import Insight
 from heedful.solve.state import SolveState
@@ -229,11 +229,12 @@ def list_notes(
     for name, cost in state.costs.items():
         if cost.cut:
             yield Note(f"{name} was cut short: the machine was slower than measured", "warning")
-    if shortened:
-        less = "; ".join(f"{name} ({what})" for name, what in shortened.items())
+    waiting = {name: what for name, what in shortened.items() if name_whole(name) not in state.costs}
+    if waiting:
+        less = "; ".join(f"{name} ({what})" for name, what in waiting.items())
         yield Note(
-            f"trained less than usual, to fit in the time: {less}. The same command with more "
-            "minutes does not train them again; with --overwrite it begins anew and does"
+            f"trained less than usual, to fit in the time: {less}. The same command with more minutes trains "
+            "again, as a whole, what then fits"
         )
 
 

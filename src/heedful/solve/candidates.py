@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 FEW_ROWS, FEW_LABELS = 3000, 20
@@ -74,6 +74,8 @@ class Candidate:
     """Try it only if this candidate is not shown to be worse than the best."""
     unsuited: Callable[[DataFacts], str | None] = field(default=lambda facts: None)
     """Returns why it makes no sense for this data, or None."""
+    whole: bool = False
+    """Whether it is tried only with all training rows and the usual number of epochs."""
 
     def epoch_seconds(self, facts: DataFacts, speed: Speed) -> float:
         return (self.epoch_share or 0.0) * epoch_seconds(facts, speed)
@@ -149,3 +151,19 @@ CANDIDATES = (
         after="full",
     ),
 )
+
+
+def name_whole(name: str) -> str:
+    """Return the name of a candidate's second attempt, after one that was shortened."""
+    return f"{name}-whole"
+
+
+def repeat_shortened(candidates: Sequence[Candidate], shortened: Collection[str]) -> list[Candidate]:
+    """Return the candidates; after each that an earlier command shortened, the same one as a whole."""
+    repeated = []
+    for candidate in candidates:
+        repeated.append(candidate)
+        if candidate.name in shortened:
+            title = f"{candidate.title}, not shortened"
+            repeated.append(replace(candidate, name=name_whole(candidate.name), title=title, whole=True))
+    return repeated

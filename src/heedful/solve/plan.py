@@ -143,7 +143,9 @@ def plan_candidate(candidate: Candidate, budget: Budget, left: float) -> PlanEnt
             fewer: dict[str, Any] = {"train_rows": rows} if rows < facts.train else {}
             if budget.folds and candidate.evaluates:
                 fewer["select"] = "last"  # what a fold selects may not be scored on it
-            return replace(entry, settings={**entry.settings, **fewer})
+            entry = replace(entry, settings={**entry.settings, **fewer})
+            if entry.is_whole(budget) or not candidate.whole:
+                return entry
         rows = int(FEWER * rows)
     whole = scale(candidate.total_seconds(facts, speed), budget)
     return PlanEntry(candidate, whole, reason=describe_lack(whole, left))

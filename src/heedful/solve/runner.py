@@ -22,8 +22,8 @@ from heedful.runs.json_files import read_json_if_intact
 from heedful.runs.leases import Lease
 from heedful.runs.studies import LOGS, Configuration, StudyFolder
 from heedful.solve import request
-from heedful.solve.answer import fold_names, make_answer, score_candidates
-from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed
+from heedful.solve.answer import describe_shortening, fold_names, make_answer, score_candidates
+from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed, name_whole, repeat_shortened
 from heedful.solve.choice import Cost, ScoredCandidates, choose
 from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
@@ -55,8 +55,6 @@ PILOT_SHARE = 0.05
 """Share of the time in which the pilot measures."""
 FINISH_TEXTS = 130
 """About how many texts a run reads after its training: to check itself, and to measure its speed."""
-SLOWNESS = (0.7, 6.0)
-"""The least and the largest factor between the time that was expected and the time that is expected next."""
 LATE, LATE_SHARE = 4.0, 0.3
 """A candidate that cannot stop by itself is ended after this many times the expected time, or this share of
 what is left, whichever is longer."""
@@ -102,7 +100,8 @@ class Solver:
         begun: float,
     ) -> None:
         self.options, self.facts, self.folder, self.state = options, facts, folder, state
-        self.candidates, self.begun = candidates, begun
+        shortened = describe_shortening(folder, state, facts)
+        self.candidates, self.begun = repeat_shortened(candidates, shortened), begun
         self.spent_before = state.spent
         self.end = begun + MARGIN * 60 * options.minutes - state.spent
         state.minutes, state.left_out = options.minutes, {}
@@ -214,13 +213,14 @@ class Solver:
         """Return why a candidate that builds on another one is not tried; empty if it is."""
         if not candidate.after:
             return ""
-        cost = self.state.costs.get(candidate.after)
+        whole = name_whole(candidate.after)
+        after = whole if whole in self.state.costs else candidate.after
+        cost = self.state.costs.get(after)
         if cost is None or cost.cut:
-            return f"{candidate.after} {NOT_FINISHED}"
-        scored = self.score()
-        comparison = choose(scored, self.options.prefer).comparisons.get(candidate.after)
+            return f"{after} {NOT_FINISHED}"
+        comparison = choose(self.score(), self.options.prefer).comparisons.get(after)
         if comparison is not None and comparison.differs:
-            return f"{candidate.after} is worse than {comparison.a}"
+            return f"{after} is worse than {comparison.a}"
         return ""
 
     def train(self, entry: PlanEntry) -> None:
@@ -233,7 +233,8 @@ class Solver:
             error = answer.get("error", "")
             if not error:
                 cost = state.partial[name] = Cost(**answer)
-                self.learn_speed(cost, entry)
+                if entry.candidate.encoder and not cost.cut:
+                    state.learn_speed(cost.seconds, entry.run_seconds)
                 self.save()
         if cost is not None:
             cost, error = self.make_folds(name, cost, entry)
@@ -291,12 +292,6 @@ class Solver:
             return {"error": f"failed: {answer['error']}"}
         drop_checkpoints(folder)
         return answer
-
-    def learn_speed(self, cost: Cost, entry: PlanEntry) -> None:
-        """Compare the time that a run took with the time that was expected."""
-        if entry.candidate.encoder and not cost.cut:
-            factor = self.state.slowness * cost.seconds / max(entry.run_seconds, 1.0)
-            self.state.slowness = min(max(factor, SLOWNESS[0]), SLOWNESS[1])
 
     def make_run_options(self, settings: dict[str, Any]) -> dict[str, Any]:
         return request.make_run_options(self.folder, self.options, self.state, self.facts, settings)

@@ -12,6 +12,8 @@ from heedful.solve.choice import Cost
 from heedful.solve.plan import Budget, limit_rows
 
 PLAN = "plan.json"
+SLOWNESS = (0.7, 6.0)
+"""The least and the largest factor between the time that was expected and the time that is expected next."""
 
 
 @dataclass
@@ -53,3 +55,8 @@ class SolveState:
         if self.dev_rows is not None:
             facts = replace(facts, rows={**facts.rows, "dev": self.dev_rows})
         return Budget(facts, self.speed, self.no_encoder, self.slowness, self.folds or 0)
+
+    def learn_speed(self, seconds: float, expected: float) -> None:
+        """Compare the time that a run took with the time that was expected."""
+        factor = self.slowness * seconds / max(expected, 1.0)
+        self.slowness = min(max(factor, SLOWNESS[0]), SLOWNESS[1])
