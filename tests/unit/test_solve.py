@@ -279,6 +279,10 @@ def test_a_shortened_candidate_is_trained_again_as_a_whole_with_more_minutes(
         answer = runner.solve(request)[1]
     assert "only 40 of 60 training rows" in answer.tables[0].rows[0][-1]
     assert any("head (only 40 of 60 training rows)" in note.text for note in answer.notes)
+    in_process.failing["head-whole"] = SystemExit()
+    with pytest.raises(SystemExit):  # killed half way: the former answer is not that of 11 minutes
+        runner.solve(replace(request, minutes=11))
+    in_process.failing.clear()
     answer = runner.solve(replace(request, minutes=11))[1]
     assert set(answer.facts["dev"]) == {"head", "head-whole"}
     assert not any("only 40 of 60" in note.text for note in answer.notes)

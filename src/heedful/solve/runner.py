@@ -104,7 +104,7 @@ class Solver:
         self.candidates, self.begun = repeat_shortened(candidates, shortened), begun
         self.spent_before = state.spent
         self.end = begun + MARGIN * 60 * options.minutes - state.spent
-        state.minutes, state.left_out = options.minutes, {}
+        state.left_out = {}
         self.insight = Insight()
         self.examining = threading.Thread(target=self.examine, args=(task,), daemon=True)
         self.process = TrainingProcess(folder.path / LOGS / "worker.txt", options.threads)
@@ -387,6 +387,7 @@ class Solver:
             from heedful.report.outputs import write_report
 
             write_report([self.folder.path], self.folder.path / request.REPORT)
+            self.state.minutes = self.options.minutes
         self.save()
         return answer
 

@@ -21,7 +21,7 @@ class SolveState:
     """The time that was spent, what was measured, and what was left out."""
 
     minutes: float = 0.0
-    """The budget of the last command."""
+    """The budget of the last command that came to its end."""
     spent: float = 0.0
     """Seconds that all commands so far have taken."""
     speed: Speed | None = None
