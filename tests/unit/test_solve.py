@@ -62,6 +62,16 @@ def test_fine_tuning_is_shortened_to_the_time_and_a_slower_machine_shortens_it_f
     assert steps[-1] == 0
 
 
+def test_another_rate_has_all_rows_or_is_left_out() -> None:
+    shortened = []
+    for seconds in (10, 20, 40, 80, 160):
+        first, other = (plan_candidate(BY_NAME[name], BUDGET, seconds) for name in ("full", "full-fast"))
+        shortened.append("train_rows" in first.settings)
+        assert "train_rows" not in other.settings
+        assert not (shortened[-1] and other.planned)
+    assert any(shortened)
+
+
 def test_a_large_dev_and_test_are_sampled_and_a_small_dev_is_completed_by_folds() -> None:
     large = DataFacts({"train": 10**5, "dev": 10**4, "test": 10**4}, labels=2)
     limited = limit_rows(large, SPEED, minutes=10)

@@ -135,7 +135,8 @@ def plan_candidate(candidate: Candidate, budget: Budget, left: float) -> PlanEnt
     if speed is None and candidate.encoder:
         return PlanEntry(candidate, 0.0, reason=budget.no_encoder)
     speed = speed or Speed()
-    rows, least = facts.train, max(LEAST_STEPS, 5 * facts.labels)
+    # Another learning rate on fewer rows than the first would compare nothing.
+    rows, least = facts.train, facts.train if candidate.after else max(LEAST_STEPS, 5 * facts.labels)
     while rows >= min(least, facts.train):
         part = replace(facts, rows={**facts.rows, "train": rows})
         entry = fit_time(candidate, part, speed, budget, left)
