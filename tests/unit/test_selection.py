@@ -72,6 +72,7 @@ def test_a_clear_winner_has_hardly_any_optimism() -> None:
     labels, outputs = draw([0.9, 0.6], 500, 2)
     selection = choose(labels, outputs)
     assert (selection.chosen, selection.stability) == ("a", 1.0)
+    # it wins in every resample, so that nothing is left to correct
     assert selection.optimism == pytest.approx(0, abs=1e-3)
 
 
@@ -104,7 +105,7 @@ def test_shares_are_resampled_like_any_score() -> None:
     slow = resample(lambda rows: right[rows].mean(0), 80, resamples=400)
     np.testing.assert_array_equal(fast.scores, slow.scores)
     for ours, theirs in ((fast.drawn, slow.drawn), (fast.left_out, slow.left_out)):
-        # two simulations of 400 draws
+        # two simulations of 400 draws: a mean has a standard error of at most 0.005, a deviation one of 4 %
         np.testing.assert_allclose(ours.mean(0), theirs.mean(0), atol=0.02)
         np.testing.assert_allclose(ours.std(0), theirs.std(0), rtol=0.2)
     fixed = estimate_optimism(fast, 0, lambda scores: 0)
