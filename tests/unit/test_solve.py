@@ -19,7 +19,7 @@ from heedful.evaluation.metrics import METRICS
 from heedful.options.solve import SolveOptions
 from heedful.runs.directory import Run
 from heedful.runs.leases import Lease
-from heedful.runs.schemas import Metrics, Prediction
+from heedful.runs.schemas import Metrics
 from heedful.runs.studies import Configuration, StudyFolder, StudyRecord
 from heedful.solve import answer as answer_module
 from heedful.solve import plan, request, runner, worker
@@ -147,17 +147,6 @@ def test_less_training_than_usual_and_a_sampled_dev_are_said(tmp_path: Path) -> 
     table = answer_module.list_candidates(scored, choose(scored), state, rows, shortened)
     assert table.title == "candidates, scored on 150 of 200 rows of dev"
     assert table.rows[0][-1] == f"full, {less}, chosen"
-
-
-def test_suspicious_rows_are_listed_though_a_label_has_no_held_out_row() -> None:
-    def row(i: int, label: str, share: float) -> Prediction:
-        table = {"a": share, "b": 1 - share, "c": 0.0}
-        return Prediction(str(i), label, "a", table, f"text {i}")
-
-    rows = [row(i, "a", 0.95) for i in range(20)] + [row(i, "b", 0.05) for i in range(20, 40)]
-    rows.append(row(40, "b", 0.99))
-    (table,) = answer_module.list_suspicious_rows(rows, ("a", "b", "c"))
-    assert [cells[:3] for cells in table.rows] == [("text 40", "b", "a")]
 
 
 class WorkerInThisProcess:

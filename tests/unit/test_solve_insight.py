@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from heedful.data.tasks import load_task
-from heedful.solve.insight import describe_curve, examine_data, list_rows_to_label
+from heedful.runs.schemas import Prediction
+from heedful.solve.insight import describe_curve, examine_data, examine_labels, list_rows_to_label
 from heedful.statistics.learning_curve import fit_share_curve
 from heedful.text import load
 
@@ -57,6 +58,31 @@ def test_the_data_is_examined_without_a_model(tmp_path: Path) -> None:
 def test_texts_in_another_language_are_a_warning(tmp_path: Path) -> None:
     notes = examine_data(load_task(str(write_task(tmp_path / "task", german=True))), load("minilm")).notes
     assert any("100% of train's texts" in note.text and "--model" in note.text for note in notes)
+
+
+def predict_row(i: int, label: str, share: float) -> Prediction:
+    return Prediction(str(i), label, "a", {"a": share, "b": 1 - share, "c": 0.0}, f"text {i}")
+
+
+def test_suspicious_rows_are_listed_though_a_label_has_no_held_out_row() -> None:
+    rows = [predict_row(i, "a", 0.95) for i in range(20)] + [predict_row(i, "b", 0.05) for i in range(20, 40)]
+    rows.append(predict_row(40, "b", 0.99))
+    (table,) = examine_labels(rows, ("a", "b", "c")).tables
+    assert [cells[:3] for cells in table.rows] == [("text 40", "b", "a")]
+
+
+def test_no_row_is_listed_by_a_model_that_doubts_many_or_is_not_shown_to_be_useful() -> None:
+    rows = [predict_row(i, "ab"[i % 2], share) for i, share in enumerate([0.9, 0.9, 0.1, 0.1] * 10)]
+    insight = examine_labels(rows, ("a", "b", "c"))
+    assert not insight.tables
+    assert "the model doubts 20 of 40 held-out ones" in insight.notes[0].text
+    sure = [predict_row(0, "b", 0.99)] + [
+        predict_row(i, "ab"[i % 2], 0.95 - 0.9 * (i % 2)) for i in range(20)
+    ]
+    assert examine_labels(sure, ("a", "b", "c")).tables
+    insight = examine_labels(sure, ("a", "b", "c"), useful=False)
+    assert not insight.tables
+    assert "not shown to be better than the most frequent label" in insight.notes[0].text
 
 
 def test_the_curve_is_a_sentence_that_says_when_it_cannot_be_told() -> None:

@@ -7,9 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from heedful.errors import shorten
 from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.selection import TOLERANCE, Selection
 from heedful.options.solve import SolveOptions
@@ -19,14 +16,9 @@ from heedful.runs.schemas import Prediction, Results
 from heedful.runs.studies import StudyFolder
 from heedful.solve.candidates import Candidate, DataFacts, name_whole
 from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
-from heedful.solve.insight import Insight
+from heedful.solve.insight import Insight, examine_labels
 from heedful.solve.state import SolveState
-from heedful.statistics.label_errors import find_label_errors
 
-SUSPICIOUS, SHOWN_LETTERS = 10, 100
-"""Number of rows that are listed as probably labeled wrongly, and letters of each."""
-RELIABLE = 0.85
-"""A model that is right less often than this also suspects rows that are only difficult."""
 CONFUSED = 3
 """Number of confused pairs of labels that are named."""
 LEAST_SHARE = 0.05
@@ -83,6 +75,7 @@ def make_answer(
     rows = read_held_out(folder, choice.chosen, count_common_folds(state))
     scored_rows = describe_rows(scored, state, facts)
     shortened = describe_shortening(folder, state, facts)
+    labels = examine_labels(rows, results.labels or (), useful=is_shown_useful(choice, results))
     summary = [
         describe_choice(scored, choice, results, scored_rows),
         *explain_choice(by_name, choice, options.prefer),
@@ -94,11 +87,11 @@ def make_answer(
         title=f"{facts.name} in {options.minutes:g} minutes",
         summary=tuple(summary),
         finished=finished,
-        notes=(*list_notes(choice, results, state, shortened), *insight.notes),
+        notes=(*list_notes(choice, results, state, shortened), *labels.notes, *insight.notes),
         figures=(draw_costs(scored, choice, results),),
         tables=(
             list_candidates(scored, choice, state, scored_rows, shortened),
-            *list_suspicious_rows(rows, results.labels or ()),
+            *labels.tables,
             *insight.tables,
         ),
         runs=tuple(f"runs/{name}" for name in sorted(by_name, key=lambda name: name != choice.chosen)),
@@ -213,14 +206,22 @@ def describe_commands(folder: Path, chosen: ScoredCandidate) -> Iterator[str]:
     yield f"  heedful report {path} --out report.html"
 
 
+def find_majority(results: Results) -> float | None:
+    """Return the score on dev of always answering the most frequent label."""
+    return (results.splits["dev"].baselines or {}).get("majority")
+
+
+def is_shown_useful(choice: Selection, results: Results) -> bool:
+    """Whether the chosen model is shown to be better than always answering the most frequent label."""
+    majority, interval = find_majority(results), choice.interval
+    return majority is None or interval is None or interval.low > majority
+
+
 def list_notes(
     choice: Selection, results: Results, state: SolveState, shortened: dict[str, str]
 ) -> Iterator[Note]:
-    dev = results.splits["dev"]
-    majority = (dev.baselines or {}).get("majority")
-    low = choice.interval
-    if majority is not None and low is not None and low.low <= majority:
-        always = f"always answering the most frequent label ({majority:.3f})"
+    if not is_shown_useful(choice, results):
+        always = f"always answering the most frequent label ({find_majority(results):.3f})"
         yield Note(f"no candidate is shown to be better than {always}", "warning")
     if len(state.tested) > 1:
         yield Note(
@@ -270,22 +271,6 @@ def remark(candidate: ScoredCandidate, choice: Selection, shortened: dict[str, s
             f"worse than {comparison.a}" if comparison.differs else f"not shown to differ from {comparison.a}"
         )
     return ", ".join(parts)
-
-
-def list_suspicious_rows(rows: Sequence[Prediction], names: Sequence[str]) -> Iterator[Table]:
-    """List the held-out rows whose label is probably wrong (`heedful.statistics.label_errors`)."""
-    labels = np.array([names.index(str(row.label)) for row in rows])
-    probabilities = np.array([[row.probabilities[name] for name in names] for row in rows])
-    errors = find_label_errors(labels, probabilities)
-    cells = [
-        (shorten(str(rows[i].text), SHOWN_LETTERS), str(rows[i].label), names[j], f"{margin:.2f}")
-        for i, j, margin in zip(errors.rows, errors.suggested, errors.margins, strict=True)
-    ]
-    if cells:
-        title = f"rows that may be labeled wrongly: {len(cells)} of {len(rows):,} held-out ones"
-        title += " (or are difficult: the model often errs)" if errors.agreement < RELIABLE else ""
-        columns = ("text", "label", "more probable", "by how much")
-        yield Table(columns, tuple(cells[:SUSPICIOUS]), title)
 
 
 def draw_costs(scored: ScoredCandidates, choice: Selection, results: Results) -> Figure:

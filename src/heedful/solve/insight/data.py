@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations, islice
 
 import numpy as np
@@ -14,6 +13,7 @@ from heedful.errors import shorten
 from heedful.evaluation.give_away_words import find_give_away_words
 from heedful.evaluation.near_duplicates import NearDuplicate, find_near_duplicates
 from heedful.runs.answers import Note, Table
+from heedful.solve.insight.findings import Insight
 from heedful.text import Tokenizer
 from heedful.text.familiarity import measure_familiarity
 
@@ -24,14 +24,6 @@ SHARED_WARNS = 0.01
 UNFAMILIAR_WARNS = 0.05
 LISTED, LETTERS = 10, 80
 """Rows of a table, and letters of each text."""
-
-
-@dataclass(frozen=True)
-class Insight:
-    """Findings about the data: sentences that ask for attention, and the rows behind them."""
-
-    notes: tuple[Note, ...] = ()
-    tables: tuple[Table, ...] = ()
 
 
 def examine_data(task: Task, tokenizer: Tokenizer | None = None) -> Insight:
