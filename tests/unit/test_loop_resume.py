@@ -24,7 +24,7 @@ from heedful.runs.leases import Lease
 from heedful.training import checkpoint, loop, record, resume
 from heedful.training.loop import Loop
 from heedful.training.record import Finished
-from heedful.training.signals import StoppedError
+from heedful.training.signals import STOP_SIGNALS, StoppedError
 from heedful.training.train import train_run
 from tiny import make_model, make_task
 
@@ -106,8 +106,8 @@ def test_a_resumed_run_has_the_same_bits(
     die_at(4)
     with pytest.raises(DiedError):
         train_run(stopped)
-    die_at(6, signal.SIGUSR1, every=False)
-    with pytest.raises(StoppedError, match=r"stopped by SIGUSR1 after step 7 of \d+; .*--resume") as caught:
+    die_at(6, STOP_SIGNALS[0], every=False)
+    with pytest.raises(StoppedError, match=r"stopped by SIG\w+ after step 7 of \d+; .*--resume") as caught:
         train_run(stopped)
     assert caught.value.status == 75
     assert checkpoint.steps(Run(tmp_path / "stopped"))[-1] == 7

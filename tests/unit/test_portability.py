@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,42 +14,20 @@ from heedful.runs import leases
 from heedful.runs.leases import Lease, holder_of
 from tiny import make_model, make_task
 
-WITHOUT_LINUX = """
-import ctypes, os, pathlib, signal, sys
-# These have their own ways on every system, and choose them when they are imported.
-import cyclopts, huggingface_hub, jinja2, numpy, optuna, psutil, pyarrow.parquet, rich.progress, scipy.stats, torch
-import safetensors.torch, tokenizers, vl_convert
-
-for name in ("resource", "fcntl", "pwd", "grp", "termios", "tty"):
-    sys.modules[name] = None  # importing it raises ImportError
-for name in ("fork", "sched_getaffinity", "sched_setaffinity", "sysconf", "sysconf_names", "uname", "getuid", "killpg",
-             "setsid", "O_DIRECTORY", "getloadavg", "link"):
-    delattr(os, name)
-for name in ("SIGUSR1", "SIGUSR2", "SIGKILL", "SIGHUP", "SIGQUIT", "SIGALRM"):
-    delattr(signal, name)
-
-def refuse_linux_paths(name):
-    right = getattr(pathlib.Path, name)
-    def method(self, *args, **kwargs):
-        if self.parts[:2] in (("/", "proc"), ("/", "sys")):
-            if name in ("exists", "is_file", "is_dir"):
-                return False
-            raise FileNotFoundError(str(self))
-        return right(self, *args, **kwargs)
-    setattr(pathlib.Path, name, method)
-
-for name in ("read_text", "read_bytes", "write_text", "open", "readlink", "exists", "is_file", "is_dir"):
-    refuse_linux_paths(name)
-
-class NoLibrary(ctypes.CDLL):
-    def __init__(self, name, *args, **kwargs):
-        if name is None:
-            raise TypeError("there is no such library")  # as on Windows
-        super().__init__(name, *args, **kwargs)
-
-ctypes.CDLL = NoLibrary
-"""
+TESTS = Path(__file__).parents[1]
+SUITE = (
+    "cli/test_adapt.py",
+    "cli/test_evaluate.py",
+    "cli/test_linear_runs.py",
+    "cli/test_predict.py",
+    "unit/test_estimators.py",
+    "unit/test_loop_resume.py::test_a_resumed_run_has_the_same_bits",
+    "unit/test_solve.py",
+)
+"""The tests of what a person needs: train, resume, evaluate, predict, solve, as a command and in Python."""
 CORE = """
+import sys
+import without_linux
 from pathlib import Path
 import signal
 import heedful
@@ -83,15 +63,34 @@ print("everything ran")
 """
 
 
-@pytest.mark.long
-def test_the_core_runs_without_what_only_linux_has(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(WITHOUT_LINUX + CORE, encoding="utf-8")
-    words = [make_model(tmp_path / "model"), make_task(tmp_path / "task")]
+def run_without_linux(*words: str | Path, cwd: Path) -> str:
+    """Run a program with `tests/without_linux.py` at hand; return what it prints."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
     done = subprocess.run(
-        [sys.executable, "program.py", *words], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, *words], cwd=cwd, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "everything ran"
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.long
+def test_a_program_runs_without_what_only_linux_has(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(CORE, encoding="utf-8")
+    words = [make_model(tmp_path / "model"), make_task(tmp_path / "task")]
+    assert run_without_linux("program.py", *words, cwd=tmp_path).splitlines()[-1] == "everything ran"
+
+
+@pytest.mark.long
+def test_the_suite_s_core_passes_without_what_only_linux_has(tmp_path: Path) -> None:
+    options = ("-q", "-p", "without_linux", "-p", "no:cacheprovider", "--basetemp", tmp_path / "suite")
+    tests = (str(TESTS / name) for name in SUITE)
+    out = run_without_linux(
+        "-m", "pytest", *options, "-m", "not long and not nightly", *tests, cwd=TESTS.parent
+    )
+    passed = re.search(r"(\d+) passed", out)
+    assert passed is not None
+    assert int(passed[1]) > 100
+    assert "skipped" not in out
 
 
 def test_a_lease_needs_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from heedful.data.workers import STATUS_KILLED
 
 LOOK_SECONDS = 0.25
 WORKER = ("-m", "heedful.solve.worker")
@@ -97,7 +98,7 @@ class TrainingProcess:
         assert self.process is not None
         status = self.process.wait()
         self.stop(0.0)
-        if status == -signal.SIGKILL:
+        if status == STATUS_KILLED:
             return "its process was killed, as a system that is short of memory does"
         return f"its process ended with status {status}; {self.log} says why"
 
