@@ -35,6 +35,15 @@ def test_twice_the_labels_are_predicted_with_an_interval_that_covers() -> None:
     assert rising >= 22
 
 
+def test_the_prediction_is_for_twice_the_labels_that_there_are() -> None:
+    scores = 0.9 - 2.0 * SIZES**-0.5
+    draws = scores + np.random.default_rng(0).normal(0, 1e-3, (100, 1))
+    curve = fit_learning_curve(SIZES, scores, draws, current=2000)
+    assert curve.size == 4000
+    assert curve.expected == pytest.approx(0.9 - 2.0 * 4000**-0.5, abs=2e-3)
+    assert curve.gain == pytest.approx(2.0 * (2000**-0.5 - 4000**-0.5), abs=2e-3)
+
+
 def test_a_flat_curve_is_called_flat_and_a_noisy_one_unclear() -> None:
     flat = fit_share_curve(SIZES, draw_right(np.full(5, 0.9), 20_000, 1))
     assert flat.verdict == "flat"

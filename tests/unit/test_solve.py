@@ -17,12 +17,13 @@ import heedful
 from heedful.errors import UserError
 from heedful.evaluation.metrics import METRICS
 from heedful.options.solve import SolveOptions
+from heedful.options.training import AdaptOptions
 from heedful.runs.directory import Run
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Metrics
 from heedful.runs.studies import Configuration, StudyFolder, StudyRecord
 from heedful.solve import answer as answer_module
-from heedful.solve import plan, request, runner, worker
+from heedful.solve import closing, plan, probes, request, runner, worker
 from heedful.solve.candidates import CANDIDATES, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.plan import Budget, choose_folds, limit_rows, make_plan, plan_candidate
@@ -228,6 +229,8 @@ def test_a_solution_is_used_like_a_run_and_continues(
     ) or answer.facts["dev"]["head"] == answer.facts["dev"]["full"]
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "milliseconds per text" in page
+    assert "What more labels would bring" in page
+    assert any(line.startswith("With embeddings and logistic regression, ") for line in answer.summary)
     assert heedful.evaluate(out, split="test").value == answer.facts["test"]
     assert runner.solve(options(problem, out))[1] == answer  # nothing is left to do
 
@@ -391,6 +394,28 @@ def test_mistakes_are_one_line(
     with pytest.raises(UserError, match="another process is working on it"):
         runner.solve(options(problem, tmp_path / "short", overwrite=True))
     assert (tmp_path / "short/plan.json").is_file()
+
+
+def test_the_learning_curve_is_measured_on_the_same_held_out_rows_or_not_at_all(
+    problem: dict[str, str],
+) -> None:
+    options = AdaptOptions(**{**problem, "model": "tfidf"}, score_test=False)
+    curve = probes.measure_curve(options, labels=60, folds=2, seconds=60)
+    assert curve is not None
+    assert [point.labels for point in curve.points] == [12, 24, 48]
+    assert curve.held_out == 30 + 24
+    assert curve.curve.size == 120
+    whole = probes.measure_curve(options, labels=60, folds=0, seconds=60)
+    assert whole is not None
+    run = probes.WordsProbe(options).job
+    assert whole.points[-1].score == run.score(run.fit(), "dev").value
+    assert probes.measure_curve(options, labels=60, folds=0, seconds=0) is None
+    assert probes.choose_sizes(60, 20) == []
+
+
+def test_candidates_leave_time_for_the_end_if_it_is_enough_to_measure_something() -> None:
+    assert closing.reserve_closing(1) == 0
+    assert closing.reserve_closing(10) == pytest.approx(18)
 
 
 ECHO = """

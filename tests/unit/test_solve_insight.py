@@ -90,7 +90,7 @@ def test_the_curve_is_a_sentence_that_says_when_it_cannot_be_told() -> None:
     rng = np.random.default_rng(0)
     difficulty = rng.random((4000, 1))
     rising = describe_curve(fit_share_curve(sizes, difficulty < [0.6, 0.68, 0.74, 0.78]))
-    assert rising.startswith("Twice the labels would give an accuracy of about 0.8")
+    assert rising.startswith("twice the labels would give an accuracy of about 0.8")
     assert "hardly help" in describe_curve(fit_share_curve(sizes, difficulty < np.full(4, 0.8)))
     few = rng.random((25, 4)) < [0.6, 0.7, 0.65, 0.7]
     assert "cannot be told" in describe_curve(fit_share_curve(sizes, few))

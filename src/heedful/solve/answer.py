@@ -16,7 +16,7 @@ from heedful.runs.schemas import Prediction, Results
 from heedful.runs.studies import StudyFolder
 from heedful.solve.candidates import Candidate, DataFacts, name_whole
 from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
-from heedful.solve.insight import Insight, examine_labels
+from heedful.solve.insight import Insight, describe_measured_curve, draw_curve, examine_labels
 from heedful.solve.state import SolveState
 
 CONFUSED = 3
@@ -80,6 +80,7 @@ def make_answer(
         describe_choice(scored, choice, results, scored_rows),
         *explain_choice(by_name, choice, options.prefer),
         *describe_confusions(results),
+        *([] if state.curve is None else [describe_measured_curve(state.curve)]),
         *describe_commands(folder.path, by_name[choice.chosen]),
     ]
     return Answer(
@@ -88,7 +89,10 @@ def make_answer(
         summary=tuple(summary),
         finished=finished,
         notes=(*list_notes(choice, results, state, shortened), *labels.notes, *insight.notes),
-        figures=(draw_costs(scored, choice, results),),
+        figures=(
+            draw_costs(scored, choice, results),
+            *([] if state.curve is None else [draw_curve(state.curve)]),
+        ),
         tables=(
             list_candidates(scored, choice, state, scored_rows, shortened),
             *labels.tables,

@@ -25,6 +25,7 @@ from heedful.solve import request
 from heedful.solve.answer import describe_shortening, fold_names, make_answer, score_candidates
 from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed, name_whole, repeat_shortened
 from heedful.solve.choice import Cost, ScoredCandidates, choose
+from heedful.solve.closing import Closing, reserve_closing
 from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
     FOLDS,
@@ -144,7 +145,8 @@ class Solver:
         """Seconds that are left for candidates."""
         budget = self.budget
         reserve = reserve_seconds(budget.facts, budget.speed or Speed(), self.process.startup)
-        return self.end - time.monotonic() - budget.slowness * reserve
+        reserve = budget.slowness * reserve + reserve_closing(self.options.minutes)
+        return self.end - time.monotonic() - reserve
 
     @property
     def budget(self) -> Budget:
@@ -368,6 +370,7 @@ class Solver:
             else:
                 state.tested.append(chosen)
         if not interrupted:
+            Closing(self.process, self.folder, self.options, state, self.facts, self.end).run()
             for name in state.costs:  # those in `partial` have folds to come
                 if name != chosen:
                     shutil.rmtree(self.folder.run(name) / BEST, ignore_errors=True)

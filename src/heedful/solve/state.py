@@ -9,6 +9,7 @@ from heedful.runs.files import write_json
 from heedful.runs.json_files import read_record
 from heedful.solve.candidates import DataFacts, Speed
 from heedful.solve.choice import Cost
+from heedful.solve.insight import MeasuredCurve
 from heedful.solve.plan import Budget, limit_rows
 
 PLAN = "plan.json"
@@ -41,6 +42,8 @@ class SolveState:
     """Why there is no encoder, if there is none."""
     tested: list[str] = field(default_factory=list)
     """Candidates that were scored on test, in this order."""
+    curve: MeasuredCurve | None = None
+    """What more labels would bring, if it was measured."""
 
     @classmethod
     def read(cls, folder: Path) -> SolveState:

@@ -152,6 +152,12 @@ def score_test(run: str, rows: int | None) -> dict[str, Any]:
     return {}
 
 
+def measure_curve(options: dict[str, Any], **request: Any) -> dict[str, Any]:
+    from heedful.solve.probes import answer_curve
+
+    return answer_curve(make_options(options), **request)
+
+
 def make_options(table: dict[str, Any]) -> Any:
     from heedful.options.configuration import check_table
     from heedful.options.training import AdaptOptions
@@ -163,6 +169,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "speed": measure_speed,
     "train": train_candidate,
     "test": score_test,
+    "curve": measure_curve,
 }
 
 if __name__ == "__main__":

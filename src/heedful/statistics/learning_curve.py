@@ -44,7 +44,7 @@ class LearningCurve:
     interval: Interval
     """The 95 % interval of `expected`."""
     gain: float
-    """The difference from the curve's value for the largest size that was measured."""
+    """The difference from the curve's value for the number of labels that there are."""
     gain_interval: Interval
     verdict: Verdict
     """`rising` if more labels help beyond chance, `flat` if they bring less than `SMALL_GAIN` beyond chance,
@@ -60,6 +60,7 @@ def fit_learning_curve(
     draws: npt.ArrayLike,
     *,
     factor: float = 2.0,
+    current: float | None = None,
     ceiling: float | None = 1.0,
     seed: int = 0,
 ) -> LearningCurve:
@@ -74,7 +75,9 @@ def fit_learning_curve(
     draws
         The same scores on resamples of the held-out examples, `[resamples, sizes]`.
     factor
-        Multiple of the largest size to predict for.
+        Multiple of `current` to predict for.
+    current
+        Number of labels that there are, by default the largest size.
     ceiling
         The best possible score; None if there is none.
     seed
@@ -93,10 +96,11 @@ def fit_learning_curve(
     scatter = float(np.sqrt(np.square(residuals).sum() / (len(n) - 2)))
     rng = np.random.default_rng(seed)
     noisy = np.minimum(table + rng.normal(0.0, scatter, table.shape), top)
-    size, largest = factor * n.max(), n.max()
+    current = float(n.max()) if current is None else current
+    size = factor * current
     limits, amounts, exponents = fit_power_laws(n, noisy, np.hypot(errors, scatter), top)
     ahead = limits - amounts * size**-exponents
-    gains = ahead - (limits - amounts * largest**-exponents)
+    gains = ahead - (limits - amounts * current**-exponents)
     # The score itself will be a draw too, not the value of the curve.
     future = np.minimum(ahead + rng.normal(0.0, scatter, len(ahead)), top)
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
@@ -112,7 +116,7 @@ def fit_learning_curve(
         float(size),
         float(expected),
         Interval(min(low, float(expected)), max(high, float(expected))),
-        float(expected - (a - b * largest**-c)),
+        float(expected - (a - b * current**-c)),
         Interval(least, most),
         verdict,
     )

@@ -1,7 +1,22 @@
-"""What the data itself says: near-duplicates, words that give a label away, unfamiliar texts, labels."""
+"""What the answer says besides its choice: about the data, about the labels, and what would help."""
 
+from heedful.solve.insight.curve import (
+    MeasuredCurve,
+    describe_curve,
+    describe_measured_curve,
+    draw_curve,
+)
 from heedful.solve.insight.data import examine_data
 from heedful.solve.insight.findings import Insight
-from heedful.solve.insight.labels import describe_curve, examine_labels, list_rows_to_label
+from heedful.solve.insight.labels import examine_labels, list_rows_to_label
 
-__all__ = ["Insight", "describe_curve", "examine_data", "examine_labels", "list_rows_to_label"]
+__all__ = [
+    "Insight",
+    "MeasuredCurve",
+    "describe_curve",
+    "describe_measured_curve",
+    "draw_curve",
+    "examine_data",
+    "examine_labels",
+    "list_rows_to_label",
+]

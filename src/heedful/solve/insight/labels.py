@@ -1,4 +1,4 @@
-"""Which labels may be wrong, whether more labels would help, and which rows to label next."""
+"""Which labels may be wrong, and which rows to label next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from heedful.runs.schemas import Prediction
 from heedful.solve.insight.findings import Insight
 from heedful.statistics.label_errors import find_label_errors
 from heedful.statistics.label_next import COUNT, choose_rows_to_label, measure_margins
-from heedful.statistics.learning_curve import SMALL_GAIN, LearningCurve
 
 SUSPICIOUS, LETTERS = 10, 100
 """Number of rows that are listed as probably labeled wrongly, and letters of each text."""
@@ -52,24 +51,6 @@ def examine_labels(rows: Sequence[Prediction], names: Sequence[str], *, useful: 
 
 def refuse_list(reason: str) -> Insight:
     return Insight((Note(f"rows that may be labeled wrongly are not listed: {reason}"),))
-
-
-def describe_curve(curve: LearningCurve, metric: str = "accuracy", factor: str = "twice") -> str:
-    """Say what more labels would bring, or that it cannot be told."""
-    between = f"{curve.interval.low:.2f} to {curve.interval.high:.2f}"
-    if curve.verdict == "rising":
-        article = "an" if metric[:1] in "aeiou" else "a"
-        return (
-            f"{factor.capitalize()} the labels would give {article} {metric} of about {curve.expected:.2f} "
-            f"({between})."
-        )
-    if curve.verdict == "flat":
-        gain = f"{factor} as many give less than {SMALL_GAIN:g} more {metric}"
-        return f"More labels of the same kind would hardly help: {gain}."
-    return (
-        f"Whether more labels would help cannot be told: with {factor} as many, the {metric} would be "
-        f"between {curve.interval.low:.2f} and {curve.interval.high:.2f}."
-    )
 
 
 def list_rows_to_label(

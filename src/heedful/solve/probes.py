@@ -1,0 +1,191 @@
+"""What the training process measures at the end, to say what would help: linear models on parts of the data.
+
+A probe is fitted to some rows of train, and labels others. One on the states of the frozen encoder costs
+little, because a candidate has left the states in the cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.data.folds import assign_folds
+from heedful.data.splits import Split
+from heedful.evaluation.metrics import METRICS, Metric
+from heedful.evaluation.selection import resample_metric
+from heedful.linear.logistic import fit_logistic
+from heedful.linear.model import is_linear
+from heedful.objectives import Classify
+from heedful.objectives.classify import choose_train_rows
+from heedful.options.training import AdaptOptions
+from heedful.problems import find_metric_name
+from heedful.solve.insight.curve import CurvePoint, MeasuredCurve
+from heedful.solve.plan import FOLDS
+from heedful.statistics.learning_curve import FEWEST, RESAMPLES, fit_learning_curve
+from heedful.training.build import build_adapt
+from heedful.training.linear import LinearJob, build_linear
+
+Ints = npt.NDArray[np.int64]
+Predict = Callable[[str, Ints], Ints]
+"""Returns the labels that a fitted probe predicts for some rows of a split."""
+SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+"""Parts of the training rows that the learning curve is measured on."""
+LEAST_PER_LABEL = 4
+"""Mean number of rows per label in the smallest part."""
+GROWTH = 2.5
+"""How many times as long twice the rows take, at most."""
+
+
+class StatesProbe:
+    """Logistic regression on the pooled states of a frozen encoder."""
+
+    title = "embeddings and logistic regression"
+
+    def __init__(self, options: AdaptOptions) -> None:
+        job = build_adapt(replace(options, method="head", method_options=(), head_start="random"))
+        objective = job.objective
+        assert isinstance(objective, Classify)
+        assert isinstance(job.options, AdaptOptions)
+        self.options, self.splits, self.rows = job.options, objective.task.splits, objective.rows
+        self.labels, self.n_classes = objective.labels, len(objective.task.label_names)
+        self.states = {
+            name: objective.pooled_states(job.model, name, rows).numpy()
+            for name, rows in (("train", self.rows), ("dev", np.arange(len(self.labels["dev"]))))
+        }
+
+    def fit(self, rows: Ints) -> Predict:
+        """Fit the probe to some of the rows of train that are in use."""
+        fit = fit_logistic(
+            self.states["train"][np.searchsorted(self.rows, rows)],
+            self.labels["train"][rows],
+            self.n_classes,
+            balanced=self.options.class_weights == "balanced",
+        )
+
+        def predict(split: str, rows: Ints) -> Ints:
+            positions = np.searchsorted(self.rows, rows) if split == "train" else rows
+            return np.asarray(fit.logits(self.states[split][positions]).argmax(1), np.int64)
+
+        return predict
+
+
+class WordsProbe:
+    """Logistic regression on tf-idf, where there is no encoder."""
+
+    title = "tf-idf and logistic regression"
+
+    def __init__(self, options: AdaptOptions) -> None:
+        self.job: LinearJob = build_linear(options)
+        self.options, self.splits, self.rows = self.job.options, self.job.task.splits, self.job.rows
+        self.labels = {
+            name: np.asarray(split.labels).astype(np.int64)
+            for name, split in self.splits.items()
+            if split.labels is not None
+        }
+
+    def fit(self, rows: Ints) -> Predict:
+        model = replace(self.job, rows=rows).fit()
+
+        def predict(split: str, rows: Ints) -> Ints:
+            return np.asarray(model.probabilities(*read_texts(self.splits[split], rows)).argmax(1), np.int64)
+
+        return predict
+
+
+Probe = StatesProbe | WordsProbe
+
+
+def read_texts(split: Split, rows: Ints) -> tuple[list[str], list[str] | None]:
+    """Return the texts of some rows, in their order, and their second texts."""
+    texts, pairs = list(split.texts), None if split.pairs is None else list(split.pairs)
+    return [texts[i] for i in rows], None if pairs is None else [pairs[i] for i in rows]
+
+
+def make_probe(options: AdaptOptions) -> Probe:
+    return WordsProbe(options) if is_linear(options.model) else StatesProbe(options)
+
+
+def measure_curve(options: AdaptOptions, labels: int, folds: int, seconds: float) -> MeasuredCurve | None:
+    """Fit a probe to nested parts of train, score all on the same held-out rows, and fit a curve.
+
+    Parameters
+    ----------
+    options
+        The options of a run with a linear model, whose rows are in use.
+    labels
+        Number of training rows that there are.
+    folds
+        Number of folds of train that are held out in turn as well, besides dev.
+    seconds
+        Time after which no larger part is begun.
+
+    Returns
+    -------
+    MeasuredCurve or None
+        None if there are too few rows, or too little time, for enough parts.
+
+    """
+    end = time.monotonic() + seconds
+    probe = make_probe(options)
+    metric = METRICS.find(find_metric_name(probe.options, Classify))
+    parts = hold_out(probe, folds)
+    sizes = choose_sizes(min(len(part) for part, _, _ in parts), len(np.unique(probe.labels["train"])))
+    predicted: list[Ints] = []
+    last = 0.0
+    for size in sizes if len(sizes) >= FEWEST and metric.higher_is_better else ():
+        begun = time.monotonic()
+        if begun + GROWTH * last > end:
+            break
+        predicted.append(predict_held_out(probe, parts, size))
+        last = time.monotonic() - begun
+    if len(predicted) < FEWEST:
+        return None
+    targets = np.concatenate([probe.labels[split][rows] for _, split, rows in parts])
+    return fit_measured(probe.title, metric, targets, sizes[: len(predicted)], predicted, labels)
+
+
+def hold_out(probe: Probe, folds: int) -> list[tuple[Ints, str, Ints]]:
+    """Return the rows to fit to, and the split and the rows to score: dev, and folds of train."""
+    parts = [(probe.rows, "dev", np.arange(len(probe.labels["dev"])))]
+    if folds:
+        number = assign_folds(probe.splits["train"], FOLDS, probe.options.seed)[probe.rows]
+        parts += [(probe.rows[number != k], "train", probe.rows[number == k]) for k in range(folds)]
+    return parts
+
+
+def choose_sizes(rows: int, n_labels: int) -> list[int]:
+    """Return the numbers of rows of the parts; a part has at least `LEAST_PER_LABEL` rows per label."""
+    return [size for share in SHARES if (size := int(share * rows)) >= LEAST_PER_LABEL * n_labels]
+
+
+def predict_held_out(probe: Probe, parts: Sequence[tuple[Ints, str, Ints]], size: int) -> Ints:
+    """Fit the probe to `size` rows of each part, and label what the part holds out."""
+    predicted = []
+    for rows, split, held_out in parts:
+        chosen = choose_train_rows(probe.labels["train"][rows], size, probe.options.seed)
+        predicted.append(probe.fit(rows[chosen])(split, held_out))
+    return np.concatenate(predicted)
+
+
+def fit_measured(
+    title: str, metric: Metric, targets: Ints, sizes: Sequence[int], predicted: Sequence[Ints], labels: int
+) -> MeasuredCurve:
+    """Fit the curve to what was predicted with each size."""
+    table = resample_metric(metric, targets, list(predicted), RESAMPLES, seed=0)
+    points = []
+    for size, score, output in zip(sizes, table.scores, predicted, strict=True):
+        low, high = metric.interval(targets, output) or (None, None)
+        points.append(CurvePoint(size, float(score), low, high))
+    curve = fit_learning_curve(sizes, table.scores, table.drawn, current=labels)
+    return MeasuredCurve(title, metric.title, len(targets), tuple(points), curve)
+
+
+def answer_curve(options: AdaptOptions, **request: Any) -> dict[str, Any]:
+    """Return the curve as the training process answers with it."""
+    measured = measure_curve(options, **request)
+    return {"curve": None if measured is None else asdict(measured)}
