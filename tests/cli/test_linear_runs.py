@@ -126,6 +126,27 @@ def test_rows_are_chosen_as_for_networks_and_estimators_take_it(tiny_task: Path,
     assert classifier.predict(["kind warm", "cold awful"]).tolist() == [1, 0]
 
 
+def test_the_most_frequent_label_is_a_run_too(tmp_path: Path, heedful: Callable[..., Any]) -> None:
+    labels = ["ham"] * 90 + ["spam"] * 30
+    texts = [f"message {number}" for number in range(120)]
+    data = {"train": (texts[::2], labels[::2]), "dev": (texts[1::2], labels[1::2])}
+    run = package.adapt("majority", data, out=tmp_path / "run")
+    assert run.results.splits["dev"].value == 0.75
+    assert run.results.splits["dev"].baselines is None
+    names = {check.name for check in run.checks.checks}
+    assert "reload" in names
+    assert not names & {"collapse", "beats_bag_of_words"}  # it is a baseline itself
+    done = heedful("export", run.folder, tmp_path / "model")
+    assert done.status == 0, done.err
+    for folder in (run.folder, tmp_path / "model"):
+        answer = package.load(folder).predict(["anything"])[0]
+        assert answer.label == "ham"
+        assert answer.probabilities == pytest.approx({"ham": 0.75, "spam": 0.25})
+    assert package.evaluate(run.folder, split="dev").value == 0.75
+    with pytest.raises(package.UserError, match=r"majority counts the labels of train.* class.weights away"):
+        package.adapt("majority", data, class_weights="balanced")
+
+
 def test_free_answers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         package.UserError, match="tfidf gives labels; world/birthplaces asks for free answers"

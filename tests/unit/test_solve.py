@@ -39,6 +39,7 @@ BY_NAME = {candidate.name: candidate for candidate in CANDIDATES}
 
 
 BUDGET = Budget(FACTS, SPEED)
+RESULTS: Any = SimpleNamespace(splits={"dev": SimpleNamespace(baselines=None)})
 
 
 @pytest.mark.parametrize("folds", [0, 5])
@@ -112,6 +113,40 @@ def test_of_equally_fast_candidates_the_better_one_is_chosen_though_they_cannot_
     candidates = (candidate("head", 378, 10), candidate("full", 380, 11))
     scored = ScoredCandidates(candidates, np.array(["yes"] * 400, dtype=object), METRICS["accuracy"])
     assert choose(scored).chosen == "full"
+
+
+@pytest.mark.parametrize("prefer", [None, "speed", "small", "accuracy"])
+def test_the_most_frequent_label_never_wins_against_a_candidate_that_is_shown_to_be_better(
+    prefer: Any,
+) -> None:
+    majority = replace(candidate("majority", 3800, 0.001, 0.001, 4000), baseline=True)
+    others = (candidate("tfidf", 3859, 0.1, 2, 4000), candidate("full", 3860, 40, 90, 4000))
+    scored = ScoredCandidates(
+        (majority, *others), np.array(["yes"] * 4000, dtype=object), METRICS["accuracy"]
+    )
+    choice = choose(scored, prefer)
+    assert choice.comparisons["majority"].differs
+    assert choice.chosen == ("full" if prefer == "accuracy" else "tfidf")
+    assert list(choice.scores) == ["full", "tfidf", "majority"]
+    assert answer_module.is_shown_useful(choice, RESULTS)
+
+
+def test_the_most_frequent_label_is_chosen_where_nothing_is_shown_to_be_better() -> None:
+    majority = replace(candidate("majority", 380, 0.001, 0.001), title="always x", baseline=True)
+    scored = ScoredCandidates(
+        (majority, candidate("full", 381, 40)), np.array(["yes"] * 400, dtype=object), METRICS["accuracy"]
+    )
+    choice = choose(scored)
+    assert choice.chosen == "majority"
+    assert not answer_module.is_shown_useful(choice, RESULTS)
+    assert answer_module.find_majority(choice, RESULTS) == 0.95
+    lines = [
+        *answer_module.explain_choice({c.name: c for c in scored.candidates}, choice, None),
+        *answer_module.suggest_rows(majority, scored.metric),
+    ]
+    assert "Full is not shown to be better (0.953 against 0.950" in lines[0]
+    assert lines[0].endswith(", and costs more.")
+    assert "--metric macro_f1" in lines[1]
 
 
 @pytest.mark.parametrize(("costs", "prefer", "sentence"), [
@@ -387,8 +422,12 @@ def test_mistakes_are_one_line(
     ):
         runner.solve(options(problem, tmp_path / "broken"))
     in_process.failing.update(head=TimeOverError(), full=TimeOverError())
+    short = replace(
+        options(problem, tmp_path / "short", minutes=0.5), candidates=("majority", "head", "full")
+    )
     with pytest.raises(UserError, match=r"0\.5 minutes are too short: head was not finished in time"):
-        runner.solve(options(problem, tmp_path / "short", minutes=0.5))
+        runner.solve(short)  # the most frequent label alone is no answer
+    assert (tmp_path / "short/runs/majority/results.json").is_file()
     lease = Lease.claim(tmp_path / "short/leases/solve", "another", 60)
     assert lease is not None
     with pytest.raises(UserError, match="another process is working on it"):

@@ -175,8 +175,8 @@ def adapt(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
-        Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), majority (the most frequent label), a
+        preset (heedful list models), or a Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
@@ -692,8 +692,8 @@ def search(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
-        Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), majority (the most frequent label), a
+        preset (heedful list models), or a Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
@@ -1238,8 +1238,8 @@ def labels(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
-        Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), majority (the most frequent label), a
+        preset (heedful list models), or a Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
@@ -1509,8 +1509,8 @@ def optimizers(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
-        Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), majority (the most frequent label), a
+        preset (heedful list models), or a Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels
@@ -1779,8 +1779,8 @@ def overfit(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
-        Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), majority (the most frequent label), a
+        preset (heedful list models), or a Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     labels

@@ -50,8 +50,8 @@ def command(
     Parameters
     ----------
     model
-        A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a
-        Hub id.
+        A folder in Hub form, minilm, tfidf (words without a network), majority (the most frequent label), a
+        preset (heedful list models), or a Hub id.
     task
         boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb).
     """

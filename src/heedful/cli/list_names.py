@@ -136,7 +136,7 @@ def attentions(*, json: JsonArray = False) -> None:
 
 @app.command
 def models(*, json: JsonArray = False) -> None:
-    """List models that have a name: minilm, tfidf, and presets of models that are trained from scratch.
+    """List models that have a name: minilm, tfidf, majority, and presets to train from scratch.
 
     A folder in Hub form, a folder below $HEEDFUL_MODELS and a Hub id are models too.
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from heedful.data import Task, tokenize
 from heedful.evaluation import baselines, checks
-from heedful.evaluation.metrics import METRICS, confusion, macro_f1
+from heedful.evaluation.metrics import METRICS, Metric, confusion, macro_f1
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
 from heedful.objectives.base import Floats, Ints
@@ -52,8 +52,8 @@ class Scorer(Protocol):
 class LabelResults:
     """Results, predictions and checks of labels, whatever model gave them."""
 
-    def __init__(self, task: Task, rows: Ints) -> None:
-        self.task, self.rows = task, rows
+    def __init__(self, task: Task, rows: Ints, *, with_baselines: bool = True) -> None:
+        self.task, self.rows, self.with_baselines = task, rows, with_baselines
 
     @cached_property
     def bag(self) -> baselines.BagOfWords:
@@ -76,10 +76,13 @@ class LabelResults:
                 macro_f1=macro_f1(cells),
                 confusion=tuple(tuple(int(c) for c in row) for row in cells),
                 predicted_counts=count_labels(e.predicted, names),
-                baselines=baselines.score_task_baselines(self.task, [split], self.bag, metric).get(split),
+                baselines=self.score_baselines(split, metric) if self.with_baselines else None,
                 of=self.task.splits[split].of,
             )
         return results
+
+    def score_baselines(self, split: str, metric: Metric) -> dict[str, float] | None:
+        return baselines.score_task_baselines(self.task, [split], self.bag, metric).get(split)
 
     def write_scored(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         for split, e in evaluations.items():

@@ -24,8 +24,14 @@ from heedful.runs.files import write_bytes, write_json
 from heedful.runs.json_files import read_json
 
 FACTS, WEIGHTS = "linear.json", "model.safetensors"
-LINEAR_MODELS = {"tfidf": "words and runs of characters with logistic regression, without an encoder"}
-"""Models that are fitted to the words of a task: names, and what each is."""
+MAJORITY = "majority"
+LINEAR_MODELS = {
+    MAJORITY: "always the most frequent label, with the shares of the labels as probabilities",
+    "tfidf": "words and runs of characters with logistic regression, without an encoder",
+}
+"""Models without a network: names, and what each is."""
+NO_ROWS = 0.5
+"""What a label without training rows counts as, so that it is not impossible."""
 FORMAT = 1
 WORDS = "words"
 """The folder, beside a network's weights, of a model of words whose logits are added to the network's."""
@@ -58,6 +64,13 @@ class TfidfModel:
         """Fit the features and the weights; the options are those of `fit_logistic`."""
         features, matrix = fit_tfidf(texts, pairs, len(label_names))
         return cls(tuple(label_names), features, fit_logistic(matrix, labels, len(label_names), **options))
+
+    @classmethod
+    def from_shares(cls, labels: Labels, label_names: Sequence[str]) -> TfidfModel:
+        """Return a model without terms, whose probabilities are the shares of the labels for every text."""
+        counts = np.maximum(np.bincount(labels, minlength=len(label_names)), NO_ROWS)
+        shares = LinearFit(np.zeros((len(counts), 0)), np.log(counts / counts.sum()), 1.0)
+        return cls(tuple(label_names), TfidfFeatures(()), shares)
 
     @property
     def reads_pairs(self) -> bool:

@@ -67,7 +67,7 @@ class TfidfFeatures:
         if self.pair_blocks:
             second = [""] * len(texts) if pairs is None else pairs
             parts += [block.transform(second) for block in self.pair_blocks]
-        return hstack(parts, format="csr")
+        return hstack(parts, format="csr") if parts else csr_matrix((len(texts), 0))
 
 
 def fit_tfidf(

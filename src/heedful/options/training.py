@@ -93,8 +93,8 @@ class AdaptOptions(LoopOptions):
     """The options of `heedful adapt`."""
 
     model: Argument = ""
-    """A folder in Hub form, minilm, tfidf (words without a network), a preset (heedful list models), or a Hub
-    id."""
+    """A folder in Hub form, minilm, tfidf (words without a network), majority (the most frequent label), a
+    preset (heedful list models), or a Hub id."""
     task: Argument = ""
     """boolq, sst2, world/reviews, ..., a file, a folder of splits or classes, or a Hub data set (imdb)."""
     method: str = "full"

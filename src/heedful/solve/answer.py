@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.metrics import METRICS, Metric
 from heedful.evaluation.selection import TOLERANCE, Selection
+from heedful.linear.model import MAJORITY
 from heedful.options.solve import SolveOptions
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import Run
@@ -52,9 +53,8 @@ def score_candidates(
         rows = read_held_out(folder, candidate.name, folds)
         metric = Run.open(folder.run(candidate.name)).read_results().splits["dev"].metric
         labels, predicted = label_array([r.label for r in rows]), label_array([r.predicted for r in rows])
-        scored.append(
-            ScoredCandidate(candidate.name, candidate.title, predicted, state.costs[candidate.name])
-        )
+        cost, baseline = state.costs[candidate.name], candidate.baseline
+        scored.append(ScoredCandidate(candidate.name, candidate.title, predicted, cost, baseline))
     held_out = f"dev and {folds} fold{'s' * (folds > 1)}" if folds else "dev"
     return ScoredCandidates(tuple(scored), labels, METRICS.find(metric), held_out)
 
@@ -79,6 +79,7 @@ def make_answer(
     summary = [
         describe_choice(scored, choice, results, scored_rows),
         *explain_choice(by_name, choice, options.prefer),
+        *suggest_rows(by_name[choice.chosen], scored.metric),
         *describe_confusions(results),
         *([] if state.curve is None else [describe_measured_curve(state.curve)]),
         *describe_commands(folder.path, by_name[choice.chosen]),
@@ -157,7 +158,7 @@ def explain_choice(
     chosen, best = by_name[choice.chosen], by_name[choice.best]
     if chosen is best:
         undecided = [c.b for c in choice.comparisons.values() if not c.differs]
-        if undecided and len(by_name) > 1:
+        if undecided and not chosen.baseline:  # of a baseline, a warning says the same
             names = ", ".join(by_name[name].title for name in undecided)
             yield f"It has the best score on held-out rows, but is not shown to be better than {names}."
         return
@@ -175,7 +176,19 @@ def explain_choice(
         if comparison.differs
         else f"is not shown to be better ({scores}, p = {comparison.p:.2g})"
     )
+    if chosen.baseline:
+        yield f"{capitalize(best.title)} {shown}, and costs more."
+        return
     yield f"{capitalize(best.title)} {shown} and takes {format_factor(factors[what])} {what}."
+
+
+def suggest_rows(chosen: ScoredCandidate, metric: Metric) -> Iterator[str]:
+    """Say what would help where the most frequent label was chosen."""
+    if chosen.baseline:
+        rare = (
+            "" if metric.name == "macro_f1" else ", or --metric macro_f1, by which all labels count the same,"
+        )
+        yield f"More labeled rows{rare} may show that another candidate is better."
 
 
 def format_factor(factor: float) -> str:
@@ -210,14 +223,16 @@ def describe_commands(folder: Path, chosen: ScoredCandidate) -> Iterator[str]:
     yield f"  heedful report {path} --out report.html"
 
 
-def find_majority(results: Results) -> float | None:
-    """Return the score on dev of always answering the most frequent label."""
-    return (results.splits["dev"].baselines or {}).get("majority")
+def find_majority(choice: Selection, results: Results) -> float | None:
+    """Return the score of always answering the most frequent label on the held-out rows, or on dev."""
+    return choice.scores.get(MAJORITY, (results.splits["dev"].baselines or {}).get(MAJORITY))
 
 
 def is_shown_useful(choice: Selection, results: Results) -> bool:
-    """Whether the chosen model is shown to be better than always answering the most frequent label."""
-    majority, interval = find_majority(results), choice.interval
+    """Whether the best candidate is shown to be better than always answering the most frequent label."""
+    if MAJORITY in choice.scores:
+        return MAJORITY in choice.comparisons and choice.comparisons[MAJORITY].differs
+    majority, interval = find_majority(choice, results), choice.interval
     return majority is None or interval is None or interval.low > majority
 
 
@@ -225,7 +240,7 @@ def list_notes(
     choice: Selection, results: Results, state: SolveState, shortened: dict[str, str]
 ) -> Iterator[Note]:
     if not is_shown_useful(choice, results):
-        always = f"always answering the most frequent label ({find_majority(results):.3f})"
+        always = f"always answering the most frequent label ({find_majority(choice, results):.3f})"
         yield Note(f"no candidate is shown to be better than {always}", "warning")
     if len(state.tested) > 1:
         yield Note(
@@ -286,7 +301,7 @@ def draw_costs(scored: ScoredCandidates, choice: Selection, results: Results) ->
         point = {"x": c.cost.ms_per_text, "y": choice.scores[c.name], "label": c.name, "group": group}
         rows.append(point | ends)
     baselines = results.splits["dev"].baselines or {}
-    levels = {"most frequent label": baselines["majority"]} if "majority" in baselines else {}
+    levels = {"most frequent label": baselines[MAJORITY]} if MAJORITY in baselines else {}
     return Figure(
         "score-against-cost",
         "scatter",

@@ -60,7 +60,7 @@ class Candidate:
     settings: Mapping[str, Any]
     """Options of `adapt`."""
     seconds: Callable[[DataFacts, Speed], float]
-    """The time that its training takes, without `SETUP_SECONDS` and without its epochs."""
+    """The time that its training takes, without `setup` and without its epochs."""
     encoder: bool = True
     """Whether it needs the pretrained encoder."""
     evaluates: bool = True
@@ -76,6 +76,10 @@ class Candidate:
     """Returns why it makes no sense for this data, or None."""
     whole: bool = False
     """Whether it is tried only with all training rows and the usual number of epochs."""
+    baseline: bool = False
+    """Whether it reads no text: it is chosen only if nothing is shown to be better, and never alone."""
+    setup: float = SETUP_SECONDS
+    """Time of a run besides its training."""
 
     def epoch_seconds(self, facts: DataFacts, speed: Speed) -> float:
         return (self.epoch_share or 0.0) * epoch_seconds(facts, speed)
@@ -83,7 +87,11 @@ class Candidate:
     def total_seconds(self, facts: DataFacts, speed: Speed) -> float:
         """The time of the whole run with the usual number of epochs."""
         epochs = speed.epochs * self.epoch_seconds(facts, speed)
-        return SETUP_SECONDS + self.seconds(facts, speed) + epochs
+        return self.setup + self.seconds(facts, speed) + epochs
+
+
+def count_labels(facts: DataFacts, speed: Speed) -> float:
+    return 3e-5 * sum(facts.rows.values())
 
 
 def read_words(facts: DataFacts, speed: Speed) -> float:
@@ -118,6 +126,16 @@ FULL: dict[str, Any] = {"method": "full"}
 TOP_LAYERS: dict[str, Any] = {"method": "top-layers", "method_options": ("layers=2",)}
 CONTRASTIVE = "contrastive tuning of the encoder, then logistic regression"
 CANDIDATES = (
+    Candidate(
+        "majority",
+        "always the most frequent label",
+        {"model": "majority"},
+        count_labels,
+        encoder=False,
+        evaluates=False,
+        baseline=True,
+        setup=0.5,
+    ),
     Candidate(
         "tfidf",
         "tf-idf with logistic regression",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -43,6 +43,8 @@ class ScoredCandidate:
     predicted: Array
     """The predicted labels of the held-out rows."""
     cost: Cost
+    baseline: bool = False
+    """Whether it reads no text."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,25 @@ class ScoredCandidates:
 def choose(scored: ScoredCandidates, prefer: Prefer | None = None) -> Selection:
     """Choose a candidate by its predictions on held-out rows (`heedful.evaluation.selection`).
 
-    Costs are rounded to powers of `SAME_COST`, so that noise in a measured time decides nothing.
+    Costs are rounded to powers of `SAME_COST`, so that noise in a measured time decides nothing. A baseline
+    that is shown to be worse than the best is never chosen, however fast it is and whatever is preferred.
     """
-    outputs = {c.name: scored.codes[c.name] for c in scored.candidates}
+    choice = select_candidate(scored, scored.candidates, prefer)
+    worse = {name for name, comparison in choice.comparisons.items() if comparison.differs}
+    others = [c for c in scored.candidates if not (c.baseline and c.name in worse)]
+    if choice.chosen in (c.name for c in others):
+        return choice
+    selection_of_others = select_candidate(scored, others, prefer)
+    return replace(selection_of_others, scores=choice.scores, comparisons=choice.comparisons)
+
+
+def select_candidate(
+    scored: ScoredCandidates, candidates: Sequence[ScoredCandidate], prefer: Prefer | None
+) -> Selection:
+    outputs = {c.name: scored.codes[c.name] for c in candidates}
     costs = {
         c.name: selection.Cost(round_cost(c.cost.ms_per_text), round_cost(c.cost.megabytes))
-        for c in scored.candidates
+        for c in candidates
     }
     return selection.select(scored.metric, scored.codes[""], outputs, costs, prefer)
 

@@ -23,7 +23,7 @@ from heedful.runs.leases import Lease
 from heedful.runs.studies import LOGS, Configuration, StudyFolder
 from heedful.solve import request
 from heedful.solve.answer import describe_shortening, fold_names, make_answer, score_candidates
-from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed, name_whole, repeat_shortened
+from heedful.solve.candidates import Candidate, DataFacts, Speed, name_whole, repeat_shortened
 from heedful.solve.choice import Cost, ScoredCandidates, choose
 from heedful.solve.closing import Closing, reserve_closing
 from heedful.solve.insight import Insight, examine_data
@@ -246,7 +246,7 @@ class Solver:
             return
         state.costs[name] = cost
         state.partial.pop(name, None)
-        scored = self.score()
+        scored = score_candidates(self.folder, self.candidates, state)
         where = f"on {scored.held_out} after {format_seconds(cost.seconds)}"
         notice(f"{name}: {scored.metric.title} {scored.value(name):.3f} {where}")
 
@@ -277,7 +277,7 @@ class Solver:
         folder = self.folder.run(name)
         options = self.make_run_options({**configured[name].settings, "out": folder, "resume": True})
         left, forward = self.left, (self.state.speed or Speed()).forward_row
-        finish = self.state.slowness * (SETUP_SECONDS + FINISH_TEXTS * forward)
+        finish = self.state.slowness * (entry.candidate.setup + FINISH_TEXTS * forward)
         if entry.candidate.epoch_share is None:  # it does not look at the clock
             left = min(left, max(LATE * entry.run_seconds, LATE_SHARE * left))
         seconds = max(0.0, left - finish)
@@ -303,8 +303,16 @@ class Solver:
 
     @property
     def usable_state(self) -> SolveState:
-        """The state to answer from: if no candidate has finished its folds, with those that have not."""
-        costs = self.state.costs or self.state.partial
+        """The state to answer from: if no candidate has finished its folds, with those that have not.
+
+        A baseline alone is no answer, unless nothing else is asked for.
+        """
+        baselines = {c.name for c in self.candidates if c.baseline}
+        alone = len(baselines) == len(self.candidates)
+        answers = [
+            costs for costs in (self.state.costs, self.state.partial) if alone or costs.keys() - baselines
+        ]
+        costs = next(iter(answers), {})
         usable = {name: cost for name, cost in costs.items() if name not in self.unusable}
         return replace(self.state, costs=usable, left_out=self.state.left_out | self.unusable)
 

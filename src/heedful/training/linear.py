@@ -1,4 +1,4 @@
-"""A run of `adapt` with a linear model of words: it is fitted at once, without steps or a network.
+"""A run of `adapt` without a network: a linear model of words, or the shares of the labels, fitted at once.
 
     build -> open the run -> fit -> score -> save -> check -> write
 
@@ -24,7 +24,7 @@ from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.scorer import LabelResults, split_checks
 from heedful.inference.predictor import LinearPredictor
 from heedful.linear.logistic import sample_stratified
-from heedful.linear.model import TfidfModel
+from heedful.linear.model import MAJORITY, TfidfModel
 from heedful.logs import notice
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.base import Ints
@@ -60,11 +60,22 @@ class LinearJob:
     chosen: dict[str, str]
     command: Literal["adapt"] = "adapt"
 
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is the most frequent label, which is compared with no other baseline."""
+        return self.options.model == MAJORITY
+
+    @property
+    def scorer(self) -> LabelResults:
+        return LabelResults(self.task, self.rows, with_baselines=not self.is_baseline)
+
     def fixed_options(self) -> dict[str, Any]:
         return {}
 
     def fit(self) -> TfidfModel:
         train, rows = self.task.splits["train"], self.rows
+        if self.is_baseline:
+            return TfidfModel.from_shares(find_labels(train)[rows], self.task.label_names)
         if len(rows) > MOST_ROWS:
             notice(f"the model is fitted to {MOST_ROWS:,} of {len(rows):,} rows")
             rows = rows[sample_stratified(find_labels(train)[rows], MOST_ROWS, self.options.seed)]
@@ -101,7 +112,9 @@ def build_linear(options: AdaptOptions, change_task: Callable[[Task], Task] | No
     rows = np.arange(len(labels))
     if options.train_rows is not None:
         rows = choose_train_rows(labels, options.train_rows, options.seed, balanced=options.balanced)
-    if options.class_weights == "auto":
+    if options.model == MAJORITY:
+        options = replace(options, class_weights="none")
+    elif options.class_weights == "auto":
         counts = [
             np.bincount(part, minlength=len(task.label_names))
             for part in (labels[rows], *(find_labels(s) for n, s in task.splits.items() if n == "dev"))
@@ -142,7 +155,7 @@ def train_linear(
         scored = {"train_eval": job.score(model, "train", job.rows[rows])} if len(rows) else {}
         scored |= {name: e for name, e in evaluations.items() if name == "dev"}
         write_metrics(run, scored, followers, on_row, Timing(0, seconds, len(job.rows) / seconds))
-        scorer = LabelResults(job.task, job.rows)
+        scorer = job.scorer
         results = collect_results(job, model, scorer, evaluations, seconds)
         model.save(run.best)
         scorer.write_scored(run, evaluations)
@@ -183,7 +196,7 @@ def collect_results(
     return Results(
         task=job.task.name,
         model=job.options.model,
-        method="logistic",
+        method="label shares" if job.is_baseline else "logistic",
         head="linear",
         seed=job.options.seed,
         splits=scorer.results(evaluations),
@@ -216,7 +229,7 @@ def check_linear(
     pairs = None if train.pairs is None else list(compress(train.pairs, [True] * PROBE_ROWS))
     logits = [torch.from_numpy(one.logits(texts, pairs)) for one in (model, TfidfModel.load(run.best))]
     run_checks = [*split_checks(job.task), checks.reload(*logits)]
-    if "dev" in evaluations:
+    if "dev" in evaluations and not job.is_baseline:
         # It is a bag of words itself, with more features.
         run_checks += [
             check
@@ -234,4 +247,4 @@ def score_linear(
     labeled = [name for name, part in job.task.splits.items() if part.labels is not None]
     if split not in labeled:
         raise UserError(f"{job.task.name}: {unknown('split with labels', split, labeled)}")
-    return LabelResults(job.task, job.rows), job.score(TfidfModel.load(run.best), split)
+    return job.scorer, job.score(TfidfModel.load(run.best), split)

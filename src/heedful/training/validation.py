@@ -7,7 +7,7 @@ from dataclasses import fields
 
 from heedful.errors import UserError, unknown
 from heedful.evaluation.metrics import METRICS
-from heedful.linear.model import is_linear
+from heedful.linear.model import MAJORITY, is_linear
 from heedful.methods import METHODS
 from heedful.objectives.registry import find_objective, refuse_options_of_others
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
@@ -31,7 +31,7 @@ LINEAR_OPTIONS = (
     "split_seed", "text_column", "pair_column", "label_column", "strict", "score_dev", "score_test",
     "fold",
 )  # fmt: skip
-"""Options that a linear model of words reads."""
+"""Options that a model without a network reads."""
 LINEAR_VALUES: dict[str, tuple[object, ...]] = {
     "kind": ("label",),
     "objective": ("classify",),
@@ -70,13 +70,17 @@ def validate_adapt(options: AdaptOptions) -> None:
 
 
 def refuse_network_options(options: AdaptOptions) -> None:
-    """Refuse what a linear model of words has no use for."""
+    """Refuse what a model without a network has no use for."""
     defaults = AdaptOptions()
+    what = f"{options.model} is fitted to the words of the texts, without a network or steps"
+    read, values = set(LINEAR_OPTIONS), LINEAR_VALUES
+    if options.model == MAJORITY:
+        what = f"{options.model} counts the labels of train, and reads no text"
+        read, values = read - {"class_weights"}, {**values, "class_weights": ("none",)}
     for field in fields(options):
         value = getattr(options, field.name)
-        accepted = (getattr(defaults, field.name), *LINEAR_VALUES.get(field.name, ()))
-        if field.name not in LINEAR_OPTIONS and value not in accepted:
-            what = f"{options.model} is fitted to the words of the texts, without a network or steps"
+        accepted = (getattr(defaults, field.name), *values.get(field.name, ()))
+        if field.name not in read and value not in accepted:
             raise UserError(f"{what}; leave --{field.name.replace('_', '-')} away")
 
 
