@@ -27,7 +27,7 @@ SENTENCES = [f"the meal number {n} was served late" for n in range(20)]
 def examples(path: Path, **wanted: str) -> list[tuple[str, str | None, str | None]]:
     sheet = open_sheet(path, list(wanted.values()))
     layout = find_layout(sheet, ColumnChoice(**wanted))
-    return [(text, pair, label) for _, text, pair, label in read_examples(sheet, layout)]
+    return [(text, pair, label) for _, text, pair, label, _ in read_examples(sheet, layout)]
 
 
 def write(path: Path, rows: list[list[str]], end: str = "\n") -> Path:
@@ -191,7 +191,7 @@ def test_any_rows_survive_csv_and_tsv_and_json(rows: list[tuple[str, str]]) -> N
             path = Path(name) / f"train{suffix}"
             path.write_bytes(out.getvalue().encode())
             sheet = open_sheet(path, ["sentence", "y"])
-            assert [(text, label) for _, text, _, label in read_examples(sheet, layout)] == rows
+            assert [(text, label) for _, text, _, label, _ in read_examples(sheet, layout)] == rows
         path = Path(name) / "train.jsonl"
         path.write_bytes(
             "".join(
@@ -199,7 +199,7 @@ def test_any_rows_survive_csv_and_tsv_and_json(rows: list[tuple[str, str]]) -> N
                 for text, label in rows
             ).encode()
         )
-        assert [(text, label) for _, text, _, label in read_examples(open_sheet(path), layout)] == rows
+        assert [(text, label) for _, text, _, label, _ in read_examples(open_sheet(path), layout)] == rows
 
 
 @settings(max_examples=100, deadline=None)

@@ -518,3 +518,26 @@ def test_the_estimator_solves_too(
         estimator.set_params(dev_share=0).fit(texts, labels)
     with pytest.raises(UserError, match='lr: with method="auto"'):
         estimator.set_params(lr=0.1).fit(texts, labels)
+
+
+def test_groups_are_on_one_side_of_every_split_of_a_solution(
+    in_process: type[WorkerInThisProcess], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(plan, "LEAST_DEV", 300)
+    monkeypatch.setattr(plan, "FOLD_COUNTS", (2,))
+    words = {"yes": "lovely warm kind film", "no": "rude cold dull plot"}
+    rows = [
+        {"text": f"{words[label]} of {author} {i}", "label": label, "author": f"author{author}"}
+        for author in range(30)
+        for i, label in enumerate(["yes", "no"] * 2)
+    ]
+    chosen = {"group": "author", "candidates": ["tfidf"], "out": tmp_path / "solved", "threads": 1}
+    answer = heedful.solve(rows, **chosen).answer
+    assert "split by author: 30 groups" in [note.text for note in answer.notes]
+    for name in ("tfidf", "tfidf-fold1"):
+        run = Run.open(tmp_path / "solved/runs" / name)
+        assert run.read_config()["adapt"]["group"] == "author"
+        held_out = {str(row.text).split()[-2] for row in run.read_predictions("dev")}
+        assert len(run.read_predictions("dev")) == 4 * len(held_out)  # whole authors
+    assert heedful.evaluate(tmp_path / "solved", split="test").value == answer.facts["test"]
+    assert heedful.solve(rows, **chosen).answer == answer

@@ -25,6 +25,7 @@ def solve(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     strict: bool = False,
 ) -> SolveResult:
     r"""Find the best model for labeled texts in the given minutes, and say how good it is.
@@ -71,6 +72,9 @@ def solve(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    group
+        Name of a column, such as the author: rows with the same value are on the same side of the split and
+        in the same fold. Files that are split already stay as they are, with a warning if they share groups.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
 
@@ -146,6 +150,7 @@ def adapt(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     score_dev: bool = True,
@@ -311,6 +316,9 @@ def adapt(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    group
+        Name of a column, such as the author: rows with the same value are on the same side of the split and
+        in the same fold. Files that are split already stay as they are, with a warning if they share groups.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -669,6 +677,7 @@ def search(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -829,6 +838,9 @@ def search(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    group
+        Name of a column, such as the author: rows with the same value are on the same side of the split and
+        in the same fold. Files that are split already stay as they are, with a warning if they share groups.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -940,6 +952,7 @@ def compare(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -1108,6 +1121,9 @@ def compare(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    group
+        Name of a column, such as the author: rows with the same value are on the same side of the split and
+        in the same fold. Files that are split already stay as they are, with a warning if they share groups.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -1215,6 +1231,7 @@ def labels(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -1376,6 +1393,9 @@ def labels(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    group
+        Name of a column, such as the author: rows with the same value are on the same side of the split and
+        in the same fold. Files that are split already stay as they are, with a warning if they share groups.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -1486,6 +1506,7 @@ def optimizers(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -1655,6 +1676,9 @@ def optimizers(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    group
+        Name of a column, such as the author: rows with the same value are on the same side of the split and
+        in the same fold. Files that are split already stay as they are, with a warning if they share groups.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -1754,6 +1778,7 @@ def overfit(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -1903,6 +1928,9 @@ def overfit(
         Name of the column with the second text of a pair.
     label_column
         Name of the column with the label.
+    group
+        Name of a column, such as the author: rows with the same value are on the same side of the split and
+        in the same fold. Files that are split already stay as they are, with a warning if they share groups.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features

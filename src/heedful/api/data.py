@@ -103,6 +103,7 @@ def show(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     split: Literal["hash", "first", "none"] = "hash",
     seed: int = 0,
     strict: bool = False,
@@ -128,6 +129,8 @@ def show(
         Column with the second text of a pair.
     label_column
         Column with the label.
+    group
+        Column whose values, such as authors, are each on one side of the split.
     split
         How to split rows where the files do not: by a hash of their content, in their order, or not at all.
     seed
@@ -157,6 +160,7 @@ def show(
         text_column=text_column,
         pair_column=pair_column,
         label_column=label_column,
+        group=group,
         split=split,
         seed=seed,
         strict=strict,

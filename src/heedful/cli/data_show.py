@@ -24,6 +24,7 @@ def command(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     split: Literal["hash", "first", "none"] = "hash",
     seed: Seed = 0,
     strict: Flag = False,
@@ -61,6 +62,7 @@ def command(
         text_column=text_column,
         pair_column=pair_column,
         label_column=label_column,
+        group=group,
         split=split,
         seed=seed,
         strict=strict,
@@ -87,6 +89,7 @@ def print_all(facts: dict[str, Any]) -> None:
     columns = describe_columns(facts["columns"])
     shown = {"kind": find_problem_of_task(kind).title, "columns": columns, "tokens": facts["tokenizer"]}
     shown |= {name: f"{part['rows']:,} rows ({part['how']})" for name, part in splits.items()}
+    shown |= {"split": "; ".join(facts["split_notes"])} if facts["split_notes"] else {}
     print_facts(facts["task"], shown)
     print_sizes(facts)
     print_labels(facts)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from heedful.data import cache, readers
 from heedful.data.bad_rows import BadRows
@@ -62,15 +62,33 @@ HEADER_ROWS = 2000
 
 
 @dataclass(frozen=True)
+class SplitColumn:
+    """The column that rows are split by: those of a group, such as an author, stay on one side."""
+
+    name: str
+    kind: Literal["group"] = "group"
+
+
+def find_split_column(group: str | None) -> SplitColumn | None:
+    """Return the column that the options say to split rows by, or None."""
+    return None if group is None else SplitColumn(group)
+
+
+@dataclass(frozen=True)
 class ColumnChoice:
     """The columns that the user named; None means that the column is to be found."""
 
     text: str | None = None
     pair: str | None = None
     label: str | None = None
+    by: SplitColumn | None = None
+
+    @property
+    def split_column(self) -> str | None:
+        return self.by.name if self.by else None
 
     def names(self) -> list[str]:
-        return [name for name in (self.text, self.pair, self.label) if name]
+        return [name for name in (self.text, self.pair, self.label, self.split_column) if name]
 
 
 @dataclass(frozen=True)
@@ -242,9 +260,11 @@ class Layout:
     text: str
     pair: str | None
     label: str | None
+    by: SplitColumn | None = None
 
     def columns(self) -> list[str]:
-        return [name for name in (self.text, self.pair, self.label) if name is not None]
+        names = (self.text, self.pair, self.label, self.by.name if self.by else None)
+        return [name for name in names if name is not None]
 
 
 def find_layout(sheet: Sheet, wanted: ColumnChoice, labeled: bool = True) -> Layout:
@@ -255,14 +275,18 @@ def find_layout(sheet: Sheet, wanted: ColumnChoice, labeled: bool = True) -> Lay
     text, pair = find_texts(sheet, wanted, labeled)
     if not labeled:
         return Layout(text, pair, None)
-    label = wanted.label or find_label(sheet, {text, pair})
-    if label in (text, pair):
-        raise UserError(f'{sheet.path} line 1: column "{shorten(str(label))}" cannot be both text and label')
-    return Layout(text, pair, label)
+    label = wanted.label or find_label(sheet, {text, pair, wanted.split_column})
+    roles = {text: "text", pair: "text"} | ({wanted.by.name: wanted.by.kind} if wanted.by else {})
+    if label in roles:
+        both = f"cannot be both {roles[label]} and label"
+        raise UserError(f'{sheet.path} line 1: column "{shorten(label)}" {both}')
+    return Layout(text, pair, label, wanted.by)
 
 
 def follow_layout(sheet: Sheet, leader: Layout, split: str) -> Layout:
-    """Find train's columns in the file of another split; only test may lack the labels."""
+    """Find train's columns in the file of another split; only test may lack the labels, any the groups."""
+    if leader.by and leader.by.name not in sheet.names:
+        leader = replace(leader, by=None)
     if leader.text not in sheet.names or (leader.pair and leader.pair not in sheet.names):
         if len(sheet.names) == 1 and not sheet.header and split == "test" and not leader.pair:
             return Layout(sheet.names[0], None, None)
@@ -270,7 +294,7 @@ def follow_layout(sheet: Sheet, leader: Layout, split: str) -> Layout:
     if leader.label not in sheet.names:
         if split != "test":
             raise missing_column_error(sheet, str(leader.label))
-        return Layout(leader.text, leader.pair, None)
+        return replace(leader, label=None)
     return leader
 
 
@@ -286,13 +310,15 @@ def find_texts(sheet: Sheet, wanted: ColumnChoice, labeled: bool) -> tuple[str, 
         for first, second in PAIRS:
             if first in lower and second in lower:
                 return lower[first], lower[second]
+    lower = {key: name for key, name in lower.items() if name != wanted.split_column}
     named = [lower[name] for name in TEXTS if name in lower]
     if len(named) == 1 or (named and named[0].lower() in FIRST_TEXTS):
         return named[0], wanted.pair
     options = "--text-column (and --pair-column for a second text)"
     if len(named) > 1:
         raise ambiguous_column_error(sheet, named, "text", options)
-    rest = [name for name in sheet.names if name not in (wanted.pair, wanted.label) and is_candidate(name)]
+    taken = (wanted.pair, wanted.label, wanted.split_column)
+    rest = [name for name in sheet.names if name not in taken and is_candidate(name)]
     looks = [name for name in rest if is_prose(sheet, name)]
     if len(looks) == 1:
         return looks[0], wanted.pair

@@ -98,7 +98,7 @@ def read_file_texts(
     sheet = open_sheet(path)
     layout = find_layout(sheet, ColumnChoice(), labeled=False)
     bad, count = BadRows(), 0
-    for _, text, pair, _ in read_examples(sheet, layout, change, bad):
+    for _, text, pair, *_ in read_examples(sheet, layout, change, bad):
         count += 1
         yield text
         if pair is not None:

@@ -1,4 +1,4 @@
-"""Splits: parts of a task's rows; a hash of its content decides which part a row is in."""
+"""Splits: parts of a task's rows; a hash of a row's content or group decides which part it is in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data import cache
-from heedful.data.store import ExampleStore
+from heedful.data.store import SPLIT_BY, ExampleStore
 from heedful.errors import UserError
 
 Index = npt.NDArray[np.int64]
@@ -109,6 +109,9 @@ class Split:
     def hashes(self, seed: int = 0) -> npt.NDArray[np.uint64]:
         return hash_rows(self.rows, seed, self.index)
 
+    def group_hashes(self, seed: int = 0) -> npt.NDArray[np.uint64]:
+        return hash_groups(self.rows, seed, self.index)
+
 
 def content_key(seed: int, text: str, pair: str | None) -> int:
     """Return a 64-bit hash of a row's content and a seed, without the label: copies stay together."""
@@ -126,9 +129,29 @@ def hash_rows(rows: ExampleStore, seed: int, index: Index | None = None) -> npt.
     return hashes
 
 
+def hash_groups(rows: ExampleStore, seed: int, index: Index | None = None) -> npt.NDArray[np.uint64]:
+    """Return a hash of each row's group and a seed; a row without a group is its own, by its content."""
+    if not is_grouped(rows):
+        return hash_rows(rows, seed, index)
+    keys = [
+        content_key(seed, text, pair) if group is None else content_key(seed, f"\0{group}", None)
+        for columns in rows.scan(["text", "pair", SPLIT_BY], index)
+        for text, pair, group in zip(*columns, strict=True)
+    ]  # no text has the first character of a group's key
+    return np.array(keys, np.uint64)
+
+
+def is_grouped(rows: ExampleStore) -> bool:
+    return rows.by is not None and rows.by.kind == "group"
+
+
+def count_groups(rows: ExampleStore) -> int:
+    return len(np.unique(hash_groups(rows, 0)))
+
+
 def compute_sort_keys(rows: ExampleStore, seed: int, mode: Mode) -> npt.NDArray[np.uint64]:
-    """Return what the rows are ordered by: their content hash, or their number."""
-    return np.arange(len(rows), dtype=np.uint64) if mode == "first" else hash_rows(rows, seed)
+    """Return what the rows are ordered by: the hash of their group or content, or their number."""
+    return np.arange(len(rows), dtype=np.uint64) if mode == "first" else hash_groups(rows, seed)
 
 
 def compute_bounds(rows: ExampleStore, mode: Mode, *shares: float) -> list[np.uint64]:
@@ -153,8 +176,14 @@ def split_off_dev(rows: ExampleStore, seed: int, mode: Mode) -> dict[str, Index]
 
 
 def choose_smallest(rows: ExampleStore, count: int, seed: int, mode: Mode) -> tuple[Index, Index]:
-    """Return the `count` rows with the smallest content hashes (or the first ones), and the rest."""
-    order = np.argsort(compute_sort_keys(rows, seed, mode), kind="stable")
+    """Return the `count` rows with the smallest hashes (or the first ones), and the rest.
+
+    A group stays whole, so that there may be more rows.
+    """
+    keys = compute_sort_keys(rows, seed, mode)
+    order = np.argsort(keys, kind="stable")
+    if is_grouped(rows):
+        count = int(np.sum(keys <= keys[order[count - 1]]))
     return np.sort(order[:count]), np.sort(order[count:])
 
 
@@ -177,10 +206,13 @@ def sample(split: Split, count: int, seed: int) -> Split:
     return part
 
 
-def refuse_empty(where: str, parts: dict[str, Index], rows: int) -> None:
+def refuse_empty(where: str, parts: dict[str, Index], rows: ExampleStore) -> None:
     for name, index in parts.items():
         if not len(index):
+            count, what, advice = len(rows), "row", "more rows"
+            if is_grouped(rows):
+                count, what, advice = count_groups(rows), "group", "more groups, another --split-seed"
             raise UserError(
-                f"{where}: {rows} row{'s' * (rows != 1)} are too few to split, {name} gets none; "
-                f"give more rows, or a folder with train, dev and test files"
+                f"{where}: {count} {what}{'s' * (count != 1)} are too few to split, {name} gets none; "
+                f"give {advice}, or a folder with train, dev and test files"
             )

@@ -69,6 +69,7 @@ def describe_task(
         "kind": task.kind,
         "labels": task.label_names,
         "columns": task.columns,
+        "split_notes": list(task.split_notes),
         "fingerprint": task.fingerprint,
         "max_len": max_len,
         "splits": {

@@ -6,6 +6,7 @@ import json
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from heedful.data import cache
 from heedful.data.bad_rows import BadRows, EmptyCellError, RowError, report_skipped
-from heedful.data.columns import Layout, Sheet
+from heedful.data.columns import Layout, Sheet, SplitColumn
 from heedful.data.labels import MAX_CLASSES, MAX_LABEL_CHARS, LabelIndex, multi_label_error, parse_label
 from heedful.data.text_files import MAX_ROW_BYTES, too_long_error
 from heedful.errors import UserError, shorten
@@ -26,7 +27,9 @@ FORMAT = 1
 IN_MEMORY_BYTES = 64 * 2**20
 BATCH_CHARS = 4 * 2**20
 BATCH_ROWS = 16384
-SCHEMA = pa.schema([("text", pa.large_string()), ("pair", pa.large_string()), ("answer", pa.large_string())])
+COLUMNS = ("text", "pair", "answer")
+SPLIT_BY = "by"
+"""The store's column with the values that rows are split by, if they are."""
 
 Change = Callable[[str], str]
 
@@ -41,10 +44,13 @@ class ExampleStore:
         labels: LabelIndex,
         fingerprint: str,
         skipped: str = "",
+        by: SplitColumn | None = None,
     ) -> None:
         self.source, self.label_ids, self.labels, self.fingerprint = source, ids, labels, fingerprint
         self.skipped = skipped
         """Which bad rows of the file are left out, in words."""
+        self.by = by
+        """The file's column that rows are split by; its values are in the column `SPLIT_BY`."""
         self.reader = pa.ipc.open_file(pa.memory_map(str(source)) if isinstance(source, Path) else source)
         sizes = [self.reader.get_batch(i).num_rows for i in range(self.reader.num_record_batches)]
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -89,12 +95,13 @@ def load_examples(
     content = sheet.content_hash
     columns = layout.columns()
     how = (sheet.format, sheet.header, *columns, len(columns), answers, getattr(change, "__name__", ""))
-    key = cache.digest(FORMAT, content, *how)
+    by = () if layout.by is None else (layout.by.kind, layout.by.name)
+    key = cache.digest(FORMAT, content, *how, *by)
     bad = BadRows(strict=strict)
     if sheet.megabytes * 10**6 <= IN_MEMORY_BYTES:
         sink = pa.BufferOutputStream()
         ids, labels, skipped = write_examples(sheet, layout, answers, change, sink, bad)
-        store = ExampleStore(sink.getvalue(), ids, labels, key, skipped)
+        store = ExampleStore(sink.getvalue(), ids, labels, key, skipped, layout.by)
     else:
 
         def fill(folder: Path) -> None:
@@ -113,7 +120,8 @@ def load_examples(
         numbers = {name: n for n, name in enumerate(stored["names"])}
         labels = LabelIndex(numbers, stored["lines"], stored["counts"])
         ids = np.load(folder / "labels.npy", mmap_mode="r")
-        store = ExampleStore(folder / "rows.arrow", ids, labels, key, stored.get("skipped", ""))
+        skipped = stored.get("skipped", "")
+        store = ExampleStore(folder / "rows.arrow", ids, labels, key, skipped, layout.by)
     if strict and store.skipped:  # when the cache was written
         raise UserError(f"{sheet.path}: {store.skipped}")
     report_skipped(sheet.path, store.skipped)
@@ -125,40 +133,42 @@ def write_examples(
 ) -> tuple[npt.NDArray[np.int32], LabelIndex, str]:
     """Write a file's examples as record batches; return the numbers of its labels, and what was skipped."""
     labels, ids = LabelIndex(), array("i")
-    texts: list[str] = []
-    pairs: list[str | None] = []
-    targets: list[str | None] = []
+    columns: dict[str, list[str | None]] = {name: [] for name in COLUMNS}
+    if layout.by is not None:
+        columns[SPLIT_BY] = []
+    schema = pa.schema([(name, pa.large_string()) for name in columns])
     size = 0
     total = sheet.megabytes
     title = f"reading {sheet.path.name} (MB)"
     display = progress(title, int(total)) if total * 10**6 > IN_MEMORY_BYTES else nullcontext()
     count = 0
-    with pa.ipc.new_file(sink, SCHEMA) as writer, display as bar:
+    with pa.ipc.new_file(sink, schema) as writer, display as bar:
 
         def flush() -> None:
             nonlocal size
-            columns = [pa.array(values, pa.large_string()) for values in (texts, pairs, targets)]
-            writer.write_batch(pa.record_batch(columns, schema=SCHEMA))
-            for values in (texts, pairs, targets):
+            arrays = [pa.array(values, pa.large_string()) for values in columns.values()]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+            for values in columns.values():
                 values.clear()
             if bar:
                 bar.advance(round(size / 10**6))
             size = 0
 
-        for number, text, pair, label in read_examples(sheet, layout, change, bad, answers):
+        for number, text, pair, label, by in read_examples(sheet, layout, change, bad, answers):
             count += 1
-            texts.append(text)
-            pairs.append(pair)
-            targets.append(label if answers else None)
+            for values, value in zip(
+                columns.values(), (text, pair, label if answers else None, by), strict=False
+            ):
+                values.append(value)
             if label is not None and not answers:
                 ids.append(add_label(sheet, labels, label, number))
             size += len(text) + len(pair or "")
-            if size > BATCH_CHARS or len(texts) >= BATCH_ROWS:
+            if size > BATCH_CHARS or len(columns["text"]) >= BATCH_ROWS:
                 flush()
         bad.refuse_bad_file(count)
         if not count:
             raise UserError(f"{sheet.path} {sheet.unit} {1 + sheet.header}: a header and no rows")
-        if texts:
+        if columns["text"]:
             flush()
     label_ids = np.frombuffer(ids, np.int32) if ids else np.empty(0, np.int32)
     return label_ids, labels, bad.describe(sheet.path, count)
@@ -184,21 +194,23 @@ def read_examples(
     change: Change | None = None,
     bad: BadRows | None = None,
     answers: bool = False,
-) -> Iterator[tuple[int, str, str | None, str | None]]:
-    """Yield (number, text, pair, label name) of every row that is good; the others go to `bad`."""
+) -> Iterator[tuple[int, str, str | None, str | None, str | None]]:
+    """Yield (number, text, pair, label name, value to split by) of every good row; others go to `bad`."""
     paired, labeled = layout.pair is not None, layout.label is not None
     bad = bad or BadRows()
     for number, values in sheet.rows(layout.columns(), bad):
+        values, split_value = (values[:-1], values[-1]) if layout.by else (values, None)
         try:
             text = check_text(sheet, number, layout.text, values[0])
             pair = check_text(sheet, number, layout.pair, values[1]) if paired else None
             label = check_label(sheet, number, layout.label, values[-1], answers) if labeled else None
+            by = check_split_value(sheet, number, layout.by, split_value) if layout.by else None
         except RowError as error:
             bad.add(error)
             continue
         if change:
             text, pair = change(text), change(pair) if pair is not None else None
-        yield number, text, pair, label
+        yield number, text, pair, label, by
 
 
 def check_text(sheet: Sheet, number: int, column: str | None, value: Any) -> str:
@@ -244,3 +256,18 @@ def check_label(sheet: Sheet, number: int, column: str | None, value: Any, answe
             f'"{shorten(str(column), 30)}"; label the row or remove it'
         )
     return name
+
+
+def check_split_value(sheet: Sheet, number: int, column: SplitColumn, value: Any) -> str | None:
+    """Return a value that rows are split by as text; None if it is missing."""
+    if isinstance(value, str) and sheet.is_typed:
+        check_characters(sheet, number, value)
+    if isinstance(value, date):
+        return value.isoformat()
+    try:
+        name = parse_label(value)
+    except ValueError:
+        kind = f"{type(value).__name__}; a {column.kind} is one text or number per row"
+        where = f"{sheet.path} {sheet.unit} {number}"
+        raise UserError(f'{where}: "{shorten(column.name, 30)}" is a {kind}') from None
+    return None if name is None or (name.lower() == "nan" and not sheet.is_typed) else name

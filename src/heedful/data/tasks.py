@@ -14,7 +14,16 @@ import numpy as np
 
 from heedful.data import cache, labels, splits
 from heedful.data.class_folders import find_class_folders
-from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, follow_layout, open_sheet
+from heedful.data.columns import (
+    ColumnChoice,
+    Layout,
+    Sheet,
+    find_layout,
+    find_split_column,
+    follow_layout,
+    open_sheet,
+)
+from heedful.data.groups import describe_groups, find_shared_groups
 from heedful.data.hub_datasets import download_from_hub, parse_hub_id
 from heedful.data.manifest import save_manifest
 from heedful.data.named_tasks import TASKS, WORLD_PREFIX, Kind, TaskRules, find_named_folder, find_rules
@@ -45,6 +54,8 @@ class Task:
     rules: TaskRules = field(default_factory=TaskRules, repr=False)
     columns: dict[str, str] = field(default_factory=dict, repr=False)
     """The columns of train's file by role; they are numbers if the file has no header."""
+    split_notes: tuple[str, ...] = field(default=(), repr=False)
+    """How rows are split by a column, in words, and which groups two splits share."""
 
     @property
     def fingerprint(self) -> str:
@@ -63,6 +74,7 @@ def load_task(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    group: str | None = None,
     split: str = "hash",
     seed: int = 0,
     kind: Kind | None = None,
@@ -71,16 +83,20 @@ def load_task(
     """Load a task by name (`boolq`, `sst2`, `yelp`, `birthplaces`, `world/...`), folder or file.
 
     Unless there is a file per split, rows are split by a hash of their content and `seed`; `split="first"`
-    splits them by their order, `split="none"` leaves all rows in train. Columns are found by name or content
-    unless they are named; those of a file without a header are called 1, 2, 3, ... With `kind="text2text"`
-    the label column holds free answers instead of classes. Bad rows (an empty cell, a broken line) are
-    skipped with a notice; `strict` refuses them.
+    splits them by their order, `split="none"` leaves all rows in train. Rows with the same value in the
+    column `group`, such as an author, stay together: the hash is that of the value. Columns are found by
+    name or content unless they are named; those of a file without a header are called 1, 2, 3, ... With
+    `kind="text2text"` the label column holds free answers instead of classes. Bad rows (an empty cell, a
+    broken line) are skipped with a notice; `strict` refuses them.
     """
-    mode = parse_split_mode(split)
+    mode, by = parse_split_mode(split), find_split_column(group)
+    if by is not None and mode == "first":
+        raise UserError(f"--split first and --{by.kind} exclude each other; leave one away")
     path, rules = find_task(name_or_path, data_dir)
     rules = replace(rules, kind=kind or rules.kind)
     usual = rules.columns
-    wanted = ColumnChoice(text_column or usual.text, pair_column or usual.pair, label_column or usual.label)
+    stated = (text_column or usual.text, pair_column or usual.pair, label_column or usual.label)
+    wanted = ColumnChoice(*stated, by)
     files = list_split_files(path, rules.more_splits)
     if rules.train_of:
         files.pop("test", None)  # published without labels; a part of train's file is test
@@ -102,6 +118,10 @@ def load_task(
         rules=rules,
         columns=named_columns(*sheets["train"]),
     )
+    shared = tuple(find_shared_groups(task.splits))
+    for sentence in shared:
+        notify(f"{path}: {sentence}", warning=True)
+    task = replace(task, split_notes=(*describe_groups(task.splits), *shared))
     report_missing_labels(task)
     if any(part.index is not None for part in task.splits.values()):
         manifest = cache.get_cache_folder() / "manifests" / f"{task.fingerprint}.tsv"
@@ -255,6 +275,7 @@ def read_files(
 
 def named_columns(sheet: Sheet, layout: Layout) -> dict[str, str]:
     roles = {"text": layout.text, "pair": layout.pair, "label": layout.label}
+    roles |= {} if layout.by is None else {layout.by.kind: layout.by.name}
     header = "by name" if sheet.header else "by number: the file has no header"
     return {role: name for role, name in roles.items() if name is not None} | {"selection": header}
 
@@ -267,7 +288,8 @@ def partition(
 ) -> Parts:
     """Return which rows of which file each split has, and a description of that."""
     train = rows["train"]
-    how = f"by content hash, seed {seed}" if mode == "hash" else "by order"
+    hashed = f"by {train.by.name}" if train.by else "by content hash"
+    how = f"{hashed}, seed {seed}" if mode == "hash" else "by order"
     whole: Parts = {name: (name, None, files[name].name) for name in rows}
     if mode == "none":
         return whole
@@ -284,7 +306,7 @@ def partition(
         portion = "90/10"
     else:
         return whole
-    splits.refuse_empty(str(files["train"]), cut, len(train))
+    splits.refuse_empty(str(files["train"]), cut, train)
     description = f"{portion} of {files['train'].name}, {how}"
     parts = whole | {name: ("train", index, description) for name, index in cut.items()}
     return {name: parts[name] for name in dict.fromkeys([*SPLIT_NAMES, *parts]) if name in parts}
@@ -315,9 +337,8 @@ def add_split(
     stated = [getattr(columns, role) if columns else None for role in roles]
     sheet = open_sheet(file, [name for name in (*stated, *map(task.columns.get, roles)) if name])
     usual = [task.columns[role] if task.columns.get(role) in sheet.names else None for role in roles]
-    layout = find_layout(
-        sheet, ColumnChoice(*(one or other for one, other in zip(stated, usual, strict=True)))
-    )
+    text, pair, label = (one or other for one, other in zip(stated, usual, strict=True))
+    layout = find_layout(sheet, ColumnChoice(text, pair, label))
     has_pairs = task.splits["train"].pairs is not None
     if has_pairs != (layout.pair is not None):
         wanted = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from heedful.data.columns import ColumnChoice, find_layout, open_sheet
+from heedful.data.columns import ColumnChoice, find_layout, find_split_column, open_sheet
 from heedful.data.named_tasks import TASKS, find_rules
 from heedful.data.tasks import list_split_files
 from heedful.errors import UserError, shorten
@@ -106,7 +106,8 @@ def wanted_columns(config: Mapping[str, Any]) -> tuple[ColumnChoice, Path | None
     rules = named or find_rules(Path(config["task"]))
     stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))
     defaults = (rules.columns.text, rules.columns.pair, rules.columns.label)
-    wanted = ColumnChoice(*(one or default for one, default in zip(stated, defaults, strict=True)))
+    text, pair, label = (one or default for one, default in zip(stated, defaults, strict=True))
+    wanted = ColumnChoice(text, pair, label, find_split_column(config.get("group")))
     return wanted, None if named else Path(config["task"])
 
 

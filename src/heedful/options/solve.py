@@ -49,5 +49,8 @@ class SolveOptions:
     """Name of the column with the second text of a pair."""
     label_column: str | None = None
     """Name of the column with the label."""
+    group: str | None = None
+    """Name of a column, such as the author: rows with the same value are on the same side of the split and in
+    the same fold. Files that are split already stay as they are, with a warning if they share groups."""
     strict: Flag = False
     """Refuse files with bad rows, such as one with an empty text, instead of skipping them."""

@@ -89,7 +89,12 @@ def make_answer(
         title=f"{facts.name} in {options.minutes:g} minutes",
         summary=tuple(summary),
         finished=finished,
-        notes=(*list_notes(choice, results, state, shortened), *labels.notes, *insight.notes),
+        notes=(
+            *list_notes(choice, results, state, shortened),
+            *list_split_notes(facts),
+            *labels.notes,
+            *insight.notes,
+        ),
         figures=(
             draw_costs(scored, choice, results),
             *([] if state.curve is None else [draw_curve(state.curve)]),
@@ -256,6 +261,12 @@ def list_notes(
             f"trained less than usual, to fit in the time: {less}. The same command with more minutes trains "
             "again, as a whole, what then fits"
         )
+
+
+def list_split_notes(facts: DataFacts) -> Iterator[Note]:
+    """Say how rows were split by a column, and which groups are on both sides."""
+    for place, text in enumerate(facts.split_notes):
+        yield Note(text, "warning" if place else "plain")
 
 
 def list_candidates(

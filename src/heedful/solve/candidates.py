@@ -21,6 +21,8 @@ class DataFacts:
     """Number of labeled rows per split."""
     labels: int
     name: str = "data"
+    split_notes: tuple[str, ...] = ()
+    """How rows are split by a column, in words, then warnings about it; empty for a split by content."""
 
     @property
     def train(self) -> int:

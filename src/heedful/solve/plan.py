@@ -217,6 +217,7 @@ def describe_plan(entries: Sequence[PlanEntry], budget: Budget, minutes: float) 
     facts, speed = budget.facts, budget.speed
     rows = ", ".join(f"{n:,} {split}" for split, n in facts.rows.items())
     lines = [f"{facts.name}: {facts.labels} labels; rows in use: {rows}"]
+    lines += facts.split_notes[:1]
     if speed is not None:
         train, forward = (f"{1000 * seconds:.2g} ms" for seconds in (speed.train_row, speed.forward_row))
         lines.append(f"measured here: {train} to train on a row, {forward} to read one")

@@ -24,7 +24,7 @@ LEASE, LEASE_SECONDS = "solve", 60.0
 REPORT = "report.html"
 RUN_OPTIONS = (
     "task", "metric", "model", "seed", "data_dir", "split", "split_seed", "text_column", "pair_column",
-    "label_column", "strict",
+    "label_column", "group", "strict",
 )  # fmt: skip
 """Options that all candidates have."""
 
@@ -46,7 +46,7 @@ def read_facts(task: Task) -> DataFacts:
         raise UserError(f"{task.name}: solve needs rows with at least two different labels")
     if not rows.get("dev"):
         raise UserError(f"{task.name}: there are no dev rows to select on; add a dev file, or give one file")
-    return DataFacts(rows, len(task.label_names), task.name)
+    return DataFacts(rows, len(task.label_names), task.name, task.split_notes)
 
 
 def share_options(options: SolveOptions) -> AdaptOptions:

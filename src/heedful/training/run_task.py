@@ -21,6 +21,7 @@ def load_run_task(options: AdaptOptions) -> Task:
         text_column=options.text_column,
         pair_column=options.pair_column,
         label_column=options.label_column,
+        group=options.group,
         split=options.split,
         seed=options.split_seed,
         kind=find_task_kind(options),
