@@ -161,7 +161,8 @@ def run_cell(cell: Cell) -> dict[str, Any]:
             sys.exit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
         results = json.loads((run / "results.json").read_text("utf-8"))
         config = tomllib.loads((run / "config.toml").read_text("utf-8"))
-        chosen = json.loads((run / "env.json").read_text("utf-8"))["chosen"]
+        environment_of_run = json.loads((run / "env.json").read_text("utf-8"))
+        chosen = environment_of_run["chosen"]
     after = os.times()
     used = after.children_user + after.children_system - before.children_user - before.children_system
     return {
@@ -174,6 +175,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         "baselines": results["splits"]["test"]["baselines"],
         "best_step": results["best_step"],
         "parameters": results["trainable_parameters"],
+        "precision": environment_of_run["precision"],
         "seconds": round(time.monotonic() - began, 1),
         "cpu": round(used, 1),
     }

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from heedful import checkpoints
+from heedful.attention import Mechanism
 from heedful.checkpoints import FAMILIES
 from heedful.contracts.methods import (
     CLASSES,
@@ -80,6 +81,21 @@ def test_only_declared_parameters_move_and_all_of_them_do(folders, family, name,
     model = fresh(folders, family, name)
     method = make_small(name, **given)
     method.attach(model)
+    check_steps(model, method)
+
+
+@every_method
+def test_steps_in_half_precision_move_the_same_parameters(
+    folders, family, name, given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = fresh(folders, family, name)
+    method = make_small(name, **given)
+    method.attach(model)
+    half = torch.autocast("cpu", dtype=torch.bfloat16)  # of the forward pass alone, as in training
+    monkeypatch.setattr(model, "forward", half(model.forward))
+    for module in model.modules():
+        if isinstance(module, Mechanism):
+            module.dropout = 0.1  # attention has its own backward pass then
     check_steps(model, method)
 
 
