@@ -89,6 +89,13 @@ def test_without_an_encoder_its_candidates_are_left_out_with_the_reason() -> Non
     assert {entry.reason for entry in entries if entry.candidate.encoder} == {"minilm is not installed"}
 
 
+def test_words_and_states_are_fitted_together_only_where_the_rows_fit_in_memory() -> None:
+    many = replace(FACTS, rows={**FACTS.rows, "train": 30_000})
+    assert "at most 20,000" in plan_candidate(BY_NAME["head-words"], Budget(many, SPEED), 1e6).reason
+    joint, alone = (plan_candidate(BY_NAME[name], BUDGET, 1e6).seconds for name in ("head-words", "head"))
+    assert joint > alone
+
+
 def candidate(name: str, right: int, ms: float, megabytes: float = 90, n: int = 400) -> ScoredCandidate:
     predicted = np.array(["yes"] * right + ["no"] * (n - right), dtype=object)
     return ScoredCandidate(name, name, predicted, Cost(1.0, ms, megabytes))
@@ -277,7 +284,7 @@ def test_a_choice_whose_weights_were_removed_is_made_again_or_replaced(
     tmp_path: Path,
 ) -> None:
     out = tmp_path / "solved"
-    request = replace(options(problem, out), candidates=("tfidf", "head"))
+    request = replace(options(problem, out), candidates=("tfidf", "head-words"))
     choices = ["tfidf"]
 
     def choose_first(scored: ScoredCandidates, prefer: Any) -> Any:
@@ -287,20 +294,20 @@ def test_a_choice_whose_weights_were_removed_is_made_again_or_replaced(
     for module in (runner, answer_module):
         monkeypatch.setattr(module, "choose", choose_first)
     assert runner.solve(request)[1].facts["chosen"] == "tfidf"
-    assert not (out / "runs/head/best").exists()
-    choices[:] = ["head"]  # as other candidates and folds may decide
-    in_process.failing["head-again"] = TimeOverError()
+    assert not (out / "runs/head-words/best").exists()
+    choices[:] = ["head-words"]  # as other candidates and folds may decide
+    in_process.failing["head-words-again"] = TimeOverError()
     answer = runner.solve(replace(request, minutes=11))[1]
     assert answer.facts["chosen"] == "tfidf"
-    assert "its weights were removed" in answer.facts["left_out"]["head"]
+    assert "its weights were removed" in answer.facts["left_out"]["head-words"]
     assert heedful.load(out).predict(["a lovely film"])
 
     in_process.failing.clear()
     answer = runner.solve(replace(request, minutes=12))[1]
-    assert answer.facts["chosen"] == "head"
+    assert answer.facts["chosen"] == "head-words"
     assert heedful.evaluate(out, split="test").value == answer.facts["test"]
     assert not (out / "runs/tfidf/best").exists()
-    assert not (out / "runs/head-again").exists()
+    assert not (out / "runs/head-words-again").exists()
 
 
 def test_a_shortened_candidate_is_trained_again_as_a_whole_with_more_minutes(

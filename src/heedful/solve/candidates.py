@@ -9,6 +9,8 @@ from typing import Any
 
 FEW_ROWS, FEW_LABELS = 3000, 20
 """Contrastive tuning is tried for at most this many training rows and labels; with more, a head is better."""
+JOINT_ROWS = 20_000
+"""Words and states are fitted together for at most this many training rows; with more, memory is short."""
 SETUP_SECONDS = 4.0
 """Time of a run besides its training: loading, saving, baselines, checks."""
 
@@ -106,6 +108,12 @@ def forward_once(facts: DataFacts, speed: Speed) -> float:
     return (facts.train + facts.dev) * speed.forward_row
 
 
+def read_words_and_states(facts: DataFacts, speed: Speed) -> float:
+    """The states may be in the cache; then it takes less. The fit grows with the labels."""
+    fit = facts.train * (3e-4 + 1e-4 * facts.labels)
+    return forward_once(facts, speed) + 2 * read_words(facts, speed) + fit
+
+
 def epoch_seconds(facts: DataFacts, speed: Speed) -> float:
     """The time of an epoch with its share of the evaluations, which `plan.fit_length` limits."""
     return 1.15 * facts.train * speed.train_row + facts.dev * speed.forward_row
@@ -117,6 +125,12 @@ def tune_contrastively(facts: DataFacts, speed: Speed) -> float:
     return steps * speed.batch_size * speed.train_row + 2 * forward_once(facts, speed)
 
 
+def need_rows_that_fit(facts: DataFacts) -> str | None:
+    if facts.train > JOINT_ROWS:
+        return f"is for at most {JOINT_ROWS:,} training rows; there are {facts.train:,}"
+    return None
+
+
 def need_few_rows(facts: DataFacts) -> str | None:
     if facts.train > FEW_ROWS:
         return f"is for few rows; there are {facts.train:,} training rows"
@@ -124,6 +138,7 @@ def need_few_rows(facts: DataFacts) -> str | None:
 
 
 CONVEX_HEAD: dict[str, Any] = {"method": "head", "method_options": ("solver=convex",)}
+WORDS_HEAD: dict[str, Any] = {"method": "head", "method_options": ("solver=convex", "words=true")}
 FULL: dict[str, Any] = {"method": "full"}
 TOP_LAYERS: dict[str, Any] = {"method": "top-layers", "method_options": ("layers=2",)}
 CONTRASTIVE = "contrastive tuning of the encoder, then logistic regression"
@@ -147,6 +162,14 @@ CANDIDATES = (
         evaluates=False,
     ),
     Candidate("head", "embeddings with logistic regression", CONVEX_HEAD, forward_once, evaluates=False),
+    Candidate(
+        "head-words",
+        "words and embeddings with logistic regression",
+        WORDS_HEAD,
+        read_words_and_states,
+        evaluates=False,
+        unsuited=need_rows_that_fit,
+    ),
     Candidate(
         "contrastive", CONTRASTIVE, {"method": "contrastive"}, tune_contrastively, unsuited=need_few_rows
     ),
