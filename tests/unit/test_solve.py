@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,8 +27,7 @@ from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.plan import Budget, choose_folds, limit_rows, make_plan, plan_candidate
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
 from heedful.solve.state import SolveState
-from heedful.training import precision
-from heedful.training.build import settings
+from solve_worker import WorkerInThisProcess, use_worker
 from tiny import make_model, make_task
 
 FACTS = DataFacts({"train": 1600, "dev": 200, "test": 200}, labels=2)
@@ -192,36 +189,6 @@ def test_less_training_than_usual_and_a_sampled_dev_are_said(tmp_path: Path) -> 
     assert table.rows[0][-1] == f"full, {less}, chosen"
 
 
-class WorkerInThisProcess:
-    """Stands for the training process; what it does not answer in time is decided by the test."""
-
-    failing: ClassVar[dict[str, BaseException | dict[str, str]]] = {}
-
-    def __init__(self, log: Path, threads: int | None) -> None:
-        self.startup, self.asked = 0.0, list[str]()
-
-    def start(self) -> None:
-        pass
-
-    stop = start
-
-    def ask(self, limit: float, look: Callable[[], None] = lambda: None, /, **request: Any) -> dict[str, Any]:
-        look()
-        request = json.loads(json.dumps(request, default=str))
-        name = Path(request.get("options", {}).get("out", "test")).name
-        self.asked.append(name)
-        answer = self.failing.get(name)
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer or worker.handle(request)
-
-    def __enter__(self) -> WorkerInThisProcess:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def problem(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("solve")
@@ -230,13 +197,7 @@ def problem(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> type[WorkerInThisProcess]:
-    monkeypatch.setattr(runner, "TrainingProcess", WorkerInThisProcess)
-    monkeypatch.setattr(WorkerInThisProcess, "failing", {})
-    monkeypatch.setattr(worker, "PILOT_SECONDS", 0.05)
-    monkeypatch.setattr(precision, "measure_precision", lambda device: {"failed": "is not measured here"})
-    monkeypatch.setattr(settings, "LEAST_STEPS", 12)
-    monkeypatch.setattr(plan, "LEAST_DEV", 10)
-    return WorkerInThisProcess
+    return use_worker(monkeypatch)
 
 
 def options(problem: dict[str, str], out: Path, **others: Any) -> SolveOptions:

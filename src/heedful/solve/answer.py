@@ -18,6 +18,7 @@ from heedful.runs.studies import StudyFolder
 from heedful.solve.candidates import Candidate, DataFacts, name_whole
 from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
 from heedful.solve.insight import Insight, describe_measured_curve, draw_curve, examine_labels
+from heedful.solve.plan import format_minutes
 from heedful.solve.state import SolveState
 
 CONFUSED = 3
@@ -86,7 +87,7 @@ def make_answer(
     ]
     return Answer(
         study="solve",
-        title=f"{facts.name} in {options.minutes:g} minutes",
+        title=f"{facts.name} in {format_minutes(options.minutes)}",
         summary=tuple(summary),
         finished=finished,
         notes=(
@@ -110,6 +111,7 @@ def make_answer(
             "chosen": choice.chosen,
             "best": choice.best,
             "dev": choice.scores,
+            "titles": {name: candidate.title for name, candidate in by_name.items()},
             "test": results.splits["test"].value if "test" in results.splits else None,
             "left_out": state.left_out,
             "seconds": state.spent,

@@ -204,12 +204,20 @@ def explain_lack(
     """Return why there is no answer: the time is too short if all candidates that suit the data lacked it."""
     suited = [reasons.get(c.name, NOT_IN_TIME) for c in candidates if c.unsuited(facts) is None]
     short = bool(suited) and all(any(part in reason for part in TIME_REASONS) for reason in suited)
-    why = f"{minutes:g} minutes are too short" if short else "no candidate could be finished"
+    why = (
+        f"{format_minutes(minutes)} {'is' if minutes == 1 else 'are'} too short"
+        if short
+        else "no candidate could be finished"
+    )
     return f"{why}: {'; '.join(f'{name} {reason}' for name, reason in reasons.items())}"
 
 
 def format_seconds(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
+
+
+def format_minutes(minutes: float) -> str:
+    return "one minute" if minutes == 1 else f"{minutes:g} minutes"
 
 
 def describe_plan(entries: Sequence[PlanEntry], budget: Budget, minutes: float) -> list[str]:
@@ -223,7 +231,7 @@ def describe_plan(entries: Sequence[PlanEntry], budget: Budget, minutes: float) 
         lines.append(f"measured here: {train} to train on a row, {forward} to read one")
     if budget.folds:
         lines.append(f"dev is small: {budget.folds} of {FOLDS} folds of train are held out in turn as well")
-    lines.append(f"plan for {minutes:g} minutes:")
+    lines.append(f"plan for {format_minutes(minutes)}:")
     for entry in entries:
         name, settings = entry.candidate.name, entry.settings
         if entry.planned:

@@ -16,7 +16,7 @@ from heedful.runs.directory import CHOSEN
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import STUDY, StudyFolder, StudyRecord, begin, choose_study_folder
 from heedful.solve.candidates import CANDIDATES, Candidate, DataFacts
-from heedful.solve.plan import TRAIN_EVAL_ROWS
+from heedful.solve.plan import TRAIN_EVAL_ROWS, format_minutes
 from heedful.solve.state import PLAN, SolveState
 from heedful.studies.shared.commands import shared_options
 
@@ -74,7 +74,7 @@ def open_folder(options: SolveOptions, run_options: AdaptOptions, facts: DataFac
     """Begin or continue the folder of a solution; with `overwrite`, remove what an earlier one has left."""
     record = StudyRecord(
         "solve",
-        f"which model is best for {facts.name} in {options.minutes:g} minutes?",
+        f"which model is best for {facts.name} in {format_minutes(options.minutes)}?",
         options.seed,
         {"run": shared_options(run_options), "prefer": options.prefer, "candidates": options.candidates},
         (),

@@ -64,6 +64,10 @@ LEAST_FOLDS = 2
 folds that they have in common."""
 
 
+class UnsolvedError(UserError):
+    """No candidate could be finished."""
+
+
 def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolder, Answer]:
     """Find the best model for a task in the given time, and return its folder and the answer.
 
@@ -360,7 +364,7 @@ class Solver:
             if interrupted:
                 raise KeyboardInterrupt
             minutes = self.options.minutes
-            raise UserError(explain_lack(self.candidates, state.left_out, self.facts, minutes))
+            raise UnsolvedError(explain_lack(self.candidates, state.left_out, self.facts, minutes))
         chosen = self.choose_with_weights(interrupted=interrupted)
         if self.examining.is_alive():
             self.examining.join(min(EXAMINE_SECONDS, max(0.0, self.left)))

@@ -158,25 +158,6 @@ KNOWLEDGE_SURNAME_VERDICTS = {
     False: "nothing shows that the surname matters",
 }
 
-DEMO_DESKS = (
-    "With {labels:,} labels MiniLM sends {accuracy:.2f} of {n:,} new letters to the right desk ({low:.2f} to "
-    "{high:.2f}); a bag of words {bag_of_words:.2f}, and the most frequent desk is right for {majority:.2f}."
-)
-DEMO_DESKS_NOT_ABOVE = (
-    "With {labels:,} labels MiniLM sends {accuracy:.2f} of {n:,} new letters to the right desk ({low:.2f} to "
-    "{high:.2f}), which is not clearly above a bag of words ({bag_of_words:.2f})."
-)
-DEMO_NOT_ABOVE = "Stars of reviews with {size:,} labels: none is clearly above simple rules ({simple:.2f})."
-DEMO_BEST = (
-    "Stars of reviews with {size:,} labels: {method} on the encoder {start} is right for {accuracy:.2f} of "
-    "all reviews ({low:.2f} to {high:.2f}); {other}a bag of words for {bag_of_words:.2f}."
-)
-DEMO_OTHER = "{start} at best for {accuracy:.2f}, "
-DEMO_BIRTHPLACES = (
-    "Birthplaces: right for {after} of {n} people after reading biographies, for {without} without, and for "
-    "{constant} with one answer for all."
-)
-
 OPTION_TITLES = {"lr": "learning rate", "epochs": "epochs", "batch_size": "batch size"}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from heedful.demo import sentences
 from heedful.report.charts import bars, lines, small_multiples
 from heedful.report.facts import load_study
 from heedful.report.page import Page
@@ -16,13 +17,12 @@ from heedful.runs.directory import Run
 from heedful.runs.files import new_folder
 from heedful.runs.json_files import read_json
 from heedful.runs.schemas import Results
-from heedful.studies.shared import sentences
 
 Facts = dict[str, Any]
 SENTENCE = ("the", "old", "bridge", "that", "a", "storm", "broke", "was", "mended")
 STARTS = {"pretrained": "pretrained here", "untrained": "random weights"}
 MEASURED = "Every number here was measured in this run, on data made in it."
-DRAWN = ("desks", "heads", "attention", "pretraining", "reviews", "birthplaces")
+DRAWN = ("letters", "score-against-cost", "heads", "attention", "pretraining", "reviews", "birthplaces")
 """The figures that are also written as files."""
 
 
@@ -180,28 +180,27 @@ def reviews(page: Page, rows: Sequence[Facts], studies: Sequence[Path]) -> None:
 def conclusions(facts: Facts) -> list[str]:
     rows = [row for row in facts.get("reviews", ()) if row["accuracy"] is not None]
     summary = []
-    if desks := facts.get("desks"):
-        most = max(desks, key=lambda row: row["labels"])
-        simple = max(most["bag_of_words"], most["majority"])
-        above = most["low"] is not None and most["low"] > simple
-        summary.append((sentences.DEMO_DESKS if above else sentences.DEMO_DESKS_NOT_ABOVE).format(**most))
+    if letters := facts.get("letters"):
+        summary.append(sentences.describe_letters(letters))
     for size in dict.fromkeys(row["labels"] for row in rows):
         ranked = sorted((row for row in rows if row["labels"] == size), key=lambda row: -row["accuracy"])
         best, simple = ranked[0], max(ranked[0]["majority"], ranked[0]["bag_of_words"])
         if best["low"] <= simple:
-            summary.append(sentences.DEMO_NOT_ABOVE.format(size=size, simple=simple))
+            summary.append(sentences.REVIEWS_NOT_ABOVE.format(size=size, simple=simple))
             continue
         other = next((row for row in ranked if row["model"] != best["model"]), None)
-        at_best = "" if other is None else sentences.DEMO_OTHER.format(start=describe_start(other), **other)
+        at_best = (
+            "" if other is None else sentences.REVIEWS_OTHER.format(start=describe_start(other), **other)
+        )
         about = {"size": size, "start": describe_start(best), "other": at_best}
-        summary.append(sentences.DEMO_BEST.format(**best, **about))
+        summary.append(sentences.REVIEWS_BEST.format(**best, **about))
     born = facts.get("birthplaces", {})
     if {"pretrained", "nothing"} <= set(born):
         read = born["pretrained"]
         shares = (read["exact_match"], born["nothing"]["exact_match"], read["constant_answer"])
-        after, without, constant = (f"{100 * share:.0f} %" for share in shares)
+        after, without, constant = map(sentences.format_share, shares)
         about = {"n": read["n"], "after": after, "without": without, "constant": constant}
-        summary.append(sentences.DEMO_BIRTHPLACES.format(**about))
+        summary.append(sentences.BIRTHPLACES.format(**about))
     return summary
 
 

@@ -1,4 +1,4 @@
-"""The stages of `heedful demo`: what a pretrained model does, how attention works, what a model knows.
+"""The stages of `heedful demo`: a problem solved, how attention works, what a model knows.
 
 `--long` adds the main job from start to end, with an encoder that is pretrained here.
 
@@ -18,6 +18,7 @@ from typing import Any
 
 from heedful import __version__
 from heedful.data.world.notes import Notes
+from heedful.demo import heads, letters, page
 from heedful.errors import UserError
 from heedful.logs import notice, progress_line
 from heedful.options.studies import CompareOptions, CompareRun, KnowledgeOptions
@@ -32,8 +33,8 @@ from heedful.runs.json_files import read_json
 from heedful.runs.schemas import Results
 from heedful.runs.studies import Outcome, StudyFolder
 from heedful.runs.toml import write_toml
+from heedful.solve.plan import format_minutes
 from heedful.studies.compare import Compare
-from heedful.studies.demo import page, pretrained
 from heedful.studies.knowledge.study import Knowledge
 from heedful.studies.shared.arms import mean_score
 from heedful.studies.shared.runner import run_study
@@ -44,12 +45,12 @@ from heedful.training.signals import StoppedError
 Facts = dict[str, Any]
 RECORD, REPORT, FIGURES = "demo.json", "report.html", "figures"
 TOKENIZER, NOTES, REVIEWS, BIRTHPLACES = "tokenizer", "notes.txt", "reviews", "birthplaces"
-DESKS = "desks"
+LETTERS, SOLVED = "letters", "solved"
 PRETRAINED, UNTRAINED = "pretrained", "untrained"
 READING, QUESTIONS = "reading.toml", "questions.toml"
 PARTS = (
     *(REPORT, FIGURES, TOKENIZER, NOTES, PRETRAINED, UNTRAINED),
-    *(f"{DESKS}-*", f"{REVIEWS}-*", BIRTHPLACES, READING, QUESTIONS),
+    *(LETTERS, SOLVED, f"{REVIEWS}-*", BIRTHPLACES, READING, QUESTIONS),
 )
 """What a demo leaves beside its record."""
 ENCODER = ("n_layers=2", "d_model=64", "n_heads=2", "norm_place=pre", "position=rotary", "init_std=0.1")
@@ -67,8 +68,10 @@ class Scale:
     """Also pretrain a small encoder, and compare methods on reviews."""
     minilm: bool = False
     """Compare the methods on the real pretrained encoder, instead of the one made here."""
-    letters: tuple[int, ...] = (300, 60)
-    """Numbers of labels for MiniLM; none where it is not installed."""
+    letters: int = 300
+    """Labeled letters of the problem that is solved; none where MiniLM is not installed."""
+    minutes: float = 1.0
+    """Time to solve it."""
     notes: int = 10_000
     """Notes of guests that the small encoder reads."""
     steps: int = 2000
@@ -121,7 +124,7 @@ def choose_scale(long: bool, minilm: bool, quick: bool) -> Scale:
             notice(
                 f"MiniLM is not installed ({remedy}), so a small encoder is pretrained, which takes longer"
             )
-        scale = replace(LONG, letters=())
+        scale = replace(LONG, letters=0)
     return replace(scale, quick=quick)
 
 
@@ -140,7 +143,7 @@ class Demo:
         scale = self.scale
         with explain_stop():
             if scale.letters and not scale.quick:
-                facts |= self.adapt_to_desks()
+                facts[LETTERS] = self.solve_letters()
             if scale.long or scale.quick:
                 self.stage("a world of texts, and what a model on its tasks must beat")
                 facts["tasks"] = page.tasks(self.page)
@@ -148,7 +151,7 @@ class Demo:
                 facts["tokenizer"] = page.tokenizer(self.page, self.out / TOKENIZER)
             self.stage("attention: where heads look, and whether the future reaches the past")
             if scale.letters and not scale.quick:
-                facts["heads"] = pretrained.add_heads(self.page)
+                facts["heads"] = heads.add_heads(self.page)
             facts["attention"] = page.attention(self.page)
             self.show("attention", facts["attention"])
             if not scale.quick:
@@ -169,16 +172,16 @@ class Demo:
         write_json(self.out / RECORD, record)
         return facts
 
-    def adapt_to_desks(self) -> Facts:
-        """Adapt MiniLM with each number of labels; each result is shown as soon as it is there."""
-        rows = []
-        counts = " and ".join(f"{n:,}" for n in self.scale.letters)
-        self.stage(f"MiniLM learns which desk should read a letter, from {counts} labels")
-        for labels in self.scale.letters:
-            rows.append(pretrained.learn_desks(self.out / f"{DESKS}-{labels}", labels))
-            self.show(DESKS, rows[-1])
-        pretrained.add_desks(self.page, rows, Run(self.out / f"{DESKS}-{max(self.scale.letters)}"))
-        return {DESKS: rows}
+    def solve_letters(self) -> Facts:
+        """Solve a problem as `heedful solve` does, which prints its plan and each candidate's score."""
+        task, folder, scale = self.out / LETTERS, self.out / SOLVED, self.scale
+        minutes = format_minutes(scale.minutes)
+        self.stage(f"heedful solve has {scale.letters:,} labeled letters and {minutes}: {task}")
+        letters.write_letters(task, scale.letters)
+        facts, answer = letters.solve_letters(task, folder, scale.letters, scale.minutes)
+        self.show(LETTERS, facts)
+        letters.add_letters(self.page, facts, answer, folder)
+        return facts
 
     def stage(self, text: str) -> None:
         self.done += 1
@@ -270,14 +273,14 @@ class Demo:
         asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").read_predictions("dev")[0].text or ""
         studies = [*self.studies(), self.out / BIRTHPLACES]
         runs = [self.out / PRETRAINED] if self.scale.long and not self.scale.minilm else []
-        desks = [self.out / f"{DESKS}-{labels}" for labels in self.scale.letters[:1]]
+        solved = [self.out / SOLVED] if self.scale.letters else []
         question = "Since last winter I think about penguins almost every day."
         return [
-            *(("predict", str(folder), question) for folder in desks),
+            *(("predict", str(folder), question) for folder in solved),
             *(("study", "show", str(folder)) for folder in studies),
             *(
                 ("report", str(folder), "--out", f"{folder.name}.html")
-                for folder in [*desks, *runs, *studies]
+                for folder in [*solved, *runs, *studies]
             ),
             ("predict", str(self.out / BIRTHPLACES / "runs" / "pretrained"), asked),
         ]
