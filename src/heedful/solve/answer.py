@@ -286,7 +286,10 @@ def list_candidates(
         interval = scored.interval(c.name)
         between = "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}"
         numbers = (f"{c.cost.seconds / 60:.1f}", f"{c.cost.ms_per_text:.2g}", f"{c.cost.megabytes:.0f}")
-        rows.append((c.name, choice.scores[c.name], between, *numbers, remark(c, choice, shortened)))
+        remarks = [remark(c, choice, shortened)]
+        if c.cost.folds < (state.folds or 0):
+            remarks.append(f"only {c.cost.folds} of {state.folds} folds" if c.cost.folds else "without folds")
+        rows.append((c.name, choice.scores[c.name], between, *numbers, ", ".join(remarks)))
     rows += [(name, None, "", "", "", "", f"left out: {why}") for name, why in state.left_out.items()]
     return Table(columns, tuple(rows), f"candidates, scored on {scored_rows}")
 

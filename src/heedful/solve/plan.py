@@ -148,8 +148,16 @@ def plan_candidate(candidate: Candidate, budget: Budget, left: float) -> PlanEnt
             if entry.is_whole(budget) or not candidate.whole:
                 return entry
         rows = int(FEWER * rows)
-    whole = scale(candidate.total_seconds(facts, speed), budget)
+    whole = scale(candidate.total_seconds(facts, speed), budget) / planned_share(candidate)
     return PlanEntry(candidate, whole, reason=describe_lack(whole, left))
+
+
+def planned_share(candidate: Candidate) -> float:
+    """Return the share of the time left in which a candidate is planned.
+
+    The time of one without the encoder was not measured, and it cannot stop by itself.
+    """
+    return 1.0 if candidate.encoder else UNMEASURED_SHARE
 
 
 def scale(seconds: float, budget: Budget) -> float:
@@ -164,9 +172,7 @@ def fit_time(
     seconds = candidate.total_seconds(facts, speed)
     if candidate.epoch_share is None:
         total = scale(seconds, budget)
-        # The time of a candidate without the encoder was not measured, and it cannot stop by itself.
-        part = 1.0 if candidate.encoder else UNMEASURED_SHARE
-        fits = total <= part * left
+        fits = total <= planned_share(candidate) * left
         return PlanEntry(candidate, total, run_seconds=budget.slowness * seconds) if fits else None
     per_epoch, epochs = candidate.epoch_seconds(facts, speed), speed.epochs
     if scale(seconds, budget) > left:

@@ -318,7 +318,8 @@ class Solver:
         ]
         costs = next(iter(answers), {})
         usable = {name: cost for name, cost in costs.items() if name not in self.unusable}
-        return replace(self.state, costs=usable, left_out=self.state.left_out | self.unusable)
+        left_out = {name: why for name, why in self.state.left_out.items() if name not in usable}
+        return replace(self.state, costs=usable, left_out=left_out | self.unusable)
 
     def choose_with_weights(self, *, interrupted: bool) -> str:
         """Choose a candidate; if an earlier command removed its weights and they are lost, another one."""
