@@ -82,6 +82,11 @@ def test_a_large_dev_and_test_are_sampled_and_a_small_dev_is_completed_by_folds(
     assert choose_folds(CANDIDATES, Budget(large, SPEED), 600) == 0
     assert choose_folds(CANDIDATES, BUDGET, 6000) == 5
     assert choose_folds(CANDIDATES, BUDGET, 350) < 5
+    by_time, few_groups = replace(FACTS, timed=True, units=500), replace(FACTS, units=9)
+    assert (
+        choose_folds(CANDIDATES, Budget(by_time, SPEED), 6000) == 3
+    )  # earlier folds have few rows to train on
+    assert choose_folds(CANDIDATES, Budget(few_groups, SPEED), 6000) == 0
 
 
 def test_without_an_encoder_its_candidates_are_left_out_with_the_reason() -> None:
@@ -513,3 +518,22 @@ def test_groups_are_on_one_side_of_every_split_of_a_solution(
         assert len(run.read_predictions("dev")) == 4 * len(held_out)  # whole authors
     assert heedful.evaluate(tmp_path / "solved", split="test").value == answer.facts["test"]
     assert heedful.solve(rows, **chosen).answer == answer
+
+
+def test_a_solution_by_time_trains_on_earlier_rows_than_it_scores(
+    in_process: type[WorkerInThisProcess], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(plan, "LEAST_DEV", 300)
+    words = {"yes": "lovely warm kind film", "no": "rude cold dull plot"}
+    rows = [
+        {"text": f"{words[label]} {year}", "label": label, "year": year}
+        for year in range(1900, 2000)
+        for label in words
+    ]
+    solved = heedful.solve(rows, time="year", candidates=["tfidf"], out=tmp_path / "solved", threads=1)
+    notes = [note.text for note in solved.answer.notes]
+    assert "split by year: train until 1979, dev until 1989, test from 1990" in notes
+    assert solved.answer.tables[0].title.endswith("dev and 3 folds")
+    run = Run.open(tmp_path / "solved/runs/tfidf-fold1")
+    assert {str(row.text)[-4:] for row in run.read_predictions("dev")} == {str(y) for y in range(1967, 1980)}
+    assert heedful.evaluate(tmp_path / "solved", split="test").value == solved.answer.facts["test"]

@@ -26,6 +26,7 @@ def solve(
     pair_column: str | None = None,
     label_column: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     strict: bool = False,
 ) -> SolveResult:
     r"""Find the best model for labeled texts in the given minutes, and say how good it is.
@@ -75,6 +76,9 @@ def solve(
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
+    time
+        Name of a column with dates or numbers: the latest rows are test, those before dev, the earliest
+        train; folds train on earlier rows than they hold out. Rows of the same time stay together.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
 
@@ -151,6 +155,7 @@ def adapt(
     pair_column: str | None = None,
     label_column: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     score_dev: bool = True,
@@ -319,6 +324,9 @@ def adapt(
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
+    time
+        Name of a column with dates or numbers: the latest rows are test, those before dev, the earliest
+        train; folds train on earlier rows than they hold out. Rows of the same time stay together.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -678,6 +686,7 @@ def search(
     pair_column: str | None = None,
     label_column: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -841,6 +850,9 @@ def search(
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
+    time
+        Name of a column with dates or numbers: the latest rows are test, those before dev, the earliest
+        train; folds train on earlier rows than they hold out. Rows of the same time stay together.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -953,6 +965,7 @@ def compare(
     pair_column: str | None = None,
     label_column: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -1124,6 +1137,9 @@ def compare(
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
+    time
+        Name of a column with dates or numbers: the latest rows are test, those before dev, the earliest
+        train; folds train on earlier rows than they hold out. Rows of the same time stay together.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -1232,6 +1248,7 @@ def labels(
     pair_column: str | None = None,
     label_column: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -1396,6 +1413,9 @@ def labels(
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
+    time
+        Name of a column with dates or numbers: the latest rows are test, those before dev, the earliest
+        train; folds train on earlier rows than they hold out. Rows of the same time stay together.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -1507,6 +1527,7 @@ def optimizers(
     pair_column: str | None = None,
     label_column: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -1679,6 +1700,9 @@ def optimizers(
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
+    time
+        Name of a column with dates or numbers: the latest rows are test, those before dev, the earliest
+        train; folds train on earlier rows than they hold out. Rows of the same time stay together.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features
@@ -1779,6 +1803,7 @@ def overfit(
     pair_column: str | None = None,
     label_column: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     strict: bool = False,
     cache_features: bool = True,
     on: Literal["here", "slurm"] = "here",
@@ -1931,6 +1956,9 @@ def overfit(
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
+    time
+        Name of a column with dates or numbers: the latest rows are test, those before dev, the earliest
+        train; folds train on earlier rows than they hold out. Rows of the same time stay together.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
     cache_features

@@ -104,6 +104,7 @@ def show(
     pair_column: str | None = None,
     label_column: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     split: Literal["hash", "first", "none"] = "hash",
     seed: int = 0,
     strict: bool = False,
@@ -131,6 +132,8 @@ def show(
         Column with the label.
     group
         Column whose values, such as authors, are each on one side of the split.
+    time
+        Column with dates or numbers: the latest rows are test, those before dev.
     split
         How to split rows where the files do not: by a hash of their content, in their order, or not at all.
     seed
@@ -161,6 +164,7 @@ def show(
         pair_column=pair_column,
         label_column=label_column,
         group=group,
+        time=time,
         split=split,
         seed=seed,
         strict=strict,

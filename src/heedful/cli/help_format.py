@@ -26,7 +26,7 @@ PANELS = {
         weight_decay clip label_smoothing class_weights head_start eval_every patience metric select
         train_eval_rows minutes budget_min branch""",
     "Data": """max_len long_texts train_rows balanced dev_rows fold text_column pair_column label_column group
-        documents block pack dev dev_share test data_dir split split_seed strict unlabeled questions
+        time documents block pack dev dev_share test data_dir split split_seed strict unlabeled questions
         questions_share sentences""",
     "Model": "attention projections dropout pool head tokenizer vocab_size min_count model_options",
     "Method and objective": """method method_options kind objective answer_loss label_words mlm_weight

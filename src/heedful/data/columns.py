@@ -63,15 +63,22 @@ HEADER_ROWS = 2000
 
 @dataclass(frozen=True)
 class SplitColumn:
-    """The column that rows are split by: those of a group, such as an author, stay on one side."""
+    """The column that rows are split by: those of a group, such as an author, or of a time stay together."""
 
     name: str
-    kind: Literal["group"] = "group"
+    kind: Literal["group", "time"]
 
 
-def find_split_column(group: str | None) -> SplitColumn | None:
+def find_split_column(group: str | None, time: str | None) -> SplitColumn | None:
     """Return the column that the options say to split rows by, or None."""
-    return None if group is None else SplitColumn(group)
+    if group is not None and time is not None:
+        raise UserError(
+            "--group and --time exclude each other: an author may have written both early and late rows; "
+            "choose what new texts will be, by other authors or of a later time"
+        )
+    if group is not None:
+        return SplitColumn(group, "group")
+    return None if time is None else SplitColumn(time, "time")
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.groups import assign_groups
+from heedful.data.split_columns import assign_groups, count_units
 from heedful.data.splits import Index, Split, is_grouped
 from heedful.data.tasks import Task
+from heedful.data.times import assign_parts, is_timed, read_times
 from heedful.errors import UserError, shorten
 
 FOLD = re.compile(r"([1-9]\d*)/([1-9]\d*)", re.ASCII)
@@ -21,23 +22,40 @@ def take_fold(task: Task, fold: str, seed: int) -> Task:
 
     `fold` is K/N. Each fold has the shares of the labels in all rows; rows with the same text, or of the same
     group where the task has groups, are in the same fold. The task's own dev rows are left out, test stays.
+
+    Where rows are split by time, a fold is trained on earlier rows alone: train is cut into N + 1 parts in
+    the order of time, fold 1 holds out the last part, fold 2 the part before it, and so on; later rows than
+    those held out are left out. So fold 1 has most rows to train on, and fold N only the first part.
     """
     match = FOLD.fullmatch(fold)
     if match is None or not (1 <= int(match[1]) <= int(match[2]) and int(match[2]) > 1):
         raise UserError(f'--fold "{shorten(fold)}": is K/N, such as 2/5 for the second of five folds')
     number, count = int(match[1]), int(match[2])
     train = task.splits["train"]
-    held_out = assign_folds(train, count, seed) == number - 1
-    if not held_out.any() or held_out.all():
-        few = f"{len(train)} training rows"
-        if is_grouped(train.rows):
-            few = f"{len(np.unique(train.group_hashes()))} groups of training rows"
-        raise UserError(f"--fold {fold}: {few} are too few for {count} folds")
+    few = UserError(f"--fold {fold}: {describe_units(train)} are too few for {count} folds")
+    if is_timed(train.rows):
+        if count_units(train) <= count:
+            raise few
+        age = count - assign_parts(read_times(train.rows, train.index), count + 1)  # 0 for the latest part
+        held_out, learned = age == number - 1, age > number - 1
+    else:
+        held_out = assign_folds(train, count, seed) == number - 1
+        learned = ~held_out
+    if not held_out.any() or not learned.any():
+        raise few
+    before = "what is earlier than" if is_timed(train.rows) else "all but"
     parts = {
-        "train": take_rows(train, np.flatnonzero(~held_out), "train", f"all but fold {fold}"),
+        "train": take_rows(train, np.flatnonzero(learned), "train", f"{before} fold {fold}"),
         "dev": take_rows(train, np.flatnonzero(held_out), "dev", f"fold {fold} of train"),
     }
     return replace(task, splits={**task.splits, **parts})
+
+
+def describe_units(split: Split) -> str:
+    if is_timed(split.rows):
+        return f"{count_units(split)} different times of training rows"
+    rows = "groups of training rows" if is_grouped(split.rows) else "training rows"
+    return f"{count_units(split)} {rows}"
 
 
 def assign_folds(split: Split, count: int, seed: int) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Splits: parts of a task's rows; a hash of a row's content or group decides which part it is in."""
+"""Splits: parts of a task's rows; the hash of a row's content or group, or its time, decides which part."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from heedful.data import cache
 from heedful.data.store import SPLIT_BY, ExampleStore
+from heedful.data.times import count_times, is_timed, split_by_time
 from heedful.errors import UserError
 
 Index = npt.NDArray[np.int64]
@@ -160,6 +161,9 @@ def compute_bounds(rows: ExampleStore, mode: Mode, *shares: float) -> list[np.ui
 
 
 def split_train_dev_test(rows: ExampleStore, seed: int, mode: Mode) -> dict[str, Index]:
+    if is_timed(rows):
+        test_share = 1 - TRAIN_SHARE - DEV_SHARE
+        return split_by_time(rows, {"train": TRAIN_SHARE, "dev": DEV_SHARE, "test": test_share})
     low, high = compute_bounds(rows, mode, TRAIN_SHARE, TRAIN_SHARE + DEV_SHARE)
     keys = compute_sort_keys(rows, seed, mode)
     return {
@@ -170,16 +174,22 @@ def split_train_dev_test(rows: ExampleStore, seed: int, mode: Mode) -> dict[str,
 
 
 def split_off_dev(rows: ExampleStore, seed: int, mode: Mode) -> dict[str, Index]:
+    if is_timed(rows):
+        return split_by_time(rows, {"train": 1 - DEV_SHARE, "dev": DEV_SHARE})
     (low,) = compute_bounds(rows, mode, 1 - DEV_SHARE)
     keys = compute_sort_keys(rows, seed, mode)
     return {"train": np.flatnonzero(keys < low), "dev": np.flatnonzero(keys >= low)}
 
 
 def choose_smallest(rows: ExampleStore, count: int, seed: int, mode: Mode) -> tuple[Index, Index]:
-    """Return the `count` rows with the smallest hashes (or the first ones), and the rest.
+    """Return the `count` rows with the smallest hashes (or the first or earliest ones), and the rest.
 
-    A group stays whole, so that there may be more rows.
+    Groups and rows of the same time stay together, so that there may be some rows more or fewer.
     """
+    if is_timed(rows):
+        share = count / len(rows)
+        early, late = split_by_time(rows, {"train": share, "test": 1 - share}).values()
+        return early, late
     keys = compute_sort_keys(rows, seed, mode)
     order = np.argsort(keys, kind="stable")
     if is_grouped(rows):
@@ -212,6 +222,8 @@ def refuse_empty(where: str, parts: dict[str, Index], rows: ExampleStore) -> Non
             count, what, advice = len(rows), "row", "more rows"
             if is_grouped(rows):
                 count, what, advice = count_groups(rows), "group", "more groups, another --split-seed"
+            if is_timed(rows):
+                count, what, advice = count_times(rows), "different time", "rows of more times"
             raise UserError(
                 f"{where}: {count} {what}{'s' * (count != 1)} are too few to split, {name} gets none; "
                 f"give {advice}, or a folder with train, dev and test files"

@@ -17,6 +17,7 @@ import pyarrow as pa
 from heedful.data import cache
 from heedful.data.bad_rows import BadRows, EmptyCellError, RowError, report_skipped
 from heedful.data.columns import Layout, Sheet, SplitColumn
+from heedful.data.dates import parse_time, read_time
 from heedful.data.labels import MAX_CLASSES, MAX_LABEL_CHARS, LabelIndex, multi_label_error, parse_label
 from heedful.data.text_files import MAX_ROW_BYTES, too_long_error
 from heedful.errors import UserError, shorten
@@ -197,7 +198,7 @@ def read_examples(
 ) -> Iterator[tuple[int, str, str | None, str | None, str | None]]:
     """Yield (number, text, pair, label name, value to split by) of every good row; others go to `bad`."""
     paired, labeled = layout.pair is not None, layout.label is not None
-    bad = bad or BadRows()
+    bad, first_time = bad or BadRows(), None
     for number, values in sheet.rows(layout.columns(), bad):
         values, split_value = (values[:-1], values[-1]) if layout.by else (values, None)
         try:
@@ -205,6 +206,9 @@ def read_examples(
             pair = check_text(sheet, number, layout.pair, values[1]) if paired else None
             label = check_label(sheet, number, layout.label, values[-1], answers) if labeled else None
             by = check_split_value(sheet, number, layout.by, split_value) if layout.by else None
+            if layout.by and layout.by.kind == "time":
+                first_time = first_time or by
+                check_time(sheet, number, layout.by.name, by, first_time)
         except RowError as error:
             bad.add(error)
             continue
@@ -271,3 +275,19 @@ def check_split_value(sheet: Sheet, number: int, column: SplitColumn, value: Any
         where = f"{sheet.path} {sheet.unit} {number}"
         raise UserError(f'{where}: "{shorten(column.name, 30)}" is a {kind}') from None
     return None if name is None or (name.lower() == "nan" and not sheet.is_typed) else name
+
+
+def check_time(sheet: Sheet, number: int, column: str, text: str | None, first: str | None) -> None:
+    """Refuse a value that is no time, or not of the kind of the first one."""
+    name = shorten(column, 30)
+    where = f'{sheet.path} {sheet.unit} {number}: "{name}"'
+    if text is None or first is None:
+        raise EmptyCellError(f"{where} has no time; write one or remove the row")
+    time = parse_time(text)
+    if time is None:
+        forms = "write 2021-03-31, 2021-03-31T12:30, or a number such as a year"
+        raise UserError(f'{where} is "{shorten(text, 30)}", which is no time; {forms}')
+    expected = read_time(first).kind
+    if time.kind != expected:
+        others = f'others, such as "{shorten(first, 30)}", are {expected}s'
+        raise UserError(f'{where} is "{shorten(text, 30)}", a {time.kind}, but {others}; write all alike')

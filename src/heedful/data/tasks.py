@@ -23,7 +23,6 @@ from heedful.data.columns import (
     follow_layout,
     open_sheet,
 )
-from heedful.data.groups import describe_groups, find_shared_groups
 from heedful.data.hub_datasets import download_from_hub, parse_hub_id
 from heedful.data.manifest import save_manifest
 from heedful.data.named_tasks import TASKS, WORLD_PREFIX, Kind, TaskRules, find_named_folder, find_rules
@@ -31,9 +30,11 @@ from heedful.data.names import SPLIT_NAMES
 from heedful.data.notices import notify
 from heedful.data.readers import FORMATS, KINDS, is_data_file
 from heedful.data.sources import MEMORY
+from heedful.data.split_columns import describe_split_column, find_leaks
 from heedful.data.splits import Index, Mode, Split
 from heedful.data.store import ExampleStore, load_examples
 from heedful.data.text_files import split_name
+from heedful.data.times import is_timed
 from heedful.errors import UserError, shorten, unknown
 
 NEAR = 0.75
@@ -55,7 +56,7 @@ class Task:
     columns: dict[str, str] = field(default_factory=dict, repr=False)
     """The columns of train's file by role; they are numbers if the file has no header."""
     split_notes: tuple[str, ...] = field(default=(), repr=False)
-    """How rows are split by a column, in words, and which groups two splits share."""
+    """How rows are split by a column, in words; then, for files that were split before, what leaks."""
 
     @property
     def fingerprint(self) -> str:
@@ -75,6 +76,7 @@ def load_task(
     pair_column: str | None = None,
     label_column: str | None = None,
     group: str | None = None,
+    time: str | None = None,
     split: str = "hash",
     seed: int = 0,
     kind: Kind | None = None,
@@ -84,12 +86,13 @@ def load_task(
 
     Unless there is a file per split, rows are split by a hash of their content and `seed`; `split="first"`
     splits them by their order, `split="none"` leaves all rows in train. Rows with the same value in the
-    column `group`, such as an author, stay together: the hash is that of the value. Columns are found by
-    name or content unless they are named; those of a file without a header are called 1, 2, 3, ... With
+    column `group`, such as an author, stay together: the hash is that of the value. With the column
+    `time` the latest rows are test, those before dev, and the earliest train. Columns are found by name or
+    content unless they are named; those of a file without a header are called 1, 2, 3, ... With
     `kind="text2text"` the label column holds free answers instead of classes. Bad rows (an empty cell, a
     broken line) are skipped with a notice; `strict` refuses them.
     """
-    mode, by = parse_split_mode(split), find_split_column(group)
+    mode, by = parse_split_mode(split), find_split_column(group, time)
     if by is not None and mode == "first":
         raise UserError(f"--split first and --{by.kind} exclude each other; leave one away")
     path, rules = find_task(name_or_path, data_dir)
@@ -118,10 +121,10 @@ def load_task(
         rules=rules,
         columns=named_columns(*sheets["train"]),
     )
-    shared = tuple(find_shared_groups(task.splits))
-    for sentence in shared:
+    leaks = tuple(find_leaks(task.splits))
+    for sentence in leaks:
         notify(f"{path}: {sentence}", warning=True)
-    task = replace(task, split_notes=(*describe_groups(task.splits), *shared))
+    task = replace(task, split_notes=(*describe_split_column(task.splits), *leaks))
     report_missing_labels(task)
     if any(part.index is not None for part in task.splits.values()):
         manifest = cache.get_cache_folder() / "manifests" / f"{task.fingerprint}.tsv"
@@ -289,7 +292,8 @@ def partition(
     """Return which rows of which file each split has, and a description of that."""
     train = rows["train"]
     hashed = f"by {train.by.name}" if train.by else "by content hash"
-    how = f"{hashed}, seed {seed}" if mode == "hash" else "by order"
+    seeded = "" if is_timed(train) else f", seed {seed}"
+    how = f"{hashed}{seeded}" if mode == "hash" else "by order"
     whole: Parts = {name: (name, None, files[name].name) for name in rows}
     if mode == "none":
         return whole

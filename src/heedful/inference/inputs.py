@@ -107,7 +107,7 @@ def wanted_columns(config: Mapping[str, Any]) -> tuple[ColumnChoice, Path | None
     stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))
     defaults = (rules.columns.text, rules.columns.pair, rules.columns.label)
     text, pair, label = (one or default for one, default in zip(stated, defaults, strict=True))
-    wanted = ColumnChoice(text, pair, label, find_split_column(config.get("group")))
+    wanted = ColumnChoice(text, pair, label, find_split_column(config.get("group"), config.get("time")))
     return wanted, None if named else Path(config["task"])
 
 

@@ -178,6 +178,9 @@ class AdaptOptions(LoopOptions):
     group: str | None = None
     """Name of a column, such as the author: rows with the same value are on the same side of the split and in
     the same fold. Files that are split already stay as they are, with a warning if they share groups."""
+    time: str | None = None
+    """Name of a column with dates or numbers: the latest rows are test, those before dev, the earliest train;
+    folds train on earlier rows than they hold out. Rows of the same time stay together."""
     strict: Flag = False
     """Refuse files with bad rows, such as one with an empty text, instead of skipping them."""
     cache_features: bool = True

@@ -25,6 +25,10 @@ class DataFacts:
     name: str = "data"
     split_notes: tuple[str, ...] = ()
     """How rows are split by a column, in words, then warnings about it; empty for a split by content."""
+    units: int | None = None
+    """Number of groups or times in train that folds keep whole; None if these are rows."""
+    timed: bool = False
+    """Whether folds train on earlier rows than they hold out."""
 
     @property
     def train(self) -> int:

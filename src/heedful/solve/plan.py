@@ -27,6 +27,8 @@ FOLDS = 5
 """Number of parts for cross-validation, where dev has fewer than `LEAST_DEV` rows."""
 FOLD_COUNTS = (5, 3, 2)
 """How many of the parts are held out in turn: fewer where the time is short."""
+MOST_TIME_FOLDS = 3
+"""The same where folds are parts of time: each has fewer earlier rows to train on than the one before it."""
 UNMEASURED_SHARE = 0.4
 """A candidate whose time is only estimated is planned in at most this share of the time that is left."""
 NOT_FINISHED = "was not finished"
@@ -102,9 +104,13 @@ def choose_folds(candidates: Sequence[Candidate], budget: Budget, seconds: float
 
     Fewer than all if the main candidates otherwise do not fit in the time as a whole.
     """
-    if budget.facts.dev >= LEAST_DEV or budget.facts.train < 2 * FOLDS:
+    facts = budget.facts
+    units = facts.train if facts.units is None else facts.units
+    if facts.dev >= LEAST_DEV or min(facts.train, units) < 2 * FOLDS:
         return 0
     for folds in FOLD_COUNTS:
+        if facts.timed and folds > MOST_TIME_FOLDS:
+            continue
         entries = make_plan(candidates, replace(budget, folds=folds), seconds)
         if all(entry.is_whole(budget) for entry in entries if is_main(entry.candidate, budget)):
             break

@@ -8,6 +8,8 @@ from typing import Any
 from heedful import __version__
 from heedful.data import Task
 from heedful.data.run_options import absolute_value
+from heedful.data.split_columns import count_units
+from heedful.data.times import is_timed
 from heedful.errors import UserError, unknown
 from heedful.options.command_line import option_flags
 from heedful.options.solve import SolveOptions
@@ -24,7 +26,7 @@ LEASE, LEASE_SECONDS = "solve", 60.0
 REPORT = "report.html"
 RUN_OPTIONS = (
     "task", "metric", "model", "seed", "data_dir", "split", "split_seed", "text_column", "pair_column",
-    "label_column", "group", "strict",
+    "label_column", "group", "time", "strict",
 )  # fmt: skip
 """Options that all candidates have."""
 
@@ -46,7 +48,9 @@ def read_facts(task: Task) -> DataFacts:
         raise UserError(f"{task.name}: solve needs rows with at least two different labels")
     if not rows.get("dev"):
         raise UserError(f"{task.name}: there are no dev rows to select on; add a dev file, or give one file")
-    return DataFacts(rows, len(task.label_names), task.name, task.split_notes)
+    train = task.splits["train"]
+    units = None if train.rows.by is None else count_units(train)
+    return DataFacts(rows, len(task.label_names), task.name, task.split_notes, units, is_timed(train.rows))
 
 
 def share_options(options: SolveOptions) -> AdaptOptions:

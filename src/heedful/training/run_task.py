@@ -22,6 +22,7 @@ def load_run_task(options: AdaptOptions) -> Task:
         pair_column=options.pair_column,
         label_column=options.label_column,
         group=options.group,
+        time=options.time,
         split=options.split,
         seed=options.split_seed,
         kind=find_task_kind(options),

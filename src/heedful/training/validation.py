@@ -28,8 +28,8 @@ STEP_OPTIONS = (
 LINEAR_OPTIONS = (
     "model", "task", "metric", "train_eval_rows", "seed", "threads", "tensorboard", "track", "note", "out",
     "resume", "overwrite", "train_rows", "balanced", "dev_rows", "class_weights", "data_dir", "split",
-    "split_seed", "text_column", "pair_column", "label_column", "group", "strict", "score_dev", "score_test",
-    "fold",
+    "split_seed", "text_column", "pair_column", "label_column", "group", "time", "strict", "score_dev",
+    "score_test", "fold",
 )  # fmt: skip
 """Options that a model without a network reads."""
 LINEAR_VALUES: dict[str, tuple[object, ...]] = {

@@ -1,10 +1,11 @@
-"""Rows that are split by a column: groups, such as authors, stay on one side."""
+"""Rows that are split by a column: groups, such as authors, stay on one side; times come in order."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import heedful
 from heedful.data import Split, Task, load_task, materialize
 from heedful.data.folds import take_fold
-from heedful.data.groups import assign_groups
+from heedful.data.split_columns import assign_groups
 from heedful.errors import UserError
 
 Rows = list[dict[str, object]]
@@ -41,7 +42,7 @@ def write_csv(rows: Rows, path: Path) -> str:
 
 def write_jsonl(rows: Rows, path: Path) -> str:
     path = path.with_suffix(".jsonl")
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    path.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows), encoding="utf-8")
     return str(path)
 
 
@@ -192,3 +193,115 @@ def test_show_says_how_rows_are_split() -> None:
     assert heedful.data.show(make_rows(), group="author").facts["split_notes"] == [
         "split by author: 40 groups"
     ]
+
+
+def make_dated(times: Iterable[object]) -> Rows:
+    return [
+        {"text": f"text {i}", "label": "yes" if i % 2 else "no", "when": time} for i, time in enumerate(times)
+    ]
+
+
+def days(count: int) -> list[date]:
+    return [date(2021, 1, 1) + timedelta(days=(37 * i) % count) for i in range(count)]  # not in order
+
+
+FORMS: dict[str, Callable[[date], object]] = {
+    "date": str,
+    "moment": lambda day: f"{day}T12:30:00+02:00",
+    "year": lambda day: 2000 + (day - date(2021, 1, 1)).days,
+    "seconds": lambda day: 1.6e9 + 86400.5 * (day - date(2021, 1, 1)).days,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("write", [write_csv, write_jsonl, write_parquet, in_memory])
+def test_the_latest_rows_are_test_and_the_earliest_train(
+    write: Callable[[Rows, Path], str], form: str, tmp_path: Path
+) -> None:
+    rows = make_dated(map(FORMS[form], days(100)))
+    task = load_task(write(rows, tmp_path / "rows.csv"), time="when")
+    order = sorted(range(100), key=lambda i: days(100)[i])
+    for name, part in (("train", order[:80]), ("dev", order[80:90]), ("test", order[90:])):
+        assert list(task.splits[name].texts) == [f"text {i}" for i in sorted(part)]
+    first, last, late = (rows[order[place]]["when"] for place in (79, 89, 90))
+    assert task.split_notes[0].startswith("split by when: train until ")
+    if form in ("date", "year"):
+        assert task.split_notes == (
+            f"split by when: train until {first}, dev until {last}, test from {late}",
+        )
+
+
+def test_a_column_of_dates_in_a_frame_is_a_time() -> None:
+    column = pa.array(days(100))
+    table = pa.table({"text": [f"text {i}" for i in range(100)], "label": ["a", "b"] * 50, "when": column})
+    moments = table.set_column(2, "when", column.cast(pa.timestamp("ns", tz="Europe/Berlin")))
+    parts = [
+        {name: list(split.texts) for name, split in load_task(materialize(data), time="when").splits.items()}
+        for data in (table, moments)
+    ]
+    assert parts[0] == parts[1]
+    assert len(parts[0]["test"]) == 10
+
+
+@pytest.mark.parametrize(("years", "sizes"), [
+    ([2019] * 50 + [2020] * 30 + [2021] * 20, (50, 30, 20)),  # no year is on two sides
+    ([2019] * 70 + [2020] * 15 + [2021] * 8 + [2022] * 7, (85, 8, 7)),
+    ([2022] + [2021] * 98 + [2020], (1, 98, 1)),
+])  # fmt: skip
+def test_rows_of_the_same_time_stay_together(
+    years: list[int], sizes: tuple[int, ...], tmp_path: Path
+) -> None:
+    task = load_task(write_csv(make_dated(years), tmp_path / "rows.csv"), time="when")
+    assert tuple(map(len, task.splits.values())) == sizes
+
+
+def test_folds_by_time_train_on_earlier_rows_alone(tmp_path: Path) -> None:
+    task = load_task(write_csv(make_dated(days(100)), tmp_path / "rows.csv"), time="when")
+    day = {f"text {i}": time for i, time in enumerate(days(100))}
+    sizes = []
+    for k in range(1, 4):
+        fold = take_fold(task, f"{k}/3", seed=0).splits
+        learned, held_out = ([day[text] for text in fold[name].texts] for name in ("train", "dev"))
+        assert max(learned) < min(held_out)
+        sizes.append((len(learned), len(held_out)))
+    assert sizes == [(60, 20), (40, 20), (20, 20)]
+    years = load_task(
+        write_csv(make_dated([2019, 2020, 2021, 2022] * 9), tmp_path / "years.csv"), time="when"
+    )
+    with pytest.raises(UserError, match="--fold 1/5: 2 different times of training rows are too few"):
+        take_fold(years, "1/5", 0)
+
+
+@pytest.mark.parametrize(("bad", "message"), [
+    ("3/1/2021", r'line 12: "when" is "3/1/2021", which is no time; write 2021-03-31'),
+    ("2021", r'line 12: "when" is "2021", a number, but others, such as "2021-01-01", are dates'),
+])  # fmt: skip
+def test_what_is_no_time_is_refused_with_its_line(bad: str, message: str, tmp_path: Path) -> None:
+    rows = make_dated(days(30))
+    rows[10]["when"] = bad
+    with pytest.raises(UserError, match=message):
+        load_task(write_csv(rows, tmp_path / "rows.csv"), time="when")
+
+
+def test_a_row_without_a_time_is_skipped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = make_dated(days(30))
+    rows[10]["when"] = None
+    task = load_task(write_csv(rows, tmp_path / "rows.csv"), time="when")
+    assert sum(map(len, task.splits.values())) == 29
+    assert 'skipped 1 of 30 rows, first line 12: "when" has no time' in caplog.text
+
+
+def test_two_times_are_too_few_and_groups_have_no_time(tmp_path: Path) -> None:
+    path = write_csv(make_dated([2020, 2021] * 20), tmp_path / "rows.csv")
+    with pytest.raises(UserError, match=r"rows\.csv: 2 different times are too few to split, test gets none"):
+        load_task(path, time="when")
+    with pytest.raises(UserError, match="--group and --time exclude each other"):
+        load_task(path, time="when", group="when")
+
+
+def test_files_whose_held_out_rows_are_not_later_are_kept_with_a_warning(tmp_path: Path) -> None:
+    rows = make_dated([date(2021, 1, 1) + timedelta(days=i) for i in range(40)])
+    parts = {"train": rows[:20] + rows[30:32], "dev": rows[20:30], "test": rows[32:]}
+    described, warning = load_task(split_in_files(tmp_path / "files", parts), time="when").split_notes
+    assert described == "split as the files are; folds are split by when"
+    assert '10 of 10 rows of dev are earlier than the last of train ("when")' in warning
