@@ -7,13 +7,15 @@ from sklearn.linear_model import LogisticRegression
 from heedful.linear import logistic
 from heedful.linear.logistic import (
     DENSE_STRENGTHS,
-    ITERATIONS,
+    Regression,
+    SimpleColumns,
     assign_folds,
     choose_strength,
     fit_logistic,
     sample_stratified,
-    shorten_rows,
 )
+
+EXACT = {"solver": "newton-cg", "tol": 1e-10, "max_iter": 1000}
 
 
 def clusters(
@@ -29,10 +31,13 @@ def clusters(
 def test_a_fitted_head_is_a_logistic_regression() -> None:
     states, labels = clusters()
     for n_classes, rows in ((3, labels < 3), (3, labels < 2), (2, labels < 2)):
-        logits = fit_logistic(states[rows], labels[rows], n_classes, strengths=[0.01]).logits(states[rows])
+        logits = fit_logistic(
+            states[rows], labels[rows], n_classes, strengths=[0.01], tolerance=1e-14
+        ).logits(states[rows])
         assert (logits.argmax(1) == labels[rows]).mean() > 0.95
         x = (states[rows] - states[rows].mean(0)) / (states[rows].std(0) + 1e-6)
-        theirs = LogisticRegression(C=0.01, max_iter=200).fit(x, labels[rows]).predict_proba(x)
+        x = x.astype(np.float64)
+        theirs = LogisticRegression(C=0.01, **EXACT).fit(x, labels[rows]).predict_proba(x)
         present = np.unique(labels[rows])
         assert np.abs(softmax(logits[:, present], axis=1) - theirs).max() < 1e-5
     alone = fit_logistic(states, np.ones(300, np.int64), 2)
@@ -45,8 +50,8 @@ def test_sparse_features_are_not_standardized_and_balanced_weights_are_those_of_
     sparse = csr_matrix(np.abs(states) / np.linalg.norm(states, axis=1, keepdims=True), dtype=np.float64)
     labels[labels == 1] = np.where(np.arange((labels == 1).sum()) % 5, 0, 1)
     for balanced, weight in ((False, None), (True, "balanced")):
-        fit = fit_logistic(sparse, labels, 3, balanced=balanced, strengths=[3.0])
-        theirs = LogisticRegression(C=3.0, max_iter=ITERATIONS, class_weight=weight).fit(sparse, labels)
+        fit = fit_logistic(sparse, labels, 3, balanced=balanced, strengths=[3.0], tolerance=1e-14)
+        theirs = LogisticRegression(C=3.0, class_weight=weight, **EXACT).fit(sparse, labels)
         assert np.abs(softmax(fit.logits(sparse), axis=1) - theirs.predict_proba(sparse)).max() < 1e-6
 
 
@@ -61,15 +66,44 @@ def test_the_strength_is_weak_for_noise_and_strong_for_clear_labels() -> None:
     assert fit_logistic(states, labels, 3).strength == clear.value
 
 
-def test_few_rows_with_many_columns_are_shortened_without_changing_a_fit() -> None:
+@pytest.mark.parametrize("classes", [2, 3, 12])
+@pytest.mark.parametrize("rows", [60, 700])
+def test_every_form_of_the_features_leads_to_the_same_minimum(
+    rows: int, classes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(0)
-    dense = rng.random((60, 500)) * (rng.random((60, 500)) < 0.1)
+    dense = rng.random((rows, 200)) * (rng.random((rows, 200)) < 0.1)
     dense[1] = dense[0]
-    rows, labels = csr_matrix(dense), rng.integers(0, 3, 60)
-    short = shorten_rows(rows)
-    assert short.shape == (60, 60)
-    long, brief = (fit_logistic(x, labels, 3, strengths=[3.0]).logits(x) for x in (rows, short))
-    assert np.abs(long - brief).max() < 1e-2  # both stop near the same optimum
+    x, labels = csr_matrix(dense), rng.integers(0, classes, rows)
+    theirs = LogisticRegression(C=3.0, **EXACT).fit(x, labels).predict_proba(x)
+    for few in (0, 1_000):  # as they are, or with as many columns as rows
+        monkeypatch.setattr(logistic, "FEW_ROWS", few)
+        exact = fit_logistic(x, labels, classes, strengths=[3.0], tolerance=1e-14).logits(x)
+        assert np.abs(softmax(exact, axis=1) - theirs).max() < 1e-6
+        quick = fit_logistic(x, labels, classes, strengths=[3.0]).logits(x)
+        chosen = np.arange(rows), labels
+        losses = [-np.log(softmax(logits, axis=1)[chosen]).mean() for logits in (quick, exact)]
+        assert abs(losses[0] - losses[1]) < 0.02
+        assert quick.dtype == np.float64
+        assert fit_logistic(x, labels, classes, strengths=[3.0]).weight.dtype == np.float32
+
+
+def test_few_rows_with_many_columns_get_as_many_columns_as_rows() -> None:
+    x = csr_matrix(np.random.default_rng(0).random((60, 500)))
+    simple = SimpleColumns(x, np.float64)
+    assert simple.features.shape == (60, 60)
+    assert np.abs(simple.features @ simple.features.T - (x @ x.T).toarray()).max() < 1e-9
+
+
+def test_a_fit_starts_where_the_last_one_ended() -> None:
+    states, labels = clusters(apart=0.5)
+    regression = Regression(SimpleColumns(states).features, labels, balanced=False)
+    regression.fit(0.1)
+    before = regression.weights
+    regression.fit(0.1)
+    assert np.array_equal(regression.weights, before)
+    regression.fit(0.3)
+    assert np.abs(regression.weights).sum() > np.abs(before).sum()
 
 
 def test_too_few_rows_to_hold_any_out_take_the_middle_strength() -> None:

@@ -7,10 +7,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 
 from heedful.linear import tfidf
-from heedful.linear.logistic import ITERATIONS
 from heedful.linear.model import TfidfModel
 from heedful.linear.tfidf import WORD, fit_tfidf
 
+EXACT = {"solver": "newton-cg", "tol": 1e-10, "max_iter": 1000}
 WORDS = [
     "a", "I", "not", "good", "BAD", "film", "film's", "plot", "naïve", "straße", "İstanbul", "3.5", "ok!",
     "http://x.org/?q=1", "très", "映画は良い", "나쁜", "...",
@@ -35,9 +35,9 @@ def test_the_model_equals_the_pipeline_of_sklearn(tmp_path: Path) -> None:
     train, labels = texts()
     other, _ = texts(50, seed=1)
     other.append("never seen \u2603")
-    TfidfModel.fit(train, None, labels, ["x", "y", "z"], strengths=[10.0]).save(tmp_path)
+    TfidfModel.fit(train, None, labels, ["x", "y", "z"], strengths=[10.0], tolerance=1e-14).save(tmp_path)
     model = TfidfModel.load(tmp_path)
-    pipeline = make_pipeline(union(), LogisticRegression(C=10.0, max_iter=ITERATIONS)).fit(train, labels)
+    pipeline = make_pipeline(union(), LogisticRegression(C=10.0, **EXACT)).fit(train, labels)
     assert np.abs(model.features.transform(other) - pipeline[0].transform(other)).max() < 1e-12
     assert np.abs(model.probabilities(other) - pipeline.predict_proba(other)).max() < 1e-6
     assert sorted(path.name for path in tmp_path.iterdir()) == ["linear.json", "model.safetensors"]

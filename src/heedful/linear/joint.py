@@ -12,8 +12,6 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 
 from heedful.linear.logistic import (
-    Floats,
-    Labels,
     LinearFit,
     Strength,
     choose_strength,
@@ -22,6 +20,7 @@ from heedful.linear.logistic import (
     standardize,
 )
 from heedful.linear.model import TfidfModel
+from heedful.linear.solver import Floats, Labels
 from heedful.linear.tfidf import fit_tfidf
 
 SCALES = (1.0, 2.0, 4.0, 0.5)

@@ -1,31 +1,32 @@
 """Multinomial logistic regression on dense or sparse features, its strength chosen by cross-validation.
 
-This is the one place that fits a linear classifier. scikit-learn is imported while fitting and never for
-predicting: its import takes as long as torch's.
+This is the one place that fits a linear classifier. It gives what scikit-learn's LogisticRegression gives,
+without scikit-learn, whose import takes as long as torch's.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 
-Floats: TypeAlias = npt.NDArray[np.floating[Any]]
-Labels: TypeAlias = npt.NDArray[np.integer[Any]]
-Features: TypeAlias = Floats | csr_matrix
+from heedful.linear.solver import Features, Floats, Labels, SoftmaxRegression, softmax
 
 DENSE_STRENGTHS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 """scikit-learn's C for standardized features."""
-SPARSE_STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+SPARSE_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """scikit-learn's C for tf-idf rows of length 1."""
-ITERATIONS = 200
-CHOICE_ITERATIONS = 100
-MOST_CHOICE_ROWS = 5_000
+TOLERANCE = 1e-5
+"""How far the mean loss may be from its minimum; single precision reaches this."""
+SPARSE_TOLERANCE = 1e-3
+"""The same for many sparse rows, which take longer; further steps change accuracy by less than its noise."""
+SMALLEST_PART = 1e-6
+"""Of the products of rows, what is smaller relative to the largest part is rounding: rows may be equal."""
+MOST_CHOICE_ROWS = 3_000
 FEWEST_CHOICE_ROWS = 2_000
 MOST_CHOICE_SCORES = 200_000
 """Rows times classes that the strength is chosen on, within the two numbers of rows above."""
@@ -70,6 +71,7 @@ def fit_logistic(
     balanced: bool = False,
     strengths: Sequence[float] | None = None,
     seed: int = 0,
+    tolerance: float | None = None,
 ) -> LinearFit:
     """Fit a multinomial logistic regression.
 
@@ -89,28 +91,79 @@ def fit_logistic(
         is. The default depends on whether the features are dense or sparse.
     seed
         Decides which rows are held out together.
+    tolerance
+        How far the mean loss may be from its minimum. The default is 0.001 for many sparse rows and 1e-5 for
+        others; a fit to less than that is computed in double precision.
 
     """
-    weight, bias = np.zeros((n_classes, features.shape[1])), np.zeros(n_classes)
     strengths = default_strengths(features) if strengths is None else strengths
     present = np.unique(labels)
     if len(present) < 2:
-        bias[np.setdiff1d(np.arange(n_classes), present)] = ABSENT
-        return LinearFit(weight, bias, strengths[0])
-    strength = choose_strength(
-        features, labels, n_classes, balanced=balanced, strengths=strengths, seed=seed
-    ).value
-    mean, scale = measure_columns(features)
-    model = make_model(balanced, max_iter=ITERATIONS, C=strength)
-    fit_quietly(model, standardize(features, mean, scale), labels)
-    fitted, intercept = model.coef_, model.intercept_
-    if len(present) == 2:  # one row of coefficients tells the two classes apart
-        fitted, intercept = np.concatenate([-fitted, fitted]) / 2, np.concatenate([-intercept, intercept]) / 2
-    fitted = fitted / scale
-    intercept = intercept - fitted @ mean if np.ndim(mean) else intercept
-    bias[:] = intercept.min() + ABSENT
+        bias = np.where(np.isin(np.arange(n_classes), present), 0, ABSENT)
+        return LinearFit(np.zeros((n_classes, features.shape[1])), bias, strengths[0])
+    exact = tolerance is not None and tolerance < TOLERANCE
+    simple = SimpleColumns(features, np.float64 if exact else np.float32)
+    strength = cross_validate(simple.features, labels, n_classes, balanced, strengths, seed).value
+    regression = Regression(simple.features, labels, balanced)
+    regression.fit(strength, tolerance)
+    fitted, intercept = simple.restore(regression.weights)
+    weight = np.zeros((n_classes, features.shape[1]), fitted.dtype)
+    bias = np.full(n_classes, intercept.min() + ABSENT, fitted.dtype)
     weight[present], bias[present] = fitted, intercept
     return LinearFit(weight, bias, strength)
+
+
+class SimpleColumns:
+    """The same features with columns that are easier to fit, and the way back.
+
+    Dense columns get mean 0 and scale 1. They are then rotated so that none is correlated with another, which
+    changes no fit but makes it many times as fast. The columns of a few sparse rows become as many as there
+    are rows: a fit depends on the products of rows alone (the representer theorem).
+    """
+
+    def __init__(self, features: Features, precision: type[np.floating[Any]] = np.float32) -> None:
+        self.mean, self.scale = measure_columns(features)
+        standard = standardize(features, self.mean, self.scale).astype(precision)
+        rows, columns = features.shape
+        if issparse(features) and rows >= min(FEW_ROWS, columns):
+            self.basis, self.rotation, self.features = None, None, standard
+            return
+        by_rows = rows < columns
+        products = standard @ standard.T if by_rows else standard.T @ standard
+        values, vectors = np.linalg.eigh(products if isinstance(products, np.ndarray) else products.toarray())
+        if by_rows:
+            kept = values > SMALLEST_PART * values[-1]
+            lengths = np.sqrt(values[kept])
+            self.basis, self.rotation = standard, vectors[:, kept] / lengths
+            self.features = vectors[:, kept] * lengths
+        else:
+            self.basis, self.rotation, self.features = None, vectors, standard @ vectors
+
+    def restore(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Return weight `[n_classes, d]` and bias for the features as they were."""
+        weight, bias = weights[:-1], weights[-1]
+        if self.rotation is not None:
+            weight = self.rotation @ weight
+        if self.basis is not None:
+            weight = np.asarray(self.basis.T @ weight)
+        weight = np.ascontiguousarray(weight.T / self.scale, weights.dtype)
+        return weight, bias - weight @ self.mean if np.ndim(self.mean) else bias
+
+
+class Regression:
+    """A regression on simple features and on the labels that occur; a fit starts where the last one ended."""
+
+    def __init__(self, features: Features, labels: Labels, balanced: bool) -> None:
+        self.labels, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        row_weights = (len(labels) / (len(counts) * counts) if balanced else np.ones(len(counts)))[numbers]
+        self.loss = SoftmaxRegression(features, numbers, len(counts), row_weights)
+        self.weights: Floats = self.loss.start()
+
+    def fit(self, strength: float, tolerance: float | None = None) -> None:
+        default = SPARSE_TOLERANCE if issparse(self.loss.forward) else TOLERANCE
+        # Two labels have one row of weights in scikit-learn; here they have two, each half as long.
+        penalty = (2 if len(self.labels) == 2 else 1) / strength
+        self.weights = self.loss.minimize(penalty, self.weights, default if tolerance is None else tolerance)
 
 
 def choose_strength(
@@ -129,7 +182,20 @@ def choose_strength(
     Where only a part of the rows decides, the strength for dense features is lowered accordingly: C
     multiplies the sum over all rows, and not their mean.
     """
-    strengths = sorted(default_strengths(features) if strengths is None else strengths)
+    strengths = default_strengths(features) if strengths is None else strengths
+    return cross_validate(SimpleColumns(features).features, labels, n_classes, balanced, strengths, seed)
+
+
+def cross_validate(
+    features: Features,
+    labels: Labels,
+    n_classes: int,
+    balanced: bool,
+    strengths: Sequence[float],
+    seed: int,
+) -> Strength:
+    """Choose a strength as in `choose_strength`; dense features are simple already."""
+    strengths = sorted(strengths)
     middle = len(strengths) // 2
     most = int(np.clip(MOST_CHOICE_SCORES // n_classes, FEWEST_CHOICE_ROWS, MOST_CHOICE_ROWS))
     rows = sample_stratified(labels, most, seed)
@@ -139,8 +205,6 @@ def choose_strength(
     share = 1.0 if issparse(features) else len(rows) / len(labels)
     features, labels = features[rows], labels[rows]
     n_folds, n_trials = (5, 5 if n_classes <= FEW_CLASSES else 2) if len(rows) < FEW_ROWS else (3, 2)
-    if issparse(features) and len(rows) < min(FEW_ROWS, features.shape[1]):
-        features = shorten_rows(features)
     folds = assign_folds(labels, n_folds, seed)
     trials = [Trial(features, labels, folds == fold, balanced) for fold in range(n_trials)]
     trials = [trial for trial in trials if trial.can_tell]
@@ -164,43 +228,34 @@ def choose_strength(
     return Strength(best.value * share, best.loss)
 
 
-def shorten_rows(features: csr_matrix) -> csr_matrix:
-    """Return as many columns as rows, with the same products of rows.
-
-    A fit depends on nothing else (the representer theorem), and is many times faster with fewer columns.
-    """
-    products = (features @ features.T).toarray().astype(np.float64)
-    products[np.diag_indices_from(products)] += 1e-8  # rows may be equal
-    return csr_matrix(np.linalg.cholesky(products))
-
-
 class Trial:
-    """One fold of the cross-validation: each fit starts from where the last one ended."""
+    """One fold of the cross-validation."""
 
     def __init__(
         self, features: Features, labels: Labels, held_out: npt.NDArray[np.bool_], balanced: bool
     ) -> None:
-        train, self.labels = features[~held_out], labels[~held_out]
-        mean, scale = measure_columns(train)
-        self.train = standardize(train, mean, scale)
+        train = labels[~held_out]
+        self.regression = Regression(features[~held_out], train, balanced)
         # A row whose label has no other rows says nothing about the strength.
-        scored = held_out & np.isin(labels, self.labels)
-        self.scored, self.truth = standardize(features[scored], mean, scale), labels[scored]
+        scored = held_out & np.isin(labels, train)
+        self.scored, self.truth = features[scored], labels[scored]
         self.row_weights = 1 / np.bincount(labels)[self.truth] if balanced else np.ones(len(self.truth))
         self.total = float(self.row_weights.sum())
-        self.model = make_model(balanced, max_iter=CHOICE_ITERATIONS, warm_start=True)
 
     @property
     def can_tell(self) -> bool:
         """Whether there are rows to score and at least two labels to fit."""
-        return len(self.truth) > 0 and len(np.unique(self.labels)) > 1
+        return len(self.truth) > 0 and len(self.regression.labels) > 1
 
     def sum_losses(self, strength: float) -> float:
         """Return the weighted sum of the log losses of the rows that are held out."""
-        fit_quietly(self.model.set_params(C=strength), self.train, self.labels)
-        logs = self.model.predict_log_proba(self.scored)
-        chosen = logs[np.arange(len(logs)), np.searchsorted(self.model.classes_, self.truth)]
-        return float(-(self.row_weights * np.maximum(chosen, -30)).sum())
+        self.regression.fit(strength)
+        weights = self.regression.weights
+        probabilities = softmax(np.asarray(self.scored @ weights[:-1] + weights[-1], np.float64))
+        chosen = probabilities[
+            np.arange(len(self.truth)), np.searchsorted(self.regression.labels, self.truth)
+        ]
+        return float(-(self.row_weights * np.log(np.maximum(chosen, 1e-13))).sum())
 
 
 def assign_folds(labels: Labels, n_folds: int, seed: int) -> npt.NDArray[np.int64]:
@@ -238,18 +293,3 @@ def measure_columns(features: Features) -> tuple[Floats | float, Floats | float]
 
 def standardize(features: Features, mean: Floats | float, scale: Floats | float) -> Features:
     return features if issparse(features) else np.asarray((features - mean) / scale)
-
-
-def make_model(balanced: bool, **settings: Any) -> Any:
-    from sklearn.linear_model import LogisticRegression
-
-    return LogisticRegression(class_weight="balanced" if balanced else None, **settings)
-
-
-def fit_quietly(model: Any, features: Features, labels: Labels) -> None:
-    """Fit a model; that it stopped at its last iteration is no news to a user."""
-    from sklearn.exceptions import ConvergenceWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(features, labels)

@@ -18,7 +18,8 @@ from safetensors.numpy import save as to_bytes
 from scipy.special import softmax
 
 from heedful.errors import UserError
-from heedful.linear.logistic import Floats, Labels, LinearFit, fit_logistic
+from heedful.linear.logistic import LinearFit, fit_logistic
+from heedful.linear.solver import Floats, Labels
 from heedful.linear.tfidf import CHUNK, Block, TfidfFeatures, fit_tfidf
 from heedful.runs.files import write_bytes, write_json
 from heedful.runs.json_files import read_json

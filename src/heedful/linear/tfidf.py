@@ -150,7 +150,9 @@ def split_runs(word: str) -> list[str]:
 def weigh(counts: csr_matrix, idf: Floats) -> csr_matrix:
     """Return (1 + log count) * idf, each row divided by its length."""
     counts = counts.tocsr()
-    values = (1 + np.log(counts.data)) * idf[counts.indices]
-    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    lengths = np.sqrt(np.bincount(rows, values**2, minlength=counts.shape[0]))
-    return csr_matrix((values / lengths[rows], counts.indices, counts.indptr), shape=counts.shape)
+    logs = 1 + np.log(np.arange(1, counts.data.max(initial=1) + 1))
+    values = logs[counts.data.astype(np.int64) - 1] * idf[counts.indices]
+    squares = csr_matrix((values**2, counts.indices, counts.indptr), shape=counts.shape)
+    lengths = np.sqrt(squares @ np.ones(len(idf)))
+    values /= np.repeat(lengths, np.diff(counts.indptr))
+    return csr_matrix((values, counts.indices, counts.indptr), shape=counts.shape)
