@@ -245,6 +245,17 @@ def test_a_solution_is_used_like_a_run_and_continues(
     assert heedful.evaluate(out, split="test").value == answer.facts["test"]
     assert runner.solve(options(problem, out))[1] == answer  # nothing is left to do
 
+    unlabeled = tmp_path / "more.txt"
+    unlabeled.write_text("".join(f"a lovely plot number {i}\n" for i in range(60)), encoding="utf-8")
+    listed = runner.solve(options(problem, out, unlabeled=unlabeled))[1]
+    (table,) = [table for table in listed.tables if "rows to label next" in table.title]
+    assert len(table.rows) == 50
+    assert len((out / "label-next.csv").read_text(encoding="utf-8").splitlines()) == 61
+    assert any(str(out / "label-next.csv") in line for line in listed.summary)
+    assert runner.solve(options(problem, out, unlabeled=unlabeled))[1] == listed
+    with pytest.raises(UserError, match="no such file"):
+        runner.solve(options(problem, out, unlabeled=tmp_path / "nothing.txt"))
+
 
 def test_a_choice_whose_weights_were_removed_is_made_again_or_replaced(
     problem: dict[str, str],

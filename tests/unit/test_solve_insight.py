@@ -3,10 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from heedful.data.tasks import load_task
+from heedful.data.unlabeled import Pool, UnlabeledRow, collect_unlabeled
+from heedful.errors import UserError
 from heedful.runs.schemas import Prediction
 from heedful.solve.insight import describe_curve, examine_data, examine_labels, list_rows_to_label
+from heedful.solve.insight.label_next import list_useful_rows, rank_rows
 from heedful.statistics.learning_curve import fit_share_curve
 from heedful.text import load
 
@@ -96,8 +100,48 @@ def test_the_curve_is_a_sentence_that_says_when_it_cannot_be_told() -> None:
     assert "cannot be told" in describe_curve(fit_share_curve(sizes, few))
 
 
-def test_rows_to_label_are_listed_with_their_number_in_the_file() -> None:
-    table = list_rows_to_label(
-        ["sure", "torn", "torn too"], [[0.9, 0.1], [0.5, 0.5], [0.6, 0.4]], np.eye(3), 2
+def test_rows_to_label_are_ranked_and_written_whole(tmp_path: Path) -> None:
+    sure = [UnlabeledRow("more.csv", i, f"sure {i}, and rather long: {'word ' * 40}") for i in range(60)]
+    torn = [UnlabeledRow("more.csv", 60 + i, "torn" if i < 2 else f"torn {WORDS[i]}") for i in range(8)]
+    pool = Pool((*sure, *torn), 100)
+    probabilities = [[0.9, 0.1]] * len(sure) + [[0.5, 0.5], [0.51, 0.49], *[[0.6, 0.4]] * 6]
+    found = list_useful_rows("head", "", pool, ["a", "b"], probabilities, tmp_path / "next.csv")
+    assert len(found.rows) == 50
+    assert [(row.row, row.text, row.margin) for row in found.rows[:1]] == [(60, "torn", 0.0)]
+    table = list_rows_to_label(found)
+    assert table.rows[0] == (60, "torn", "a", 0.0)
+    assert "chosen from 68 of 100 without a label" in table.title
+    written = (tmp_path / "next.csv").read_text().splitlines()
+    assert written[:2] == ["file,row,text,predicted,margin", "more.csv,60,torn,a,0.0"]
+    assert len(written) == 69
+    copy = next(i for i, row in enumerate(rank_rows(pool.rows, probabilities)) if row == 61)
+    assert copy >= 8  # its copy and all different uncertain rows come before it
+
+
+@pytest.mark.parametrize("header", ["text,label", "text,pair,label"])
+def test_rows_without_a_label_change_no_split_and_are_the_pool(tmp_path: Path, header: str) -> None:
+    second = "the second," if "pair" in header else ""
+    labeled = [f"a text {i},{second}{'ab'[i % 2]}" for i in range(100)]
+    empty = [f"a new text {i // 2},{second}" for i in range(20)] + [f"a text 3,{second}", f",{second}a"]
+    for name, rows in {"with": [*labeled[:50], *empty, *labeled[50:]], "without": labeled}.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
+    task, other = (load_task(str(tmp_path / f"{name}.csv")) for name in ("with", "without"))
+    for name, split in task.splits.items():
+        assert list(split.texts) == list(other.splits[name].texts)
+    pool = collect_unlabeled(task, None, 100)
+    assert pool.total == 10  # each text once, without the one that is labeled elsewhere
+    assert {row.text for row in pool.rows} == {f"a new text {i}" for i in range(10)}
+    assert min(row.row for row in pool.rows) == 52
+    assert not collect_unlabeled(other, None, 100).rows
+
+    (tmp_path / "more.csv").write_text(
+        f"{header.removesuffix(',label')}\none more,{second}\n".replace(",\n", "\n")
     )
-    assert table.rows == ((2, "torn", 0.0), (3, "torn too", 0.2))
+    more = collect_unlabeled(other, tmp_path / "more.csv", 100)
+    assert [(row.file, row.row, row.text) for row in more.rows] == [("more.csv", 2, "one more")]
+    assert collect_unlabeled(task, tmp_path / "more.csv", 5).total == 11
+    assert len(collect_unlabeled(task, tmp_path / "more.csv", 5).rows) == 5
+    if second:
+        (tmp_path / "single.txt").write_text("one text\n")
+        with pytest.raises(UserError, match="pairs of texts"):
+            collect_unlabeled(other, tmp_path / "single.txt", 5)

@@ -10,6 +10,7 @@ def solve(
     task: Any,
     labels: Any = None,
     *,
+    unlabeled: Any = None,
     minutes: float = 10.0,
     metric: str | None = None,
     prefer: Literal["accuracy", "speed", "small"] | None = None,
@@ -33,12 +34,16 @@ def solve(
 
     Several kinds of models are tried, from cheap to dear, as far as the time allows. Held-out rows select one
     of them, and test is scored once. `task` is a name or a path, or data in memory: texts with `labels`, a
-    DataFrame, a `datasets.Dataset`, or a dict of splits. The same call continues where it was stopped.
+    DataFrame, a `datasets.Dataset`, or a dict of splits. `unlabeled` are texts without labels in the same
+    forms. The same call continues where it was stopped.
 
     Parameters
     ----------
     task
         A file, a folder of splits or classes, a named task, or a Hub data set.
+    unlabeled
+        A file of texts without labels: the answer lists those that are the most useful to label next. Rows of
+        the task's own file that have no label are listed in any case.
     labels
         The labels of texts in memory, one per text.
     minutes

@@ -10,16 +10,17 @@ from heedful.options.solve import SolveOptions
 from heedful.process_state import keeps_process_state
 from heedful.results import SolveResult
 
-SOLVE = Signature("heedful.solve", (SolveOptions,), ("task",))
+SOLVE = Signature("heedful.solve", (SolveOptions,), ("task", "unlabeled"))
 
 
 @keeps_process_state
-def solve(task: Any, labels: Any = None, **options: Any) -> SolveResult:
+def solve(task: Any, labels: Any = None, *, unlabeled: Any = None, **options: Any) -> SolveResult:
     """Find the best model for labeled texts in the given minutes, and say how good it is.
 
     Several kinds of models are tried, from cheap to dear, as far as the time allows. Held-out rows select one
     of them, and test is scored once. `task` is a name or a path, or data in memory: texts with `labels`, a
-    DataFrame, a `datasets.Dataset`, or a dict of splits. The same call continues where it was stopped.
+    DataFrame, a `datasets.Dataset`, or a dict of splits. `unlabeled` are texts without labels in the same
+    forms. The same call continues where it was stopped.
 
     Examples
     --------
@@ -30,5 +31,7 @@ def solve(task: Any, labels: Any = None, **options: Any) -> SolveResult:
     """
     from heedful.solve.runner import solve as find_best_model
 
+    if unlabeled is not None:
+        options["unlabeled"] = store_data(unlabeled)
     (solve_options,) = SOLVE.parse({"task": store_data(task, labels), **options})
     return SolveResult(find_best_model(solve_options)[0].path)

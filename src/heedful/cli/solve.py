@@ -37,6 +37,7 @@ def command(
       heedful solve reviews.csv --minutes 30 --prefer accuracy
       heedful solve tickets.csv --text-column body --label-column team
       heedful solve reviews.csv --candidates head full --out runs/reviews
+      heedful solve reviews.csv --unlabeled more-reviews.csv
       heedful predict runs/solve-reviews "What a lovely place."
 
     Parameters

@@ -57,3 +57,6 @@ class SolveOptions:
     folds train on earlier rows than they hold out. Rows of the same time stay together."""
     strict: Flag = False
     """Refuse files with bad rows, such as one with an empty text, instead of skipping them."""
+    unlabeled: Path | None = None
+    """A file of texts without labels: the answer lists those that are the most useful to label next. Rows of
+    the task's own file that have no label are listed in any case."""

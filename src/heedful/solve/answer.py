@@ -17,7 +17,14 @@ from heedful.runs.schemas import Prediction, Results
 from heedful.runs.studies import StudyFolder
 from heedful.solve.candidates import Candidate, DataFacts, name_whole
 from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
-from heedful.solve.insight import Insight, describe_measured_curve, draw_curve, examine_labels
+from heedful.solve.insight import (
+    Insight,
+    describe_measured_curve,
+    describe_rows_to_label,
+    draw_curve,
+    examine_labels,
+    list_rows_to_label,
+)
 from heedful.solve.plan import format_minutes
 from heedful.solve.state import SolveState
 
@@ -77,6 +84,7 @@ def make_answer(
     scored_rows = describe_rows(scored, state, facts)
     shortened = describe_shortening(folder, state, facts)
     labels = examine_labels(rows, results.labels or (), useful=is_shown_useful(choice, results))
+    to_label = state.label_next if state.label_next is not None and state.label_next.rows else None
     summary = [
         describe_choice(scored, choice, results, scored_rows),
         *explain_choice(by_name, choice, options.prefer),
@@ -84,6 +92,7 @@ def make_answer(
         *describe_confusions(results),
         *([] if state.curve is None else [describe_measured_curve(state.curve)]),
         *describe_commands(folder.path, by_name[choice.chosen]),
+        *([describe_rows_to_label(folder.path)] if to_label else []),
     ]
     return Answer(
         study="solve",
@@ -103,6 +112,7 @@ def make_answer(
         tables=(
             list_candidates(scored, choice, state, scored_rows, shortened),
             *labels.tables,
+            *([list_rows_to_label(to_label)] if to_label else []),
             *insight.tables,
         ),
         runs=tuple(f"runs/{name}" for name in sorted(by_name, key=lambda name: name != choice.chosen)),

@@ -1,18 +1,21 @@
-"""What is measured at the end, after test, as far as the time allows: what would help most."""
+"""What is measured at the end: test, and, as far as the time allows, what would help most."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from heedful.data.run_options import absolute_value
 from heedful.logs import notice
 from heedful.options.solve import SolveOptions
 from heedful.runs.json_files import decode_record
 from heedful.runs.studies import StudyFolder
 from heedful.solve import request
 from heedful.solve.candidates import CANDIDATES, SETUP_SECONDS, Candidate, DataFacts, Speed
-from heedful.solve.insight import MeasuredCurve
+from heedful.solve.insight import LabelNext, MeasuredCurve
+from heedful.solve.insight.label_next import FILE
 from heedful.solve.plan import REPORT_SECONDS
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
 from heedful.solve.state import SolveState
@@ -25,12 +28,24 @@ CURVE_MODELS = ("head", "tfidf")
 """Candidates whose model the learning curve is measured with: the first for which there is time."""
 CURVE_FITS = 2.0
 """The parts of train together have about twice the rows of train."""
+LEAST_UNLABELED = 100
+"""With time for fewer rows, none is labeled."""
 
 
 def reserve_closing(minutes: float) -> float:
     """Return the seconds that candidates leave for the end."""
     seconds = CLOSING_SHARE * 60 * minutes
     return seconds if seconds >= LEAST_SECONDS else 0.0
+
+
+def name_unlabeled(options: SolveOptions) -> str:
+    return "" if options.unlabeled is None else str(absolute_value("unlabeled", options.unlabeled))
+
+
+def has_listed(options: SolveOptions, state: SolveState) -> bool:
+    """Whether rows of the file of --unlabeled, if there is one, were listed by an earlier command."""
+    listed = "" if state.label_next is None else state.label_next.unlabeled
+    return options.unlabeled is None or listed == name_unlabeled(options)
 
 
 class Closing:
@@ -52,11 +67,34 @@ class Closing:
     def left(self) -> float:
         return self.end - time.monotonic() - REPORT_SECONDS
 
-    def run(self) -> None:
-        """Measure what fits in the time. Ctrl-C ends this alone: the model is there."""
+    def score_test(self, chosen: str) -> None:
+        """Score the chosen candidate on test, once."""
+        if not self.facts.test or chosen in self.state.tested:
+            return
+        grace = min(0.04 * 60 * self.options.minutes, 8.0)
+        seconds = max(self.end - time.monotonic(), 5.0) + grace
+        rows = self.state.make_budget(self.facts, self.options.minutes).facts.test
+        try:
+            answer = self.process.ask(seconds, do="test", run=str(self.folder.run(chosen)), rows=rows)
+        except (TimeOverError, LostProcessError):
+            answer = {"error": "the time was over"}
+        if "error" in answer:
+            notice(f"test was not scored: {answer['error']}")
+        else:
+            self.state.tested.append(chosen)
+
+    def measure_help(self, chosen: str, *, skipped: bool) -> None:
+        """Measure what fits in the time. Ctrl-C ends this alone: the model is there.
+
+        `skipped` says whether rows of the task's own file were skipped, of which some may have no label.
+        """
         with suppress(TimeOverError, LostProcessError, KeyboardInterrupt):
             if self.state.curve is None:
                 self.measure_curve()
+            found, wanted = self.state.label_next, skipped or self.options.unlabeled is not None
+            listed = found is not None and found.model == chosen and has_listed(self.options, self.state)
+            if wanted and not listed:
+                self.label_rows(chosen)
 
     def ask(self, what: str, **wanted: Any) -> dict[str, Any]:
         answer = self.process.ask(self.left, **wanted)
@@ -64,20 +102,24 @@ class Closing:
             notice(f"{what} not measured: {answer['error']}")
         return answer
 
+    def make_run_options(self, name: str, usual: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options of a candidate's run, or the usual ones if it was not tried."""
+        recorded = {c.name: c.settings for c in self.folder.read().configurations}
+        settings = dict(recorded.get(name, usual))
+        return request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
+
     def measure_curve(self) -> None:
         """Measure what more labels would bring."""
         for candidate in (c for name in CURVE_MODELS for c in CANDIDATES if c.name == name):
             if self.expect_curve(candidate) > self.left or (candidate.encoder and self.state.speed is None):
                 continue
-            recorded = {c.name: c.settings for c in self.folder.read().configurations}
-            settings = dict(recorded.get(candidate.name, candidate.settings))
             answer = self.ask(
                 "what more labels would bring was",
                 do="curve",
-                options=request.make_run_options(self.folder, self.options, self.state, self.facts, settings),
+                options=self.make_run_options(candidate.name, candidate.settings),
                 labels=self.facts.train,
                 folds=self.state.folds or 0,
-                seconds=self.left,
+                seconds=0.8 * self.left,
             )
             if answer.get("curve") is not None:
                 self.state.curve = decode_record(MeasuredCurve, answer["curve"], "the learning curve")
@@ -95,3 +137,23 @@ class Closing:
         elif candidate.name in self.state.costs:
             seconds = SETUP_SECONDS
         return self.state.slowness * (SETUP_SECONDS + seconds)
+
+    def label_rows(self, chosen: str) -> None:
+        """Label rows without a label by the chosen model, and choose those to label next."""
+        cost = self.state.costs.get(chosen) or self.state.partial[chosen]
+        least = SETUP_SECONDS + LEAST_UNLABELED * cost.ms_per_text / 1000
+        if self.state.slowness * least > self.left:
+            notice("rows to label next are not listed: the time was over; --minutes gives more")
+            return
+        answer = self.ask(
+            "rows to label next were",
+            do="label",
+            options=self.make_run_options(chosen, {}),
+            run=str(self.folder.run(chosen)),
+            model=chosen,
+            unlabeled=name_unlabeled(self.options),
+            out=str(self.folder.path / FILE),
+            seconds=self.left - SETUP_SECONDS,
+        )
+        if "label_next" in answer:
+            self.state.label_next = decode_record(LabelNext, answer["label_next"], "the rows to label")

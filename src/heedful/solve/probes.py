@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,10 @@ import numpy.typing as npt
 
 from heedful.data.folds import assign_folds
 from heedful.data.splits import Split
+from heedful.data.unlabeled import collect_unlabeled
 from heedful.evaluation.metrics import METRICS, Metric
 from heedful.evaluation.selection import resample_metric
+from heedful.inference.loading import load_run
 from heedful.linear.logistic import fit_logistic
 from heedful.linear.model import is_linear
 from heedful.objectives import Classify
@@ -25,10 +28,12 @@ from heedful.objectives.classify import choose_train_rows
 from heedful.options.training import AdaptOptions
 from heedful.problems import find_metric_name
 from heedful.solve.insight.curve import CurvePoint, MeasuredCurve
+from heedful.solve.insight.label_next import LabelNext, list_useful_rows
 from heedful.solve.plan import FOLDS
 from heedful.statistics.learning_curve import FEWEST, RESAMPLES, fit_learning_curve
 from heedful.training.build import build_adapt
 from heedful.training.linear import LinearJob, build_linear
+from heedful.training.run_task import load_run_task
 
 Ints = npt.NDArray[np.int64]
 Predict = Callable[[str, Ints], Ints]
@@ -39,6 +44,8 @@ LEAST_PER_LABEL = 4
 """Mean number of rows per label in the smallest part."""
 GROWTH = 2.5
 """How many times as long twice the rows take, at most."""
+MOST_UNLABELED, UNLABELED_CHUNK = 20_000, 128
+"""Rows without a label that are labeled at most, and at a time."""
 
 
 class StatesProbe:
@@ -189,3 +196,26 @@ def answer_curve(options: AdaptOptions, **request: Any) -> dict[str, Any]:
     """Return the curve as the training process answers with it."""
     measured = measure_curve(options, **request)
     return {"curve": None if measured is None else asdict(measured)}
+
+
+def label_unlabeled(
+    options: AdaptOptions, run: str, model: str, unlabeled: str, out: str, seconds: float
+) -> dict[str, Any]:
+    """Label rows without a label by the model of a run until the time is over, and rank them.
+
+    `options` are those of the run, for its task; `unlabeled` is a file, or empty. All ranked rows are written
+    to the file `out`.
+    """
+    end = time.monotonic() + seconds
+    pool = collect_unlabeled(load_run_task(options), Path(unlabeled) if unlabeled else None, MOST_UNLABELED)
+    predictor, parts = load_run(run), list[Any]()
+    for start in range(0, len(pool.rows), UNLABELED_CHUNK):
+        if parts and time.monotonic() > end:
+            break
+        rows = pool.rows[start : start + UNLABELED_CHUNK]
+        pairs = None if rows[0].pair is None else [str(row.pair) for row in rows]
+        parts.append(predictor.predict_proba([row.text for row in rows], pairs))
+    if not parts:
+        return {"label_next": asdict(LabelNext(model, unlabeled, 0, 0))}
+    found = list_useful_rows(model, unlabeled, pool, predictor.classes, np.concatenate(parts), Path(out))
+    return {"label_next": asdict(found)}

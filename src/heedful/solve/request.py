@@ -18,6 +18,7 @@ from heedful.runs.directory import CHOSEN
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import STUDY, StudyFolder, StudyRecord, begin, choose_study_folder
 from heedful.solve.candidates import CANDIDATES, Candidate, DataFacts
+from heedful.solve.insight.label_next import FILE as LABEL_NEXT
 from heedful.solve.plan import TRAIN_EVAL_ROWS, format_minutes
 from heedful.solve.state import PLAN, SolveState
 from heedful.studies.shared.commands import shared_options
@@ -90,7 +91,7 @@ def open_folder(options: SolveOptions, run_options: AdaptOptions, facts: DataFac
     if options.overwrite and (folder.path / STUDY).is_file():  # otherwise the files are a person's own
         if holder_of(folder.lease(LEASE)) is not None:
             raise UserError(f"{folder.path}: another process is working on it")
-        for name in (PLAN, CHOSEN, REPORT):
+        for name in (PLAN, CHOSEN, REPORT, LABEL_NEXT):
             (folder.path / name).unlink(missing_ok=True)
     return begin(record, folder.path, [facts.name], overwrite=options.overwrite)
 

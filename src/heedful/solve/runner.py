@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from heedful.data import Task
+from heedful.data.unlabeled import open_unlabeled
 from heedful.errors import UserError
 from heedful.logs import notice
 from heedful.options.solve import SolveOptions
@@ -25,7 +26,7 @@ from heedful.solve import request
 from heedful.solve.answer import describe_shortening, fold_names, make_answer, score_candidates
 from heedful.solve.candidates import Candidate, DataFacts, Speed, name_whole, repeat_shortened
 from heedful.solve.choice import Cost, ScoredCandidates, choose
-from heedful.solve.closing import Closing, reserve_closing
+from heedful.solve.closing import Closing, has_listed, reserve_closing
 from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
     FOLDS,
@@ -80,9 +81,12 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
     shared = request.share_options(options)
     task = load_run_task(shared)
     facts = request.read_facts(task)
+    if options.unlabeled is not None:
+        open_unlabeled(options.unlabeled, task)  # refuses what cannot be read, before the time is spent
     folder = request.open_folder(options, shared, facts)
     state = SolveState.read(folder.path)
-    if folder.concluded and options.minutes <= state.minutes and (answer := folder.find_answer()):
+    done = folder.concluded and options.minutes <= state.minutes and has_listed(options, state)
+    if done and (answer := folder.find_answer()):
         return folder, answer
     lease = Lease.claim(folder.lease(request.LEASE), "solve", request.LEASE_SECONDS)
     if lease is None:
@@ -110,6 +114,7 @@ class Solver:
         self.spent_before = state.spent
         self.end = begun + MARGIN * 60 * options.minutes - state.spent
         state.left_out = {}
+        self.skipped = bool(task.splits["train"].rows.skipped)
         self.insight = Insight()
         self.examining = threading.Thread(target=self.examine, args=(task,), daemon=True)
         self.process = TrainingProcess(folder.path / LOGS / "worker.txt", options.threads)
@@ -313,13 +318,7 @@ class Solver:
         """
         baselines = {c.name for c in self.candidates if c.baseline}
         alone = len(baselines) == len(self.candidates)
-        answers = [
-            costs for costs in (self.state.costs, self.state.partial) if alone or costs.keys() - baselines
-        ]
-        costs = next(iter(answers), {})
-        usable = {name: cost for name, cost in costs.items() if name not in self.unusable}
-        left_out = {name: why for name, why in self.state.left_out.items() if name not in usable}
-        return replace(self.state, costs=usable, left_out=left_out | self.unusable)
+        return self.state.select_usable(set() if alone else baselines, self.unusable)
 
     def choose_with_weights(self, *, interrupted: bool) -> str:
         """Choose a candidate; if an earlier command removed its weights and they are lost, another one."""
@@ -369,21 +368,10 @@ class Solver:
         chosen = self.choose_with_weights(interrupted=interrupted)
         if self.examining.is_alive():
             self.examining.join(min(EXAMINE_SECONDS, max(0.0, self.left)))
-        if not interrupted and self.facts.test and chosen not in state.tested:
-            grace = min(0.04 * 60 * self.options.minutes, 8.0)
-            seconds = max(self.end - time.monotonic(), 5.0) + grace
-            try:
-                answer = self.process.ask(
-                    seconds, do="test", run=str(self.folder.run(chosen)), rows=self.budget.facts.test
-                )
-            except (TimeOverError, LostProcessError):
-                answer = {"error": "the time was over"}
-            if "error" in answer:
-                notice(f"test was not scored: {answer['error']}")
-            else:
-                state.tested.append(chosen)
         if not interrupted:
-            Closing(self.process, self.folder, self.options, state, self.facts, self.end).run()
+            closing = Closing(self.process, self.folder, self.options, state, self.facts, self.end)
+            closing.score_test(chosen)
+            closing.measure_help(chosen, skipped=self.skipped)
             for name in state.costs:  # those in `partial` have folds to come
                 if name != chosen:
                     shutil.rmtree(self.folder.run(name) / BEST, ignore_errors=True)

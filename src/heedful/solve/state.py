@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from heedful.runs.files import write_json
 from heedful.runs.json_files import read_record
 from heedful.solve.candidates import DataFacts, Speed
 from heedful.solve.choice import Cost
-from heedful.solve.insight import MeasuredCurve
+from heedful.solve.insight import LabelNext, MeasuredCurve
 from heedful.solve.plan import Budget, limit_rows
 
 PLAN = "plan.json"
@@ -44,6 +45,8 @@ class SolveState:
     """Candidates that were scored on test, in this order."""
     curve: MeasuredCurve | None = None
     """What more labels would bring, if it was measured."""
+    label_next: LabelNext | None = None
+    """Which rows to label next, if there are any without a label."""
 
     @classmethod
     def read(cls, folder: Path) -> SolveState:
@@ -63,3 +66,14 @@ class SolveState:
         """Compare the time that a run took with the time that was expected."""
         factor = self.slowness * seconds / max(expected, 1.0)
         self.slowness = min(max(factor, SLOWNESS[0]), SLOWNESS[1])
+
+    def select_usable(self, baselines: Collection[str], unusable: Mapping[str, str]) -> SolveState:
+        """Return the state to answer from: finished candidates, or those without their folds if none is.
+
+        Baselines alone are no answer. `unusable` says why a candidate cannot be chosen.
+        """
+        answers = [costs for costs in (self.costs, self.partial) if set(costs) - set(baselines)]
+        costs = next(iter(answers), {})
+        usable = {name: cost for name, cost in costs.items() if name not in unusable}
+        left_out = {name: why for name, why in self.left_out.items() if name not in usable}
+        return replace(self, costs=usable, left_out={**left_out, **unusable})

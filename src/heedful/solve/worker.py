@@ -158,6 +158,12 @@ def measure_curve(options: dict[str, Any], **request: Any) -> dict[str, Any]:
     return answer_curve(make_options(options), **request)
 
 
+def label_rows(options: dict[str, Any], **request: Any) -> dict[str, Any]:
+    from heedful.solve.probes import label_unlabeled
+
+    return label_unlabeled(make_options(options), **request)
+
+
 def make_options(table: dict[str, Any]) -> Any:
     from heedful.options.configuration import check_table
     from heedful.options.training import AdaptOptions
@@ -170,6 +176,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "train": train_candidate,
     "test": score_test,
     "curve": measure_curve,
+    "label": label_rows,
 }
 
 if __name__ == "__main__":

@@ -8,13 +8,16 @@ from heedful.solve.insight.curve import (
 )
 from heedful.solve.insight.data import examine_data
 from heedful.solve.insight.findings import Insight
-from heedful.solve.insight.labels import examine_labels, list_rows_to_label
+from heedful.solve.insight.label_next import LabelNext, describe_rows_to_label, list_rows_to_label
+from heedful.solve.insight.labels import examine_labels
 
 __all__ = [
     "Insight",
+    "LabelNext",
     "MeasuredCurve",
     "describe_curve",
     "describe_measured_curve",
+    "describe_rows_to_label",
     "draw_curve",
     "examine_data",
     "examine_labels",

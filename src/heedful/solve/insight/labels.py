@@ -1,19 +1,16 @@
-"""Which labels may be wrong, and which rows to label next."""
+"""Which labels may be wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from heedful.errors import shorten
 from heedful.runs.answers import Note, Table
 from heedful.runs.schemas import Prediction
 from heedful.solve.insight.findings import Insight
 from heedful.statistics.label_errors import find_label_errors
-from heedful.statistics.label_next import COUNT, choose_rows_to_label, measure_margins
 
 SUSPICIOUS, LETTERS = 10, 100
 """Number of rows that are listed as probably labeled wrongly, and letters of each text."""
@@ -51,15 +48,3 @@ def examine_labels(rows: Sequence[Prediction], names: Sequence[str], *, useful: 
 
 def refuse_list(reason: str) -> Insight:
     return Insight((Note(f"rows that may be labeled wrongly are not listed: {reason}"),))
-
-
-def list_rows_to_label(
-    texts: Sequence[str], probabilities: npt.ArrayLike, features: Any, count: int = COUNT
-) -> Table:
-    """List the unlabeled rows that are the most useful to label, the first to label first."""
-    margins = measure_margins(probabilities)
-    rows = choose_rows_to_label(probabilities, features, count)
-    cells = tuple((int(row) + 1, shorten(texts[row], LETTERS), round(float(margins[row]), 3)) for row in rows)
-    return Table(
-        ("row", "text", "margin"), cells, "rows to label next: uncertain, and different from one another"
-    )
