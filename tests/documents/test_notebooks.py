@@ -11,8 +11,8 @@ from nbclient import NotebookClient
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 
 
-def test_there_are_five() -> None:
-    assert [path.stem[0] for path in NOTEBOOKS] == list("12345")
+def test_there_are_six() -> None:
+    assert [path.stem[0] for path in NOTEBOOKS] == list("012345")
 
 
 @pytest.mark.needs("minilm")
