@@ -241,7 +241,8 @@ def test_a_solution_is_used_like_a_run_and_continues(
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "milliseconds per text" in page
     assert "What more labels would bring" in page
-    assert any(line.startswith("With embeddings and logistic regression, ") for line in answer.summary)
+    assert any(line.startswith("  More labels: with embeddings and ") for line in answer.summary)
+    assert f"  heedful check {out}" in answer.summary
     assert heedful.evaluate(out, split="test").value == answer.facts["test"]
     assert runner.solve(options(problem, out))[1] == answer  # nothing is left to do
 

@@ -10,6 +10,7 @@ from heedful.data.unlabeled import Pool, UnlabeledRow, collect_unlabeled
 from heedful.errors import UserError
 from heedful.runs.schemas import Prediction
 from heedful.solve.insight import describe_curve, examine_data, examine_labels, list_rows_to_label
+from heedful.solve.insight.findings import Help, rank_helps
 from heedful.solve.insight.label_next import list_useful_rows, rank_rows
 from heedful.statistics.learning_curve import fit_share_curve
 from heedful.text import load
@@ -65,14 +66,27 @@ def test_texts_in_another_language_are_a_warning(tmp_path: Path) -> None:
 
 
 def predict_row(i: int, label: str, share: float) -> Prediction:
-    return Prediction(str(i), label, "a", {"a": share, "b": 1 - share, "c": 0.0}, f"text {i}")
+    return Prediction(
+        str(i), label, "a" if share > 0.5 else "b", {"a": share, "b": 1 - share, "c": 0.0}, f"text {i}"
+    )
 
 
 def test_suspicious_rows_are_listed_though_a_label_has_no_held_out_row() -> None:
     rows = [predict_row(i, "a", 0.95) for i in range(20)] + [predict_row(i, "b", 0.05) for i in range(20, 40)]
     rows.append(predict_row(40, "b", 0.99))
-    (table,) = examine_labels(rows, ("a", "b", "c")).tables
+    insight = examine_labels(rows, ("a", "b", "c"))
+    (table,), (correction,) = insight.tables, insight.helps
     assert [cells[:3] for cells in table.rows] == [("text 40", "b", "a")]
+    assert correction.gain == pytest.approx(1 / 41)
+    assert "1 suspicious of the 41 held-out rows" in correction.sentence
+    assert "accuracy 1.00 instead of 0.98" in correction.sentence
+
+
+def test_what_helps_most_is_said_first() -> None:
+    lines = rank_helps([Help(0.0, "none"), Help(0.01, "some"), Help(0.03, "more"), Help(0.0, "no room")])
+    assert lines == ["What would help most, by the gain to expect:", "  more", "  some", "  none"]
+    assert rank_helps([Help(0.0, "none")])[0] == "What would help is not shown:"
+    assert rank_helps([]) == []
 
 
 def test_no_row_is_listed_by_a_model_that_doubts_many_or_is_not_shown_to_be_useful() -> None:

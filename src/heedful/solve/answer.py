@@ -19,11 +19,12 @@ from heedful.solve.candidates import Candidate, DataFacts, name_whole
 from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
 from heedful.solve.insight import (
     Insight,
-    describe_measured_curve,
     describe_rows_to_label,
     draw_curve,
     examine_labels,
     list_rows_to_label,
+    rank_helps,
+    suggest_labels,
 )
 from heedful.solve.plan import format_minutes
 from heedful.solve.state import SolveState
@@ -83,14 +84,16 @@ def make_answer(
     rows = read_held_out(folder, choice.chosen, count_common_folds(state))
     scored_rows = describe_rows(scored, state, facts)
     shortened = describe_shortening(folder, state, facts)
-    labels = examine_labels(rows, results.labels or (), useful=is_shown_useful(choice, results))
+    useful = is_shown_useful(choice, results)
+    labels = examine_labels(rows, results.labels or (), scored.metric, useful=useful)
+    curves = [] if state.curve is None else [state.curve]
     to_label = state.label_next if state.label_next is not None and state.label_next.rows else None
     summary = [
         describe_choice(scored, choice, results, scored_rows),
         *explain_choice(by_name, choice, options.prefer),
         *suggest_rows(by_name[choice.chosen], scored.metric),
         *describe_confusions(results),
-        *([] if state.curve is None else [describe_measured_curve(state.curve)]),
+        *rank_helps([*map(suggest_labels, curves), *labels.helps]),
         *describe_commands(folder.path, by_name[choice.chosen]),
         *([describe_rows_to_label(folder.path)] if to_label else []),
     ]
@@ -107,7 +110,7 @@ def make_answer(
         ),
         figures=(
             draw_costs(scored, choice, results),
-            *([] if state.curve is None else [draw_curve(state.curve)]),
+            *map(draw_curve, curves),
         ),
         tables=(
             list_candidates(scored, choice, state, scored_rows, shortened),
@@ -237,6 +240,7 @@ def describe_commands(folder: Path, chosen: ScoredCandidate) -> Iterator[str]:
     yield f"The model has {chosen.cost.disk_megabytes:.1f} MB on disk. To use it:"
     yield f"  heedful predict {path} --in texts.csv --out labeled.csv"
     yield f"  heedful export {path} my-model"
+    yield f"  heedful check {path}"
     yield f"  heedful report {path} --out report.html"
 
 

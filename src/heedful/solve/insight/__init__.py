@@ -3,11 +3,11 @@
 from heedful.solve.insight.curve import (
     MeasuredCurve,
     describe_curve,
-    describe_measured_curve,
     draw_curve,
+    suggest_labels,
 )
 from heedful.solve.insight.data import examine_data
-from heedful.solve.insight.findings import Insight
+from heedful.solve.insight.findings import Insight, rank_helps
 from heedful.solve.insight.label_next import LabelNext, describe_rows_to_label, list_rows_to_label
 from heedful.solve.insight.labels import examine_labels
 
@@ -16,10 +16,11 @@ __all__ = [
     "LabelNext",
     "MeasuredCurve",
     "describe_curve",
-    "describe_measured_curve",
     "describe_rows_to_label",
     "draw_curve",
     "examine_data",
     "examine_labels",
     "list_rows_to_label",
+    "rank_helps",
+    "suggest_labels",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from heedful.runs.answers import Figure
+from heedful.solve.insight.findings import Help
 from heedful.statistics.learning_curve import SMALL_GAIN, LearningCurve
 
 
@@ -49,8 +50,11 @@ def describe_curve(curve: LearningCurve, metric: str = "accuracy", factor: str =
     )
 
 
-def describe_measured_curve(measured: MeasuredCurve) -> str:
-    return f"With {measured.title}, {describe_curve(measured.curve, measured.metric)}"
+def suggest_labels(measured: MeasuredCurve) -> Help:
+    """Say what twice the labels would bring."""
+    curve = measured.curve
+    sentence = f"More labels: with {measured.title}, {describe_curve(curve, measured.metric)}"
+    return Help(curve.gain if curve.verdict == "rising" else 0.0, sentence)
 
 
 def draw_curve(measured: MeasuredCurve) -> Figure:
