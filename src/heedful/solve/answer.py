@@ -196,9 +196,6 @@ def explain_choice(
         if comparison.differs
         else f"is not shown to be better ({scores}, p = {comparison.p:.2g})"
     )
-    if chosen.baseline:
-        yield f"{capitalize(best.title)} {shown}, and costs more."
-        return
     yield f"{capitalize(best.title)} {shown} and takes {format_factor(factors[what])} {what}."
 
 

@@ -79,11 +79,11 @@ def choose(scored: ScoredCandidates, prefer: Prefer | None = None) -> Selection:
     """Choose a candidate by its predictions on held-out rows (`heedful.evaluation.selection`).
 
     Costs are rounded to powers of `SAME_COST`, so that noise in a measured time decides nothing. A baseline
-    that is shown to be worse than the best is never chosen, however fast it is and whatever is preferred.
+    is chosen only if no candidate has a better score: an answer that reads no text is of use to nobody,
+    however little it costs, and with few rows hardly anything is shown to be better.
     """
     choice = select_candidate(scored, scored.candidates, prefer)
-    worse = {name for name, comparison in choice.comparisons.items() if comparison.differs}
-    others = [c for c in scored.candidates if not (c.baseline and c.name in worse)]
+    others = [c for c in scored.candidates if not c.baseline or c.name == choice.best]
     if choice.chosen in (c.name for c in others):
         return choice
     selection_of_others = select_candidate(scored, others, prefer)
