@@ -79,7 +79,7 @@ def test_export_copies_the_folder_and_predict_takes_it(
     merged = heedful("export", run, tmp_path / "merged", "--merge")
     assert (merged.status, merged.err) == (
         2,
-        "heedful: --merge is for adapters; a linear model has no base model\n",
+        "heedful: --merge is for adapters; a linear model of words has no base model\n",
     )
 
 

@@ -14,6 +14,7 @@ import pytest
 import heedful
 from heedful.errors import UserError
 from heedful.evaluation.metrics import METRICS
+from heedful.inference.predictor import LinearPredictor
 from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
 from heedful.runs.directory import Run
@@ -437,7 +438,7 @@ def test_the_learning_curve_is_measured_on_the_same_held_out_rows_or_not_at_all(
     whole = probes.measure_curve(options, labels=60, folds=0, seconds=60)
     assert whole is not None
     run = probes.WordsProbe(options).job
-    assert whole.points[-1].score == run.score(run.fit(), "dev").value
+    assert whole.points[-1].score == run.score(LinearPredictor(run.fit()), "dev").value
     assert probes.measure_curve(options, labels=60, folds=0, seconds=0) is None
     assert probes.choose_sizes(60, 20) == []
 

@@ -9,15 +9,17 @@ from heedful import checkpoints
 from heedful.checkpoints import Form
 from heedful.checkpoints.files import LEGACY_PATTERNS, MODULES, read_model_json
 from heedful.errors import UserError
+from heedful.inference.ensemble import holds_ensemble
 from heedful.inference.loading import (
     ADAPTER,
     EXPORTED,
+    find_facts,
     load_run,
     read_run_facts,
     reads_pairs,
 )
 from heedful.inference.networks import load_language_model
-from heedful.linear.model import FACTS, holds_linear
+from heedful.linear.model import holds_linear
 from heedful.methods.adapters import PEFT_FACTS
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder, write_json
@@ -38,7 +40,9 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Form:
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise UserError(f"{folder}: is not an empty folder; choose another")
     if holds_linear(run.best):
-        return export_linear(run, folder, merge=merge)
+        return export_copy(run, folder, "a linear model of words", merge=merge)
+    if holds_ensemble(run.best):
+        return export_copy(run, folder, "an average of models", merge=merge)
     pretrained = run.read_config().get("command") == "pretrain"
     model = load_language_model(run) if pretrained else load_run(path, device="cpu").model
     adapter, form = (run.best / ADAPTER).is_file(), checkpoints.find_form(model)
@@ -66,24 +70,24 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Form:
     return Form("peft" if reason is None else "heedful", reason)
 
 
-def export_linear(run: Run, folder: Path, *, merge: bool) -> Form:
-    """Copy the folder of a linear model, whose files are JSON and safetensors."""
+def export_copy(run: Run, folder: Path, what: str, *, merge: bool) -> Form:
+    """Copy the folder of a model that only heedful loads; its files are JSON, TOML and safetensors."""
     if merge:
-        raise UserError("--merge is for adapters; a linear model has no base model")
+        raise UserError(f"--merge is for adapters; {what} has no base model")
     with new_folder(folder) as new:
         shutil.copytree(run.best, new, dirs_exist_ok=True)
-        describe_run(run, new / FACTS)
-    return Form("heedful", "a linear model of words has no class in transformers")
+        describe_run(run, find_facts(new))
+    return Form("heedful", f"{what} has no class in transformers")
 
 
 def describe_run(run: Run, file: Path) -> None:
     """Add to an adapter what `heedful predict` needs besides the weights, and where its base model is.
 
-    A linear model has the same facts, and its own name in place of a base model.
+    A model without a base model has the same facts, and its own name in place of it.
     """
     _, config = read_run_facts(run.path)
     options = {name: config[name] for name in EXPORTED_OPTIONS if config.get(name) is not None}
-    base = base_for_peft(str(config["model"]))
+    base = base_for_peft(str(config["model"])) if file.name == ADAPTER else str(config["model"])
     about = {**options, "model": base, "pairs": reads_pairs(run.path)}
     write_json(file, {**read_model_json(file), "base": base, EXPORTED: about})
 

@@ -1,16 +1,17 @@
 """Loading the model of a finished run or an exported folder, ready to label text.
 
-A linear model is loaded without importing torch.
+A linear model is loaded without importing torch, and so is an average of linear models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError
-from heedful.inference.predictor import LinearPredictor, Predictor
+from heedful.inference.ensemble import ENSEMBLE_FACTS, holds_ensemble, read_weights
+from heedful.inference.predictor import EnsemblePredictor, LinearPredictor, Predictor
 from heedful.linear.model import FACTS, TfidfModel, holds_linear
 from heedful.runs.directory import CONFIG, Run
 from heedful.runs.json_files import decode_record, parse_row, read_json
@@ -33,6 +34,10 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     predictor: Predictor
     if holds_linear(folder):
         predictor = LinearPredictor(TfidfModel.load(folder))
+    elif holds_ensemble(folder):
+        weights = read_weights(folder)
+        members = [load_run(member, device=device) for member in weights]
+        predictor = EnsemblePredictor(members, list(weights.values()))
     else:
         from heedful.inference.networks import make_predictor
 
@@ -45,7 +50,7 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
 def read_run_facts(path: str | Path) -> tuple[Path, dict[str, Any]]:
     """Return the folder of the weights of a run or an exported adapter, and its options with its `labels`."""
     folder = Path(path).expanduser()
-    file = folder / (FACTS if holds_linear(folder) else ADAPTER)
+    file = find_facts(folder)
     if file.is_file() and not (folder / CONFIG).is_file():
         facts = update_names(read_json(file))
         if not isinstance(facts.get(EXPORTED), dict):
@@ -60,9 +65,16 @@ def read_run_facts(path: str | Path) -> tuple[Path, dict[str, Any]]:
     return run.best, {**config, "labels": list(labels or ())}
 
 
-def iterate_predictions(run: Run) -> Iterator[Prediction]:
-    """Yield the run's stored predictions of dev, or else of test, in constant memory."""
-    for split in ("dev", "test"):
+def find_facts(folder: Path) -> Path:
+    """Return the file that describes the model in a folder, which an export adds its run to."""
+    if holds_linear(folder):
+        return folder / FACTS
+    return folder / (ENSEMBLE_FACTS if holds_ensemble(folder) else ADAPTER)
+
+
+def iterate_predictions(run: Run, splits: Sequence[str] = ("dev", "test")) -> Iterator[Prediction]:
+    """Yield the run's stored predictions of the first of these splits that has any, in constant memory."""
+    for split in splits:
         path = run.path / f"predictions_{split}.jsonl"
         if path.is_file():
             with path.open(encoding="utf-8") as lines:

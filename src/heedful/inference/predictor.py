@@ -1,8 +1,8 @@
 """Everything that labels text, behind one interface: `Predictor`.
 
 `predict` gives the most probable label of each text, `predict_proba` the probabilities of all `classes`. How
-a model arrives at them is one subclass per kind: those of networks are in `network_predictors`, and a linear
-model of words is here, which needs no torch.
+a model arrives at them is one subclass per kind: those of networks are in `network_predictors`; a linear
+model of words and an average of models are here, which need no torch.
 """
 
 from __future__ import annotations
@@ -143,3 +143,23 @@ class LinearPredictor(Predictor):
 
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
         return self.model.probabilities(texts, pairs)
+
+
+class EnsemblePredictor(Predictor):
+    """The weighted mean of the probabilities of several models of the same labels."""
+
+    model: list[Predictor]
+
+    def __init__(self, members: Sequence[Predictor], weights: Sequence[float]) -> None:
+        labels = members[0].labels
+        if any(member.labels != labels for member in members):
+            raise ValueError("the members of an average have the same labels, in the same order")
+        super().__init__(list(members), None, None, labels)
+        self.weights = list(weights)
+
+    def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
+        parts = [
+            weight * member.chunk_probabilities(texts, pairs)
+            for member, weight in zip(self.model, self.weights, strict=True)
+        ]
+        return np.asarray(sum(parts) / sum(self.weights), np.float64)

@@ -11,6 +11,7 @@ from heedful.data.run_options import absolute_value
 from heedful.data.split_columns import count_units
 from heedful.data.times import is_timed
 from heedful.errors import UserError, unknown
+from heedful.inference.ensemble import ENSEMBLE
 from heedful.options.command_line import option_flags
 from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
@@ -34,12 +35,20 @@ RUN_OPTIONS = (
 
 def find_candidates(names: Sequence[str]) -> list[Candidate]:
     by_name = {candidate.name: candidate for candidate in CANDIDATES}
+    if ENSEMBLE in names and len(set(names)) < 3:
+        raise UserError(f"--candidates {ENSEMBLE}: is an average of others; name two of them too")
     for name in names:
+        if name == ENSEMBLE:
+            continue
         if name not in by_name:
-            raise unknown("candidate", name, by_name)
+            raise unknown("candidate", name, [*by_name, ENSEMBLE])
         if (needed := by_name[name].after) and needed not in names:
             raise UserError(f"--candidates {name}: is tried only after {needed}; name {needed} too")
     return [candidate for candidate in CANDIDATES if not names or candidate.name in names]
+
+
+def wants_ensemble(names: Sequence[str]) -> bool:
+    return not names or ENSEMBLE in names
 
 
 def read_facts(task: Task) -> DataFacts:

@@ -13,6 +13,7 @@ from typing import Any
 from heedful.data import Task
 from heedful.data.unlabeled import open_unlabeled
 from heedful.errors import UserError
+from heedful.inference.ensemble import ENSEMBLE
 from heedful.logs import notice
 from heedful.options.solve import SolveOptions
 from heedful.options.values import check_bounds
@@ -23,10 +24,23 @@ from heedful.runs.json_files import read_json_if_intact
 from heedful.runs.leases import Lease
 from heedful.runs.studies import LOGS, Configuration, StudyFolder
 from heedful.solve import request
-from heedful.solve.answer import describe_shortening, fold_names, make_answer, score_candidates
-from heedful.solve.candidates import Candidate, DataFacts, Speed, name_whole, repeat_shortened
-from heedful.solve.choice import Cost, ScoredCandidates, choose
+from heedful.solve.answer import (
+    count_common_folds,
+    describe_shortening,
+    fold_names,
+    make_answer,
+    score_candidates,
+)
+from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed, name_whole, repeat_shortened
+from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.closing import Closing, has_listed, reserve_closing
+from heedful.solve.ensemble import (
+    add_costs,
+    blend_candidates,
+    explain_unworthy,
+    make_candidate,
+    name_ensemble,
+)
 from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
     FOLDS,
@@ -36,6 +50,7 @@ from heedful.solve.plan import (
     Budget,
     PlanEntry,
     choose_folds,
+    describe_lack,
     describe_plan,
     explain_lack,
     format_seconds,
@@ -111,6 +126,8 @@ class Solver:
         self.options, self.facts, self.folder, self.state = options, facts, folder, state
         shortened = describe_shortening(folder, state, facts)
         self.candidates, self.begun = repeat_shortened(candidates, shortened), begun
+        for name, weights in state.ensembles.items():
+            self.candidates.append(make_candidate(name, weights, self.candidates))
         self.spent_before = state.spent
         self.end = begun + MARGIN * 60 * options.minutes - state.spent
         state.left_out = {}
@@ -134,6 +151,8 @@ class Solver:
                     self.plan()
                     for candidate in self.candidates:
                         self.try_candidate(candidate)
+                    if request.wants_ensemble(self.options.candidates):
+                        self.try_ensemble()
             except KeyboardInterrupt:
                 interrupted = True
                 notice("stopping; the same command continues")
@@ -290,10 +309,15 @@ class Solver:
         if entry.candidate.epoch_share is None:  # it does not look at the clock
             left = min(left, max(LATE * entry.run_seconds, LATE_SHARE * left))
         seconds = max(0.0, left - finish)
+        answer = self.ask_in_time(left, name, do="train", options=options, seconds=seconds)
+        if "error" not in answer:
+            drop_checkpoints(folder)
+        return answer
+
+    def ask_in_time(self, left: float, name: str, **wanted: Any) -> dict[str, Any]:
+        """Ask the training process for a run; return its answer, or the error that ended it."""
         try:
-            answer = self.process.ask(
-                left, lambda: self.look(name), do="train", options=options, seconds=seconds
-            )
+            answer = self.process.ask(left, lambda: self.look(name), **wanted)
         except TimeOverError:
             return {"error": NOT_IN_TIME}
         except LostProcessError as error:
@@ -301,8 +325,58 @@ class Solver:
         if "error" in answer:
             self.folder.fail(name, answer["error"])
             return {"error": f"failed: {answer['error']}"}
-        drop_checkpoints(folder)
         return answer
+
+    def try_ensemble(self) -> None:
+        """Average the best candidates, if that is worth its cost and there is time."""
+        state, usable = self.state, self.usable_state
+        singles = [c.name for c in self.candidates if c.name in usable.costs and not c.baseline]
+        singles = [name for name in singles if name not in state.ensembles]
+        folds = count_common_folds(usable)
+        blend = blend_candidates(self.folder, singles, folds)
+        if blend is None or blend.weights in state.ensembles.values():
+            return
+        name, members = name_ensemble(state.ensembles), list(blend.weights)
+        candidate = make_candidate(name, blend.weights, self.candidates)
+        cost, scored = add_costs(usable.costs, members, folds), self.score()
+        average = ScoredCandidate(name, candidate.title, blend.predicted, cost)
+        compared = replace(scored, candidates=(*scored.candidates, average))
+        reason = explain_unworthy(compared, name, self.options.prefer) or self.explain_unready(members, folds)
+        if reason:
+            state.left_out[ENSEMBLE] = reason
+            return
+        notice(f"{name}: {candidate.title}")
+        for run in (name, *fold_names(name, folds)):  # of a command that was ended half way
+            shutil.rmtree(self.folder.run(run), ignore_errors=True)
+        options = self.make_run_options({"model": ENSEMBLE, "out": self.folder.run(name)})
+        answer = self.ask_in_time(
+            self.left, name, do="ensemble", options=options, candidates=singles, folds=folds
+        )
+        if "error" in answer:
+            state.left_out[ENSEMBLE] = str(answer["error"])
+            notice(f"{name}: {answer['error']}")
+            return
+        state.ensembles[name] = blend.weights
+        state.costs[name] = replace(
+            cost, seconds=cost.seconds + answer["seconds"], disk_megabytes=answer["disk_megabytes"]
+        )
+        self.candidates.append(candidate)
+        notice(f"{name}: {scored.metric.title} {compared.value(name):.3f} on {scored.held_out}")
+        self.save()
+        self.write_answer(finished=False)
+
+    def explain_unready(self, members: Sequence[str], folds: int) -> str:
+        """Return why an average cannot be made now: time or weights are missing. Empty if it can."""
+        budget, encoders = self.budget, [c for c in self.candidates if c.name in members and c.encoder]
+        forward = (budget.speed or Speed()).forward_row
+        more_test = 1.2 * budget.facts.test * forward * max(0, len(encoders) - 1)
+        needed = budget.slowness * (SETUP_SECONDS + folds + more_test)
+        if needed > self.left:
+            return describe_lack(needed, self.left)
+        for name in members:
+            if not (self.has_weights(name) or self.restore_weights(name)):
+                return f"the weights of {name} were removed by an earlier command"
+        return ""
 
     def make_run_options(self, settings: dict[str, Any]) -> dict[str, Any]:
         return request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
@@ -337,6 +411,8 @@ class Solver:
 
     def restore_weights(self, name: str) -> bool:
         """Make a finished run again, if there is time, and take the weights of the copy if it is the same."""
+        if name in self.state.ensembles:  # it is made of others
+            return False
         run, copy = Run.open(self.folder.run(name)), self.folder.run(f"{name}-again")
         left = self.left
         if self.usable_state.costs[name].cut or self.state.slowness * run.read_results().seconds > left:
@@ -372,8 +448,9 @@ class Solver:
             closing = Closing(self.process, self.folder, self.options, state, self.facts, self.end)
             closing.score_test(chosen)
             closing.measure_help(chosen, skipped=self.skipped)
+            kept = {chosen, *state.ensembles.get(chosen, ())}
             for name in state.costs:  # those in `partial` have folds to come
-                if name != chosen:
+                if name not in kept:
                     shutil.rmtree(self.folder.run(name) / BEST, ignore_errors=True)
         return self.write_answer(finished=not interrupted)
 

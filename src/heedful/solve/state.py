@@ -39,6 +39,8 @@ class SolveState:
     """Number of rows of dev that all candidates score."""
     folds: int | None = None
     """Number of folds of train that are held out in turn as well."""
+    ensembles: dict[str, dict[str, float]] = field(default_factory=dict)
+    """The averages among the finished candidates: their members and the weights of these."""
     no_encoder: str = ""
     """Why there is no encoder, if there is none."""
     tested: list[str] = field(default_factory=list)

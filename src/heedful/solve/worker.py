@@ -137,12 +137,47 @@ def measure_cost(folder: Path) -> dict[str, Any]:
     begun = time.monotonic()
     predictor.predict_proba(texts, pairs)
     seconds = (time.monotonic() - begun) / len(rows)
-    files = sum(file.stat().st_size for file in run.best.rglob("*") if file.is_file())
+    files = count_bytes(run.best)
     return {
         "ms_per_text": 1000 * seconds,
         "megabytes": max(files, 4 * run.read_results().total_parameters) / 1e6,
         "disk_megabytes": files / 1e6,
     }
+
+
+def count_bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+def make_ensemble(options: dict[str, Any], candidates: list[str], folds: int) -> dict[str, Any]:
+    """Make the run of an average of candidates, and those of its folds, which hold its predictions."""
+    import numpy as np
+
+    from heedful.runs.directory import Run
+    from heedful.runs.studies import StudyFolder
+    from heedful.solve.answer import fold_names
+    from heedful.solve.ensemble import blend_candidates
+    from heedful.solve.plan import FOLDS
+    from heedful.training.ensemble import average_runs
+
+    begun, out = time.monotonic(), Path(options["out"])
+    folder = StudyFolder(out.parent.parent)
+    blend = blend_candidates(folder, candidates, folds)
+    assert blend is not None
+    weights = {folder.run(name): weight for name, weight in blend.weights.items()}
+    runs = [Run.open(folder.run(name)) for name in (candidates[0], *fold_names(candidates[0], folds))]
+    ends = np.cumsum([len(run.read_predictions("dev")) for run in runs])
+    dev, *others = np.split(blend.probabilities, ends[:-1])
+    for number, (name, part) in enumerate(zip(fold_names(out.name, folds), others, strict=True), 1):
+        changed = {"out": str(folder.run(name)), "fold": f"{number}/{FOLDS}"}
+        average_runs(make_fold_options(options, changed), weights, part, keep_members=False)
+    average_runs(make_options(options), weights, dev)
+    return {"seconds": time.monotonic() - begun, "disk_megabytes": count_bytes(Run.open(out).best) / 1e6}
+
+
+def make_fold_options(options: dict[str, Any], changed: dict[str, Any]) -> Any:
+    """Return the options of a fold, which has no dev split of its own to take rows of."""
+    return make_options({key: value for key, value in options.items() if key != "dev_rows"} | changed)
 
 
 def score_test(run: str, rows: int | None) -> dict[str, Any]:
@@ -174,6 +209,7 @@ def make_options(table: dict[str, Any]) -> Any:
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "speed": measure_speed,
     "train": train_candidate,
+    "ensemble": make_ensemble,
     "test": score_test,
     "curve": measure_curve,
     "label": label_rows,

@@ -14,6 +14,7 @@ from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from heedful.data import Task
@@ -22,7 +23,9 @@ from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.scorer import LabelResults, split_checks
-from heedful.inference.predictor import LinearPredictor
+from heedful.inference.ensemble import ENSEMBLE
+from heedful.inference.loading import load_run
+from heedful.inference.predictor import LinearPredictor, Predictor
 from heedful.linear.logistic import sample_stratified
 from heedful.linear.model import MAJORITY, TfidfModel
 from heedful.logs import notice
@@ -90,15 +93,17 @@ class LinearJob:
             seed=self.options.seed,
         )
 
-    def score(self, model: TfidfModel, split: str, rows: Ints | None = None) -> Evaluation:
-        """Score the model on a split, or on some of its rows."""
+    def score(self, model: Predictor, split: str, rows: Ints | None = None) -> Evaluation:
+        """Score a model on a split, or on some of its rows."""
         part = self.task.splits[split]
         keep = np.ones(len(part), bool) if rows is None else np.isin(np.arange(len(part)), rows)
         texts = list(compress(part.texts, keep))
         pairs = None if part.pairs is None else list(compress(part.pairs, keep))
-        probabilities = LinearPredictor(model).predict_proba(texts, pairs)
+        return self.evaluate(find_labels(part)[keep], model.predict_proba(texts, pairs))
+
+    def evaluate(self, labels: Ints, probabilities: npt.NDArray[np.float64]) -> Evaluation:
         metric = METRICS.find(find_metric_name(self.options, Classify))
-        return metric.score(score_labels(find_labels(part)[keep], probabilities))
+        return metric.score(score_labels(labels, probabilities))
 
 
 def build_linear(options: AdaptOptions, change_task: Callable[[Task], Task] | None = None) -> LinearJob:
@@ -112,7 +117,7 @@ def build_linear(options: AdaptOptions, change_task: Callable[[Task], Task] | No
     rows = np.arange(len(labels))
     if options.train_rows is not None:
         rows = choose_train_rows(labels, options.train_rows, options.seed, balanced=options.balanced)
-    if options.model == MAJORITY:
+    if options.model in (MAJORITY, ENSEMBLE):
         options = replace(options, class_weights="none")
     elif options.class_weights == "auto":
         counts = [
@@ -147,12 +152,13 @@ def train_linear(
         began = time.monotonic()
         model = job.fit()
         seconds = max(time.monotonic() - began, 1e-9)
+        predictor = LinearPredictor(model)
         splits = [name for name in ("dev", "test") if name in job.task.splits]
         evaluations: dict[str, Evaluation] = {
-            name: job.score(model, name) for name in splits if job.task.splits[name].labels is not None
+            name: job.score(predictor, name) for name in splits if job.task.splits[name].labels is not None
         }
         rows = sample_stratified(find_labels(job.task.splits["train"])[job.rows], options.train_eval_rows, 0)
-        scored = {"train_eval": job.score(model, "train", job.rows[rows])} if len(rows) else {}
+        scored = {"train_eval": job.score(predictor, "train", job.rows[rows])} if len(rows) else {}
         scored |= {name: e for name, e in evaluations.items() if name == "dev"}
         write_metrics(run, scored, followers, on_row, Timing(0, seconds, len(job.rows) / seconds))
         scorer = job.scorer
@@ -242,9 +248,9 @@ def check_linear(
 def score_linear(
     run: Run, options: AdaptOptions, split: str, change_task: Callable[[Task], Task] | None = None
 ) -> tuple[LabelResults, Evaluation]:
-    """Score a split with the best model of a finished run."""
+    """Score a split with the best model of a finished run, which is linear or an average of models."""
     job = build_linear(options, change_task)
     labeled = [name for name, part in job.task.splits.items() if part.labels is not None]
     if split not in labeled:
         raise UserError(f"{job.task.name}: {unknown('split with labels', split, labeled)}")
-    return job.scorer, job.score(TfidfModel.load(run.best), split)
+    return job.scorer, job.score(load_run(run.path), split)

@@ -24,6 +24,7 @@ from heedful.evaluation.scorer import LabelResults, LabelScorer, Scorer
 from heedful.evaluation.sentences import read_sentences, score_sentences
 from heedful.evaluation.text_scorer import text_result
 from heedful.inference.devices import autocast
+from heedful.inference.ensemble import ENSEMBLE
 from heedful.inference.loading import iterate_predictions, load_run
 from heedful.inference.network_predictors import NetworkPredictor
 from heedful.inference.networks import load_best_model, load_language_model
@@ -97,7 +98,7 @@ def score_split(
     if not run.best.is_dir():
         load_run(run.path)  # says why there is no best model
     options = load_adapt_config(run.path)
-    if is_linear(options.model):
+    if is_linear(options.model) or options.model == ENSEMBLE:
         return score_linear(run, replace(options, score_dev=True, score_test=True), split, change_task)
     changes: dict[str, Any] = {
         "cache_features": False,
@@ -184,7 +185,9 @@ def repeat_adapt_checks(run: Run) -> list[Check]:
     """Check a run of `adapt` again: causality, tokenizer, and some of its stored predictions."""
     predictor, options = load_run(run.path, device="cpu"), load_adapt_config(run.path)
     repeated = repeat_network_checks(predictor, options) if isinstance(predictor, NetworkPredictor) else []
-    rows = list(islice(iterate_predictions(run), PREDICTED_AGAIN))
+    # Those of an average on dev are cross-fitted: the model itself has seen these rows.
+    splits = ("test",) if options.model == ENSEMBLE else ("dev", "test")
+    rows = list(islice(iterate_predictions(run, splits), PREDICTED_AGAIN))
     if rows and options.precision == "float32":
         pairs = [str(row.pair) for row in rows] if rows[0].pair is not None else None
         predictions = predictor.predict([str(row.text) for row in rows], pairs)

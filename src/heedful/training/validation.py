@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 
 from heedful.errors import UserError, unknown
 from heedful.evaluation.metrics import METRICS
+from heedful.inference.ensemble import ENSEMBLE
 from heedful.linear.model import MAJORITY, is_linear
 from heedful.methods import METHODS
 from heedful.objectives.registry import find_objective, refuse_options_of_others
@@ -53,6 +55,8 @@ def validate(options: LoopOptions) -> None:
 
 
 def validate_adapt(options: AdaptOptions) -> None:
+    if options.model == ENSEMBLE and not Path(ENSEMBLE).is_dir():
+        raise UserError(f"{ENSEMBLE}: is an average of runs, which heedful solve makes of its candidates")
     METHODS.find(options.method)
     check_common(options)
     if is_linear(options.model):

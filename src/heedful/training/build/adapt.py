@@ -10,6 +10,7 @@ import torch
 from heedful import checkpoints, methods
 from heedful.data import Task
 from heedful.errors import UserError
+from heedful.inference.ensemble import ENSEMBLE
 from heedful.inference.generation import generate
 from heedful.linear.model import is_linear
 from heedful.logs import notice
@@ -154,4 +155,6 @@ def is_trained_by_steps(options: LoopOptions) -> bool:
     """Whether a run with these options takes gradient steps."""
     if not isinstance(options, AdaptOptions):
         return True
-    return not is_linear(options.model) and build_method(options).takes_steps
+    if is_linear(options.model) or options.model == ENSEMBLE:
+        return False
+    return build_method(options).takes_steps

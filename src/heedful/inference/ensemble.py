@@ -1,0 +1,57 @@
+"""The folder of an average of models: ensemble.json has the weights, and members/ has a small run per model.
+
+A member has its configuration, its results and its best model, so that it is loaded like any other run.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from heedful.errors import UserError
+from heedful.runs.directory import BEST, CONFIG, RESULTS
+from heedful.runs.files import new_folder, write_json
+from heedful.runs.json_files import read_json
+
+ENSEMBLE = "ensemble"
+"""What the configuration of such a run has in place of a model."""
+ENSEMBLE_FACTS, MEMBERS = "ensemble.json", "members"
+FORMAT = 1
+
+
+def holds_ensemble(folder: Path) -> bool:
+    return (folder / ENSEMBLE_FACTS).is_file()
+
+
+def write_ensemble(folder: Path, weights: Mapping[Path, float]) -> None:
+    """Write an average of finished runs, which are given with their weights.
+
+    Files are hard links where the disk has them: they take no room, and survive the removal of the runs.
+    """
+    with new_folder(folder) as new:
+        for run in weights:
+            member = new / MEMBERS / run.name
+            shutil.copytree(run / BEST, member / BEST, copy_function=link_file)
+            for name in (CONFIG, RESULTS):
+                shutil.copy2(run / name, member / name)
+        members = {run.name: weight for run, weight in weights.items()}
+        write_json(new / ENSEMBLE_FACTS, {"format": FORMAT, "weights": members})
+
+
+def link_file(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def read_weights(folder: Path) -> dict[Path, float]:
+    """Return the folder of each member, and its weight."""
+    facts = read_json(folder / ENSEMBLE_FACTS)
+    if facts.get("format") != FORMAT:
+        raise UserError(
+            f"{folder / ENSEMBLE_FACTS}: was written by another version of heedful; make it again"
+        )
+    return {folder / MEMBERS / name: float(weight) for name, weight in facts["weights"].items()}

@@ -1,0 +1,111 @@
+"""A run that averages finished runs: nothing is trained, and it leaves the same files as every other run.
+
+build -> open the run -> score -> link the members -> check -> write
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from heedful.evaluation import checks
+from heedful.evaluation.scorer import LabelResults, split_checks
+from heedful.inference.ensemble import write_ensemble
+from heedful.inference.loading import load_run
+from heedful.inference.predictor import EnsemblePredictor
+from heedful.objectives import Evaluation
+from heedful.options.training import AdaptOptions
+from heedful.runs.directory import Run
+from heedful.runs.environment import peak_memory_gb
+from heedful.runs.schemas import Check, Checks, Results, Timing
+from heedful.training import record, resume
+from heedful.training.linear import PROBE_ROWS, LinearJob, build_linear, find_labels, write_metrics
+from heedful.training.record import Finished
+
+Floats = npt.NDArray[np.float64]
+
+
+def average_runs(
+    options: AdaptOptions, weights: Mapping[Path, float], dev: Floats, *, keep_members: bool = True
+) -> Finished:
+    """Make a run of the weighted mean of finished runs.
+
+    Parameters
+    ----------
+    options
+        Those of the run to make, with the model `ensemble`.
+    weights
+        The folder of each member, and its weight.
+    dev
+        Probabilities of the labels of the dev rows `[n, classes]`: not those of the average itself, if its
+        weights were chosen on these rows.
+    keep_members
+        Whether the run has a model. The runs of folds have none, and no baselines.
+
+    """
+    job = build_linear(options)
+    options = job.options
+    assert options.out is not None
+    members = [Run.open(folder) for folder in weights]
+    with resume.open_run(options.out, options) as (run, _), record.report_progress(run):
+        record.write_description(run, job)
+        evaluation = job.evaluate(find_labels(job.task.splits["dev"]), dev)
+        seconds = sum(member.read_results().seconds for member in members)
+        write_metrics(run, {"dev": evaluation}, (), None, Timing(0, seconds, len(job.rows) / seconds))
+        scorer = LabelResults(job.task, job.rows, with_baselines=keep_members)
+        results = describe_members(job, members, scorer, evaluation, seconds)
+        scorer.write_scored(run, {"dev": evaluation})
+        findings: list[Check] = []
+        if keep_members:
+            write_ensemble(run.best, weights)
+            findings += [*split_checks(job.task), check_copy(run, job, weights)]
+            findings += scorer.dev_checks(evaluation, results)
+        found = Checks(tuple(findings))
+        run.write_checks(found)
+        run.write_results(results)
+        return Finished(run.path, results, found)
+
+
+def describe_members(
+    job: LinearJob, members: list[Run], scorer: LabelResults, dev: Evaluation, seconds: float
+) -> Results:
+    parts = [member.read_results() for member in members]
+    return Results(
+        task=job.task.name,
+        model=job.options.model,
+        method="average",
+        head=None,
+        seed=job.options.seed,
+        splits=scorer.results({"dev": dev}),
+        objective=job.options.objective,
+        formula=" + ".join(
+            f"{member.path.name} {one.trainable_parameters:,}"
+            for member, one in zip(members, parts, strict=True)
+        ),
+        note=job.options.note,
+        trainable_parameters=sum(one.trainable_parameters for one in parts),
+        total_parameters=sum(one.total_parameters for one in parts),
+        seconds=seconds,
+        memory_gb=peak_memory_gb(),
+        loads_with="heedful",
+        best_step=0,
+        best_epoch=0.0,
+        **scorer.result_fields(None, 0, 0.0),
+    )
+
+
+def check_copy(run: Run, job: LinearJob, weights: Mapping[Path, float]) -> Check:
+    """Check that the saved average computes what its members do."""
+    train = job.task.splits["train"]
+    texts = list(islice(train.texts, PROBE_ROWS))
+    pairs = None if train.pairs is None else list(islice(train.pairs, PROBE_ROWS))
+    members = EnsemblePredictor(
+        [load_run(folder, device="cpu") for folder in weights], list(weights.values())
+    )
+    outputs = [one.predict_proba(texts, pairs) for one in (members, load_run(run.path, device="cpu"))]
+    return checks.reload(*(torch.from_numpy(np.log(np.maximum(one, 1e-300))) for one in outputs))
