@@ -82,3 +82,21 @@ def test_workers_that_hit_their_limit_are_requeued_one_by_one(
     for task in (0, 1):
         assert f"heedful: job {job['job']}_{task} goes back into the queue (requeue 1 of 9)" in logs[task]
     assert study_traces(early.study) == study_traces(place.whole_study)
+
+
+def test_the_candidates_of_a_solution_are_tasks_of_a_job_array(
+    heedful: Callable[..., Any], place: Place, tmp_path: Path
+) -> None:
+    out = tmp_path / "solved"
+    candidates = ("--candidates", "majority", "tfidf", "head")
+    told = ["solve", "task", "--model", "model", "--minutes", "1", *candidates, *ON, "--out", out]
+    assert "--array=0-2\n" in heedful(*told, "--dry-run").out
+    assert not out.exists()
+    done = heedful(*told, "--wait", "--max-parallel", "2", "--json")
+    assert done.status == 0, done.err
+    answer = json.loads(done.out)
+    assert answer["finished"]
+    assert set(answer["facts"]["dev"]) == {"majority", "tfidf", "head"}
+    assert "rows of test" in answer["summary"][0]
+    assert (out / "report.html").is_file()
+    assert heedful("predict", out, "a lovely film").status == 0

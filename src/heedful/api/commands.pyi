@@ -29,6 +29,21 @@ def solve(
     group: str | None = None,
     time: str | None = None,
     strict: bool = False,
+    on: Literal["here", "slurm"] = "here",
+    wait: bool = False,
+    dry_run: bool = False,
+    partition: str | None = None,
+    account: str | None = None,
+    qos: str | None = None,
+    constraint: str | None = None,
+    gpus: str | None = None,
+    cpus: int | None = None,
+    mem_gb: int | None = None,
+    time_min: int | None = None,
+    setup: Sequence[str] = (),
+    slurm: Sequence[str] = (),
+    max_requeues: int | None = None,
+    max_parallel: int | None = None,
 ) -> SolveResult:
     r"""Find the best model for labeled texts in the given minutes, and say how good it is.
 
@@ -86,6 +101,36 @@ def solve(
         train; folds train on earlier rows than they hold out. Rows of the same time stay together.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
+    on
+        Where to run: on this machine, or as a Slurm batch job with the same result.
+    wait
+        Follow the job until it ends, and exit with its status.
+    dry_run
+        Print the batch script and submit nothing.
+    partition
+        Partition (queue).
+    account
+        Account that is charged.
+    qos
+        Quality of service.
+    constraint
+        Features that the node must have, such as "a100|h100".
+    gpus
+        GPUs per node, such as 1 or a100:2.
+    cpus
+        Number of CPU cores per task.
+    mem_gb
+        Memory per node, in GiB.
+    time_min
+        Time limit of the job, in minutes.
+    setup
+        Shell lines to run first, such as "module load python".
+    slurm
+        Other options of sbatch, such as nodelist=n1 exclusive.
+    max_requeues
+        How often the job may continue after its time limit. By default 10.
+    max_parallel
+        Largest number of workers at a time, each a task of a job array. By default 4.
 
     Examples
     --------

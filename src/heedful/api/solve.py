@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from heedful.api.studies import read_submission
 from heedful.api.training import store_data
+from heedful.errors import SubmittedElsewhere
 from heedful.options.keywords import Signature
+from heedful.options.launch import StudyLaunchOptions
 from heedful.options.solve import SolveOptions
 from heedful.process_state import keeps_process_state
 from heedful.results import SolveResult
 
-SOLVE = Signature("heedful.solve", (SolveOptions,), ("task", "unlabeled"))
+SOLVE = Signature("heedful.solve", (SolveOptions, StudyLaunchOptions), ("task", "unlabeled"), ("launch",))
 
 
 @keeps_process_state
@@ -33,5 +37,10 @@ def solve(task: Any, labels: Any = None, *, unlabeled: Any = None, **options: An
 
     if unlabeled is not None:
         options["unlabeled"] = store_data(unlabeled)
-    (solve_options,) = SOLVE.parse({"task": store_data(task, labels), **options})
-    return SolveResult(find_best_model(solve_options)[0].path)
+    solve_options, launch = SOLVE.parse({"task": store_data(task, labels), **options})
+    try:
+        folder, _ = find_best_model(replace(solve_options, launch=launch))
+    except SubmittedElsewhere as submitted:
+        path, script = read_submission(submitted, launch)
+        return SolveResult(path, script=script)
+    return SolveResult(folder.path)

@@ -126,8 +126,14 @@ def run(name: str, signature: Signature, keywords: dict[str, Any]) -> StudyResul
     try:
         folder, _ = run_study(STUDIES[name], replace(study, launch=launch), *run_options)
     except SubmittedElsewhere as submitted:
-        jobs = Path(str(submitted.facts["folder"]))
-        script = str(submitted.facts["script"])
-        text = script if launch.dry_run else Path(script).read_text("utf-8")
-        return StudyResult(jobs.parent if jobs.name == JOBS else jobs, script=text)
+        path, script = read_submission(submitted, launch)
+        return StudyResult(path, script=script)
     return StudyResult(folder.path)
+
+
+def read_submission(submitted: SubmittedElsewhere, launch: StudyLaunchOptions) -> tuple[Path, str]:
+    """Return the folder of a study whose workers were submitted, and their batch script."""
+    jobs = Path(str(submitted.facts["folder"]))
+    script = str(submitted.facts["script"])
+    text = script if launch.dry_run else Path(script).read_text("utf-8")
+    return jobs.parent if jobs.name == JOBS else jobs, text

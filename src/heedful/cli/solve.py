@@ -38,6 +38,7 @@ def command(
       heedful solve tickets.csv --text-column body --label-column team
       heedful solve reviews.csv --candidates head full --out runs/reviews
       heedful solve reviews.csv --unlabeled more-reviews.csv
+      heedful solve reviews.csv --on slurm --wait
       heedful predict runs/solve-reviews "What a lovely place."
 
     Parameters

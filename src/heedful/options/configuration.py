@@ -20,7 +20,7 @@ DATA_ARGUMENT = {AdaptOptions: "task", PretrainOptions: "corpus"}
 """The argument that names the data, beside the model."""
 
 
-def check_table(kind: type[Options], table: Mapping[str, Any], where: str) -> dict[str, Any]:
+def check_table(kind: type[Any], table: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return a table's values under the names of the options, each converted to its option's type."""
     hints = type_hints(kind)
     values = {}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
+from heedful.options.launch import WORKERS, Workers
 from heedful.options.types import Argument, Bounds, Flag, Seed, Several, Threads
 
 Prefer = Literal["accuracy", "speed", "small"]
@@ -55,6 +56,7 @@ class SolveOptions:
     time: str | None = None
     """Name of a column with dates or numbers: the latest rows are test, those before dev, the earliest train;
     folds train on earlier rows than they hold out. Rows of the same time stay together."""
+    launch: Workers = WORKERS
     strict: Flag = False
     """Refuse files with bad rows, such as one with an empty text, instead of skipping them."""
     unlabeled: Path | None = None

@@ -84,28 +84,36 @@ def make_run_options(
     return {key: value for key, value in table.items() if value is not None}
 
 
-def open_folder(options: SolveOptions, run_options: AdaptOptions, facts: DataFacts) -> StudyFolder:
-    """Begin or continue the folder of a solution; with `overwrite`, remove what an earlier one has left."""
-    record = StudyRecord(
+def make_record(options: SolveOptions, run_options: AdaptOptions, facts: DataFacts) -> StudyRecord:
+    return StudyRecord(
         "solve",
         f"which model is best for {facts.name} in {format_minutes(options.minutes)}?",
         options.seed,
         {"run": shared_options(run_options), "prefer": options.prefer, "candidates": options.candidates},
         (),
         write_command(options),
-        "best",
+        "all",  # the conclusion removes the weights that nobody needs
         __version__,
     )
-    folder = choose_study_folder(record, options.out, [facts.name], "runs")
+
+
+def choose_folder(options: SolveOptions, run_options: AdaptOptions, facts: DataFacts) -> StudyFolder:
+    return choose_study_folder(make_record(options, run_options, facts), options.out, [facts.name], "runs")
+
+
+def open_folder(options: SolveOptions, run_options: AdaptOptions, facts: DataFacts) -> StudyFolder:
+    """Begin or continue the folder of a solution; with `overwrite`, remove what an earlier one has left."""
+    folder = choose_folder(options, run_options, facts)
     if options.overwrite and (folder.path / STUDY).is_file():  # otherwise the files are a person's own
         if holder_of(folder.lease(LEASE)) is not None:
             raise UserError(f"{folder.path}: another process is working on it")
         for name in (PLAN, CHOSEN, REPORT, LABEL_NEXT):
             (folder.path / name).unlink(missing_ok=True)
+    record = make_record(options, run_options, facts)
     return begin(record, folder.path, [facts.name], overwrite=options.overwrite)
 
 
 def write_command(options: SolveOptions) -> tuple[str, ...]:
     """Return the words after `heedful` that repeat the command from any folder."""
-    flags = option_flags(options, ("task", "overwrite"), absolute_value)
+    flags = option_flags(options, ("task", "overwrite", "launch"), absolute_value)
     return ("solve", str(absolute_value("task", options.task)), *flags)

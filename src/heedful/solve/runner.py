@@ -98,6 +98,10 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
     facts = request.read_facts(task)
     if options.unlabeled is not None:
         open_unlabeled(options.unlabeled, task)  # refuses what cannot be read, before the time is spent
+    if options.launch.elsewhere:
+        from heedful.solve.cluster import solve_on_cluster
+
+        return solve_on_cluster(options, shared, facts, candidates)
     folder = request.open_folder(options, shared, facts)
     state = SolveState.read(folder.path)
     done = folder.concluded and options.minutes <= state.minutes and has_listed(options, state)
@@ -225,7 +229,7 @@ class Solver:
 
     def try_candidate(self, candidate: Candidate) -> None:
         """Train a candidate, if it is not done and fits in the time that is left now."""
-        if candidate.name in self.state.costs:
+        if candidate.name in self.state.costs or self.adopt(candidate.name):
             return
         if reason := self.explain_skip(candidate):
             self.state.left_out[candidate.name] = reason
@@ -238,6 +242,23 @@ class Solver:
         self.save()
         if self.usable_state.costs:
             self.write_answer(finished=False)
+
+    def adopt(self, name: str) -> bool:
+        """Take over a candidate whose runs another process has made; return whether there is one."""
+        runs = [Run(self.folder.run(run)) for run in (name, *fold_names(name, self.state.folds or 0))]
+        if not all(run.has_results for run in runs) or not self.has_weights(name):
+            return False
+        try:
+            answer = self.process.ask(self.left, lambda: self.look(name), do="cost", run=str(runs[0].path))
+        except (TimeOverError, LostProcessError):
+            return False
+        if "error" in answer:
+            return False
+        seconds = sum(run.read_results().seconds for run in runs)
+        self.state.costs[name] = Cost(seconds=seconds, folds=len(runs) - 1, **answer)
+        self.state.partial.pop(name, None)
+        self.save()
+        return True
 
     def explain_skip(self, candidate: Candidate) -> str:
         """Return why a candidate that builds on another one is not tried; empty if it is."""

@@ -180,6 +180,11 @@ def make_fold_options(options: dict[str, Any], changed: dict[str, Any]) -> Any:
     return make_options({key: value for key, value in options.items() if key != "dev_rows"} | changed)
 
 
+def measure_made(run: str) -> dict[str, Any]:
+    """Measure what the model of a finished run costs."""
+    return {"cut": was_cut(Path(run)), **measure_cost(Path(run))}
+
+
 def score_test(run: str, rows: int | None) -> dict[str, Any]:
     from heedful.training.rescore import add_split
 
@@ -209,6 +214,7 @@ def make_options(table: dict[str, Any]) -> Any:
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "speed": measure_speed,
     "train": train_candidate,
+    "cost": measure_made,
     "ensemble": make_ensemble,
     "test": score_test,
     "curve": measure_curve,

@@ -45,14 +45,23 @@ STUDIES: Registry[type[Study]] = Registry(
 )
 """The studies by name: those of the table, then those of installed packages."""
 
+OTHERS: Registry[type[Study]] = Registry(
+    "study", {"solve": "heedful.solve.cluster:SolveOnCluster"}, group="heedful.other_studies"
+)
+"""Kinds of folders that workers know, with a command of their own."""
+
 
 def describe_study(name: str) -> str:
     """Return one line about a study without importing it."""
     return TABLE[name][1] if name in TABLE else f"A study of the package {STUDIES.package(name)}."
 
 
+def find_kind(name: str) -> type[Study]:
+    return OTHERS[name] if name in OTHERS else STUDIES[name]
+
+
 def open_study(folder: StudyFolder) -> Study:
     name = folder.read().kind
-    if name not in STUDIES:
+    if name not in STUDIES and name not in OTHERS:
         raise UserError(f"{folder.path}: {unknown('study', name, STUDIES)}")
-    return STUDIES[name](folder)
+    return find_kind(name)(folder)

@@ -15,7 +15,7 @@ from heedful.logs import notice
 from heedful.options.command_line import command_words
 from heedful.options.launch import MAX_PARALLEL, StudyLaunchOptions
 from heedful.runs.studies import JOBS, StudyFolder, StudyRecord
-from heedful.studies import STUDIES
+from heedful.studies import find_kind
 from heedful.studies.shared.live_table import live_table
 
 
@@ -49,7 +49,7 @@ def prepare_workers(
     launch = add_site_options(launch)
     workers = MAX_PARALLEL if launch.max_parallel is None else launch.max_parallel
     path = folder.path.expanduser().absolute()
-    if not STUDIES[record.kind].grows(record):
+    if not find_kind(record.kind).grows(record):
         workers = min(workers, len({configuration.claim for configuration in record.configurations}))
     words = command_words(["study", "worker"], [path])
     words += () if threads is None else (f"--threads={threads}",)
