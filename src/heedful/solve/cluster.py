@@ -15,11 +15,12 @@ from heedful.options.configuration import check_table
 from heedful.options.launch import WORKERS
 from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
+from heedful.report.outputs import write_report
 from heedful.runs.answers import Answer, Table
 from heedful.runs.directory import BEST, Run
 from heedful.runs.files import to_json_value, write_json
 from heedful.runs.json_files import read_json
-from heedful.runs.studies import Configuration, Outcome, StudyFolder
+from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.solve import request
 from heedful.solve.answer import fold_names
 from heedful.solve.candidates import Candidate, DataFacts
@@ -56,6 +57,8 @@ def solve_on_cluster(
         cluster.submit_workers(folder, options.launch, options.threads)
     answer = folder.find_answer()
     assert answer is not None
+    if not (folder.path / request.REPORT).is_file():  # the last worker is about to write it
+        write_report([folder.path], folder.path / request.REPORT)
     return folder, answer
 
 
@@ -86,6 +89,11 @@ class SolveOnCluster(Study):
     @classmethod
     def plan(cls, options: Any, run: Any) -> StudyPlan:
         raise UserError("heedful solve begins it")
+
+    @classmethod
+    def grows(cls, record: StudyRecord) -> bool:
+        followed = {candidate.after for candidate in request.find_candidates(record.options["candidates"])}
+        return any(configuration.name in followed for configuration in record.configurations)
 
     @cached_property
     def asked(self) -> SolveOptions:
