@@ -2,9 +2,10 @@
 
     import heedful
 
+    solved = heedful.solve("reviews.csv", minutes=10)
+    solved.predict(["What a lovely place."])
     run = heedful.adapt("minilm", "reviews.csv", method="lora")
     run.results.splits["test"].value
-    run.predict(["What a lovely place."])
     heedful.TextClassifier("minilm", method="head").fit(texts, labels)
 
 Importing this package is quick: torch is imported only when something needs it.

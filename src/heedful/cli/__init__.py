@@ -99,7 +99,9 @@ def build(chosen: str | None = None, arguments: Sequence[str] = ()) -> App:
     app = App(
         name="heedful",
         help="Understand attention, pretrain small language models and adapt models to your text problem.",
-        help_epilogue="" if chosen else "Start with: heedful demo",
+        help_epilogue=""
+        if chosen
+        else "Start with: heedful demo, and with texts of your own: heedful solve reviews.csv",
         version=__version__,
         error_formatter=error_line,
         help_format="plaintext",

@@ -136,8 +136,8 @@ def draw_scores(facts: Facts) -> Chart:
 
 
 def add_sentences(page: Page, summary: Sequence[str]) -> None:
-    """Add the sentences of an answer; indented lines are commands."""
-    for is_command, lines in groupby(summary, lambda line: line.startswith("  ")):
+    """Add the sentences of an answer, with its commands as code."""
+    for is_command, lines in groupby(summary, lambda line: line.startswith("  heedful ")):
         if is_command:
             page.code("\n".join(line.strip() for line in lines))
         else:
