@@ -85,7 +85,7 @@ class Candidate:
     whole: bool = False
     """Whether it is tried only with all training rows and the usual number of epochs."""
     baseline: bool = False
-    """Whether it reads no text: it is chosen only if nothing is shown to be better, and never alone."""
+    """Whether it reads no text: it is chosen only if nothing has a better score, and never alone."""
     setup: float = SETUP_SECONDS
     """Time of a run besides its training."""
 

@@ -35,6 +35,7 @@ from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed,
 from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.closing import Closing, has_listed, reserve_closing
 from heedful.solve.ensemble import (
+    LEAST_ROWS,
     add_costs,
     blend_candidates,
     explain_unworthy,
@@ -351,10 +352,14 @@ class Solver:
     def try_ensemble(self) -> None:
         """Average the best candidates, if that is worth its cost and there is time."""
         state, usable = self.state, self.usable_state
-        singles = [c.name for c in self.candidates if c.name in usable.costs and not c.baseline]
-        singles = [name for name in singles if name not in state.ensembles]
+        finished = [c for c in self.candidates if c.name in usable.costs and c.name in state.costs]
+        singles = [c.name for c in finished if not c.baseline and c.name not in state.ensembles]
         folds = count_common_folds(usable)
         blend = blend_candidates(self.folder, singles, folds)
+        if blend is None and len(singles) > 1:
+            state.left_out[ENSEMBLE] = (
+                f"one alone is as good, or there are fewer than {LEAST_ROWS} held-out rows"
+            )
         if blend is None or blend.weights in state.ensembles.values():
             return
         name, members = name_ensemble(state.ensembles), list(blend.weights)
