@@ -16,7 +16,7 @@ from heedful.options.training import AdaptOptions
 
 DECIDED = (
     "task text_column pair_column label_column group time data_dir split resume overwrite "
-    "score_dev score_test train_rows balanced dev_rows fold kind answer_loss"
+    "score_dev score_test train_rows balanced dev_rows fold with_dev kind answer_loss"
 )
 """Options of `heedful adapt` that `fit` decides, or that have no meaning for X and y."""
 PARAMETERS = Signature("TextClassifier", (AdaptOptions,), ("model", "method"), tuple(DECIDED.split()))

@@ -14,9 +14,11 @@ import pytest
 import heedful
 from heedful.errors import UserError
 from heedful.evaluation.metrics import METRICS
+from heedful.inference.abstention import make_rule
 from heedful.inference.predictor import LinearPredictor
 from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
+from heedful.runs.config import load_adapt_config
 from heedful.runs.directory import Run
 from heedful.runs.leases import Lease
 from heedful.runs.schemas import Metrics
@@ -28,6 +30,7 @@ from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.plan import Budget, choose_folds, limit_rows, make_plan, plan_candidate
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
 from heedful.solve.state import SolveState
+from heedful.training.run_task import load_run_task
 from solve_worker import WorkerInThisProcess, use_worker
 from tiny import make_model, make_task
 
@@ -247,6 +250,9 @@ def test_a_solution_is_used_like_a_run_and_continues(
     assert f"  heedful check {out}" in answer.summary
     assert heedful.evaluate(out, split="test").value == answer.facts["test"]
     assert runner.solve(options(problem, out))[1] == answer  # nothing is left to do
+    refitted = "After its selection it was fitted again on train and dev (90 rows); test scores that model."
+    not_again = "It was not fitted again on train and dev: dev selected its training step."
+    assert (refitted if chosen == "head" else not_again) in answer.summary
 
     unlabeled = tmp_path / "more.txt"
     unlabeled.write_text("".join(f"a lovely plot number {i}\n" for i in range(60)), encoding="utf-8")
@@ -369,7 +375,7 @@ def test_a_small_dev_is_completed_by_folds_that_are_ordinary_runs(
     assert fold["fold"] == "2/5"
     assert main["class_weights"] == fold["class_weights"]
     assert not (out / "runs/head-fold2/best").exists()
-    assert answer.runs == ("runs/head",)
+    assert answer.runs == ("runs/head-refitted", "runs/head")
 
 
 @pytest.mark.parametrize(("settings", "last", "cut"), [
@@ -532,6 +538,37 @@ def test_groups_are_on_one_side_of_every_split_of_a_solution(
         assert len(run.read_predictions("dev")) == 4 * len(held_out)  # whole authors
     assert heedful.evaluate(tmp_path / "solved", split="test").value == answer.facts["test"]
     assert heedful.solve(rows, **chosen).answer == answer
+
+
+def test_a_linear_choice_is_fitted_again_on_train_and_dev_and_test_is_scored_for_that_alone(
+    problem: dict[str, str], in_process: type[WorkerInThisProcess], tmp_path: Path
+) -> None:
+    out = tmp_path / "solved"
+    request = replace(options(problem, out), candidates=("tfidf",))
+    in_process.failing["tfidf-refitted"] = {"error": "no memory"}
+    answer = runner.solve(request)[1]
+    assert "It was not fitted again on train and dev: it failed (no memory)." in answer.summary
+    assert Run.open(out).path == out / "runs/tfidf"
+    in_process.failing.clear()
+    answer = runner.solve(replace(request, minutes=11))[1]  # test is known: the model stays
+    assert Run.open(out).path == out / "runs/tfidf"
+
+    answer = runner.solve(replace(request, overwrite=True))[1]
+    assert any("fitted again on train and dev (90 rows)" in line for line in answer.summary)
+    first, final = Run.open(out / "runs/tfidf"), Run.open(out)
+    assert final.path == out / "runs/tfidf-refitted"
+    assert set(first.read_results().splits) == {"dev"}
+    assert set(final.read_results().splits) == {"test"}
+    assert answer.facts["test"] == final.read_results().splits["test"].value
+    train = {
+        file: Path(problem["task"], f"{file}.csv").read_text().splitlines()[1:] for file in ("train", "dev")
+    }
+    task = load_run_task(load_adapt_config(final.path))
+    texts = [line.rpartition(",")[0] for lines in train.values() for line in lines]
+    assert list(task.splits["train"].texts) == texts
+    with pytest.raises(UserError, match=r"--max-risk: .* give .*runs/tfidf, the same model as it was before"):
+        make_rule(out, ["no", "yes"], max_risk=0.4)
+    assert make_rule(out / "runs/tfidf", ["no", "yes"], max_risk=0.4).by_risk
 
 
 def test_a_solution_by_time_trains_on_earlier_rows_than_it_scores(

@@ -185,6 +185,7 @@ def adapt(
     train_rows: int | None = None,
     balanced: bool = False,
     fold: str | None = None,
+    with_dev: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -327,7 +328,11 @@ def adapt(
         With train_rows: choose equally many rows of each label.
     fold
         K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
-        own dev rows are left out. seed chooses the parts.
+        own dev rows are left out. seed chooses the parts. With time, the first part is the latest one, and
+        only rows that are earlier than the part are trained on.
+    with_dev
+        Train on the rows of dev too, for a model whose settings are chosen. There is no dev then: the last
+        model is kept, and test alone is scored.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -716,6 +721,7 @@ def search(
     train_rows: int | None = None,
     balanced: bool = False,
     fold: str | None = None,
+    with_dev: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -853,7 +859,11 @@ def search(
         With train_rows: choose equally many rows of each label.
     fold
         K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
-        own dev rows are left out. seed chooses the parts.
+        own dev rows are left out. seed chooses the parts. With time, the first part is the latest one, and
+        only rows that are earlier than the part are trained on.
+    with_dev
+        Train on the rows of dev too, for a model whose settings are chosen. There is no dev then: the last
+        model is kept, and test alone is scored.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -995,6 +1005,7 @@ def compare(
     train_rows: int | None = None,
     balanced: bool = False,
     fold: str | None = None,
+    with_dev: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -1142,7 +1153,11 @@ def compare(
         With train_rows: choose equally many rows of each label.
     fold
         K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
-        own dev rows are left out. seed chooses the parts.
+        own dev rows are left out. seed chooses the parts. With time, the first part is the latest one, and
+        only rows that are earlier than the part are trained on.
+    with_dev
+        Train on the rows of dev too, for a model whose settings are chosen. There is no dev then: the last
+        model is kept, and test alone is scored.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -1279,6 +1294,7 @@ def labels(
     long_texts: Literal["cut", "head-tail"] = "cut",
     balanced: bool = False,
     fold: str | None = None,
+    with_dev: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -1418,7 +1434,11 @@ def labels(
         With train_rows: choose equally many rows of each label.
     fold
         K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
-        own dev rows are left out. seed chooses the parts.
+        own dev rows are left out. seed chooses the parts. With time, the first part is the latest one, and
+        only rows that are earlier than the part are trained on.
+    with_dev
+        Train on the rows of dev too, for a model whose settings are chosen. There is no dev then: the last
+        model is kept, and test alone is scored.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -1557,6 +1577,7 @@ def optimizers(
     train_rows: int | None = None,
     balanced: bool = False,
     fold: str | None = None,
+    with_dev: bool = False,
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
@@ -1703,7 +1724,11 @@ def optimizers(
         With train_rows: choose equally many rows of each label.
     fold
         K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
-        own dev rows are left out. seed chooses the parts.
+        own dev rows are left out. seed chooses the parts. With time, the first part is the latest one, and
+        only rows that are earlier than the part are trained on.
+    with_dev
+        Train on the rows of dev too, for a model whose settings are chosen. There is no dev then: the last
+        model is kept, and test alone is scored.
     dev_rows
         Score this many rows of dev, with the same shares of the labels; split_seed chooses the rows.
     label_smoothing
@@ -1834,6 +1859,7 @@ def overfit(
     max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     fold: str | None = None,
+    with_dev: bool = False,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
     dropout: float | None = None,
@@ -1961,7 +1987,11 @@ def overfit(
         the beginning and the rest from the end (head-tail).
     fold
         K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
-        own dev rows are left out. seed chooses the parts.
+        own dev rows are left out. seed chooses the parts. With time, the first part is the latest one, and
+        only rows that are earlier than the part are trained on.
+    with_dev
+        Train on the rows of dev too, for a model whose settings are chosen. There is no dev then: the last
+        model is kept, and test alone is scored.
     label_smoothing
         Share of the target probability that is given to the other labels.
     class_weights

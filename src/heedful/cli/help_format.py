@@ -25,9 +25,9 @@ PANELS = {
     "Training": """epochs lr batch_size seed steps token_budget accumulate optimizer schedule warmup
         weight_decay clip label_smoothing class_weights head_start eval_every patience metric select
         train_eval_rows minutes budget_min branch""",
-    "Data": """max_len long_texts train_rows balanced dev_rows fold text_column pair_column label_column group
-        time documents block pack dev dev_share test data_dir split split_seed strict unlabeled questions
-        questions_share sentences""",
+    "Data": """max_len long_texts train_rows balanced dev_rows fold with_dev text_column pair_column
+        label_column group time documents block pack dev dev_share test data_dir split split_seed strict
+        unlabeled questions questions_share sentences""",
     "Model": "attention projections dropout pool head tokenizer vocab_size min_count model_options",
     "Method and objective": """method method_options kind objective answer_loss label_words mlm_weight
         mlm_first mlm_rate mask_rate whole_words span_form span_loss salient window_left window_right

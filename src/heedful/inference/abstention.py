@@ -14,7 +14,7 @@ import numpy as np
 
 from heedful.errors import UserError
 from heedful.inference.predictions import PredictedLabel
-from heedful.runs.directory import Run, follow_choice
+from heedful.runs.directory import Run, follow_choice, name_before_refit
 from heedful.runs.schemas import Prediction
 from heedful.statistics.calibration import calibration_error
 from heedful.statistics.proportions import LEVEL, clopper_pearson
@@ -80,6 +80,11 @@ def read_scored(run: str | Path | None, option: str) -> list[Prediction]:
     rows = find_scored(run)
     if not rows:
         where = "this model" if run is None else str(run)
+        if run is not None and find_scored(before := name_before_refit(follow_choice(run))):
+            raise UserError(
+                f"{option}: {where} was fitted again on train and dev, so that it has no held-out rows; give "
+                f"{before}, the same model as it was before that"
+            )
         raise UserError(
             f"{option}: {where} has no predictions on dev; give the folder of a run that has dev rows"
         )

@@ -129,7 +129,11 @@ class AdaptOptions(LoopOptions):
     """With --train-rows: choose equally many rows of each label."""
     fold: str | None = None
     """K/N, such as 2/5: hold out the second of five parts of train as dev, for cross-validation; the task's
-    own dev rows are left out. --seed chooses the parts."""
+    own dev rows are left out. --seed chooses the parts. With --time, the first part is the latest one, and
+    only rows that are earlier than the part are trained on."""
+    with_dev: Flag = False
+    """Train on the rows of dev too, for a model whose settings are chosen. There is no dev then: the last
+    model is kept, and test alone is scored."""
     dev_rows: Positive | None = None
     """Score this many rows of dev, with the same shares of the labels; --split-seed chooses the rows."""
     label_smoothing: Share = 0.0

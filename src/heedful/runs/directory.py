@@ -24,6 +24,8 @@ JOB = "job.json"
 PROGRESS = "progress.json"
 CHOSEN = "chosen.json"
 """In a folder with several runs: which of them was chosen."""
+REFITTED = "-refitted"
+"""How the name of a run ends in which a chosen model is fitted again on train and dev."""
 PREDICTIONS = re.compile(r"predictions_[\w-]+\.(jsonl|txt)")
 OF_JOBS = re.compile(
     r"jobs|submit\.sh|job\.json|(?:(?:out|log)(?:-\d+)?\.txt)|(?:ended|progress)(?:-\d+)?\.json"
@@ -170,6 +172,15 @@ def follow_choice(path: str | Path) -> Path:
     if (folder / CHOSEN).is_file():
         return folder / str(read_json(folder / CHOSEN)["run"])
     return folder
+
+
+def name_refitted(run: Path) -> Path:
+    """Return the folder of the run in which the model of another run is fitted again on train and dev."""
+    return run.with_name(f"{run.name}{REFITTED}")
+
+
+def name_before_refit(run: Path) -> Path:
+    return run.with_name(run.name.removesuffix(REFITTED))
 
 
 def write_choice(folder: Path, run: Path) -> None:

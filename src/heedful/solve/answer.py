@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from heedful.evaluation.selection import TOLERANCE, Selection
 from heedful.linear.model import MAJORITY
 from heedful.options.solve import SolveOptions
 from heedful.runs.answers import Answer, Figure, Note, Table
-from heedful.runs.directory import Run
+from heedful.runs.directory import REFITTED, Run
 from heedful.runs.schemas import Prediction, Results
 from heedful.runs.studies import StudyFolder
 from heedful.solve.candidates import Candidate, DataFacts, name_whole
@@ -27,6 +28,7 @@ from heedful.solve.insight import (
     suggest_labels,
 )
 from heedful.solve.plan import format_minutes
+from heedful.solve.request import find_final_run
 from heedful.solve.state import SolveState
 
 CONFUSED = 3
@@ -80,7 +82,7 @@ def make_answer(
     """Return the answer so far: sentences, the table of candidates and the picture of score against cost."""
     choice = choose(scored, options.prefer)
     by_name = {candidate.name: candidate for candidate in scored.candidates}
-    results = Run.open(folder.run(choice.chosen)).read_results()
+    results = read_chosen_results(folder, state, choice.chosen)
     rows = read_held_out(folder, choice.chosen, count_common_folds(state))
     scored_rows = describe_rows(scored, state, facts)
     shortened = describe_shortening(folder, state, facts)
@@ -91,6 +93,7 @@ def make_answer(
     summary = [
         describe_choice(scored, choice, results, scored_rows),
         *explain_choice(by_name, choice, options.prefer),
+        *describe_refit(state, facts, choice.chosen),
         *suggest_rows(by_name[choice.chosen], scored.metric),
         *describe_confusions(results),
         *rank_helps([*map(suggest_labels, curves), *labels.helps]),
@@ -118,7 +121,7 @@ def make_answer(
             *([list_rows_to_label(to_label)] if to_label else []),
             *insight.tables,
         ),
-        runs=tuple(f"runs/{name}" for name in sorted(by_name, key=lambda name: name != choice.chosen)),
+        runs=list_runs(state, by_name, choice.chosen),
         command=folder.read().command,
         facts={
             "chosen": choice.chosen,
@@ -130,6 +133,31 @@ def make_answer(
             "seconds": state.spent,
         },
     )
+
+
+def list_runs(state: SolveState, names: Iterable[str], chosen: str) -> tuple[str, ...]:
+    """Return the runs of the answer, that with the model to use first."""
+    ordered = sorted(names, key=lambda name: name != chosen)
+    refitted = [f"{chosen}{REFITTED}"] if state.refitted.get(chosen) == "" else []
+    return tuple(f"runs/{name}" for name in (*refitted, *ordered))
+
+
+def read_chosen_results(folder: StudyFolder, state: SolveState, name: str) -> Results:
+    """Read the results of the chosen run; the score of test is that of the model to use."""
+    results = Run.open(folder.run(name)).read_results()
+    final = Run.open(find_final_run(folder, state, name)).read_results()
+    return replace(results, splits={**results.splits, **final.splits})
+
+
+def describe_refit(state: SolveState, facts: DataFacts, chosen: str) -> Iterator[str]:
+    """Say whether the chosen model was fitted again on train and dev after it was selected."""
+    if chosen not in state.refitted:
+        return
+    if reason := state.refitted[chosen]:
+        yield f"It was not fitted again on train and dev: {reason}."
+    else:
+        rows = f"{facts.train + facts.dev:,} rows"
+        yield f"After its selection it was fitted again on train and dev ({rows}); test scores that model."
 
 
 def describe_rows(scored: ScoredCandidates, state: SolveState, facts: DataFacts) -> str:

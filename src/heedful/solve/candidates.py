@@ -82,6 +82,8 @@ class Candidate:
     """Try it only if this candidate is not shown to be worse than the best."""
     unsuited: Callable[[DataFacts], str | None] = field(default=lambda facts: None)
     """Returns why it makes no sense for this data, or None."""
+    refits: bool = False
+    """Whether it can be fitted again on train and dev: it is convex, and dev has chosen nothing in it."""
     whole: bool = False
     """Whether it is tried only with all training rows and the usual number of epochs."""
     baseline: bool = False
@@ -164,14 +166,23 @@ CANDIDATES = (
         read_words,
         encoder=False,
         evaluates=False,
+        refits=True,
     ),
-    Candidate("head", "embeddings with logistic regression", CONVEX_HEAD, forward_once, evaluates=False),
+    Candidate(
+        "head",
+        "embeddings with logistic regression",
+        CONVEX_HEAD,
+        forward_once,
+        evaluates=False,
+        refits=True,
+    ),
     Candidate(
         "head-words",
         "words and embeddings with logistic regression",
         WORDS_HEAD,
         read_words_and_states,
         evaluates=False,
+        refits=True,
         unsuited=need_rows_that_fit,
     ),
     Candidate(

@@ -10,13 +10,14 @@ from typing import Any
 from heedful.data.run_options import absolute_value
 from heedful.logs import notice
 from heedful.options.solve import SolveOptions
+from heedful.runs.directory import Run, name_refitted
 from heedful.runs.json_files import decode_record
 from heedful.runs.studies import StudyFolder
 from heedful.solve import request
 from heedful.solve.candidates import CANDIDATES, SETUP_SECONDS, Candidate, DataFacts, Speed
 from heedful.solve.insight import LabelNext, MeasuredCurve
 from heedful.solve.insight.label_next import FILE
-from heedful.solve.plan import REPORT_SECONDS
+from heedful.solve.plan import FOLDS, REPORT_SECONDS
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
 from heedful.solve.state import SolveState
 
@@ -28,6 +29,8 @@ CURVE_MODELS = ("head", "tfidf")
 """Candidates whose model the learning curve is measured with: the first for which there is time."""
 CURVE_FITS = 2.0
 """The parts of train together have about twice the rows of train."""
+REFIT_MARGIN, NO_TIME = 1.3, "the time was over"
+"""A fit on train and dev, and scoring test after it, are expected to take this much longer than before."""
 LEAST_UNLABELED = 100
 """With time for fewer rows, none is labeled."""
 
@@ -74,14 +77,61 @@ class Closing:
         grace = min(0.04 * 60 * self.options.minutes, 8.0)
         seconds = max(self.end - time.monotonic(), 5.0) + grace
         rows = self.state.make_budget(self.facts, self.options.minutes).facts.test
+        run = request.find_final_run(self.folder, self.state, chosen)
         try:
-            answer = self.process.ask(seconds, do="test", run=str(self.folder.run(chosen)), rows=rows)
+            answer = self.process.ask(seconds, do="test", run=str(run), rows=rows)
         except (TimeOverError, LostProcessError):
             answer = {"error": "the time was over"}
         if "error" in answer:
             notice(f"test was not scored: {answer['error']}")
         else:
             self.state.tested.append(chosen)
+
+    def refit(self, candidate: Candidate) -> None:
+        """Fit the chosen candidate again on train and dev, if it suits it and fits in the time.
+
+        One whose test score is known stays as it is: test is scored once.
+        """
+        name, state = candidate.name, self.state
+        if name in state.tested or state.refitted.get(name) == "" or candidate.baseline:
+            return
+        reason = self.explain_no_refit(candidate)
+        if not reason:
+            notice(f"{name}: is fitted again, on train and dev")
+            reason = self.train_with_dev(name)
+        state.refitted[name] = reason
+
+    def explain_no_refit(self, candidate: Candidate) -> str:
+        """Return why a candidate is not fitted again; empty if it is."""
+        settings = self.read_settings(candidate.name)
+        if candidate.name in self.state.ensembles:
+            return "dev selected the weights of the average"
+        if not candidate.refits:
+            chosen_on_dev = settings.get("select") != "last"
+            return "dev selected its training step" if chosen_on_dev else "only linear models are"
+        if "train_rows" in settings:
+            return "it was trained on a part of train, to fit in the time"
+        cost = self.state.costs.get(candidate.name) or self.state.partial[candidate.name]
+        run = cost.seconds / (1 + cost.folds * (FOLDS - 1) / FOLDS)
+        tested = self.state.make_budget(self.facts, self.options.minutes).facts.test
+        scored = SETUP_SECONDS + tested * cost.ms_per_text / 1000
+        expected = REFIT_MARGIN * (run * (1 + self.facts.dev / self.facts.train) + scored)
+        return NO_TIME if expected > self.left else ""
+
+    def train_with_dev(self, name: str) -> str:
+        """Make the run on train and dev as the chosen one was made; return why it failed, if it did."""
+        weights = Run.open(self.folder.run(name)).read_config()["adapt"].get("class_weights")
+        settings = {**self.read_settings(name), "with_dev": True, "class_weights": weights}
+        run = name_refitted(self.folder.run(name))
+        table = request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
+        table |= {"out": run, "resume": True}
+        try:
+            answer = self.process.ask(self.left, do="train", options=table, seconds=self.left)
+        except TimeOverError:
+            return NO_TIME
+        except LostProcessError as error:
+            return f"it failed ({error})"
+        return f"it failed ({answer['error']})" if "error" in answer else ""
 
     def measure_help(self, chosen: str, *, skipped: bool) -> None:
         """Measure what fits in the time. Ctrl-C ends this alone: the model is there.
@@ -102,10 +152,14 @@ class Closing:
             notice(f"{what} not measured: {answer['error']}")
         return answer
 
+    def read_settings(self, name: str) -> dict[str, Any]:
+        """Return the settings of a run of the folder; none if there is no such run."""
+        recorded = {c.name: c.settings for c in self.folder.read().configurations}
+        return dict(recorded.get(name, {}))
+
     def make_run_options(self, name: str, usual: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of a candidate's run, or the usual ones if it was not tried."""
-        recorded = {c.name: c.settings for c in self.folder.read().configurations}
-        settings = dict(recorded.get(name, usual))
+        settings = self.read_settings(name) or dict(usual)
         return request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
 
     def measure_curve(self) -> None:

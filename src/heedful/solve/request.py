@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from heedful import __version__
@@ -15,7 +16,7 @@ from heedful.inference.ensemble import ENSEMBLE
 from heedful.options.command_line import option_flags
 from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
-from heedful.runs.directory import CHOSEN
+from heedful.runs.directory import CHOSEN, name_refitted
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import STUDY, StudyFolder, StudyRecord, begin, choose_study_folder
 from heedful.solve.candidates import CANDIDATES, Candidate, DataFacts
@@ -77,11 +78,17 @@ def make_run_options(
         speed = {}
     fixed: dict[str, Any] = {"score_test": False, "train_eval_rows": TRAIN_EVAL_ROWS}
     fixed |= {"threads": options.threads}
-    if "fold" not in settings and state.dev_rows not in (None, facts.dev):
+    if not {"fold", "with_dev"} & set(settings) and state.dev_rows not in (None, facts.dev):
         fixed["dev_rows"] = state.dev_rows
     table = {**shared, **speed, **fixed, **settings}
     table["task"], table["model"] = options.task, settings.get("model", options.model)
     return {key: value for key, value in table.items() if value is not None}
+
+
+def find_final_run(folder: StudyFolder, state: SolveState, name: str) -> Path:
+    """Return the run with the model to use: of a candidate that was fitted again, the second one."""
+    run = folder.run(name)
+    return name_refitted(run) if state.refitted.get(name) == "" else run
 
 
 def make_record(options: SolveOptions, run_options: AdaptOptions, facts: DataFacts) -> StudyRecord:

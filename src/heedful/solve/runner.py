@@ -472,6 +472,7 @@ class Solver:
             self.examining.join(min(EXAMINE_SECONDS, max(0.0, self.left)))
         if not interrupted:
             closing = Closing(self.process, self.folder, self.options, state, self.facts, self.end)
+            closing.refit(next(c for c in self.candidates if c.name == chosen))
             closing.score_test(chosen)
             closing.measure_help(chosen, skipped=self.skipped)
             kept = {chosen, *state.ensembles.get(chosen, ())}
@@ -488,7 +489,7 @@ class Solver:
         chosen = answer.facts["chosen"]
         if not self.has_weights(chosen):  # decided at the end; until then the earlier choice stays
             return answer
-        write_choice(self.folder.path, self.folder.run(chosen))
+        write_choice(self.folder.path, request.find_final_run(self.folder, self.state, chosen))
         write_answer(self.folder.path, answer)
         if finished:
             from heedful.report.outputs import write_report

@@ -45,6 +45,8 @@ class SolveState:
     """Why there is no encoder, if there is none."""
     tested: list[str] = field(default_factory=list)
     """Candidates that were scored on test, in this order."""
+    refitted: dict[str, str] = field(default_factory=dict)
+    """Chosen candidates, each with why it was not fitted again on train and dev; "" if it was."""
     curve: MeasuredCurve | None = None
     """What more labels would bring, if it was measured."""
     label_next: LabelNext | None = None

@@ -99,14 +99,15 @@ def measure_speed(options: dict[str, Any], seconds: float) -> dict[str, Any]:
 def train_candidate(options: dict[str, Any], seconds: float) -> dict[str, Any]:
     """Make one run, whose training stops after this many seconds; measure what its model costs.
 
-    The model of a fold is not used, and its weights may be gone already.
+    The model of a fold is not used, and its weights may be gone already; one that is fitted again on train
+    and dev costs what it did before.
     """
     from heedful.training.train import train_run
 
     begun = time.monotonic()
     finished = train_run(make_options(options), deadline=begun + seconds)
     trained = max(time.monotonic() - begun, finished.results.seconds)  # longer if it is a finished run
-    cost = {} if "fold" in options else measure_cost(finished.folder)
+    cost = {} if "fold" in options or "with_dev" in options else measure_cost(finished.folder)
     return {"seconds": trained, "cut": was_cut(finished.folder), **cost}
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from heedful.data import Task, load_task
 from heedful.data.folds import take_fold
+from heedful.data.joining import join_dev
 from heedful.data.named_tasks import Kind
 from heedful.data.splits import sample
 from heedful.errors import UserError
@@ -28,6 +29,11 @@ def load_run_task(options: AdaptOptions) -> Task:
         kind=find_task_kind(options),
         strict=options.strict,
     )
+    if options.with_dev:
+        for name in ("fold", "dev_rows"):
+            if getattr(options, name) is not None:
+                raise UserError(f"--with-dev and --{name.replace('_', '-')} exclude each other")
+        return join_dev(task)
     if options.fold is not None:
         task = take_fold(task, options.fold, options.seed)
     if options.dev_rows is None:

@@ -31,7 +31,7 @@ LINEAR_OPTIONS = (
     "model", "task", "metric", "train_eval_rows", "seed", "threads", "tensorboard", "track", "note", "out",
     "resume", "overwrite", "train_rows", "balanced", "dev_rows", "class_weights", "data_dir", "split",
     "split_seed", "text_column", "pair_column", "label_column", "group", "time", "strict", "score_dev",
-    "score_test", "fold",
+    "score_test", "fold", "with_dev",
 )  # fmt: skip
 """Options that a model without a network reads."""
 LINEAR_VALUES: dict[str, tuple[object, ...]] = {
