@@ -35,7 +35,8 @@ def test_a_run_leaves_everything_and_prints_scores_beside_baselines(
         assert word in done.out
     for name in (
         "config.toml", "env.json", "metrics.jsonl", "timing.jsonl", "checks.json", "results.json",
-        "predictions_dev.jsonl", "predictions_test.jsonl", "best/model.safetensors", "best/tokenizer.json",
+        "predictions_dev.jsonl", "predictions_test.jsonl", "bag_of_words_dev.jsonl", "bag_of_words_test.jsonl",
+        "best/model.safetensors", "best/tokenizer.json",
         "best/config.json", "best/README.md",
     ):  # fmt: skip
         assert (out / name).is_file(), name
@@ -43,6 +44,18 @@ def test_a_run_leaves_everything_and_prints_scores_beside_baselines(
     assert results.splits["test"].value is not None
     assert results.splits["test"].value > 0.9  # two words decide the label
     assert results.labels == ("bad", "good")
+    words = package.adapt("tfidf", tiny_task, out=tmp_path / "words")
+    for split, result in results.splits.items():
+        bag, own = (
+            Run.open(out).read_predictions(split, by="bag_of_words"),
+            words.run.read_predictions(split),
+        )
+        assert [(row.id, row.label, row.predicted) for row in bag] == [
+            (row.id, row.label, row.predicted) for row in own
+        ]
+        assert (result.baselines or {})["bag_of_words"] == words.results.splits[split].value
+    assert package.load(out).predict(["lovely"])  # no file of the bag of words is in the way
+    assert set(package.results.RunResult(out).predictions("test").column("text").to_pylist()) != {None}
 
 
 def test_json_is_the_whole_of_stdout(
@@ -62,12 +75,12 @@ def test_a_run_fits_its_bag_of_words_once_and_a_finished_run_is_shown_again_as_i
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from heedful.evaluation.baselines import BagOfWords
+    from heedful.evaluation.baselines import TfidfModel
 
     fitted: list[int] = []
-    fit = BagOfWords.fit
+    fit = TfidfModel.fit
     monkeypatch.setattr(
-        BagOfWords, "fit", lambda self, *given: fitted.append(len(given[2])) or fit(self, *given)
+        TfidfModel, "fit", lambda *given, **options: fitted.append(len(given[2])) or fit(*given, **options)
     )
     command = (
         "adapt",

@@ -116,7 +116,7 @@ def test_a_problem_is_solved_and_shown_as_it_is_in_its_folder(
     test = Run.open(out / "solved").read_results().splits["test"]
     assert solved["chosen"] == answer.facts["chosen"]
     assert (solved["accuracy"], [solved["low"], solved["high"]]) == (test.value, list(test.ci95 or ()))
-    assert solved["bag_of_words"] == (test.baselines or {})["bag_of_words"]
+    assert solved["bag_of_words"] == (test.baselines or {}).get("bag_of_words", test.value)
     assert {c["name"]: c["held_out"] for c in solved["candidates"]} == answer.facts["dev"]
     assert len((out / "letters" / "train.csv").read_text(encoding="utf-8").splitlines()) == 41
     assert [f["habit"] for f in facts["heads"]][:2] == ["the one before", "the next"]

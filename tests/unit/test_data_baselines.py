@@ -7,22 +7,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.optimize import approx_fprime
-from scipy.sparse import csr_matrix
 
-from heedful.data import load_task
+from heedful.data import Task, load_task
 from heedful.evaluation.baselines import (
     BagOfWords,
     chance_accuracy,
     find_most_frequent,
-    fit_softmax,
     score_task_baselines,
 )
+from heedful.evaluation.metrics import ACCURACY
+from heedful.evaluation.scorer import LabelResults
+from heedful.linear.model import TfidfModel
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "cache"))
+
+
+def fit(texts: list[str], labels: np.ndarray) -> TfidfModel:
+    return TfidfModel.fit(texts, None, labels, [str(label) for label in range(labels.max() + 1)])
 
 
 def draw(count: int, classes: int, seed: int, words: int = 30) -> tuple[list[str], np.ndarray]:
@@ -40,60 +44,36 @@ def draw(count: int, classes: int, seed: int, words: int = 30) -> tuple[list[str
 @pytest.mark.parametrize("classes", [2, 5])
 def test_a_bag_of_words_learns_words_that_tell(classes: int) -> None:
     texts, labels = draw(1200, classes, 0)
-    model = BagOfWords().fit(texts[:1000], None, labels[:1000], classes)
-    assert np.mean(model.predict(texts[1000:]) == labels[1000:]) > 0.95
-
-
-def test_a_bag_of_words_does_not_know_order() -> None:
-    texts = ["dog bites man", "man bites dog"] * 50
-    model = BagOfWords().fit(texts, None, np.array([0, 1] * 50, np.int32), 2)
-    assert len(set(model.predict(texts).tolist())) == 1
+    model = fit(texts[:1000], labels[:1000])
+    assert np.mean(model.probabilities(texts[1000:]).argmax(1) == labels[1000:]) > 0.95
 
 
 def test_words_of_the_second_text_are_features_of_their_own() -> None:
-    texts, pairs = ["yes", "no"] * 50, ["no", "yes"] * 50
-    model = BagOfWords().fit(texts, pairs, np.array([1, 0] * 50, np.int32), 2)
-    assert model.predict(["yes", "no"], ["no", "yes"]).tolist() == [1, 0]
+    model = TfidfModel.fit(["yes", "no"] * 50, ["no", "yes"] * 50, np.array([1, 0] * 50), ["a", "b"])
+    assert model.probabilities(["yes", "no"], ["no", "yes"]).argmax(1).tolist() == [1, 0]
 
 
 def test_the_same_rows_give_the_same_weights() -> None:
     texts, labels = draw(300, 3, 1)
-    first, second = (BagOfWords().fit(texts, None, labels, 3).weights for _ in range(2))
+    first, second = (fit(texts, labels).linear.weight for _ in range(2))
     assert np.array_equal(first, second)
 
 
 def test_texts_of_unknown_words_get_the_commonest_class() -> None:
     texts, labels = draw(300, 2, 1)
     labels[:100] = 1
-    model = BagOfWords().fit(texts, None, labels, 2)
-    assert model.predict(["zzz", "", "zzz yyy"]).tolist() == [1, 1, 1]
-
-
-def test_the_regression_ends_at_the_minimum() -> None:
-    random = np.random.default_rng(0)
-    x = csr_matrix(random.normal(size=(60, 4)))
-    labels = random.integers(0, 3, 60)
-
-    def loss(flat: np.ndarray) -> float:
-        weights = flat.reshape(5, 3)
-        scores = x @ weights[:-1] + weights[-1]
-        logs = scores - np.log(np.exp(scores).sum(1, keepdims=True))
-        return float(-logs[np.arange(60), labels].sum() + 0.25 * (weights[:-1] ** 2).sum())
-
-    best = fit_softmax(x, labels, 3, l2=0.5).ravel()
-    assert np.abs(approx_fprime(best, loss, 1e-6)).max() < 0.02
+    assert fit(texts, labels).probabilities(["zzz", "", "zzz yyy"]).argmax(1).tolist() == [1, 1, 1]
 
 
 def test_scripts_without_spaces_are_told_apart_by_their_characters() -> None:
-    texts = ["这个菜很好吃", "这个菜很难吃"] * 30
-    model = BagOfWords().fit(texts, None, np.array([1, 0] * 30, np.int32), 2)
-    assert model.predict(["服务很好", "服务很难"]).tolist() == [1, 0]
+    model = fit(["这个菜很好吃", "这个菜很难吃"] * 30, np.array([1, 0] * 30))
+    assert model.probabilities(["服务很好", "服务很难"]).argmax(1).tolist() == [1, 0]
 
 
 def test_ten_thousand_texts_take_seconds() -> None:
     texts, labels = draw(10_000, 2, 0, words=20)
     start = time.process_time()
-    BagOfWords().fit(texts, None, labels, 2)
+    fit(texts, labels)
     assert time.process_time() - start < 20
 
 
@@ -111,13 +91,49 @@ def test_chance_and_majority_are_what_they_say(tmp_path: Path) -> None:
     assert set(found["dev"]) == {"chance", "majority", "bag_of_words"}
 
 
-def test_of_many_rows_the_classifier_sees_every_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("heedful.evaluation.baselines.TRAIN_ROWS", 40)
-    monkeypatch.setattr("heedful.evaluation.baselines.PREDICT_ROWS", 7)
+def write_meals(folder: Path) -> Task:
     rows = "".join(f"a {['bad', 'good'][n >= 200]} meal number {n},{int(n >= 200)}\n" for n in range(400))
     for name in ("train", "dev"):
+        (folder / f"{name}.csv").write_text("text,label\n" + rows)
+    return load_task(str(folder))
+
+
+@pytest.mark.parametrize(("limit", "value", "fewest"), [("MOST_ROWS", 40, 40), ("MOST_CHARACTERS", 900, 39)])
+def test_of_very_many_rows_the_bag_of_words_sees_a_sample_of_every_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, value: int, fewest: int
+) -> None:
+    monkeypatch.setattr(f"heedful.evaluation.baselines.{limit}", value)
+    monkeypatch.setattr("heedful.evaluation.baselines.PREDICT_ROWS", 7)
+    task = write_meals(tmp_path)
+    bag = BagOfWords.fit(task)
+    assert fewest <= bag.n_rows <= 42
+    assert score_task_baselines(task, bag=bag)["dev"]["bag_of_words"] == 1.0
+    assert BagOfWords.fit(task, np.arange(150, 170)).n_rows == 20
+    scorer = LabelResults(task, np.arange(400))
+    assert scorer.score_baselines("dev", ACCURACY)["bag_of_words"] == 1.0
+    assert scorer.result_fields(None, 0, 0.0)["bag_of_words_rows"] == bag.n_rows
+
+
+def test_all_rows_are_fitted_and_none_of_them_is_mentioned_where_they_are_few(tmp_path: Path) -> None:
+    task = write_meals(tmp_path)
+    scorer = LabelResults(task, np.arange(300))
+    assert scorer.bag.n_rows == 300
+    scorer.ask_bag("dev")
+    assert "bag_of_words_rows" not in scorer.result_fields(None, 0, 0.0)
+    without = LabelResults(task, np.arange(300), with_bag=False)
+    assert set(without.score_baselines("dev", ACCURACY)) == {"chance", "majority"}
+
+
+def test_the_bag_of_words_takes_the_class_weights_of_the_run(tmp_path: Path) -> None:
+    rows = "".join(f"a meal number {n % 7},{int(n % 10 == 0)}\n" for n in range(400))
+    for name in ("train", "dev"):
         (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
-    assert score_task_baselines(load_task(str(tmp_path)))["dev"]["bag_of_words"] == 1.0
+    task = load_task(str(tmp_path))
+    means = [
+        LabelResults(task, np.arange(400), balanced=balanced).ask_bag("dev").mean(0)[1]
+        for balanced in (False, True)
+    ]
+    assert means == pytest.approx([0.1, 0.5], abs=0.02)
 
 
 def test_a_constant_answer_is_the_baseline_of_text_to_text(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from heedful.report.sentences.comparisons import describe_comparisons
 from heedful.report.sentences.runs import describe_checks
 from heedful.runs import Figure, Table
 from heedful.runs.answers import write_answer
+from heedful.runs.directory import Run
 from heedful.runs.schemas import Check
 from heedful.runs.studies import Configuration, StudyFolder, StudyRecord
 from heedful.statistics.comparison import Comparison, compare_all
@@ -566,6 +568,33 @@ def test_the_verdict_agrees_with_the_check_that_compares_examples(
     assert headline is not None
     assert headline.kind == kind
     assert headline.verdict.endswith(f"{words}.")
+
+
+@pytest.mark.parametrize(
+    ("lost", "kind", "words"),
+    [
+        (8, "good", "it beats a bag of words (0.600)"),
+        (4, "warning", "not shown to beat a bag of words (0.600) on the same examples"),
+    ],
+)
+def test_the_verdict_compares_the_stored_answers_of_the_bag_of_words(
+    tmp_path: Path, lost: int, kind: str, words: str
+) -> None:
+    folder = write_run(tmp_path / "run")
+    run = Run(folder)
+    answers = run.read_predictions("test")
+    right = [answer for answer in answers if answer.predicted == answer.label]
+    wrong = {answer.id for answer in right[:lost]}
+    bag = [replace(answer, predicted="?") if answer.id in wrong else answer for answer in answers]
+    run.write_predictions("test", bag, by="bag_of_words")
+    stored = json.loads((folder / "results.json").read_text())
+    stored["splits"]["test"] |= {"value": 0.7, "ci95": [0.55, 0.75], "baselines": {"bag_of_words": 0.6}}
+    (folder / "results.json").write_text(json.dumps(stored))
+    headline = page_of(
+        folder
+    ).headline  # 0.6 is inside the interval, but the answers are of the same examples
+    assert headline is not None
+    assert (headline.kind, headline.verdict.endswith(f"{words}.")) == (kind, True)
 
 
 def test_a_study_has_no_path_in_its_title_and_one_sentence_first(tmp_path: Path) -> None:

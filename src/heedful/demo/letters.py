@@ -87,7 +87,10 @@ def read_scores(folder: Path, answer: Answer) -> Facts:
     if test is None or test.ci95 is None or test.baselines is None:
         return facts
     low, high = test.ci95
-    simple = {name: test.baselines[name] for name in ("bag_of_words", "majority")}
+    simple = {
+        "bag_of_words": test.baselines.get("bag_of_words", test.value),  # tf-idf is the bag of words itself
+        "majority": test.baselines["majority"],
+    }
     return facts | {"accuracy": test.value, "low": low, "high": high, "n": test.n} | simple
 
 

@@ -6,6 +6,7 @@ template), which new texts will not have.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from heedful.evaluation.baselines import WORD
-
+# In scripts without spaces between words, each character is a word.
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|\w+|[^\w\s]")
 FEWEST = 10
 """Texts without which a word is not looked at."""
 PURE = 0.95

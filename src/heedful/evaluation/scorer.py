@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
 from heedful.objectives.base import Floats, Ints
 from heedful.objectives.questions import encode_questions, normalize_spaces, question_room
-from heedful.runs.directory import Run
+from heedful.runs.directory import BAG_OF_WORDS, Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
 
 PROBE_ROWS = 16
@@ -52,12 +52,29 @@ class Scorer(Protocol):
 class LabelResults:
     """Results, predictions and checks of labels, whatever model gave them."""
 
-    def __init__(self, task: Task, rows: Ints, *, with_baselines: bool = True) -> None:
-        self.task, self.rows, self.with_baselines = task, rows, with_baselines
+    def __init__(
+        self,
+        task: Task,
+        rows: Ints,
+        *,
+        balanced: bool = False,
+        with_baselines: bool = True,
+        with_bag: bool = True,
+    ) -> None:
+        self.task, self.rows, self.balanced = task, rows, balanced
+        self.with_baselines, self.with_bag = with_baselines, with_baselines and with_bag
+        self.of_bag: dict[str, Floats] = {}
 
     @cached_property
     def bag(self) -> baselines.BagOfWords:
-        return baselines.fit_bag_of_words(self.task, self.rows)
+        """The bag of words, fitted to the rows and with the class weights of the run."""
+        return baselines.BagOfWords.fit(self.task, self.rows, balanced=self.balanced)
+
+    def ask_bag(self, split: str) -> Floats:
+        """Return the probabilities of the bag of words for a split."""
+        if split not in self.of_bag:
+            self.of_bag[split] = self.bag.probabilities(self.task.splits[split])
+        return self.of_bag[split]
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         names = self.task.label_names
@@ -81,12 +98,23 @@ class LabelResults:
             )
         return results
 
-    def score_baselines(self, split: str, metric: Metric) -> dict[str, float] | None:
-        return baselines.score_task_baselines(self.task, [split], self.bag, metric).get(split)
+    def score_baselines(self, split: str, metric: Metric) -> dict[str, float]:
+        of_bag = self.ask_bag(split) if self.with_bag else None
+        return baselines.label_baselines(self.task, self.task.splits[split], of_bag, metric)
 
     def write_scored(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
         for split, e in evaluations.items():
             run.write_predictions(split, self.predictions(split, e))
+            if self.with_bag:
+                run.write_predictions(split, self.bag_predictions(split), by=BAG_OF_WORDS)
+
+    def bag_predictions(self, split: str) -> Iterator[Prediction]:
+        """Return the answers of the bag of words; the texts are in those of the model."""
+        names, labels = self.task.label_names, self.task.splits[split].labels
+        assert labels is not None
+        for i, row in enumerate(self.ask_bag(split)):
+            probabilities = dict(zip(names, row.round(6).tolist(), strict=True))
+            yield Prediction(f"{split}-{i}", names[labels[i]], names[row.argmax()], probabilities)
 
     def predictions(self, split: str, e: Evaluation) -> list[Prediction]:
         names = self.task.label_names
@@ -112,29 +140,30 @@ class LabelResults:
         assert dev.labels is not None
         predicted = results.splits["dev"].predicted_counts or {}
         counts = count_labels(dev.labels, self.task.label_names)
-        split = self.task.splits["dev"]
-        right_of_bag = self.bag.predict(split.texts, split.pairs) == dev.labels
         simple = results.splits["dev"].baselines or {}
         # The bag of words has a check of its own, on the same examples, which tells smaller differences.
         best = max((value for name, value in simple.items() if name != "bag_of_words"), default=0.0)
         right = dev.predicted == dev.labels
-        findings = [
-            checks.collapse(predicted, counts, float(np.mean(right))),
-            checks.beats_bag_of_words(right, right_of_bag),
-        ]
+        findings = [checks.collapse(predicted, counts, float(np.mean(right)))]
+        if self.with_bag:
+            findings.append(checks.beats_bag_of_words(right, self.ask_bag("dev").argmax(1) == dev.labels))
         if METRICS[dev.metric].is_share:
             findings.append(checks.evaluation_size(dev.n, dev.value, best, "always giving one label"))
         return findings
 
     def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:
-        return {"labels": tuple(self.task.label_names)}
+        fields: dict[str, Any] = {"labels": tuple(self.task.label_names)}
+        # A bag of words is fitted when the first split is scored.
+        if self.of_bag and self.bag.n_rows < len(self.rows):
+            fields["bag_of_words_rows"] = self.bag.n_rows
+        return fields
 
 
 class LabelScorer(LabelResults):
     """The same for a network, which has tokens."""
 
     def __init__(self, task: Task, classify: Classify) -> None:
-        super().__init__(task, classify.rows)
+        super().__init__(task, classify.rows, balanced=classify.class_weights is not None)
         self.classify = classify
 
     def data_checks(self, max_len: int, room: int) -> list[Check]:

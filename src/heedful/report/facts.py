@@ -13,7 +13,7 @@ from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
 from heedful.problems import find_problem_of_options
 from heedful.runs.answers import ANSWER, Answer, read_answer
-from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
+from heedful.runs.directory import BAG_OF_WORDS, CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
 from heedful.runs.schemas import Check, Environment, Metrics, Prediction, Results, SplitResult
 from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord, read_ending
 
@@ -118,8 +118,16 @@ class RunFacts:
     @cached_property
     def predictions(self) -> list[Prediction]:
         """One row per example of `detail_split`."""
-        file = self.path / f"predictions_{self.detail_split}.jsonl"
-        return Run(self.path).read_predictions(str(self.detail_split)) if file.is_file() else []
+        return self.read_predictions("predictions")
+
+    @cached_property
+    def bag_predictions(self) -> list[Prediction]:
+        """The same of the bag of words; runs of older versions have none."""
+        return self.read_predictions(BAG_OF_WORDS)
+
+    def read_predictions(self, by: str) -> list[Prediction]:
+        file = self.path / f"{by}_{self.detail_split}.jsonl"
+        return Run(self.path).read_predictions(str(self.detail_split), by=by) if file.is_file() else []
 
     def check(self, name: str) -> Check | None:
         return next((check for check in self.checks if check.name == name), None)

@@ -26,7 +26,8 @@ CHOSEN = "chosen.json"
 """In a folder with several runs: which of them was chosen."""
 REFITTED = "-refitted"
 """How the name of a run ends in which a chosen model is fitted again on train and dev."""
-PREDICTIONS = re.compile(r"predictions_[\w-]+\.(jsonl|txt)")
+BAG_OF_WORDS = "bag_of_words"
+PREDICTIONS = re.compile(rf"(predictions|{BAG_OF_WORDS})_[\w-]+\.(jsonl|txt)")
 OF_JOBS = re.compile(
     r"jobs|submit\.sh|job\.json|(?:(?:out|log)(?:-\d+)?\.txt)|(?:ended|progress)(?:-\d+)?\.json"
 )
@@ -137,9 +138,14 @@ class Run:
     def read_timing(self) -> list[Timing]:
         return list(iterate_rows(Timing, self.path / TIMING))
 
-    def write_predictions(self, split: str, predictions: Iterable[Prediction]) -> None:
-        """Write one row per example; the file appears when it is complete."""
-        path = self.path / f"predictions_{split}.jsonl"
+    def write_predictions(
+        self, split: str, predictions: Iterable[Prediction], *, by: str = "predictions"
+    ) -> None:
+        """Write one row per example; the file appears when it is complete.
+
+        `by` is the first part of the file's name, which is another one for a baseline's predictions.
+        """
+        path = self.path / f"{by}_{split}.jsonl"
         temporary = files.temporary_path(path)
         try:
             with JsonLines(temporary) as log:
@@ -154,8 +160,8 @@ class Run:
         """Write only the answers, one per line, in the order of the questions."""
         files.write_text(self.path / f"predictions_{split}.txt", "".join(f"{answer}\n" for answer in answers))
 
-    def read_predictions(self, split: str) -> list[Prediction]:
-        return list(iterate_rows(Prediction, self.path / f"predictions_{split}.jsonl"))
+    def read_predictions(self, split: str, *, by: str = "predictions") -> list[Prediction]:
+        return list(iterate_rows(Prediction, self.path / f"{by}_{split}.jsonl"))
 
     @property
     def checkpoints(self) -> Path:

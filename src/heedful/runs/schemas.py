@@ -109,6 +109,8 @@ class Results:
     """Peak memory of the process."""
     objective: str | None = None
     labels: tuple[str, ...] | None = None
+    bag_of_words_rows: int | None = None
+    """Number of training rows that the bag of words was fitted to, if it was not all of them."""
     best_step: int | None = None
     best_epoch: float | None = None
     steps: int | None = None
@@ -242,7 +244,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Prediction:
-    """A row of predictions_{split}.jsonl."""
+    """A row of predictions_{split}.jsonl, or of bag_of_words_{split}.jsonl, which has no texts."""
 
     id: str
     label: str | None

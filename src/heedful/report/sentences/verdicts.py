@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from heedful.report.facts import RunFacts
 from heedful.report.page import Finding, Headline, Kind
-from heedful.report.run_figures import name_baselines
+from heedful.report.run_figures import BASELINES, is_right, name_baselines
 from heedful.report.sentences.runs import describe_unfinished, format_score
+from heedful.runs.directory import BAG_OF_WORDS
 from heedful.runs.schemas import Check, SplitResult, summarize_check
+from heedful.statistics.comparison import compare
 
 KINDS: Mapping[str, Kind] = {"failed": "bad", "warning": "warning", "passed": "good", "skipped": "plain"}
 """The severity of each status of a check, the most severe first."""
@@ -59,6 +61,12 @@ def compare_with_baselines(run: RunFacts, result: SplitResult) -> tuple[Kind, st
     baseline = f"{IN_A_SENTENCE.get(name, name)} ({format_score(best, result)})"
     if sign * result.value < sign * best:
         return "bad", f"{baseline} is better"
+    others = "the best baseline, " if len(baselines) > 1 else ""
+    beaten = beats_on_the_same_examples(run, result) if name == BASELINES[BAG_OF_WORDS] else None
+    if beaten:
+        return "good", f"it beats {others}{baseline}"
+    if beaten is not None:
+        return "warning", f"it is not shown to beat {baseline} on the same examples"
     near_end = (result.ci95 or (None, None))[0 if sign > 0 else 1]
     # Runs compare themselves with a baseline example by example, on dev; that finds more than an interval.
     paired = {check.status for check in run.checks if check.name in BASELINE_CHECKS} - {"skipped"}
@@ -70,8 +78,16 @@ def compare_with_baselines(run: RunFacts, result: SplitResult) -> tuple[Kind, st
         if on_dev:
             return "warning", f"it is not shown to beat {baseline} on the same examples"
         return "warning", f"it is better than {baseline}, but on dev it is not shown to beat a baseline"
-    others = "the best baseline, " if len(baselines) > 1 else ""
     return "good", f"it beats {others}{baseline}"
+
+
+def beats_on_the_same_examples(run: RunFacts, result: SplitResult) -> bool | None:
+    """Return whether a run is shown to beat its bag of words; None if their answers cannot be compared."""
+    model, bag = run.predictions, run.bag_predictions
+    if not result.is_share or len(model) < 2 or [p.id for p in model] != [p.id for p in bag]:
+        return None
+    found = compare(*([is_right(p) for p in rows] for rows in (model, bag)))
+    return found.differs and found.difference > 0
 
 
 def format_interval(result: SplitResult) -> str:
