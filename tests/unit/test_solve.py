@@ -347,6 +347,32 @@ def test_a_candidate_that_fails_is_left_out_with_its_reason(
     assert {row[0]: row[-1] for row in rows[1:]} == {n: f"left out: {why}" for n, why in reasons.items()}
 
 
+def test_another_rate_is_stopped_where_it_is_behind_and_continues_where_it_is_not(
+    problem: dict[str, str], in_process: type[WorkerInThisProcess], tmp_path: Path
+) -> None:
+    out = tmp_path / "solved"
+    in_process.failing["full-slow"] = {"behind": "was behind full"}
+    names = ("full", "full-fast", "full-slow")
+    answer = runner.solve(replace(options(problem, out), candidates=names))[1]
+    assert answer.facts["left_out"].pop("full-slow") == "was behind full"
+    in_process.failing["full-slow"] = {"error": "is not asked for again"}
+    again = runner.solve(replace(options(problem, out), candidates=names, minutes=11))[1]
+    assert again.facts["left_out"]["full-slow"] == "was behind full"
+
+    known = [row for row in Run.open(out / "runs/full").read_metrics() if row.split == "dev"]
+    early, *_, last = known
+    assert early.step < last.step / 3
+    worse = {row.step: replace(row, value=(row.value or 0.0) - 0.01) for row in known}
+    follow = worker.follow_rival(out / "runs/full")
+    follow(worse[early.step])  # too early to tell
+    third = next(row for row in known if row.step >= last.step / 3)
+    with pytest.raises(worker.BehindError, match=f"behind full after {third.step} of {last.step} steps"):
+        follow(worse[third.step])
+    follow = worker.follow_rival(out / "runs/full")
+    for row in known:  # as good as the rival at every point
+        follow(row)
+
+
 def test_a_small_dev_is_completed_by_folds_that_are_ordinary_runs(
     problem: dict[str, str],
     in_process: type[WorkerInThisProcess],

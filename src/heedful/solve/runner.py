@@ -265,8 +265,9 @@ class Solver:
         """Return why a candidate that builds on another one is not tried; empty if it is."""
         if not candidate.after:
             return ""
-        whole = name_whole(candidate.after)
-        after = whole if whole in self.state.costs else candidate.after
+        if candidate.name in self.state.behind:
+            return self.state.behind[candidate.name]
+        after = self.find_rival(candidate)
         cost = self.state.costs.get(after)
         if cost is None or cost.cut:
             return f"{after} {NOT_FINISHED}"
@@ -275,6 +276,11 @@ class Solver:
             return f"{after} is worse than {comparison.a}"
         return ""
 
+    def find_rival(self, candidate: Candidate) -> str:
+        """Return the name of the candidate that this one varies: its second attempt, if there was one."""
+        whole = name_whole(candidate.after)
+        return whole if whole in self.state.costs else candidate.after
+
     def train(self, entry: PlanEntry) -> None:
         """Make the runs of a candidate, and note what it takes or why it failed."""
         name, state = entry.candidate.name, self.state
@@ -282,7 +288,7 @@ class Solver:
         cost, error = state.partial.get(name), ""
         if cost is None:
             answer = self.make_run(name, {**entry.candidate.settings, **entry.settings}, entry)
-            error = answer.get("error", "")
+            error = answer.get("error") or answer.get("behind", "")
             if not error:
                 cost = state.partial[name] = Cost(**answer)
                 if entry.candidate.encoder and not cost.cut:
@@ -330,8 +336,12 @@ class Solver:
         finish = self.state.slowness * (entry.candidate.setup + FINISH_TEXTS * forward)
         if entry.candidate.epoch_share is None:  # it does not look at the clock
             left = min(left, max(LATE * entry.run_seconds, LATE_SHARE * left))
-        seconds = max(0.0, left - finish)
-        answer = self.ask_in_time(left, name, do="train", options=options, seconds=seconds)
+        wanted = {"options": options, "seconds": max(0.0, left - finish)}
+        if entry.candidate.after and "fold" not in options:
+            wanted["rival"] = str(self.folder.run(self.find_rival(entry.candidate)))
+        answer = self.ask_in_time(left, name, do="train", **wanted)
+        if "behind" in answer:
+            self.state.behind[name] = answer["behind"]
         if "error" not in answer:
             drop_checkpoints(folder)
         return answer

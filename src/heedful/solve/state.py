@@ -35,6 +35,8 @@ class SolveState:
     """The same for those that have finished no fold, where there should be some."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Why a candidate was not tried, or not finished."""
+    behind: dict[str, str] = field(default_factory=dict)
+    """Why a candidate was stopped for good: it was behind the one whose rate it varies."""
     dev_rows: int | None = None
     """Number of rows of dev that all candidates score."""
     folds: int | None = None

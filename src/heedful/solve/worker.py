@@ -19,6 +19,8 @@ TIMED_TEXTS = 64
 """Number of texts that are labeled to measure the time per text."""
 PILOT_SECONDS = 6.0
 PILOT_STEPS = 4
+RUNGS = (1 / 3, 2 / 3)
+"""Parts of the training after which a run that is behind its rival is stopped."""
 
 
 def main() -> int:
@@ -96,19 +98,59 @@ def measure_speed(options: dict[str, Any], seconds: float) -> dict[str, Any]:
     }
 
 
-def train_candidate(options: dict[str, Any], seconds: float) -> dict[str, Any]:
+def train_candidate(options: dict[str, Any], seconds: float, rival: str | None = None) -> dict[str, Any]:
     """Make one run, whose training stops after this many seconds; measure what its model costs.
 
     The model of a fold is not used, and its weights may be gone already; one that is fitted again on train
-    and dev costs what it did before.
+    and dev costs what it did before. With a rival, a finished run that differs in its learning rate, training
+    ends as soon as it is behind (`follow_rival`).
     """
     from heedful.training.train import train_run
 
-    begun = time.monotonic()
-    finished = train_run(make_options(options), deadline=begun + seconds)
+    begun, asked = time.monotonic(), make_options(options)
+    try:
+        finished = train_run(
+            asked, deadline=begun + seconds, on_row=None if rival is None else follow_rival(Path(rival))
+        )
+    except BehindError as behind:
+        return {"behind": str(behind)}
     trained = max(time.monotonic() - begun, finished.results.seconds)  # longer if it is a finished run
     cost = {} if "fold" in options or "with_dev" in options else measure_cost(finished.folder)
     return {"seconds": trained, "cut": was_cut(finished.folder), **cost}
+
+
+class BehindError(Exception):
+    """A run was stopped because its rival was better at the same point."""
+
+
+def follow_rival(folder: Path) -> Callable[[Any], None]:
+    """Return what a run calls with each score: it raises where dev is worse than the rival's was by then.
+
+    That is successive halving with a rival that is known to the end: what survives continues, so that no step
+    is taken twice. Both are compared at the first evaluations after a third and after two thirds.
+    """
+    from heedful.evaluation.metrics import METRICS
+    from heedful.runs.directory import Run
+
+    rival = Run.open(folder)
+    known = {
+        row.step: row.value for row in rival.read_metrics() if row.split == "dev" and row.value is not None
+    }
+    metric = METRICS.find(rival.read_results().splits["dev"].metric)
+    last, waiting = max(known, default=0), list(RUNGS)
+
+    def compare(row: Any) -> None:
+        if row.split != "dev" or not waiting or row.step < waiting[0] * last or row.step not in known:
+            return
+        waiting.pop(0)
+        before = known[row.step]
+        if metric.sort_key(row.value) < metric.sort_key(before):
+            scores = f"{row.value:.3f} against {before:.3f}"
+            raise BehindError(
+                f"was behind {folder.name} after {row.step} of {last} steps ({scores}), and stopped"
+            )
+
+    return compare
 
 
 def was_cut(folder: Path) -> bool:
