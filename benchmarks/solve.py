@@ -79,10 +79,12 @@ def sides_of(cell: Cell) -> tuple[str, ...]:
     return ("heedful", *peers)
 
 
-def run(labels: str, only: list[str]) -> None:
+def run(labels: str, only: list[str], sides: list[str]) -> None:
     for cell in cells(labels):
         measured = {row["key"] for row in read_ledger()}
-        todo = [side for side in sides_of(cell) if cell.key(side) not in measured]
+        todo = [
+            side for side in sides_of(cell) if cell.key(side) not in measured and side in (sides or (side,))
+        ]
         if (only and cell.task not in only) or not todo:
             continue
         with tempfile.TemporaryDirectory(prefix="heedful-solve-") as name:
@@ -299,11 +301,12 @@ def main() -> None:
     parser.add_argument("action", choices=("prepare", "run", "show"))
     parser.add_argument("--labels", choices=tuple(MINUTES), default="50")
     parser.add_argument("--tasks", nargs="*", default=[], help="only these tasks")
+    parser.add_argument("--sides", nargs="*", default=[], help="only these sides, such as heedful or setfit")
     arguments = parser.parse_args()
     if arguments.action == "prepare":
         prepare()
     elif arguments.action == "run":
-        run(arguments.labels, arguments.tasks)
+        run(arguments.labels, arguments.tasks, arguments.sides)
     else:
         print(show_tables(read_ledger()))
 
