@@ -274,6 +274,7 @@ def test_a_choice_whose_weights_were_removed_is_made_again_or_replaced(
 ) -> None:
     out = tmp_path / "solved"
     request = replace(options(problem, out), candidates=("tfidf", "head-words"))
+    request = replace(request, long_texts="head-tail")
     choices = ["tfidf"]
 
     def choose_first(scored: ScoredCandidates, prefer: Any) -> Any:
@@ -283,6 +284,7 @@ def test_a_choice_whose_weights_were_removed_is_made_again_or_replaced(
     for module in (runner, answer_module):
         monkeypatch.setattr(module, "choose", choose_first)
     assert runner.solve(request)[1].facts["chosen"] == "tfidf"
+    assert Run.open(out / "runs/head-words").read_config()["adapt"]["long_texts"] == "head-tail"
     assert not (out / "runs/head-words/best").exists()
     choices[:] = ["head-words"]  # as other candidates and folds may decide
     in_process.failing["head-words-again"] = TimeOverError()

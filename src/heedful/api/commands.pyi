@@ -29,6 +29,7 @@ def solve(
     group: str | None = None,
     time: str | None = None,
     strict: bool = False,
+    long_texts: Literal["cut", "head-tail"] = "cut",
     on: Literal["here", "slurm"] = "here",
     wait: bool = False,
     dry_run: bool = False,
@@ -101,6 +102,9 @@ def solve(
         train; folds train on earlier rows than they hold out. Rows of the same time stay together.
     strict
         Refuse files with bad rows, such as one with an empty text, instead of skipping them.
+    long_texts
+        What the encoder reads of texts that are too long for it: their beginning (cut), or a quarter from the
+        beginning and the rest from the end (head-tail). The answer says whether that would help.
     on
         Where to run: on this machine, or as a Slurm batch job with the same result.
     wait

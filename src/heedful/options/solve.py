@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from heedful.options.launch import WORKERS, Workers
-from heedful.options.types import Argument, Bounds, Flag, Seed, Several, Threads
+from heedful.options.types import Argument, Bounds, Flag, LongTexts, Seed, Several, Threads
 
 Prefer = Literal["accuracy", "speed", "small"]
 
@@ -59,6 +59,9 @@ class SolveOptions:
     launch: Workers = WORKERS
     strict: Flag = False
     """Refuse files with bad rows, such as one with an empty text, instead of skipping them."""
+    long_texts: LongTexts = "cut"
+    """What the encoder reads of texts that are too long for it: their beginning (cut), or a quarter from the
+    beginning and the rest from the end (head-tail). The answer says whether that would help."""
     unlabeled: Path | None = None
     """A file of texts without labels: the answer lists those that are the most useful to label next. Rows of
     the task's own file that have no label are listed in any case."""

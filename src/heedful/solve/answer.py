@@ -26,6 +26,7 @@ from heedful.solve.insight import (
     list_rows_to_label,
     rank_helps,
     suggest_labels,
+    suggest_reading,
 )
 from heedful.solve.plan import format_minutes
 from heedful.solve.request import find_final_run
@@ -89,6 +90,7 @@ def make_answer(
     useful = is_shown_useful(choice, results)
     labels = examine_labels(rows, results.labels or (), scored.metric, useful=useful)
     curves = [] if state.curve is None else [state.curve]
+    reading = [] if state.long_texts is None else suggest_reading(state.long_texts)
     to_label = state.label_next if state.label_next is not None and state.label_next.rows else None
     summary = [
         describe_choice(scored, choice, results, scored_rows),
@@ -96,7 +98,7 @@ def make_answer(
         *describe_refit(state, facts, choice.chosen),
         *suggest_rows(by_name[choice.chosen], scored.metric),
         *describe_confusions(results),
-        *rank_helps([*map(suggest_labels, curves), *labels.helps]),
+        *rank_helps([*map(suggest_labels, curves), *labels.helps, *reading]),
         *describe_commands(folder.path, by_name[choice.chosen]),
         *([describe_rows_to_label(folder.path)] if to_label else []),
     ]

@@ -15,7 +15,7 @@ from heedful.runs.json_files import decode_record
 from heedful.runs.studies import StudyFolder
 from heedful.solve import request
 from heedful.solve.candidates import CANDIDATES, SETUP_SECONDS, Candidate, DataFacts, Speed
-from heedful.solve.insight import LabelNext, MeasuredCurve
+from heedful.solve.insight import LabelNext, LongTextScores, MeasuredCurve
 from heedful.solve.insight.label_next import FILE
 from heedful.solve.plan import FOLDS, REPORT_SECONDS
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
@@ -145,6 +145,8 @@ class Closing:
             listed = found is not None and found.model == chosen and has_listed(self.options, self.state)
             if wanted and not listed:
                 self.label_rows(chosen)
+            if self.state.long_texts is None or self.state.long_texts.open:
+                self.measure_long_texts()
 
     def ask(self, what: str, **wanted: Any) -> dict[str, Any]:
         answer = self.process.ask(self.left, **wanted)
@@ -182,15 +184,31 @@ class Closing:
     def expect_curve(self, candidate: Candidate) -> float:
         """Return the seconds that the curve is expected to take with a candidate's model.
 
-        The states of an encoder are in the cache if the candidate was tried.
+        The states of an encoder are in the cache if a candidate was tried that fits a head to them.
         """
         facts = self.state.make_budget(self.facts, self.options.minutes).facts
         seconds = candidate.seconds(facts, self.state.speed or Speed())
         if not candidate.encoder:
             seconds *= CURVE_FITS * (1 + (self.state.folds or 0))
-        elif candidate.name in self.state.costs:
+        elif any(c.name in self.state.costs and c.settings.get("method") == "head" for c in CANDIDATES):
             seconds = SETUP_SECONDS
         return self.state.slowness * (SETUP_SECONDS + seconds)
+
+    def measure_long_texts(self) -> None:
+        """Measure how many texts the encoder does not read whole, and what reading more would bring."""
+        cut = self.options.long_texts == "cut"
+        head = next(c for c in CANDIDATES if c.name == "head")
+        if not cut or self.state.speed is None or self.expect_curve(head) > self.left:
+            return
+        answer = self.ask(
+            "long texts were",
+            do="long texts",
+            options=self.make_run_options(head.name, head.settings),
+            folds=self.state.folds or 0,
+            seconds=0.7 * self.left,
+        )
+        if "long_texts" in answer:
+            self.state.long_texts = decode_record(LongTextScores, answer["long_texts"], "long texts")
 
     def label_rows(self, chosen: str) -> None:
         """Label rows without a label by the chosen model, and choose those to label next."""
@@ -202,8 +220,8 @@ class Closing:
         answer = self.ask(
             "rows to label next were",
             do="label",
-            options=self.make_run_options(chosen, {}),
-            run=str(self.folder.run(chosen)),
+            options=request.make_run_options(self.folder, self.options, self.state, self.facts, {}),
+            run=str(request.find_final_run(self.folder, self.state, chosen)),
             model=chosen,
             unlabeled=name_unlabeled(self.options),
             out=str(self.folder.path / FILE),

@@ -23,6 +23,7 @@ from heedful.evaluation.selection import resample_metric
 from heedful.inference.loading import load_run
 from heedful.linear.logistic import fit_logistic
 from heedful.linear.model import is_linear
+from heedful.models import Classifier
 from heedful.objectives import Classify
 from heedful.objectives.classify import choose_train_rows
 from heedful.options.training import AdaptOptions
@@ -58,6 +59,8 @@ class StatesProbe:
         objective = job.objective
         assert isinstance(objective, Classify)
         assert isinstance(job.options, AdaptOptions)
+        assert isinstance(job.model, Classifier)
+        self.objective, self.model, self.max_len = objective, job.model, job.length
         self.options, self.splits, self.rows = job.options, objective.task.splits, objective.rows
         self.labels, self.n_classes = objective.labels, len(objective.task.label_names)
         self.states = {

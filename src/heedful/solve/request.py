@@ -29,7 +29,7 @@ LEASE, LEASE_SECONDS = "solve", 60.0
 REPORT = "report.html"
 RUN_OPTIONS = (
     "task", "metric", "model", "seed", "data_dir", "split", "split_seed", "text_column", "pair_column",
-    "label_column", "group", "time", "strict",
+    "label_column", "group", "time", "strict", "long_texts",
 )  # fmt: skip
 """Options that all candidates have."""
 
@@ -81,6 +81,8 @@ def make_run_options(
     if not {"fold", "with_dev"} & set(settings) and state.dev_rows not in (None, facts.dev):
         fixed["dev_rows"] = state.dev_rows
     table = {**shared, **speed, **fixed, **settings}
+    if "model" in settings:
+        table.pop("long_texts", None)
     table["task"], table["model"] = options.task, settings.get("model", options.model)
     return {key: value for key, value in table.items() if value is not None}
 

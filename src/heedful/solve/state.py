@@ -10,7 +10,7 @@ from heedful.runs.files import write_json
 from heedful.runs.json_files import read_record
 from heedful.solve.candidates import DataFacts, Speed
 from heedful.solve.choice import Cost
-from heedful.solve.insight import LabelNext, MeasuredCurve
+from heedful.solve.insight import LabelNext, LongTextScores, MeasuredCurve
 from heedful.solve.plan import Budget, limit_rows
 
 PLAN = "plan.json"
@@ -53,6 +53,8 @@ class SolveState:
     """What more labels would bring, if it was measured."""
     label_next: LabelNext | None = None
     """Which rows to label next, if there are any without a label."""
+    long_texts: LongTextScores | None = None
+    """How many texts are longer than what the encoder reads, and whether reading more would help."""
 
     @classmethod
     def read(cls, folder: Path) -> SolveState:

@@ -241,6 +241,12 @@ def measure_curve(options: dict[str, Any], **request: Any) -> dict[str, Any]:
     return answer_curve(make_options(options), **request)
 
 
+def measure_long_texts(options: dict[str, Any], **request: Any) -> dict[str, Any]:
+    from heedful.solve.long_texts import answer_long_texts
+
+    return answer_long_texts(make_options(options), **request)
+
+
 def label_rows(options: dict[str, Any], **request: Any) -> dict[str, Any]:
     from heedful.solve.probes import label_unlabeled
 
@@ -262,6 +268,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "test": score_test,
     "curve": measure_curve,
     "label": label_rows,
+    "long texts": measure_long_texts,
 }
 
 if __name__ == "__main__":

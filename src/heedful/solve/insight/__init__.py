@@ -10,10 +10,12 @@ from heedful.solve.insight.data import examine_data
 from heedful.solve.insight.findings import Insight, rank_helps
 from heedful.solve.insight.label_next import LabelNext, describe_rows_to_label, list_rows_to_label
 from heedful.solve.insight.labels import examine_labels
+from heedful.solve.insight.long_texts import LongTextScores, suggest_reading
 
 __all__ = [
     "Insight",
     "LabelNext",
+    "LongTextScores",
     "MeasuredCurve",
     "describe_curve",
     "describe_rows_to_label",
@@ -23,4 +25,5 @@ __all__ = [
     "list_rows_to_label",
     "rank_helps",
     "suggest_labels",
+    "suggest_reading",
 ]
