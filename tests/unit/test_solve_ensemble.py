@@ -90,7 +90,7 @@ def always_average(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("LEAST_ROWS", 10), ("LEAST_GAIN", -9.0), ("LEAST_WEIGHT", 0.0)):
         monkeypatch.setattr(ensemble, name, value)
     monkeypatch.setattr(ensemble, "fit_weights", lambda table: np.full(table.shape[1], 1 / table.shape[1]))
-    monkeypatch.setattr(runner, "explain_unworthy", lambda *_: "")
+    monkeypatch.setattr(ensemble, "explain_unworthy", lambda *_: "")
 
     def choose_average(scored: ScoredCandidates, prefer: Any) -> Any:
         choice = choose(scored, prefer)
@@ -129,7 +129,8 @@ def test_an_average_is_made_used_and_kept_like_a_run(
     assert solved.tables[0].title == "candidates, scored on 54 rows of dev and 2 folds"
     title = "Average of embeddings with logistic regression (0.50) and tf-idf with logistic regression (0.50)"
     assert sorted(solved.summary[0].partition(":")[0].lower().split()) == sorted(title.lower().split())
-    assert {path.parent.name for path in out.glob("runs/*/best")} == {"ensemble", "tfidf", "head"}
+    kept = {path.parent.name for path in out.glob("runs/*/best")}
+    assert {name for name in kept if "refitted" not in name} == {"ensemble", "tfidf", "head"}
     size = sum(file.stat().st_size for file in (out / "runs/ensemble/best").rglob("*") if file.is_file())
     assert any(f"The model has {size / 1e6:.1f} MB on disk" in line for line in solved.summary)
 

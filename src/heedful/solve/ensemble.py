@@ -8,6 +8,7 @@ and weights are chosen on the other parts alone. The weights in use are chosen o
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,12 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.ensemble import ENSEMBLE
+from heedful.logs import notice
 from heedful.options.solve import Prefer
 from heedful.runs.directory import Run
 from heedful.runs.studies import StudyFolder
-from heedful.solve.answer import read_held_out
-from heedful.solve.candidates import Candidate
-from heedful.solve.choice import Cost, ScoredCandidates, choose
+from heedful.solve.answer import count_common_folds, fold_names, read_held_out
+from heedful.solve.candidates import SETUP_SECONDS, Candidate, Speed
+from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
+from heedful.solve.plan import describe_lack
+from heedful.solve.run_maker import RunMaker
+from heedful.solve.state import SolveState
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -194,3 +199,58 @@ def explain_unworthy(scored: ScoredCandidates, name: str, prefer: Prefer | None)
 def name_ensemble(ensembles: Mapping[str, object]) -> str:
     """Return the name of the next average: another one is made if there are other candidates later."""
     return f"{ENSEMBLE}-{len(ensembles) + 1}" if ensembles else ENSEMBLE
+
+
+def make_ensemble(
+    runs: RunMaker, candidates: Sequence[Candidate], scored: ScoredCandidates, usable: SolveState
+) -> Candidate | None:
+    """Average the best candidates in a run, and note its cost; None if it is not made."""
+    state = runs.state
+    finished = [c for c in candidates if c.name in usable.costs and c.name in state.costs]
+    singles = [c.name for c in finished if not c.baseline and c.name not in state.ensembles]
+    folds = count_common_folds(usable)
+    blend = blend_candidates(runs.folder, singles, folds)
+    if blend is None and len(singles) > 1:
+        few = f"there are fewer than {LEAST_ROWS} held-out rows"
+        state.left_out[ENSEMBLE] = f"one candidate alone is as good, or {few}"
+    if blend is None or blend.weights in state.ensembles.values():
+        return None
+    name = name_ensemble(state.ensembles)
+    candidate = make_candidate(name, blend.weights, candidates)
+    cost = add_costs(usable.costs, list(blend.weights), folds)
+    average = ScoredCandidate(name, candidate.title, blend.predicted, cost)
+    compared = replace(scored, candidates=(*scored.candidates, average))
+    members = [c for c in candidates if c.name in blend.weights]
+    reason = explain_unworthy(compared, name, runs.options.prefer) or explain_unready(runs, members, folds)
+    if reason:
+        state.left_out[ENSEMBLE] = reason
+        return None
+    notice(f"{name}: {candidate.title}")
+    for run in (name, *fold_names(name, folds)):  # of a command that was ended half way
+        shutil.rmtree(runs.folder.run(run), ignore_errors=True)
+    options = runs.make_run_options({"model": ENSEMBLE, "out": runs.folder.run(name)})
+    wanted = {"options": options, "candidates": singles, "folds": folds}
+    answer = runs.ask_in_time(runs.left, name, do="ensemble", **wanted)
+    if "error" in answer:
+        state.left_out[ENSEMBLE] = str(answer["error"])
+        notice(f"{name}: {answer['error']}")
+        return None
+    state.ensembles[name] = blend.weights
+    seconds, megabytes = cost.seconds + answer["seconds"], answer["disk_megabytes"]
+    state.costs[name] = replace(cost, seconds=seconds, disk_megabytes=megabytes)
+    notice(f"{name}: {scored.metric.title} {compared.value(name):.3f} on {scored.held_out}")
+    return candidate
+
+
+def explain_unready(runs: RunMaker, members: Sequence[Candidate], folds: int) -> str:
+    """Return why an average cannot be made now: time or weights are missing. Empty if it can."""
+    budget, encoders = runs.budget, [c for c in members if c.encoder]
+    forward = (budget.speed or Speed()).forward_row
+    more_test = 1.2 * budget.facts.test * forward * max(0, len(encoders) - 1)
+    needed = budget.slowness * (SETUP_SECONDS + folds + more_test)
+    if needed > runs.left:
+        return describe_lack(needed, runs.left)
+    for member in members:
+        if not (runs.has_weights(member.name) or runs.restore_weights(member.name)):
+            return f"the weights of {member.name} were removed by an earlier command"
+    return ""

@@ -7,13 +7,10 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
 
 from heedful.data import Task
 from heedful.data.unlabeled import open_unlabeled
 from heedful.errors import UserError
-from heedful.inference.ensemble import ENSEMBLE
 from heedful.logs import notice
 from heedful.options.solve import SolveOptions
 from heedful.options.values import check_bounds
@@ -22,46 +19,33 @@ from heedful.runs.answers import Answer, write_answer
 from heedful.runs.directory import BEST, PROGRESS, Run, write_choice
 from heedful.runs.json_files import read_json_if_intact
 from heedful.runs.leases import Lease
-from heedful.runs.studies import LOGS, Configuration, StudyFolder
+from heedful.runs.studies import LOGS, StudyFolder
 from heedful.solve import request
 from heedful.solve.answer import (
-    count_common_folds,
     describe_shortening,
     fold_names,
     make_answer,
     score_candidates,
 )
-from heedful.solve.candidates import SETUP_SECONDS, Candidate, DataFacts, Speed, name_whole, repeat_shortened
-from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
-from heedful.solve.closing import Closing, has_listed, reserve_closing
-from heedful.solve.ensemble import (
-    LEAST_ROWS,
-    add_costs,
-    blend_candidates,
-    explain_unworthy,
-    make_candidate,
-    name_ensemble,
-)
+from heedful.solve.candidates import Candidate, DataFacts, Speed, repeat_shortened
+from heedful.solve.choice import Cost, ScoredCandidates, choose
+from heedful.solve.closing import Closing, has_listed
+from heedful.solve.ensemble import make_candidate, make_ensemble
 from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
-    FOLDS,
     NOT_FINISHED,
-    NOT_IN_TIME,
     TIME_OVER,
-    Budget,
     PlanEntry,
     choose_folds,
-    describe_lack,
     describe_plan,
     explain_lack,
     format_seconds,
     make_plan,
     plan_candidate,
-    reserve_seconds,
 )
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
+from heedful.solve.run_maker import RunMaker
 from heedful.solve.state import SolveState
-from heedful.studies.base import drop_checkpoints
 from heedful.text import load as load_tokenizer
 from heedful.training.run_task import load_run_task
 
@@ -71,11 +55,6 @@ EXAMINE_SECONDS = 5.0
 """How long the answer waits for what the data says."""
 PILOT_SHARE = 0.05
 """Share of the time in which the pilot measures."""
-FINISH_TEXTS = 130
-"""About how many texts a run reads after its training: to check itself, and to measure its speed."""
-LATE, LATE_SHARE = 4.0, 0.3
-"""A candidate that cannot stop by itself is ended after this many times the expected time, or this share of
-what is left, whichever is longer."""
 LEAST_FOLDS = 2
 """A candidate that was ended before it was scored on this many folds is left out: all are compared on the
 folds that they have in common."""
@@ -140,6 +119,7 @@ class Solver:
         self.insight = Insight()
         self.examining = threading.Thread(target=self.examine, args=(task,), daemon=True)
         self.process = TrainingProcess(folder.path / LOGS / "worker.txt", options.threads)
+        self.runs = RunMaker(options, facts, folder, state, self.process, self.end, self.look)
         self.bar: ProgressBar | None = None
         self.shown = 0
         self.unusable = dict[str, str]()  # why a scored candidate cannot be chosen
@@ -173,19 +153,6 @@ class Solver:
             tokenizer = load_tokenizer(self.options.model)
         self.insight = examine_data(task, tokenizer)
 
-    @property
-    def left(self) -> float:
-        """Seconds that are left for candidates."""
-        budget = self.budget
-        reserve = reserve_seconds(budget.facts, budget.speed or Speed(), self.process.startup)
-        reserve = budget.slowness * reserve + reserve_closing(self.options.minutes)
-        return self.end - time.monotonic() - reserve
-
-    @property
-    def budget(self) -> Budget:
-        """What is known now about the data and the machine."""
-        return self.state.make_budget(self.facts, self.options.minutes)
-
     def look(self, name: str = "") -> None:
         """Show the time that has passed, and how far a candidate is."""
         passed = int(self.spent_before + time.monotonic() - self.begun)
@@ -200,11 +167,11 @@ class Solver:
         """Measure how fast the encoder is here, unless an earlier command has."""
         if self.state.speed is not None or not any(c.encoder for c in self.candidates):
             return
-        options = self.make_run_options({"method": "full", "out": self.folder.run("pilot")})
+        options = self.runs.make_run_options({"method": "full", "out": self.folder.run("pilot")})
         seconds = PILOT_SHARE * 60 * self.options.minutes
         try:
             answer = self.process.ask(
-                self.left, lambda: self.look("measuring"), do="speed", options=options, seconds=seconds
+                self.runs.left, lambda: self.look("measuring"), do="speed", options=options, seconds=seconds
             )
         except (TimeOverError, LostProcessError) as error:
             answer = {"error": str(error) or f"{TIME_OVER} before the encoder had read a text"}
@@ -221,10 +188,10 @@ class Solver:
         state = self.state
         waiting = [c for c in self.candidates if c.name not in state.costs]
         if state.dev_rows is None or state.folds is None:  # the same rows for all candidates, ever
-            state.dev_rows = self.budget.facts.dev
-            state.folds = choose_folds(waiting, self.budget, self.left)
-        entries = make_plan(waiting, self.budget, self.left)
-        for line in describe_plan(entries, self.budget, self.options.minutes):
+            state.dev_rows = self.runs.budget.facts.dev
+            state.folds = choose_folds(waiting, self.runs.budget, self.runs.left)
+        entries = make_plan(waiting, self.runs.budget, self.runs.left)
+        for line in describe_plan(entries, self.runs.budget, self.options.minutes):
             notice(line)
         self.save()
 
@@ -235,7 +202,7 @@ class Solver:
         if reason := self.explain_skip(candidate):
             self.state.left_out[candidate.name] = reason
             return
-        entry = plan_candidate(candidate, self.budget, self.left)
+        entry = plan_candidate(candidate, self.runs.budget, self.runs.left)
         if not entry.planned:
             self.state.left_out[candidate.name] = entry.reason
             return
@@ -247,10 +214,12 @@ class Solver:
     def adopt(self, name: str) -> bool:
         """Take over a candidate whose runs another process has made; return whether there is one."""
         runs = [Run(self.folder.run(run)) for run in (name, *fold_names(name, self.state.folds or 0))]
-        if not all(run.has_results for run in runs) or not self.has_weights(name):
+        if not all(run.has_results for run in runs) or not self.runs.has_weights(name):
             return False
         try:
-            answer = self.process.ask(self.left, lambda: self.look(name), do="cost", run=str(runs[0].path))
+            answer = self.process.ask(
+                self.runs.left, lambda: self.look(name), do="cost", run=str(runs[0].path)
+            )
         except (TimeOverError, LostProcessError):
             return False
         if "error" in answer:
@@ -261,13 +230,21 @@ class Solver:
         self.save()
         return True
 
+    def try_ensemble(self) -> None:
+        """Average the best candidates, if that is worth its cost and there is time."""
+        candidate = make_ensemble(self.runs, self.candidates, self.score(), self.usable_state)
+        if candidate is not None:
+            self.candidates.append(candidate)
+            self.save()
+            self.write_answer(finished=False)
+
     def explain_skip(self, candidate: Candidate) -> str:
         """Return why a candidate that builds on another one is not tried; empty if it is."""
         if not candidate.after:
             return ""
         if candidate.name in self.state.behind:
             return self.state.behind[candidate.name]
-        after = self.find_rival(candidate)
+        after = self.runs.find_rival(candidate)
         cost = self.state.costs.get(after)
         if cost is None or cost.cut:
             return f"{after} {NOT_FINISHED}"
@@ -276,18 +253,13 @@ class Solver:
             return f"{after} is worse than {comparison.a}"
         return ""
 
-    def find_rival(self, candidate: Candidate) -> str:
-        """Return the name of the candidate that this one varies: its second attempt, if there was one."""
-        whole = name_whole(candidate.after)
-        return whole if whole in self.state.costs else candidate.after
-
     def train(self, entry: PlanEntry) -> None:
         """Make the runs of a candidate, and note what it takes or why it failed."""
         name, state = entry.candidate.name, self.state
         notice(f"{name}: {entry.candidate.title}, about {format_seconds(entry.seconds)}")
         cost, error = state.partial.get(name), ""
         if cost is None:
-            answer = self.make_run(name, {**entry.candidate.settings, **entry.settings}, entry)
+            answer = self.runs.make_run(name, {**entry.candidate.settings, **entry.settings}, entry)
             error = answer.get("error") or answer.get("behind", "")
             if not error:
                 cost = state.partial[name] = Cost(**answer)
@@ -295,7 +267,7 @@ class Solver:
                     state.learn_speed(cost.seconds, entry.run_seconds)
                 self.save()
         if cost is not None:
-            cost, error = self.make_folds(name, cost, entry)
+            cost, error = self.runs.make_folds(name, cost, entry)
         if cost is None or cost.folds < min(LEAST_FOLDS, state.folds or 0):
             state.left_out[name] = error
             notice(f"{name}: {error}")
@@ -305,117 +277,6 @@ class Solver:
         scored = score_candidates(self.folder, self.candidates, state)
         where = f"on {scored.held_out} after {format_seconds(cost.seconds)}"
         notice(f"{name}: {scored.metric.title} {scored.value(name):.3f} {where}")
-
-    def make_folds(self, name: str, cost: Cost, entry: PlanEntry) -> tuple[Cost, str]:
-        """Make the runs that hold out a fold each, as the main run was made; stop at the first error."""
-        settings = {
-            **self.read_configurations()[name].settings,
-            # A fold has no dev split of its own, by which "auto" could decide as in the main run.
-            "class_weights": Run.open(self.folder.run(name)).read_config()["adapt"].get("class_weights"),
-        }
-        for number, run in enumerate(fold_names(name, self.state.folds or 0), 1):
-            answer = self.make_run(run, {**settings, "fold": f"{number}/{FOLDS}"}, entry)
-            if "error" in answer:
-                return cost, str(answer["error"])
-            shutil.rmtree(self.folder.run(run) / BEST, ignore_errors=True)
-            cost = replace(cost, seconds=cost.seconds + answer["seconds"], folds=number)
-        return cost, ""
-
-    def read_configurations(self) -> dict[str, Configuration]:
-        return {configuration.name: configuration for configuration in self.folder.read().configurations}
-
-    def make_run(self, name: str, settings: dict[str, Any], entry: PlanEntry) -> dict[str, Any]:
-        """Make one run, and return what it takes, or the error that ended it."""
-        configured = self.read_configurations()
-        if name not in configured:
-            configured[name] = Configuration(name, settings)
-            self.folder.add([configured[name]])
-        folder = self.folder.run(name)
-        options = self.make_run_options({**configured[name].settings, "out": folder, "resume": True})
-        left, forward = self.left, (self.state.speed or Speed()).forward_row
-        finish = self.state.slowness * (entry.candidate.setup + FINISH_TEXTS * forward)
-        if entry.candidate.epoch_share is None:  # it does not look at the clock
-            left = min(left, max(LATE * entry.run_seconds, LATE_SHARE * left))
-        wanted = {"options": options, "seconds": max(0.0, left - finish)}
-        if entry.candidate.after and "fold" not in options:
-            wanted["rival"] = str(self.folder.run(self.find_rival(entry.candidate)))
-        answer = self.ask_in_time(left, name, do="train", **wanted)
-        if "behind" in answer:
-            self.state.behind[name] = answer["behind"]
-        if "error" not in answer:
-            drop_checkpoints(folder)
-        return answer
-
-    def ask_in_time(self, left: float, name: str, **wanted: Any) -> dict[str, Any]:
-        """Ask the training process for a run; return its answer, or the error that ended it."""
-        try:
-            answer = self.process.ask(left, lambda: self.look(name), **wanted)
-        except TimeOverError:
-            return {"error": NOT_IN_TIME}
-        except LostProcessError as error:
-            answer = {"error": str(error)}
-        if "error" in answer:
-            self.folder.fail(name, answer["error"])
-            return {"error": f"failed: {answer['error']}"}
-        return answer
-
-    def try_ensemble(self) -> None:
-        """Average the best candidates, if that is worth its cost and there is time."""
-        state, usable = self.state, self.usable_state
-        finished = [c for c in self.candidates if c.name in usable.costs and c.name in state.costs]
-        singles = [c.name for c in finished if not c.baseline and c.name not in state.ensembles]
-        folds = count_common_folds(usable)
-        blend = blend_candidates(self.folder, singles, folds)
-        if blend is None and len(singles) > 1:
-            state.left_out[ENSEMBLE] = (
-                f"one alone is as good, or there are fewer than {LEAST_ROWS} held-out rows"
-            )
-        if blend is None or blend.weights in state.ensembles.values():
-            return
-        name, members = name_ensemble(state.ensembles), list(blend.weights)
-        candidate = make_candidate(name, blend.weights, self.candidates)
-        cost, scored = add_costs(usable.costs, members, folds), self.score()
-        average = ScoredCandidate(name, candidate.title, blend.predicted, cost)
-        compared = replace(scored, candidates=(*scored.candidates, average))
-        reason = explain_unworthy(compared, name, self.options.prefer) or self.explain_unready(members, folds)
-        if reason:
-            state.left_out[ENSEMBLE] = reason
-            return
-        notice(f"{name}: {candidate.title}")
-        for run in (name, *fold_names(name, folds)):  # of a command that was ended half way
-            shutil.rmtree(self.folder.run(run), ignore_errors=True)
-        options = self.make_run_options({"model": ENSEMBLE, "out": self.folder.run(name)})
-        answer = self.ask_in_time(
-            self.left, name, do="ensemble", options=options, candidates=singles, folds=folds
-        )
-        if "error" in answer:
-            state.left_out[ENSEMBLE] = str(answer["error"])
-            notice(f"{name}: {answer['error']}")
-            return
-        state.ensembles[name] = blend.weights
-        state.costs[name] = replace(
-            cost, seconds=cost.seconds + answer["seconds"], disk_megabytes=answer["disk_megabytes"]
-        )
-        self.candidates.append(candidate)
-        notice(f"{name}: {scored.metric.title} {compared.value(name):.3f} on {scored.held_out}")
-        self.save()
-        self.write_answer(finished=False)
-
-    def explain_unready(self, members: Sequence[str], folds: int) -> str:
-        """Return why an average cannot be made now: time or weights are missing. Empty if it can."""
-        budget, encoders = self.budget, [c for c in self.candidates if c.name in members and c.encoder]
-        forward = (budget.speed or Speed()).forward_row
-        more_test = 1.2 * budget.facts.test * forward * max(0, len(encoders) - 1)
-        needed = budget.slowness * (SETUP_SECONDS + folds + more_test)
-        if needed > self.left:
-            return describe_lack(needed, self.left)
-        for name in members:
-            if not (self.has_weights(name) or self.restore_weights(name)):
-                return f"the weights of {name} were removed by an earlier command"
-        return ""
-
-    def make_run_options(self, settings: dict[str, Any]) -> dict[str, Any]:
-        return request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
 
     def score(self) -> ScoredCandidates:
         return score_candidates(self.folder, self.candidates, self.usable_state)
@@ -434,39 +295,13 @@ class Solver:
         """Choose a candidate; if an earlier command removed its weights and they are lost, another one."""
         while self.usable_state.costs:
             chosen = choose(self.score(), self.options.prefer).chosen
-            if self.has_weights(chosen) or (not interrupted and self.restore_weights(chosen)):
+            if self.runs.has_weights(chosen) or (not interrupted and self.runs.restore_weights(chosen)):
                 return chosen
             self.unusable[chosen] = "its weights were removed by an earlier command and not made again"
             notice(f"{chosen} would be chosen, but {self.unusable[chosen]}")
         raise UserError(
             f"{self.folder.path}: the weights of all candidates are gone; --overwrite starts anew"
         )
-
-    def has_weights(self, name: str) -> bool:
-        return (self.folder.run(name) / BEST).is_dir()
-
-    def restore_weights(self, name: str) -> bool:
-        """Make a finished run again, if there is time, and take the weights of the copy if it is the same."""
-        if name in self.state.ensembles:  # it is made of others
-            return False
-        run, copy = Run.open(self.folder.run(name)), self.folder.run(f"{name}-again")
-        left = self.left
-        if self.usable_state.costs[name].cut or self.state.slowness * run.read_results().seconds > left:
-            return False
-        notice(f"{name}: is made again, since its weights were removed by an earlier command")
-        shutil.rmtree(copy, ignore_errors=True)
-        options = self.make_run_options({**self.read_configurations()[name].settings, "out": copy})
-        try:
-            answer = self.process.ask(left, do="train", options=options, seconds=left)
-            same = "error" not in answer and Run.open(copy).read_predictions("dev") == run.read_predictions(
-                "dev"
-            )
-        except (TimeOverError, LostProcessError):
-            same = False
-        if same:
-            (copy / BEST).rename(run.best)
-        shutil.rmtree(copy, ignore_errors=True)
-        return same
 
     def conclude(self, *, interrupted: bool) -> Answer:
         """Score the chosen candidate on test, remove the other weights, and write answer and report."""
@@ -479,7 +314,7 @@ class Solver:
             raise UnsolvedError(explain_lack(self.candidates, state.left_out, self.facts, minutes))
         chosen = self.choose_with_weights(interrupted=interrupted)
         if self.examining.is_alive():
-            self.examining.join(min(EXAMINE_SECONDS, max(0.0, self.left)))
+            self.examining.join(min(EXAMINE_SECONDS, max(0.0, self.runs.left)))
         if not interrupted:
             closing = Closing(self.process, self.folder, self.options, state, self.facts, self.end)
             closing.refit(next(c for c in self.candidates if c.name == chosen))
@@ -497,7 +332,7 @@ class Solver:
             self.folder, self.options, self.score(), self.usable_state, self.facts, self.insight, finished
         )
         chosen = answer.facts["chosen"]
-        if not self.has_weights(chosen):  # decided at the end; until then the earlier choice stays
+        if not self.runs.has_weights(chosen):  # decided at the end; until then the earlier choice stays
             return answer
         write_choice(self.folder.path, request.find_final_run(self.folder, self.state, chosen))
         write_answer(self.folder.path, answer)
