@@ -1,6 +1,7 @@
 """Whether `heedful solve` keeps its promises, on files that are generated for this purpose alone.
 
     python -m benchmarks.solve_promises files         three files: wrong labels, 95:5, 40 labels
+    python -m benchmarks.solve_promises budget        one and two threads, and a machine that becomes slower
     python -m benchmarks.solve_promises coverage      200 small files: how often the interval covers the truth
     python -m benchmarks.solve_promises show          the tables, from what was measured so far
 
@@ -16,12 +17,12 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -50,6 +51,11 @@ MINUTES = 2.0
 FILES = ("wrong labels", "95 to 5", "40 labels")
 WRONG_SHARE, RARE_SHARE, MANY = 0.1, 0.05, 40
 FILE_ROWS = 3000
+BUDGETS = {
+    "one thread": (1, False),
+    "two threads": (2, False),
+    "two threads, four other processes from half of the time on": (2, True),
+}
 POOL = 6000
 """Rows of each kind of problem; what a file does not use measures the truth."""
 SIZES = (60, 150, 400, 800)
@@ -206,49 +212,93 @@ def make_many_labels(texts: list[str]) -> tuple[list[str], list[str]]:
     return hidden, [subject for _, subject in rows]
 
 
-def measure_file(name: str) -> dict[str, Any]:
-    """Solve one of the three files, and compare what it does with its promises."""
-    texts, labels, wrong = make_file(name)
+@dataclass(frozen=True)
+class Solved:
+    """A solve folder after its command, and the seconds that this took."""
+
+    folder: Path
+    seconds: float
+
+    @property
+    def run(self) -> Run:
+        return Run.open(follow_choice(self.folder))
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads((self.folder / "answer.json").read_text("utf-8"))
+        return dict(answer["facts"])
+
+
+@contextmanager
+def solve_file(texts: list[str], labels: list[str], threads: int | None, slower: bool) -> Iterator[Solved]:
+    """Run the command on a file; with `slower`, four other processes compute from half of the time on."""
+    words = [] if threads is None else ["--threads", str(threads)]
+    hogs: list[subprocess.Popen[bytes]] = []
     with tempfile.TemporaryDirectory(prefix="heedful-promises-") as folder:
         file, out = Path(folder) / "data.csv", Path(folder) / "solved"
         with file.open("w", newline="", encoding="utf-8") as opened:
             csv.writer(opened).writerows([("text", "label"), *zip(texts, labels, strict=True)])
-        words = ["solve", str(file), "--minutes", f"{MINUTES:g}", "--out", str(out)]
+        words = ["solve", str(file), "--minutes", f"{MINUTES:g}", "--out", str(out), *words]
         began = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", "heedful", *words], check=False, capture_output=True, text=True
-        )
+        process = subprocess.Popen([sys.executable, "-m", "heedful", *words], stderr=subprocess.DEVNULL)
+        try:
+            if slower:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(30 * MINUTES)
+                hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4)]
+            status = process.wait()
+        finally:
+            for hog in hogs:
+                hog.kill()
         seconds = time.monotonic() - began
-        if done.returncode:
-            sys.exit(f"solve failed on the file with {name}:\n{done.stderr[-2000:]}")
-        run = Run.open(follow_choice(out))
-        results, rows = run.read_results(), run.read_predictions("dev")
-        facts = json.loads((out / "answer.json").read_text("utf-8"))["facts"]
-        test = results.splits["test"]
+        if status:
+            sys.exit(f"solve ended with status {status}")
+        yield Solved(out, round(seconds, 1))
+
+
+def measure_file(name: str) -> dict[str, Any]:
+    """Solve one of the three files, and compare what it does with its promises."""
+    texts, labels, wrong = make_file(name)
+    with solve_file(texts, labels, None, slower=False) as solved:
+        rows, test = solved.run.read_predictions("dev"), solved.run.read_results().splits["test"]
         found = {}
         if any(wrong):
             is_wrong = dict(zip(texts, wrong, strict=True))
             names = sorted(set(labels))
             codes = [names.index(str(row.label)) for row in rows]
             table = [[row.probabilities[one] for one in names] for row in rows]
-            errors = find_label_errors(codes, table)
             truly = sum(is_wrong[str(row.text)] for row in rows)
-            hits = [is_wrong[str(rows[i].text)] for i in errors.rows]
+            hits = [is_wrong[str(rows[i].text)] for i in find_label_errors(codes, table).rows]
             at = hits[:truly]
             found = {"wrong": truly, "reported": len(hits), "precision": sum(at) / max(1, len(at))}
-    return {
-        "key": f"file {name}",
-        "part": "files",
-        "file": name,
-        "minutes": MINUTES,
-        "seconds": round(seconds, 1),
-        "cores": os.process_cpu_count() if hasattr(os, "process_cpu_count") else len(os.sched_getaffinity(0)),
-        "chosen": facts["chosen"],
-        "test": test.value,
-        "interval": test.ci95,
-        "baselines": test.baselines,
-        **found,
-    }
+        return {
+            "key": f"file {name}",
+            "part": "files",
+            "file": name,
+            "minutes": MINUTES,
+            "seconds": solved.seconds,
+            "chosen": solved.facts["chosen"],
+            "test": test.value,
+            "interval": test.ci95,
+            "baselines": test.baselines,
+            **found,
+        }
+
+
+def measure_budget(name: str) -> dict[str, Any]:
+    """Solve a file with a number of threads, on a machine that stays as it is or becomes slower."""
+    threads, slower = BUDGETS[name]
+    texts, labels = generate("reviews", FILE_ROWS, SEED + 2)
+    with solve_file(texts, labels, threads, slower) as solved:
+        return {
+            "key": f"budget {name}",
+            "part": "budget",
+            "budget": name,
+            "minutes": MINUTES,
+            "seconds": solved.seconds,
+            "chosen": solved.facts["chosen"],
+            "test": solved.run.read_results().splits["test"].value,
+        }
 
 
 def read_ledger(path: Path = LEDGER) -> list[dict[str, Any]]:
@@ -260,6 +310,8 @@ def measure(part: str, count: int) -> Iterator[dict[str, Any]]:
     measured = {row["key"] for row in read_ledger()}
     if part == "files":
         yield from (measure_file(name) for name in FILES if f"file {name}" not in measured)
+    elif part == "budget":
+        yield from (measure_budget(name) for name in BUDGETS if f"budget {name}" not in measured)
     else:
         yield from (measure_coverage(i) for i in range(count) if f"coverage {i}" not in measured)
 
@@ -282,6 +334,12 @@ def show_tables(rows: list[dict[str, Any]]) -> str:
                 f"| {row['file']} | {row['seconds']:.0f} | {row['chosen']} | {score} | {majority} | {found} |"
             )
         parts.append("\n".join(lines))
+    if budgets := [row for row in rows if row["part"] == "budget"]:
+        lines = ["| solve with | seconds of 120 | chosen | test accuracy |", "| --- | ---: | --- | ---: |"]
+        lines += [
+            f"| {r['budget']} | {r['seconds']:.0f} | {r['chosen']} | {r['test']:.3f} |" for r in budgets
+        ]
+        parts.append("\n".join(lines))
     if covered := [row for row in rows if row["part"] == "coverage"]:
         lines = ["| rows | files | interval on held-out rows covers | interval on test covers | mean error |"]
         lines.append("| ---: | ---: | ---: | ---: | ---: |")
@@ -300,7 +358,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=("files", "coverage", "show"))
+    parser.add_argument("part", choices=("files", "budget", "coverage", "show"))
     parser.add_argument("--count", type=int, default=200, help="number of simulated files")
     arguments = parser.parse_args()
     if arguments.part == "show":
