@@ -94,8 +94,14 @@ def test_a_large_dev_and_test_are_sampled_and_a_small_dev_is_completed_by_folds(
 
 
 def test_without_an_encoder_its_candidates_are_left_out_with_the_reason() -> None:
-    entries = make_plan(CANDIDATES, Budget(FACTS, no_encoder="minilm is not installed"), 600)
+    budget = Budget(FACTS, no_encoder="minilm is not installed")
+    entries = make_plan(CANDIDATES, budget, 600)
     assert {entry.reason for entry in entries if entry.candidate.encoder} == {"minilm is not installed"}
+    lines = plan.describe_plan(entries, budget, 10)
+    assert [line for line in lines if "not installed" in line] == [
+        "  head, head-words, contrastive, top-layers, full, full-fast, full-slow are left out: "
+        "minilm is not installed"
+    ]
 
 
 def test_words_and_states_are_fitted_together_only_where_the_rows_fit_in_memory() -> None:

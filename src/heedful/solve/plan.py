@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from heedful.solve.candidates import Candidate, DataFacts, Speed
@@ -244,13 +245,19 @@ def describe_plan(entries: Sequence[PlanEntry], budget: Budget, minutes: float) 
     if budget.folds:
         lines.append(f"dev is small: {budget.folds} of {FOLDS} folds of train are held out in turn as well")
     lines.append(f"plan for {format_minutes(minutes)}:")
-    for entry in entries:
-        name, settings = entry.candidate.name, entry.settings
-        if entry.planned:
-            what = f", {settings['epochs']} epochs" if "epochs" in settings else ""
-            what += f", {settings['train_rows']:,} training rows" if "train_rows" in settings else ""
-            condition = f", if {entry.candidate.after} is among the best" if entry.candidate.after else ""
-            lines.append(f"  {name}: about {format_seconds(entry.seconds)}{what}{condition}")
+    for reason, group in groupby(entries, lambda entry: entry.reason):
+        alike = list(group)
+        if reason:
+            names = ", ".join(entry.candidate.name for entry in alike)
+            lines.append(f"  {names} {'is' if len(alike) == 1 else 'are'} left out: {reason}")
         else:
-            lines.append(f"  {name} is left out: {entry.reason}")
+            lines += [f"  {describe_entry(entry)}" for entry in alike]
     return lines
+
+
+def describe_entry(entry: PlanEntry) -> str:
+    settings = entry.settings
+    what = f", {settings['epochs']} epochs" if "epochs" in settings else ""
+    what += f", {settings['train_rows']:,} training rows" if "train_rows" in settings else ""
+    condition = f", if {entry.candidate.after} is among the best" if entry.candidate.after else ""
+    return f"{entry.candidate.name}: about {format_seconds(entry.seconds)}{what}{condition}"
