@@ -352,13 +352,14 @@ def remark(candidate: ScoredCandidate, choice: Selection, shortened: dict[str, s
 def draw_costs(scored: ScoredCandidates, choice: Selection, results: Results) -> Figure:
     rows = []
     for c in scored.candidates:
+        if c.name == MAJORITY != choice.chosen:
+            continue  # a line across the picture
         interval = scored.interval(c.name)
         ends = {} if interval is None else {"low": interval.low, "high": interval.high}
         group = "chosen" if c.name == choice.chosen else "other candidates"
         point = {"x": c.cost.ms_per_text, "y": choice.scores[c.name], "label": c.name, "group": group}
         rows.append(point | ends)
-    baselines = results.splits["dev"].baselines or {}
-    levels = {"most frequent label": baselines[MAJORITY]} if MAJORITY in baselines else {}
+    majority = find_majority(choice, results)
     return Figure(
         "score-against-cost",
         "scatter",
@@ -368,7 +369,7 @@ def draw_costs(scored: ScoredCandidates, choice: Selection, results: Results) ->
             "x_title": "milliseconds per text",
             "y_title": f"{scored.metric.title} on {scored.held_out}",
             "log_x": True,
-            "levels": levels,
+            "levels": {} if majority is None else {"most frequent label": majority},
         },
         "Each point is a candidate; the lines are 95 % intervals.",
     )
