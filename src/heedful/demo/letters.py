@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from heedful.options.solve import SolveOptions
 from heedful.report.charts import Chart, bars
 from heedful.report.facts import load_study
 from heedful.report.page import Page
-from heedful.report.study_sections import add_study, draw_figure
+from heedful.report.study_sections import add_study_runs, draw_figure
 from heedful.runs.answers import Answer
 from heedful.runs.directory import Run
 from heedful.runs.files import new_folder
@@ -28,7 +28,7 @@ MORE_TIME = 3
 SHOWN = 6
 """Letters that the page shows with their answers."""
 COST = "score-against-cost"
-"""The figure of the answer that the page shows."""
+"""The figure of the answer that the page shows first."""
 OWN_FILE = (
     "heedful solve reviews.csv --minutes 10",
     "heedful predict runs/solve-reviews --in texts.csv --out labeled.csv",
@@ -111,9 +111,8 @@ def add_letters(page: Page, facts: Facts, answer: Answer, folder: Path) -> None:
         caption = f"Scored once on {facts['n']:,} letters that no choice was made with."
         page.figure(draw_scores(facts), caption, "letters", lead=True)
     add_sentences(page, answer.summary)
-    figure = next(figure for figure in answer.figures if figure.name == COST)
-    page.figure(draw_figure(figure, f"{folder}: {COST}"), figure.caption, COST)
-    candidates = answer.tables[0]
+    add_figures(page, answer, lambda name: name == COST)
+    candidates, *others = answer.tables
     page.table(candidates.columns, candidates.rows, candidates.title)
     if facts["n"]:
         answers = choose_examples(Run.open(folder).read_predictions("test"))
@@ -121,8 +120,17 @@ def add_letters(page: Page, facts: Facts, answer: Answer, folder: Path) -> None:
         page.table(("letter", "desk", "answer", "confidence"), cells, "Some new letters; the mistakes first")
     page.text("The same with a file of your own, such as a CSV file with a text and a label in each row:")
     page.code("\n".join(OWN_FILE))
-    with page.details("The whole solution"):
-        add_study(page, load_study(folder), page.part, folder.name)
+    with page.details("What else was found, and the runs"):
+        add_figures(page, answer, lambda name: name != COST)
+        for table in others:
+            page.table(table.columns, table.rows, table.title)
+        add_study_runs(page, load_study(folder), page.part, folder.name)
+
+
+def add_figures(page: Page, answer: Answer, shown: Callable[[str], bool]) -> None:
+    for figure in answer.figures:
+        if shown(figure.name):
+            page.figure(draw_figure(figure, figure.name), figure.caption, figure.name)
 
 
 def draw_scores(facts: Facts) -> Chart:
