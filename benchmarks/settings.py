@@ -4,6 +4,7 @@
     python -m benchmarks.settings run --part all        all rows, one seed
     python -m benchmarks.settings run --part methods    the parameter-efficient methods
     python -m benchmarks.settings run --part encoder    another encoder, thenlper/gte-small
+    python -m benchmarks.settings baselines             score the simple rules of all lines again
     python -m benchmarks.settings show                  the tables, from what was measured so far
 
 Each run is the command `heedful adapt` in a process of its own, on one thread. A finished run is one line of
@@ -181,6 +182,23 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     }
 
 
+def renew_baselines() -> None:
+    """Score the simple rules of every line of the ledger as a run does it now, once per draw of the rows."""
+    from heedful.evaluation.baselines import score_task_baselines
+    from heedful.options.training import AdaptOptions
+    from heedful.training.run_task import load_run_task
+
+    rows, scores = read_ledger(), {}
+    for row in rows:
+        draw = (row["task"], row["rows"], row["seed"])
+        if draw not in scores:
+            options = AdaptOptions(model="minilm", task=row["task"], train_rows=row["rows"], seed=row["seed"])
+            scores[draw] = score_task_baselines(load_run_task(options), ["test"])["test"]
+            print(*draw, scores[draw], flush=True)
+        row["baselines"] = scores[draw]
+    LEDGER.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
 def show_tables(rows: list[dict[str, Any]]) -> str:
     """Return a Markdown table per model and number of labels: settings by tasks, test accuracy."""
     parts = []
@@ -222,11 +240,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("action", choices=("run", "show"))
+    parser.add_argument("action", choices=("run", "baselines", "show"))
     parser.add_argument("--part", choices=("small", "all", "methods", "encoder"), default="small")
     arguments = parser.parse_args()
     if arguments.action == "run":
         run_part(arguments.part)
+    elif arguments.action == "baselines":
+        renew_baselines()
     else:
         print(show_tables(read_ledger()))
 
