@@ -43,10 +43,11 @@ def describe_times(splits: Mapping[str, Split]) -> str:
 
 
 def find_time(split: Split, which: Literal["first", "last"]) -> str:
-    """Return the first or the last time of a split, as it is written in the file."""
+    """Return the first or the last time of a split as it is in the file, without a midnight."""
     times = read_times(split.rows, split.index)
     row = int(np.argmin(times) if which == "first" else np.argmax(times))
-    return str(split.rows.get(SPLIT_BY, row if split.index is None else int(split.index[row])))
+    text = str(split.rows.get(SPLIT_BY, row if split.index is None else int(split.index[row])))
+    return text.removesuffix("T00:00:00")
 
 
 def find_leaks(splits: Mapping[str, Split]) -> Iterator[str]:

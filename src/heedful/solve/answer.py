@@ -310,6 +310,9 @@ def list_split_notes(facts: DataFacts) -> Iterator[Note]:
     """Say how rows were split by a column, and which groups are on both sides."""
     for place, text in enumerate(facts.split_notes):
         yield Note(text, "warning" if place else "plain")
+    if facts.units is not None and facts.units < facts.train and not facts.timed:
+        alike = "rows of a group may be alike, and then they are too narrow"
+        yield Note(f"the intervals treat rows as independent; {alike}")
 
 
 def list_candidates(
