@@ -184,16 +184,18 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 def renew_baselines() -> None:
     """Score the simple rules of every line of the ledger as a run does it now, once per draw of the rows."""
-    from heedful.evaluation.baselines import score_task_baselines
+    from heedful.evaluation.baselines import BagOfWords, score_task_baselines
     from heedful.options.training import AdaptOptions
-    from heedful.training.run_task import load_run_task
+    from heedful.training.linear import build_linear
 
     rows, scores = read_ledger(), {}
     for row in rows:
         draw = (row["task"], row["rows"], row["seed"])
         if draw not in scores:
-            options = AdaptOptions(model="minilm", task=row["task"], train_rows=row["rows"], seed=row["seed"])
-            scores[draw] = score_task_baselines(load_run_task(options), ["test"])["test"]
+            options = AdaptOptions(model="tfidf", task=row["task"], train_rows=row["rows"], seed=row["seed"])
+            job = build_linear(options)
+            bag = BagOfWords.fit(job.task, job.rows, balanced=job.options.class_weights == "balanced")
+            scores[draw] = score_task_baselines(job.task, ["test"], bag)["test"]
             print(*draw, scores[draw], flush=True)
         row["baselines"] = scores[draw]
     LEDGER.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
