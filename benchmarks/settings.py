@@ -57,6 +57,8 @@ SETTINGS = {
     "prefix, rate 3e-2": "--method prefix --lr 3e-2",
     "prompt, rate 3e-3": "--method prompt --lr 3e-3",
     "prompt, rate 3e-2": "--method prompt --lr 3e-2",
+    "prompt, 500 steps": "--method prompt --steps 500 --eval-every 50",
+    "prefix, 500 steps": "--method prefix --steps 500 --eval-every 50",
 }
 """What each setting adds to the command."""
 DESCRIPTIONS = {
