@@ -128,6 +128,10 @@ def test_rows_to_label_are_ranked_and_written_whole(tmp_path: Path) -> None:
     written = (tmp_path / "next.csv").read_text().splitlines()
     assert written[:2] == ["file,row,text,predicted,margin", "more.csv,60,torn,a,0.0"]
     assert len(written) == 69
+    few = [UnlabeledRow("more.csv", i, f"text {'abcd'[i // 30]} number {i}") for i in range(120)]
+    margins = np.linspace(0, 0.9, 120)
+    ranked = rank_rows(few, np.stack([0.5 + margins / 2, 0.5 - margins / 2], 1))
+    assert set(ranked[:50]) == set(range(50))  # different rows that the model is sure about are not useful
     copy = next(i for i, row in enumerate(rank_rows(pool.rows, probabilities)) if row == 61)
     assert copy >= 8  # its copy and all different uncertain rows come before it
 

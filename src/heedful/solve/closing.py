@@ -186,12 +186,16 @@ class Closing:
 
         The states of an encoder are in the cache if a candidate was tried that fits a head to them.
         """
+        cost = self.state.costs.get(candidate.name)
+        if cost is not None and not candidate.encoder:  # its runs fitted about as many rows, and did more
+            return self.state.slowness * SETUP_SECONDS + cost.seconds
+        heads = [c.name for c in CANDIDATES if c.settings.get("method") == "head"]
+        if candidate.encoder and any(name in self.state.costs for name in heads):
+            return self.state.slowness * 2 * SETUP_SECONDS
         facts = self.state.make_budget(self.facts, self.options.minutes).facts
         seconds = candidate.seconds(facts, self.state.speed or Speed())
         if not candidate.encoder:
             seconds *= CURVE_FITS * (1 + (self.state.folds or 0))
-        elif any(c.name in self.state.costs and c.settings.get("method") == "head" for c in CANDIDATES):
-            seconds = SETUP_SECONDS
         return self.state.slowness * (SETUP_SECONDS + seconds)
 
     def measure_long_texts(self) -> None:

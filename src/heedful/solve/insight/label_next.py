@@ -22,6 +22,8 @@ from heedful.statistics.label_next import COUNT, POOL, choose_rows_to_label, mea
 FILE = "label-next.csv"
 LETTERS = 100
 """Letters of each text in the table; the file has the whole texts."""
+UNCERTAIN = 0.25
+"""At most this share of the rows counts as uncertain: in a small pool the others are different, but sure."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def rank_rows(rows: Sequence[UnlabeledRow], probabilities: npt.ArrayLike) -> lis
     """
     table = np.asarray(probabilities, np.float64)
     order = np.argsort(measure_margins(table), kind="stable")
-    uncertain = order[: COUNT * POOL]
+    uncertain = order[: min(max(COUNT, int(UNCERTAIN * len(order))), COUNT * POOL)]
     texts = [f"{rows[i].text} {rows[i].pair or ''}" for i in uncertain]
     features = fit_tfidf(texts, None, table.shape[1])[1]
     chosen = uncertain[choose_rows_to_label(table[uncertain], features)]
