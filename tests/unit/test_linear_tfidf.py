@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -64,3 +66,19 @@ def test_rare_terms_and_terms_beyond_the_limit_are_left_out(monkeypatch: pytest.
     words, characters = fit_tfidf(train, None, 3)[0].blocks
     assert len(words.terms) == len(characters.terms) == 20
     assert "a" in words.terms or "film" in words.terms
+
+
+def test_fitting_imports_neither_sklearn_nor_torch() -> None:
+    code = (
+        "import sys, numpy; from heedful.linear.model import TfidfModel\n"
+        "model = TfidfModel.fit(['good', 'bad'] * 20, None, numpy.array([1, 0] * 20), ['no', 'yes'])\n"
+        "print(model.probabilities(['good']).argmax(), {'sklearn', 'torch'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.stdout == "1 set()\n", done.stderr
+
+
+@pytest.mark.parametrize("rows", [20, 2_000])
+def test_texts_without_a_term_are_answered_with_the_shares_of_the_labels(rows: int) -> None:
+    model = TfidfModel.fit([""] * rows, None, np.arange(rows) % 4 // 3, ["often", "rarely"])
+    assert model.probabilities(["", "new"]) == pytest.approx(np.array([[0.75, 0.25]] * 2), abs=0.02)
