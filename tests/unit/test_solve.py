@@ -584,8 +584,12 @@ def test_a_linear_choice_is_fitted_again_on_train_and_dev_and_test_is_scored_for
 ) -> None:
     out = tmp_path / "solved"
     request = replace(options(problem, out), candidates=("tfidf",))
-    in_process.failing["tfidf-refitted"] = {"error": "no memory"}
+    in_process.failing["tfidf-refitted"] = KeyboardInterrupt()
     answer = runner.solve(request)[1]
+    assert "It was not fitted again on train and dev: it was stopped." in answer.summary
+    assert answer.facts["test"] is not None
+    in_process.failing["tfidf-refitted"] = {"error": "no memory"}
+    answer = runner.solve(replace(request, overwrite=True))[1]
     assert "It was not fitted again on train and dev: it failed (no memory)." in answer.summary
     assert Run.open(out).path == out / "runs/tfidf"
     in_process.failing.clear()

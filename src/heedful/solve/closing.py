@@ -15,6 +15,7 @@ from heedful.runs.json_files import decode_record
 from heedful.runs.studies import StudyFolder
 from heedful.solve import request
 from heedful.solve.candidates import CANDIDATES, SETUP_SECONDS, Candidate, DataFacts, Speed
+from heedful.solve.choice import Cost
 from heedful.solve.insight import LabelNext, LongTextScores, MeasuredCurve
 from heedful.solve.insight.label_next import FILE
 from heedful.solve.plan import FOLDS, REPORT_SECONDS
@@ -30,7 +31,7 @@ CURVE_MODELS = ("head", "tfidf")
 CURVE_FITS = 2.0
 """The parts of train together have about twice the rows of train."""
 REFIT_MARGIN, NO_TIME = 1.3, "the time was over"
-"""A fit on train and dev, and scoring test after it, are expected to take this much longer than before."""
+"""A fit on train and dev, and scoring test, are expected to take this many times what was measured."""
 LEAST_UNLABELED = 100
 """With time for fewer rows, none is labeled."""
 
@@ -111,12 +112,18 @@ class Closing:
             return "dev selected its training step" if chosen_on_dev else "only linear models are"
         if "train_rows" in settings:
             return "it was trained on a part of train, to fit in the time"
-        cost = self.state.costs.get(candidate.name) or self.state.partial[candidate.name]
+        cost = self.find_cost(candidate.name)
         run = cost.seconds / (1 + cost.folds * (FOLDS - 1) / FOLDS)
-        tested = self.state.make_budget(self.facts, self.options.minutes).facts.test
-        scored = SETUP_SECONDS + tested * cost.ms_per_text / 1000
-        expected = REFIT_MARGIN * (run * (1 + self.facts.dev / self.facts.train) + scored)
-        return NO_TIME if expected > self.left else ""
+        expected = REFIT_MARGIN * run * (1 + self.facts.dev / self.facts.train)
+        return NO_TIME if expected + self.expect_test(cost) > self.left else ""
+
+    def find_cost(self, name: str) -> Cost:
+        return self.state.costs.get(name) or self.state.partial[name]
+
+    def expect_test(self, cost: Cost) -> float:
+        """Return the seconds to score test, in another process if this one had to be ended."""
+        rows = self.state.make_budget(self.facts, self.options.minutes).facts.test
+        return self.process.startup + SETUP_SECONDS + REFIT_MARGIN * rows * cost.ms_per_text / 1000
 
     def train_with_dev(self, name: str) -> str:
         """Make the run on train and dev as the chosen one was made; return why it failed, if it did."""
@@ -125,10 +132,14 @@ class Closing:
         run = name_refitted(self.folder.run(name))
         table = request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
         table |= {"out": run, "resume": True}
+        seconds = self.left - self.expect_test(self.find_cost(name))
         try:
-            answer = self.process.ask(self.left, do="train", options=table, seconds=self.left)
+            answer = self.process.ask(seconds, do="train", options=table, seconds=seconds)
         except TimeOverError:
             return NO_TIME
+        except KeyboardInterrupt:  # ends this alone: there is a model
+            self.process.stop()
+            return "it was stopped"
         except LostProcessError as error:
             return f"it failed ({error})"
         return f"it failed ({answer['error']})" if "error" in answer else ""
@@ -216,7 +227,7 @@ class Closing:
 
     def label_rows(self, chosen: str) -> None:
         """Label rows without a label by the chosen model, and choose those to label next."""
-        cost = self.state.costs.get(chosen) or self.state.partial[chosen]
+        cost = self.find_cost(chosen)
         least = SETUP_SECONDS + LEAST_UNLABELED * cost.ms_per_text / 1000
         if self.state.slowness * least > self.left:
             notice("rows to label next are not listed: the time was over; --minutes gives more")
