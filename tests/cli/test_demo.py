@@ -285,6 +285,8 @@ def test_it_says_of_the_letters_only_what_was_shown() -> None:
         "of 600 new letters to the right desk (93 % to 97 %); a bag of words sends 39 % there" in conclude()
     )
     assert "not clearly above simple rules (94 %)" in conclude(bag_of_words=0.94)
+    assert "not clearly above simple rules (95 %)" in conclude(bag_of_words=None, majority=0.95)
+    assert conclude(bag_of_words=None, majority=None).endswith("to the right desk (93 % to 97 %).")
     assert conclude(n=0).endswith("had no time to score new letters. Embeddings: 0.9.")
 
 

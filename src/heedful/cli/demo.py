@@ -78,16 +78,16 @@ def show_result(name: str, facts: Any) -> None:
 
 def show_letters(facts: dict[str, Any]) -> None:
     """Print the scores of the chosen model and of simpler ones, and how to do that with one's own file."""
-    from heedful.demo.letters import OWN_FILE
+    from heedful.demo.letters import OWN_FILE, SIMPLE
 
-    rows = []
-    new = {"majority": f"{facts['majority']:.3f}", facts["chosen"]: format_score(facts)} if facts["n"] else {}
+    rows, new = [], dict[str, str]()
+    if facts["n"]:
+        rules = {name: facts[baseline] for name, baseline in SIMPLE.items() if facts[baseline] is not None}
+        new = {name: f"{score:.3f}" for name, score in rules.items()} | {facts["chosen"]: format_score(facts)}
     for candidate in facts["candidates"]:
         name, title = candidate["name"], candidate["title"]
         chosen = ", chosen" if name == facts["chosen"] else ""
         rows.append((f"{title}{chosen}", f"{candidate['held_out']:.3f}", new.get(name, "")))
-    if facts["n"]:
-        rows.append(("bag of words", "", f"{facts['bag_of_words']:.3f}"))
     title = f"letters sent to the right desk, {facts['labels']:,} labels, {facts['seconds']:.0f} s"
     print_table(title, ("model", "held-out letters", "new letters with 95 % interval"), rows)
     out = console()

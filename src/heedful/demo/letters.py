@@ -23,6 +23,8 @@ from heedful.training.signals import StoppedError
 
 Facts = dict[str, Any]
 MODEL, TASK = "minilm", "world/messages"
+SIMPLE = {"tfidf": "bag_of_words", "majority": "majority"}
+"""Candidates that are simple rules, by the name that they have as a baseline of the others."""
 MORE_TIME = 3
 """A machine that can finish no candidate in the time is given this many times as much."""
 SHOWN = 6
@@ -84,14 +86,14 @@ def read_scores(folder: Path, answer: Answer) -> Facts:
         "n": 0,
     }
     test = Run.open(folder).read_results().splits.get("test")
-    if test is None or test.ci95 is None or test.baselines is None:
+    if test is None or test.ci95 is None:
         return facts
     low, high = test.ci95
-    simple = {
-        "bag_of_words": test.baselines.get("bag_of_words", test.value),  # tf-idf is the bag of words itself
-        "majority": test.baselines["majority"],
-    }
-    return facts | {"accuracy": test.value, "low": low, "high": high, "n": test.n} | simple
+    scores: Facts = dict(test.baselines or {})
+    if (simple := SIMPLE.get(facts["chosen"])) is not None:
+        scores[simple] = test.value
+    rules = {name: scores.get(name) for name in SIMPLE.values()}
+    return facts | {"accuracy": test.value, "low": low, "high": high, "n": test.n} | rules
 
 
 def add_letters(page: Page, facts: Facts, answer: Answer, folder: Path) -> None:
@@ -100,7 +102,7 @@ def add_letters(page: Page, facts: Facts, answer: Answer, folder: Path) -> None:
     page.text(
         f"Letters reach a newspaper, and one of six desks should read each; {facts['labels']:,} letters have "
         "a label. All six kinds of letters use the same sentences. Only their subject tells the desk, and "
-        "most subjects of new letters are in none of the labeled ones. A bag of words and tf-idf can only "
+        "most subjects of new letters are in none of the labeled ones. A bag of words (tf-idf) can only "
         "count words that had a label. MiniLM, a pretrained encoder, has read a lot of text before, and "
         "knows that a hedgehog and a fox belong together.",
         "heedful solve does not know which of them is right. It measures this machine, tries what fits in "
@@ -135,9 +137,14 @@ def add_figures(page: Page, answer: Answer, shown: Callable[[str], bool]) -> Non
 
 def draw_scores(facts: Facts) -> Chart:
     chosen = {"label": facts["title"], "value": facts["accuracy"], "low": facts["low"], "high": facts["high"]}
-    simple = {"bag of words": facts["bag_of_words"], "most frequent desk": facts["majority"]}
+    titles = {"tfidf": "bag of words (tf-idf)", "majority": "most frequent desk"}
+    rules = [
+        {"label": titles[name], "value": facts[baseline], "weak": True}
+        for name, baseline in SIMPLE.items()
+        if name != facts["chosen"] and facts[baseline] is not None
+    ]
     return bars(
-        [chosen, *({"label": name, "value": value, "weak": True} for name, value in simple.items())],
+        [chosen, *rules],
         title="Which desk should read the letter? Accuracy on new letters",
         subtitle="what heedful solve chose, with its 95 % interval, and simple rules from the same labels",
         y_title="accuracy",

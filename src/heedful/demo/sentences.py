@@ -35,13 +35,13 @@ def describe_letters(facts: Mapping[str, Any]) -> str:
     about = {**facts, "minutes": format_minutes(facts["minutes"])}
     if not facts["n"]:
         return UNTESTED.format(**about)
-    simple = max(facts["bag_of_words"], facts["majority"])
+    rules = [facts[name] for name in ("bag_of_words", "majority") if facts[name] is not None]
     shares = ("accuracy", "low", "high", "bag_of_words", "majority")
-    about |= {name: format_share(facts[name]) for name in shares}
+    about |= {name: format_share(facts[name]) for name in shares if facts[name] is not None}
     made = LETTERS.format(**about)
-    if facts["low"] <= simple:
-        return NOT_ABOVE.format(made=made, simple=format_share(simple))
-    return ABOVE.format(made=made, **about)
+    if rules and facts["low"] <= max(rules):
+        return NOT_ABOVE.format(made=made, simple=format_share(max(rules)))
+    return ABOVE.format(made=made, **about) if len(rules) == 2 else f"{made}."
 
 
 def format_share(share: float) -> str:
