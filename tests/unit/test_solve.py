@@ -612,6 +612,9 @@ def test_a_linear_choice_is_fitted_again_on_train_and_dev_and_test_is_scored_for
     with pytest.raises(UserError, match=r"--max-risk: .* give .*runs/tfidf, the same model as it was before"):
         make_rule(out, ["no", "yes"], max_risk=0.4)
     assert make_rule(out / "runs/tfidf", ["no", "yes"], max_risk=0.4).by_risk
+    assert heedful.predict(out, "a lovely film", max_risk=0.4) == heedful.predict(
+        first.path, "a lovely film", max_risk=0.4
+    )
 
 
 def test_a_solution_by_time_trains_on_earlier_rows_than_it_scores(

@@ -146,12 +146,13 @@ def predict(
 
     """
     from heedful.inference.files import Labeler
-    from heedful.inference.loading import load_run
+    from heedful.inference.loading import load_run, load_with_held_out_rows
 
+    load = load_with_held_out_rows if calibrate or max_risk is not None else load_run
     if out is not None or isinstance(texts, Path):
         if out is None or not isinstance(texts, str | os.PathLike):
             raise UserError("heedful.predict: a file needs both its Path and out=, the file to write")
-        predictor = load_run(Path(run), device=device)
+        predictor = load(Path(run), device=device)
         rule = predictor.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
         labeler = Labeler(Path(run), predictor, rule)
         return labeler.label_file(
@@ -164,7 +165,7 @@ def predict(
         )
     if text_column or pair_column or overwrite or strict:
         raise UserError("heedful.predict: columns, overwrite and strict belong to a file, with out=")
-    predictor = load_run(Path(run), device=device)
+    predictor = load(Path(run), device=device)
     rule = predictor.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
     if isinstance(texts, str):
         return Labeler(Path(run), predictor, rule).label_text(texts, pairs)

@@ -90,9 +90,10 @@ def command(
     if (source is None) != (out is None):
         raise UserError("--in and --out belong together: a file to read and a file to write")
     from heedful.inference.files import Labeler
-    from heedful.inference.loading import load_run
+    from heedful.inference.loading import load_run, load_with_held_out_rows
 
-    predictor = load_run(run, device=device)
+    needs_dev = calibrate or max_risk is not None
+    predictor = (load_with_held_out_rows if needs_dev else load_run)(run, device=device)
     rule = predictor.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
     labeler = Labeler(run, predictor, rule)
     if not json:

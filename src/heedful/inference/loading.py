@@ -13,7 +13,8 @@ from heedful.errors import UserError
 from heedful.inference.ensemble import ENSEMBLE_FACTS, holds_ensemble, read_weights
 from heedful.inference.predictor import EnsemblePredictor, LinearPredictor, Predictor
 from heedful.linear.model import FACTS, TfidfModel, holds_linear
-from heedful.runs.directory import CONFIG, Run
+from heedful.logs import notice
+from heedful.runs.directory import BEST, CONFIG, Run, follow_choice, name_before_refit
 from heedful.runs.json_files import decode_record, parse_row, read_json
 from heedful.runs.old_names import update_names
 from heedful.runs.schemas import Prediction
@@ -22,6 +23,16 @@ from heedful.text.model_folders import best_of_run
 ADAPTER = "heedful.json"
 EXPORTED = "run"
 """The key under which an exported adapter describes its run."""
+
+
+def load_with_held_out_rows(path: str | Path, *, device: str = "auto") -> Predictor:
+    """Load a run for a promise about its errors: for a model that was fitted again on dev, the one before."""
+    run = follow_choice(path)
+    before = name_before_refit(run)
+    if before != run and (before / BEST).is_dir():
+        notice(f"{run.name} has seen dev; the answers are those of {before.name}, as it was before")
+        return load_run(before, device=device)
+    return load_run(path, device=device)
 
 
 def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
