@@ -114,6 +114,31 @@ def test_of_very_many_rows_the_bag_of_words_sees_a_sample_of_every_part(
     assert scorer.result_fields(None, 0, 0.0)["bag_of_words_rows"] == bag.n_rows
 
 
+def test_a_fit_that_takes_long_is_shared_by_the_runs_on_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, fits = write_meals(tmp_path), []
+    fit_model = TfidfModel.fit
+    monkeypatch.setattr(
+        TfidfModel,
+        "fit",
+        lambda *given, **options: fits.append(len(given[0])) or fit_model(*given, **options),
+    )
+    quick = [BagOfWords.fit(task) for _ in range(2)]
+    monkeypatch.setattr("heedful.evaluation.baselines.WORTH_KEEPING", 1_000)
+    kept = [BagOfWords.fit(task) for _ in range(2)]
+    assert fits == [400, 400, 400]
+    dev = task.splits["dev"]
+    assert all(np.array_equal(quick[0].probabilities(dev), bag.probabilities(dev)) for bag in (*quick, *kept))
+    BagOfWords.fit(task, np.arange(150, 250))
+    BagOfWords.fit(task, balanced=True)
+    changed = task.splits["train"].labels.copy()
+    changed[0] = 1
+    monkeypatch.setattr(task.splits["train"], "labels", changed)
+    BagOfWords.fit(task)
+    assert fits == [400, 400, 400, 100, 400, 400]
+
+
 def test_all_rows_are_fitted_and_none_of_them_is_mentioned_where_they_are_few(tmp_path: Path) -> None:
     task = write_meals(tmp_path)
     scorer = LabelResults(task, np.arange(300))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import compress, islice
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data import cache
 from heedful.data.splits import Split
 from heedful.data.tasks import Task
 from heedful.evaluation.metrics import ACCURACY, EXACT_MATCH, Metric
@@ -21,6 +23,10 @@ MOST_ROWS = 50_000
 MOST_CHARACTERS = 30_000_000
 """More text takes more than about half a minute, and changes a linear model little."""
 PREDICT_ROWS = 10_000
+WORTH_KEEPING = 1_000_000
+"""Characters times labels from which a fit takes about half a second or more, and is kept in the cache."""
+FORMAT = 1
+"""Part of the names in the cache; to be raised when the same rows lead to another model."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
@@ -38,20 +44,25 @@ class BagOfWords:
     def fit(
         cls, task: Task, rows: npt.NDArray[np.int64] | None = None, *, balanced: bool = False
     ) -> BagOfWords:
-        """Fit it to all rows or to those given; of very many, to a sample with the labels' shares."""
+        """Fit it to all rows or to those given; of very many, to a sample with the labels' shares.
+
+        A fit that takes long is kept in the cache, so that the runs of a study share it.
+        """
         train = task.splits["train"]
         assert train.labels is not None
         labels = np.asarray(train.labels).astype(np.int64)
         rows = np.arange(len(train)) if rows is None else np.sort(rows)
-        rows = rows[sample_stratified(labels[rows], MOST_ROWS, 0)]
-        texts, pairs = pick_texts(train, rows)
-        n_characters = sum(map(len, texts)) + sum(map(len, pairs or ()))
-        if n_characters > MOST_CHARACTERS:
-            part = sample_stratified(labels[rows], max(1, len(rows) * MOST_CHARACTERS // n_characters), 0)
-            rows, texts = rows[part], [texts[i] for i in part]
-            pairs = None if pairs is None else [pairs[i] for i in part]
-        model = TfidfModel.fit(texts, pairs, labels[rows], task.label_names, balanced=balanced)
-        return cls(model, len(rows))
+        rows, texts, pairs = sample_texts(train, labels, rows)
+
+        def fit() -> TfidfModel:
+            return TfidfModel.fit(texts, pairs, labels[rows], task.label_names, balanced=balanced)
+
+        if count_characters(texts, pairs) * len(task.label_names) < WORTH_KEEPING:
+            return cls(fit(), len(rows))
+        chosen = blake2b(rows.tobytes() + labels[rows].tobytes(), digest_size=16).hexdigest()
+        key = cache.digest(FORMAT, train.fingerprint, chosen, list(task.label_names), balanced)
+        folder = cache.build_once("bags-of-words", key, lambda folder: fit().save(folder))
+        return cls(TfidfModel.load(folder), len(rows))
 
     def probabilities(self, split: Split) -> Floats:
         """Return the probability of each label for each row of a split."""
@@ -61,6 +72,23 @@ class BagOfWords:
             second = None if pairs is None else list(islice(pairs, PREDICT_ROWS))
             parts.append(self.model.probabilities(part, second))
         return np.concatenate(parts)
+
+
+def sample_texts(
+    train: Split, labels: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], list[str], list[str] | None]:
+    """Return rows and their texts; of very many, a sample with the labels' shares."""
+    rows = rows[sample_stratified(labels[rows], MOST_ROWS, 0)]
+    texts, pairs = pick_texts(train, rows)
+    n_characters = count_characters(texts, pairs)
+    if n_characters <= MOST_CHARACTERS:
+        return rows, texts, pairs
+    part = sample_stratified(labels[rows], max(1, len(rows) * MOST_CHARACTERS // n_characters), 0)
+    return rows[part], [texts[i] for i in part], None if pairs is None else [pairs[i] for i in part]
+
+
+def count_characters(texts: Sequence[str], pairs: Sequence[str] | None) -> int:
+    return sum(map(len, texts)) + sum(map(len, pairs or ()))
 
 
 def pick_texts(split: Split, rows: npt.NDArray[np.int64]) -> tuple[list[str], list[str] | None]:
