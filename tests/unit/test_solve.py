@@ -57,6 +57,12 @@ def test_the_plan_fits_in_the_time_and_says_what_it_leaves_out(folds: int) -> No
     assert not any(entry.planned for entry in make_plan(CANDIDATES, budget, 1.0) if entry.candidate.encoder)
 
 
+def test_words_of_a_few_hundred_rows_are_planned_in_what_a_slow_machine_has_of_a_minute() -> None:
+    facts = DataFacts({"train": 271, "dev": 29, "test": 600}, labels=6)
+    budget = Budget(facts, Speed(train_row=0.026, forward_row=0.007), folds=2)
+    assert plan_candidate(BY_NAME["tfidf"], budget, 20.0).planned
+
+
 def test_fine_tuning_is_shortened_to_the_time_and_a_slower_machine_shortens_it_further() -> None:
     steps = []
     for seconds, slowness in ((1000, 1.0), (150, 1.0), (150, 1.5), (150, 3.0), (150, 30.0)):

@@ -166,6 +166,7 @@ CANDIDATES = (
         read_words,
         encoder=False,
         evaluates=False,
+        setup=1.0,
         refits=True,
     ),
     Candidate(
