@@ -27,6 +27,7 @@ from heedful.solve import answer as answer_module
 from heedful.solve import closing, plan, probes, request, runner, worker
 from heedful.solve.candidates import CANDIDATES, DataFacts, Speed
 from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
+from heedful.solve.insight import LongTextScores
 from heedful.solve.plan import Budget, choose_folds, limit_rows, make_plan, plan_candidate
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
 from heedful.solve.state import SolveState
@@ -261,6 +262,7 @@ def test_a_solution_is_used_like_a_run_and_continues(
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "milliseconds per text" in page
     assert "What more labels would bring" in page
+    assert SolveState.read(out).long_texts == LongTextScores(0.0, 32)
     assert any(line.startswith("  More labels: with embeddings and ") for line in answer.summary)
     assert f"  heedful check {out}" in answer.summary
     assert heedful.evaluate(out, split="test").value == answer.facts["test"]

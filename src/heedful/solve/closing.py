@@ -149,6 +149,8 @@ class Closing:
 
         `skipped` says whether rows of the task's own file were skipped, of which some may have no label.
         """
+        if self.state.long_texts is None and self.options.long_texts == "cut":
+            self.state.long_texts = self.count_long_texts()
         with suppress(TimeOverError, LostProcessError, KeyboardInterrupt):
             if self.state.curve is None:
                 self.measure_curve()
@@ -156,7 +158,7 @@ class Closing:
             listed = found is not None and found.model == chosen and has_listed(self.options, self.state)
             if wanted and not listed:
                 self.label_rows(chosen)
-            if self.state.long_texts is None or self.state.long_texts.open:
+            if self.state.long_texts is not None and self.state.long_texts.open:
                 self.measure_long_texts()
 
     def ask(self, what: str, **wanted: Any) -> dict[str, Any]:
@@ -209,11 +211,20 @@ class Closing:
             seconds *= CURVE_FITS * (1 + (self.state.folds or 0))
         return self.state.slowness * (SETUP_SECONDS + seconds)
 
+    def count_long_texts(self) -> LongTextScores | None:
+        """Return how many texts the encoder cuts, as a candidate's own checks say; None without one."""
+        for name in self.state.costs:
+            run = Run.open(self.folder.run(name))
+            checks = {check.name: check.value for check in run.read_checks().checks}
+            share, max_len = checks.get("truncation"), run.read_config()["adapt"].get("max_len")
+            if share is not None and max_len is not None:
+                return LongTextScores(share, max_len)
+        return None
+
     def measure_long_texts(self) -> None:
-        """Measure how many texts the encoder does not read whole, and what reading more would bring."""
-        cut = self.options.long_texts == "cut"
+        """Measure what reading more of the texts that the encoder cuts would bring."""
         head = next(c for c in CANDIDATES if c.name == "head")
-        if not cut or self.state.speed is None or self.expect_curve(head) > self.left:
+        if self.expect_curve(head) > self.left:
             return
         answer = self.ask(
             "long texts were",
