@@ -118,6 +118,21 @@ def test_large_groups_are_spread_evenly() -> None:
     assert folds.tolist() == [50, 50, 50, 50]
 
 
+@pytest.mark.parametrize(("sizes", "labels", "expected"), [
+    ([10] * 24, [group // 4 for group in range(24)], [50, 50, 50, 50, 40]),  # 6 labels with 4 groups each
+    ([10] * 24, [group % 6 for group in range(24)], [50, 50, 50, 50, 40]),
+    ([10] * 10, range(10), [20] * 5),  # each label has one group
+    ([200] + [10] * 20, [0] + [1 + group % 4 for group in range(20)], [240, 40, 40, 40, 40]),
+    ([1] * 500, [group % 7 for group in range(500)], [100] * 5),
+], ids=["pure", "pure in turns", "single", "huge", "small"])  # fmt: skip
+def test_no_fold_is_left_empty_by_groups_of_one_label(
+    sizes: list[int], labels: Iterable[int], expected: list[int]
+) -> None:
+    groups = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
+    folds = assign_groups(groups, np.repeat(np.array(list(labels), np.int32), sizes), 5)
+    assert sorted(np.bincount(folds, minlength=5).tolist(), reverse=True) == expected
+
+
 def split_in_files(folder: Path, rows: dict[str, Rows]) -> str:
     folder.mkdir()
     for name, part in rows.items():

@@ -99,15 +99,19 @@ def find_shared_groups(splits: Mapping[str, Split]) -> Iterator[str]:
 def assign_groups(groups: Keys, labels: npt.NDArray[np.int32] | None, count: int) -> npt.NDArray[np.int64]:
     """Return the fold of each row: whole groups, the largest first, each to the fold that lacks its labels.
 
-    Folds so have nearly the shares of the labels in all rows, as far as the groups allow it.
+    Folds so have nearly the shares of the labels in all rows, as far as the groups allow it. Of folds that
+    lack the labels equally, the one with the fewest rows takes the group.
     """
     _, which = np.unique(groups, return_inverse=True)
     codes = np.zeros(len(groups), np.int64) if labels is None else np.unique(labels, return_inverse=True)[1]
     cells = np.zeros((which.max() + 1, codes.max() + 1))
     np.add.at(cells, (which, codes), 1)
-    shares = cells / cells.sum(0)
-    filled, folds = np.zeros((count, cells.shape[1])), np.empty(len(cells), np.int64)
-    for group in np.argsort(-cells.sum(1), kind="stable"):
-        folds[group] = np.argmin(filled @ shares[group])
-        filled[folds[group]] += shares[group]
+    shares, sizes = cells / cells.sum(0), cells.sum(1)
+    filled, rows = np.zeros((count, cells.shape[1])), np.zeros(count)
+    folds = np.empty(len(cells), np.int64)
+    for group in np.argsort(-sizes, kind="stable"):
+        present = np.round(filled @ shares[group], 12)  # sums in another order are equal, too
+        fold = folds[group] = np.lexsort((rows, present))[0]
+        filled[fold] += shares[group]
+        rows[fold] += sizes[group]
     return np.asarray(folds[which])
