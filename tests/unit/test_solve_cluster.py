@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import heedful
-from heedful.errors import SubmittedElsewhere
+from heedful.errors import SubmittedElsewhere, UserError
 from heedful.options.launch import StudyLaunchOptions
 from heedful.options.solve import SolveOptions
 from heedful.runs.directory import Run
+from heedful.runs.leases import Lease
 from heedful.runs.studies import StudyFolder
-from heedful.solve import cluster, runner
+from heedful.solve import cluster, plan, runner
 from heedful.studies.shared.worker import work
 from solve_worker import use_worker
 from tiny import make_model, make_task
@@ -32,7 +34,8 @@ def test_the_last_worker_chooses_among_what_all_have_made(
     folds: int, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_worker(monkeypatch)
-    monkeypatch.setattr(cluster, "LEAST_DEV", 300 if folds else 10)
+    monkeypatch.setattr(plan, "LEAST_DEV", 300 if folds else 10)
+    monkeypatch.setattr(plan, "FOLDS", folds or 5)
     monkeypatch.setattr(cluster, "FOLDS", folds or 5)
     given: list[set[str]] = []
 
@@ -51,10 +54,28 @@ def test_the_last_worker_chooses_among_what_all_have_made(
     assert fast["lr"] == 2 * usual["lr"]
     assert answer.summary[0].endswith("on 20 rows of test.")
     assert heedful.load(out).predict(["a lovely film"])
-    assert [path.parent.name for path in out.glob("runs/*/best")] == [answer.facts["chosen"]]
+    kept = {path.parent.name.removesuffix("-refitted") for path in out.glob("runs/*/best")}
+    assert kept == {answer.facts["chosen"]}
     assert (out / "report.html").is_file()
     assert runner.solve(options)[1] == answer  # no second job
     assert len(given) == 1
+    with pytest.raises(UserError, match="without --on the same command continues on this machine"):
+        runner.solve(replace(options, minutes=2.0))
+
+
+def test_a_folder_that_workers_hold_is_left_to_them(
+    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster.cluster, "submit_workers", lambda folder, launch, threads: None)
+    options = SolveOptions(**asked, launch=StudyLaunchOptions(on="slurm", wait=True))
+    with pytest.raises(AssertionError):  # nobody has worked, so that there is no answer
+        runner.solve(options)
+    lease = Lease.claim(StudyFolder(asked["out"]).lease("head"), "a worker", 60)
+    assert lease is not None
+    with lease.held():
+        for overwrite in (False, True):
+            with pytest.raises(UserError, match="another process is working on it"):
+                runner.solve(SolveOptions(**asked, overwrite=overwrite))
 
 
 def test_a_candidate_that_fails_is_left_out_and_a_dry_run_writes_nothing(
@@ -65,7 +86,6 @@ def test_a_candidate_that_fails_is_left_out_and_a_dry_run_writes_nothing(
     assert not asked["out"].exists()
 
     use_worker(monkeypatch)
-    monkeypatch.setattr(cluster, "LEAST_DEV", 10)
     monkeypatch.setattr(
         cluster.cluster, "submit_workers", lambda folder, launch, threads: work(folder.path, threads)
     )

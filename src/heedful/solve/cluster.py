@@ -20,11 +20,12 @@ from heedful.runs.answers import Answer, Table
 from heedful.runs.directory import BEST, Run
 from heedful.runs.files import to_json_value, write_json
 from heedful.runs.json_files import read_json
+from heedful.runs.leases import Lease
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.solve import request
 from heedful.solve.answer import fold_names
 from heedful.solve.candidates import Candidate, DataFacts
-from heedful.solve.plan import FOLDS, LEAST_DEV
+from heedful.solve.plan import FOLDS, count_possible_folds
 from heedful.solve.state import SolveState
 from heedful.studies.base import Study, StudyPlan, drop_checkpoints
 from heedful.studies.shared import cluster
@@ -38,7 +39,7 @@ def solve_on_cluster(
     options: SolveOptions, shared: AdaptOptions, facts: DataFacts, candidates: Sequence[Candidate]
 ) -> tuple[StudyFolder, Answer]:
     """Submit a worker per candidate; with `wait`, return the answer of the last one."""
-    folds = FOLDS if facts.dev < LEAST_DEV and facts.train >= 2 * FOLDS else 0
+    folds = count_possible_folds(facts)
     configurations = plan_runs(candidates, facts, folds)
     if options.launch.dry_run:
         record = replace(request.make_record(options, shared, facts), configurations=configurations)
@@ -46,14 +47,19 @@ def solve_on_cluster(
             record, options.launch, request.choose_folder(options, shared, facts), options.threads
         )
     folder = request.open_folder(options, shared, facts)
+    state = SolveState.read(folder.path)
+    if folder.concluded and (options.minutes > state.minutes or options.unlabeled is not None):
+        raise UserError(
+            f"{folder.path}: is solved; without --on the same command continues on this machine, with "
+            "--overwrite it begins anew"
+        )
     if not folder.concluded:
         known = {configuration.name for configuration in folder.read().configurations}
         folder.add([one for one in configurations if one.name not in known])
         table = to_json_value(asdict(replace(options, launch=WORKERS, overwrite=False)))
         write_json(folder.path / OPTIONS, {name: value for name, value in table.items() if name != "launch"})
-        state = SolveState.read(folder.path)
-        state.folds, state.dev_rows = folds, facts.dev
-        state.write(folder.path)
+        if state.folds is None:
+            replace(state, folds=folds, dev_rows=facts.dev).write(folder.path)
         cluster.submit_workers(folder, options.launch, options.threads)
     answer = folder.find_answer()
     assert answer is not None
@@ -165,13 +171,18 @@ class SolveOnCluster(Study):
         options = replace(self.asked, minutes=self.asked.minutes + state.spent / 60)
         solver = Solver(options, self.facts, self.task, self.folder, state, made, begun)
         state.left_out = {c.name: failed[c.name] for c in request.find_candidates(()) if c.name in failed}
-        solver.run()
+        lease = Lease.claim(self.folder.lease(request.LEASE), "solve", request.LEASE_SECONDS)
+        if lease is None:
+            raise UserError(f"{self.folder.path}: another process is working on it")
+        with lease.held():
+            solver.run()
 
     def answer(self, outcomes: Sequence[Outcome]) -> Answer:
         written = self.folder.find_answer()
-        if written is not None:
+        if written is not None and "chosen" in written.facts:
             return written
         finished = [o for o in outcomes if o.state == "finished" and "fold" not in o.configuration.settings]
         table = Table(("candidate", "dev"), tuple((o.name, o.dev) for o in finished), "finished so far")
-        summary = (f"{len(finished)} candidates are finished; nothing is chosen yet.",)
+        many = "1 candidate is" if len(finished) == 1 else f"{len(finished)} candidates are"
+        summary = (f"{many} finished; nothing is chosen yet.",)
         return Answer("solve", self.record.question, summary, finished=False, tables=(table,))

@@ -105,17 +105,21 @@ def choose_folds(candidates: Sequence[Candidate], budget: Budget, seconds: float
 
     Fewer than all if the main candidates otherwise do not fit in the time as a whole.
     """
-    facts = budget.facts
-    units = facts.train if facts.units is None else facts.units
-    if facts.dev >= LEAST_DEV or min(facts.train, units) < 2 * FOLDS:
-        return 0
-    for folds in FOLD_COUNTS:
-        if facts.timed and folds > MOST_TIME_FOLDS:
-            continue
+    most = count_possible_folds(budget.facts)
+    folds = 0
+    for folds in (count for count in FOLD_COUNTS if count <= most):
         entries = make_plan(candidates, replace(budget, folds=folds), seconds)
         if all(entry.is_whole(budget) for entry in entries if is_main(entry.candidate, budget)):
             break
     return folds
+
+
+def count_possible_folds(facts: DataFacts) -> int:
+    """Return how many folds there may be: none if dev is large enough or the rows are too few."""
+    units = facts.train if facts.units is None else facts.units
+    if facts.dev >= LEAST_DEV or min(facts.train, units) < 2 * FOLDS:
+        return 0
+    return MOST_TIME_FOLDS if facts.timed else FOLDS
 
 
 def is_main(candidate: Candidate, budget: Budget) -> bool:
@@ -142,7 +146,8 @@ def plan_candidate(candidate: Candidate, budget: Budget, left: float) -> PlanEnt
     if speed is None and candidate.encoder:
         return PlanEntry(candidate, 0.0, reason=budget.no_encoder)
     speed = speed or Speed()
-    # Another learning rate on fewer rows than the first would compare nothing.
+    # Another learning rate with less training than the first would compare nothing.
+    whole_only = candidate.whole or bool(candidate.after)
     rows, least = facts.train, facts.train if candidate.after else max(LEAST_STEPS, 5 * facts.labels)
     while rows >= min(least, facts.train):
         part = replace(facts, rows={**facts.rows, "train": rows})
@@ -152,7 +157,7 @@ def plan_candidate(candidate: Candidate, budget: Budget, left: float) -> PlanEnt
             if budget.folds and candidate.evaluates:
                 fewer["select"] = "last"  # what a fold selects may not be scored on it
             entry = replace(entry, settings={**entry.settings, **fewer})
-            if entry.is_whole(budget) or not candidate.whole:
+            if entry.is_whole(budget) or not whole_only:
                 return entry
         rows = int(FEWER * rows)
     whole = scale(candidate.total_seconds(facts, speed), budget) / planned_share(candidate)

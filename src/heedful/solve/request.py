@@ -114,12 +114,18 @@ def open_folder(options: SolveOptions, run_options: AdaptOptions, facts: DataFac
     """Begin or continue the folder of a solution; with `overwrite`, remove what an earlier one has left."""
     folder = choose_folder(options, run_options, facts)
     if options.overwrite and (folder.path / STUDY).is_file():  # otherwise the files are a person's own
-        if holder_of(folder.lease(LEASE)) is not None:
-            raise UserError(f"{folder.path}: another process is working on it")
+        refuse_held(folder)
         for name in (PLAN, CHOSEN, REPORT, LABEL_NEXT):
             (folder.path / name).unlink(missing_ok=True)
     record = make_record(options, run_options, facts)
     return begin(record, folder.path, [facts.name], overwrite=options.overwrite)
+
+
+def refuse_held(folder: StudyFolder) -> None:
+    """Refuse a folder that a command, or a worker of a cluster, is working on."""
+    claims = {configuration.claim for configuration in folder.read().configurations}
+    if any(holder_of(folder.lease(name)) is not None for name in (LEASE, *sorted(claims))):
+        raise UserError(f"{folder.path}: another process is working on it")
 
 
 def write_command(options: SolveOptions) -> tuple[str, ...]:

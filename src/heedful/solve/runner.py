@@ -16,7 +16,7 @@ from heedful.options.solve import SolveOptions
 from heedful.options.values import check_bounds
 from heedful.progress import ProgressBar, progress
 from heedful.runs.answers import Answer, write_answer
-from heedful.runs.directory import BEST, PROGRESS, Run, write_choice
+from heedful.runs.directory import BEST, PROGRESS, Run, name_refitted, write_choice
 from heedful.runs.json_files import read_json_if_intact
 from heedful.runs.leases import Lease
 from heedful.runs.studies import LOGS, StudyFolder
@@ -87,6 +87,7 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
     done = folder.concluded and options.minutes <= state.minutes and has_listed(options, state)
     if done and (answer := folder.find_answer()):
         return folder, answer
+    request.refuse_held(folder)
     lease = Lease.claim(folder.lease(request.LEASE), "solve", request.LEASE_SECONDS)
     if lease is None:
         raise UserError(f"{folder.path}: another process is working on it")
@@ -133,6 +134,8 @@ class Solver:
                     self.process.start()
                     self.examining.start()
                     self.measure()
+                    for candidate in self.candidates:
+                        self.adopt(candidate.name)
                     self.plan()
                     for candidate in self.candidates:
                         self.try_candidate(candidate)
@@ -197,7 +200,7 @@ class Solver:
 
     def try_candidate(self, candidate: Candidate) -> None:
         """Train a candidate, if it is not done and fits in the time that is left now."""
-        if candidate.name in self.state.costs or self.adopt(candidate.name):
+        if candidate.name in self.state.costs:
             return
         if reason := self.explain_skip(candidate):
             self.state.left_out[candidate.name] = reason
@@ -211,24 +214,20 @@ class Solver:
         if self.usable_state.costs:
             self.write_answer(finished=False)
 
-    def adopt(self, name: str) -> bool:
-        """Take over a candidate whose runs another process has made; return whether there is one."""
+    def adopt(self, name: str) -> None:
+        """Take over a candidate whose runs another process has made, if there is one."""
         runs = [Run(self.folder.run(run)) for run in (name, *fold_names(name, self.state.folds or 0))]
-        if not all(run.has_results for run in runs) or not self.runs.has_weights(name):
-            return False
-        try:
-            answer = self.process.ask(
-                self.runs.left, lambda: self.look(name), do="cost", run=str(runs[0].path)
-            )
-        except (TimeOverError, LostProcessError):
-            return False
-        if "error" in answer:
-            return False
-        seconds = sum(run.read_results().seconds for run in runs)
-        self.state.costs[name] = Cost(seconds=seconds, folds=len(runs) - 1, **answer)
-        self.state.partial.pop(name, None)
-        self.save()
-        return True
+        made = all(run.has_results for run in runs) and self.runs.has_weights(name)
+        if name in self.state.costs or self.state.folds is None or not made:
+            return
+        wanted = {"do": "cost", "run": str(runs[0].path)}
+        with suppress(TimeOverError, LostProcessError):
+            answer = self.process.ask(self.runs.left, lambda: self.look(name), **wanted)
+            if "error" not in answer:
+                seconds = sum(run.read_results().seconds for run in runs)
+                self.state.costs[name] = Cost(seconds=seconds, folds=len(runs) - 1, **answer)
+                self.state.partial.pop(name, None)
+                self.save()
 
     def try_ensemble(self) -> None:
         """Average the best candidates, if that is worth its cost and there is time."""
@@ -248,6 +247,8 @@ class Solver:
         cost = self.state.costs.get(after)
         if cost is None or cost.cut:
             return f"{after} {NOT_FINISHED}"
+        if after in describe_shortening(self.folder, self.state, self.facts):
+            return f"{after} had less training than usual"
         comparison = choose(self.score(), self.options.prefer).comparisons.get(after)
         if comparison is not None and comparison.differs:
             return f"{after} is worse than {comparison.a}"
@@ -323,7 +324,8 @@ class Solver:
             kept = {chosen, *state.ensembles.get(chosen, ())}
             for name in state.costs:  # those in `partial` have folds to come
                 if name not in kept:
-                    shutil.rmtree(self.folder.run(name) / BEST, ignore_errors=True)
+                    for run in (self.folder.run(name), name_refitted(self.folder.run(name))):
+                        shutil.rmtree(run / BEST, ignore_errors=True)
         return self.write_answer(finished=not interrupted)
 
     def write_answer(self, *, finished: bool) -> Answer:
