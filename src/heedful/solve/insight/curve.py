@@ -76,5 +76,7 @@ def draw_curve(measured: MeasuredCurve) -> Figure:
             "log_x": True,
         },
         f"{measured.title[:1].upper()}{measured.title[1:]}, fitted to parts of train and scored on the same "
-        f"{measured.held_out:,} held-out rows. The bands are 95 % intervals.",
+        f"{measured.held_out:,} held-out rows; bands are 95 % intervals. "
+        f"With twice the labels, the score to expect is {curve.expected:.3f} ({interval.low:.3f} to "
+        f"{interval.high:.3f}); the band widens to that.",
     )
