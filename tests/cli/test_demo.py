@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from heedful.attention import MECHANISMS
+from heedful.data import load_task
 from heedful.demo import heads, letters, stages
+from heedful.evaluation.baselines import score_task_baselines
 from heedful.runs import Run, read_answer
 from heedful.runs.answers import Answer
 from heedful.runs.files import to_json_value
@@ -116,7 +118,10 @@ def test_a_problem_is_solved_and_shown_as_it_is_in_its_folder(
     test = Run.open(out / "solved").read_results().splits["test"]
     assert solved["chosen"] == answer.facts["chosen"]
     assert (solved["accuracy"], [solved["low"], solved["high"]]) == (test.value, list(test.ci95 or ()))
-    assert solved["bag_of_words"] == (test.baselines or {}).get("bag_of_words", test.value)
+    simple = score_task_baselines(load_task(str(out / "letters")))["test"]
+    assert solved["majority"] == simple["majority"]
+    bag_of_words = test.value if solved["chosen"] == "tfidf" else simple["bag_of_words"]
+    assert solved["bag_of_words"] == bag_of_words
     assert {c["name"]: c["held_out"] for c in solved["candidates"]} == answer.facts["dev"]
     assert len((out / "letters" / "train.csv").read_text(encoding="utf-8").splitlines()) == 41
     assert [f["habit"] for f in facts["heads"]][:2] == ["the one before", "the next"]

@@ -265,6 +265,12 @@ def test_a_solution_is_used_like_a_run_and_continues(
     assert SolveState.read(out).long_texts == LongTextScores(0.0, 32)
     assert any(line.startswith("  More labels: with embeddings and ") for line in answer.summary)
     assert f"  heedful check {out}" in answer.summary
+    assert not list(out.rglob("bag_of_words*"))  # tfidf is a candidate
+    for run, split in ((out / "runs" / other, "dev"), (out, "test")):
+        assert set(Run.open(run).read_results().splits[split].baselines or {}) == {"chance", "majority"}
+    names = {check.name for check in Run.open(out / "runs/full").read_checks().checks}
+    assert "evaluation_size" in names
+    assert "beats_bag_of_words" not in names
     assert heedful.evaluate(out, split="test").value == answer.facts["test"]
     assert runner.solve(options(problem, out))[1] == answer  # nothing is left to do
     refitted = "After its selection it was fitted again on train and dev (90 rows); test scores that model."

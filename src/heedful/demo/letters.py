@@ -66,11 +66,14 @@ def solve_letters(letters: Path, out: Path, labels: int, minutes: float) -> tupl
         folder, answer = solve(SolveOptions(task=str(letters), model=MODEL, out=out, minutes=minutes))
     if not answer.finished:
         raise StoppedError("solve was stopped")
-    return {"labels": labels, "minutes": minutes, **read_scores(folder.path, answer)}, answer
+    return {"labels": labels, "minutes": minutes, **read_scores(letters, folder.path, answer)}, answer
 
 
-def read_scores(folder: Path, answer: Answer) -> Facts:
+def read_scores(letters: Path, folder: Path, answer: Answer) -> Facts:
     """Return the scores of the candidates and, on new letters, of the chosen one and of simple rules."""
+    from heedful.data import load_task
+    from heedful.evaluation.baselines import score_task_baselines
+
     titles = answer.facts["titles"]
     facts: Facts = {
         "seconds": round(answer.facts["seconds"], 1),
@@ -89,7 +92,8 @@ def read_scores(folder: Path, answer: Answer) -> Facts:
     if test is None or test.ci95 is None:
         return facts
     low, high = test.ci95
-    scores: Facts = dict(test.baselines or {})
+    # Solve scores test for the chosen candidate alone.
+    scores: Facts = {**score_task_baselines(load_task(str(letters)), ("test",))["test"]}
     if (simple := SIMPLE.get(facts["chosen"])) is not None:
         scores[simple] = test.value
     rules = {name: scores.get(name) for name in SIMPLE.values()}

@@ -262,6 +262,12 @@ class AnswerScorer:
         return -losses
 
 
+def leave_out_bag(scorer: Scorer | LabelResults) -> None:
+    """Fit no bag of words to compare with: it is compared elsewhere, and a fit takes time."""
+    if isinstance(scorer, LabelResults):
+        scorer.with_bag = False
+
+
 def count_labels(labels: Ints, names: Sequence[str]) -> dict[str, int]:
     return dict(zip(names, np.bincount(labels, minlength=len(names)).tolist(), strict=True))
 

@@ -139,7 +139,8 @@ class SolveOnCluster(Study):
                 self.folder.fail(configuration.name, f"{configuration.claim} failed")
                 continue
             with self.attempt(configuration):
-                train_run(self.settings(configuration, threads), deadline=time.monotonic() + seconds)
+                options = self.settings(configuration, threads)
+                train_run(options, deadline=time.monotonic() + seconds, with_bag=False)
                 drop_checkpoints(self.folder.run(configuration.name))
             if "fold" in configuration.settings:
                 shutil.rmtree(self.folder.run(configuration.name) / BEST, ignore_errors=True)

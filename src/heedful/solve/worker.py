@@ -103,14 +103,18 @@ def train_candidate(options: dict[str, Any], seconds: float, rival: str | None =
 
     The model of a fold is not used, and its weights may be gone already; one that is fitted again on train
     and dev costs what it did before. With a rival, a finished run that differs in its learning rate, training
-    ends as soon as it is behind (`follow_rival`).
+    ends as soon as it is behind (`follow_rival`). No run fits a bag of words of its own, since `tfidf` is a
+    candidate.
     """
     from heedful.training.train import train_run
 
     begun, asked = time.monotonic(), make_options(options)
     try:
         finished = train_run(
-            asked, deadline=begun + seconds, on_row=None if rival is None else follow_rival(Path(rival))
+            asked,
+            deadline=begun + seconds,
+            on_row=None if rival is None else follow_rival(Path(rival)),
+            with_bag=False,
         )
     except BehindError as behind:
         return {"behind": str(behind)}
@@ -231,7 +235,7 @@ def measure_made(run: str) -> dict[str, Any]:
 def score_test(run: str, rows: int | None) -> dict[str, Any]:
     from heedful.training.rescore import add_split
 
-    add_split(run, "test", rows)
+    add_split(run, "test", rows, with_bag=False)
     return {}
 
 

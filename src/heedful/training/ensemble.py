@@ -46,6 +46,7 @@ def average_runs(
         weights were chosen on these rows.
     keep_members
         Whether the run has a model. The runs of folds have none, and no baselines.
+        The baselines of the others have no bag of words, like those of the members.
 
     """
     job = build_linear(options)
@@ -57,7 +58,7 @@ def average_runs(
         evaluation = job.evaluate(find_labels(job.task.splits["dev"]), dev)
         seconds = sum(member.read_results().seconds for member in members)
         write_metrics(run, {"dev": evaluation}, (), None, Timing(0, seconds, len(job.rows) / seconds))
-        scorer = LabelResults(job.task, job.rows, with_baselines=keep_members)
+        scorer = LabelResults(job.task, job.rows, with_baselines=keep_members, with_bag=False)
         results = describe_members(job, members, scorer, evaluation, seconds)
         scorer.write_scored(run, {"dev": evaluation})
         findings: list[Check] = []

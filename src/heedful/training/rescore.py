@@ -20,7 +20,7 @@ from heedful.data.tasks import add_split as add_task_split
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.metrics import METRICS
-from heedful.evaluation.scorer import LabelResults, LabelScorer, Scorer
+from heedful.evaluation.scorer import LabelResults, LabelScorer, Scorer, leave_out_bag
 from heedful.evaluation.sentences import read_sentences, score_sentences
 from heedful.evaluation.text_scorer import text_result
 from heedful.inference.devices import autocast
@@ -68,11 +68,11 @@ def evaluate_data(
     return scorer.results({NEW: evaluation})[NEW]
 
 
-def add_split(path: str | Path, split: str, rows: int | None = None) -> SplitResult:
+def add_split(path: str | Path, split: str, rows: int | None = None, *, with_bag: bool = True) -> SplitResult:
     """Score a finished run on a split that it has not scored, and add that to its results and predictions.
 
     A score that exists is returned as it is: a study looks at test once. With `rows`, only this many rows are
-    scored, with the shares of the labels in all of them.
+    scored, with the shares of the labels in all of them. `with_bag` is as in `train_run`.
     """
 
     def limit_rows(task: Task) -> Task:
@@ -85,6 +85,8 @@ def add_split(path: str | Path, split: str, rows: int | None = None) -> SplitRes
     if split in results.splits:
         return results.splits[split]
     scorer, evaluation = score_split(run, split, limit_rows)
+    if not with_bag:
+        leave_out_bag(scorer)
     added = scorer.results({split: evaluation})
     scorer.write_scored(run, {split: evaluation})
     run.write_results(replace(results, splits={**results.splits, **added}))

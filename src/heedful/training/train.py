@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from heedful.errors import UserError
+from heedful.evaluation.scorer import leave_out_bag
 from heedful.linear.model import is_linear
 from heedful.options.training import AdaptOptions, LoopOptions, named_after
 from heedful.runs.directory import RESULTS, Run, new_run_path
@@ -38,6 +39,8 @@ def train_run(
     trackers: Sequence[Tracker] = (),
     on_row: Callable[[Metrics], None] | None = None,
     deadline: float | None = None,
+    *,
+    with_bag: bool = True,
 ) -> Finished:
     """Train a model and leave a run directory; resuming a finished run returns its results again.
 
@@ -51,6 +54,8 @@ def train_run(
         Called with each row of metrics; an exception in it ends the run.
     deadline
         When to stop training, by `time.monotonic`; the run ends with the best model that it has scored.
+    with_bag
+        Whether a model of labels is compared with a bag of words, which is fitted after the training.
 
     """
     begun = time.monotonic()
@@ -72,6 +77,8 @@ def train_run(
         # The first process fills the caches (tokenized text, trained tokenizer); the others read them.
         with ranks.first_process_first():
             job = build_job(options)
+        if not with_bag:
+            leave_out_bag(job.scorer)
         return train_job(job, stop_signals, trackers, on_row, begun)
 
 
