@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -163,3 +164,21 @@ def test_rows_without_a_label_change_no_split_and_are_the_pool(tmp_path: Path, h
         (tmp_path / "single.txt").write_text("one text\n")
         with pytest.raises(UserError, match="pairs of texts"):
             collect_unlabeled(other, tmp_path / "single.txt", 5)
+
+
+def test_a_row_is_either_trained_on_or_in_the_pool_whatever_stands_for_a_missing_label(
+    tmp_path: Path,
+) -> None:
+    labels = ["a", "b"] * 20 + ["nan", "NaN", " nan ", "", "none", "null"]
+    rows = [f"text {i},{label}" for i, label in enumerate(labels)]
+    (tmp_path / "rows.csv").write_text("\n".join(["text,label", *rows]) + "\n")
+    task = load_task(str(tmp_path / "rows.csv"))
+    labeled = {text for split in task.splits.values() for text in split.texts}
+    unlabeled = {row.text for row in collect_unlabeled(task, None, 100).rows}
+    assert unlabeled == {f"text {i}" for i in range(40, 44)}
+    assert labeled == {f"text {i}" for i in range(46)} - unlabeled
+
+    typed = [json.dumps({"text": f"text {i}", "label": label or None}) for i, label in enumerate(labels)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(typed) + "\n")
+    task = load_task(str(tmp_path / "rows.jsonl"))
+    assert [row.text for row in collect_unlabeled(task, None, 100).rows] == ["text 43"]  # "nan" is a name

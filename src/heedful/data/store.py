@@ -246,15 +246,24 @@ def check_characters(sheet: Sheet, number: int, value: str) -> None:
         ) from None
 
 
+def parse_cell(sheet: Sheet, value: Any, answers: bool = False) -> str | None:
+    """Return a label or a group as `parse_label` does; in text files "nan" is missing, except as an answer.
+
+    Programs write "nan" for a missing value. "none" and "null" are names.
+    """
+    name = parse_label(value)
+    is_nan = name is not None and name.lower() == "nan"
+    return None if is_nan and not answers and not sheet.is_typed else name
+
+
 def check_label(sheet: Sheet, number: int, column: str | None, value: Any, answers: bool) -> str:
     if isinstance(value, str) and sheet.is_typed:
         check_characters(sheet, number, value)
     try:
-        name = parse_label(value)
+        name = parse_cell(sheet, value, answers)
     except ValueError:
         raise multi_label_error(sheet.path, sheet.unit, number, value) from None
-    # Programs write "nan" for a missing value. "none" and "null" are names, and an answer may be Nan.
-    if name is None or (name.lower() == "nan" and not answers and not sheet.is_typed):
+    if name is None:
         raise EmptyCellError(
             f"{sheet.path} {sheet.unit} {number}: the label is missing in column "
             f'"{shorten(str(column), 30)}"; label the row or remove it'
@@ -269,12 +278,11 @@ def check_split_value(sheet: Sheet, number: int, column: SplitColumn, value: Any
     if isinstance(value, date):
         return value.isoformat()
     try:
-        name = parse_label(value)
+        return parse_cell(sheet, value)
     except ValueError:
         kind = f"{type(value).__name__}; a {column.kind} is one text or number per row"
         where = f"{sheet.path} {sheet.unit} {number}"
         raise UserError(f'{where}: "{shorten(column.name, 30)}" is a {kind}') from None
-    return None if name is None or (name.lower() == "nan" and not sheet.is_typed) else name
 
 
 def check_time(sheet: Sheet, number: int, column: str, text: str | None, first: str | None) -> None:

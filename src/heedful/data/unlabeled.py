@@ -9,9 +9,8 @@ from pathlib import Path
 
 from heedful.data.bad_rows import BadRows, RowError
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, open_sheet
-from heedful.data.labels import parse_label
 from heedful.data.splits import content_key
-from heedful.data.store import check_text
+from heedful.data.store import check_text, parse_cell
 from heedful.data.tasks import Task, list_split_files
 from heedful.errors import UserError
 
@@ -61,12 +60,12 @@ def open_train_file(task: Task) -> tuple[Sheet, Layout] | None:
 
 def read_unlabeled(sheet: Sheet, layout: Layout, task: Task) -> Iterator[UnlabeledRow]:
     """Yield the rows of a file that have a text, and no label if there is a column for it."""
-    change = task.rules.change or str
+    change, answers = task.rules.change or str, task.splits["train"].answers is not None
     for number, values in sheet.rows(layout.columns(), BadRows()):
         try:
             text = check_text(sheet, number, layout.text, values[0])
             pair = None if layout.pair is None else check_text(sheet, number, layout.pair, values[1])
-            labeled = layout.label is not None and parse_label(values[-1]) is not None
+            labeled = layout.label is not None and parse_cell(sheet, values[-1], answers) is not None
         except (RowError, ValueError):
             continue
         if not labeled:
