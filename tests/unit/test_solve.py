@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import heedful
+from heedful.data.times import read_times
 from heedful.errors import UserError
 from heedful.evaluation.metrics import METRICS
 from heedful.inference.abstention import make_rule
@@ -498,6 +499,32 @@ def test_the_learning_curve_is_measured_on_the_same_held_out_rows_or_not_at_all(
     assert whole.points[-1].score == run.score(LinearPredictor(run.fit()), "dev").value
     assert probes.measure_curve(options, labels=60, folds=0, seconds=0) is None
     assert probes.choose_sizes(60, 20) == []
+
+
+def test_with_times_nothing_is_measured_by_learning_from_the_future(tmp_path: Path) -> None:
+    rows = [f"text {i} {'ab'[i % 2]},{'ab'[i % 2]},{i}" for i in range(150)]
+    (tmp_path / "rows.csv").write_text("\n".join(["text,label,when", *rows]) + "\n")
+    options = AdaptOptions(task=str(tmp_path / "rows.csv"), model="tfidf", time="when", score_test=False)
+    probe = probes.WordsProbe(options)
+    (_, split, _), *folds = probes.hold_out(probe, 5)
+    assert split == "dev"
+    assert [(len(learned), len(held_out)) for learned, _, held_out in folds] == [
+        (100, 20),
+        (80, 20),
+        (60, 20),
+    ]
+    when = read_times(probe.splits["train"].rows, probe.splits["train"].index)
+    for number, (learned, split, held_out) in enumerate(folds, 1):
+        assert split == "train"
+        assert when[learned].max() < when[held_out].min()
+        fold = probes.WordsProbe(replace(options, fold=f"{number}/5")).splits
+        texts = list(probe.splits["train"].texts)
+        assert [texts[row] for row in learned] == list(fold["train"].texts)  # those of the candidates
+        assert [texts[row] for row in held_out] == list(fold["dev"].texts)
+    few = probes.WordsProbe(replace(options, train_rows=60))
+    assert all(
+        set(learned) | set(held_out) <= set(few.rows) for learned, _, held_out in probes.hold_out(few, 5)[1:]
+    )
 
 
 def test_candidates_leave_time_for_the_end_if_it_is_enough_to_measure_something() -> None:

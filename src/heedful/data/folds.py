@@ -32,23 +32,29 @@ def take_fold(task: Task, fold: str, seed: int) -> Task:
         raise UserError(f'--fold "{shorten(fold)}": is K/N, such as 2/5 for the second of five folds')
     number, count = int(match[1]), int(match[2])
     train = task.splits["train"]
-    few = UserError(f"--fold {fold}: {describe_units(train)} are too few for {count} folds")
-    if is_timed(train.rows):
-        if count_units(train) <= count:
-            raise few
-        age = count - assign_parts(read_times(train.rows, train.index), count + 1)  # 0 for the latest part
-        held_out, learned = age == number - 1, age > number - 1
-    else:
-        held_out = assign_folds(train, count, seed) == number - 1
-        learned = ~held_out
-    if not held_out.any() or not learned.any():
-        raise few
+    learned, held_out = choose_fold_rows(train, number, count, seed)
+    if not len(held_out) or not len(learned):
+        raise UserError(f"--fold {fold}: {describe_units(train)} are too few for {count} folds")
     before = "what is earlier than" if is_timed(train.rows) else "all but"
     parts = {
-        "train": take_rows(train, np.flatnonzero(learned), "train", f"{before} fold {fold}"),
-        "dev": take_rows(train, np.flatnonzero(held_out), "dev", f"fold {fold} of train"),
+        "train": take_rows(train, learned, "train", f"{before} fold {fold}"),
+        "dev": take_rows(train, held_out, "dev", f"fold {fold} of train"),
     }
     return replace(task, splits={**task.splits, **parts})
+
+
+def choose_fold_rows(split: Split, number: int, count: int, seed: int) -> tuple[Index, Index]:
+    """Return the rows that fold `number` (1 to `count`) learns from, and those that it holds out.
+
+    `take_fold` says which these are. One of them is empty if there are too few rows, groups or times.
+    """
+    if not is_timed(split.rows):
+        held_out = assign_folds(split, count, seed) == number - 1
+        return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+    if count_units(split) <= count:
+        return np.arange(0), np.arange(0)
+    age = count - assign_parts(read_times(split.rows, split.index), count + 1)  # 0 for the latest part
+    return np.flatnonzero(age > number - 1), np.flatnonzero(age == number - 1)
 
 
 def describe_units(split: Split) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from heedful.data.folds import assign_folds
+from heedful.data.folds import choose_fold_rows
 from heedful.data.splits import Split
 from heedful.data.unlabeled import collect_unlabeled
 from heedful.evaluation.metrics import METRICS, Metric
@@ -43,6 +43,8 @@ SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 """Parts of the training rows that the learning curve is measured on."""
 LEAST_PER_LABEL = 4
 """Mean number of rows per label in the smallest part."""
+LEAST_LEARNED = 0.4
+"""Share of the training rows that a fold must leave to fit to."""
 GROWTH = 2.5
 """How many times as long twice the rows take, at most."""
 MOST_UNLABELED, UNLABELED_CHUNK = 20_000, 128
@@ -160,11 +162,17 @@ def measure_curve(options: AdaptOptions, labels: int, folds: int, seconds: float
 
 
 def hold_out(probe: Probe, folds: int) -> list[tuple[Ints, str, Ints]]:
-    """Return the rows to fit to, and the split and the rows to score: dev, and folds of train."""
+    """Return the rows to fit to, and the split and the rows to score: dev, and folds of train.
+
+    All parts are fitted to equally many rows. So a fold with less than `LEAST_LEARNED` of the rows to fit to,
+    such as an early one where rows are split by time, is left out.
+    """
     parts = [(probe.rows, "dev", np.arange(len(probe.labels["dev"])))]
-    if folds:
-        number = assign_folds(probe.splits["train"], FOLDS, probe.options.seed)[probe.rows]
-        parts += [(probe.rows[number != k], "train", probe.rows[number == k]) for k in range(folds)]
+    for number in range(1, folds + 1):
+        chosen = choose_fold_rows(probe.splits["train"], number, FOLDS, probe.options.seed)
+        learned, held_out = (probe.rows[np.isin(probe.rows, rows)] for rows in chosen)
+        if len(held_out) and len(learned) >= LEAST_LEARNED * len(probe.rows):
+            parts.append((learned, "train", held_out))
     return parts
 
 
