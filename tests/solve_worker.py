@@ -25,7 +25,8 @@ class WorkerInThisProcess:
     def start(self) -> None:
         pass
 
-    stop = start
+    def stop(self, patience: float = 0.0) -> None:
+        pass
 
     def ask(self, limit: float, look: Callable[[], None] = lambda: None, /, **request: Any) -> dict[str, Any]:
         look()

@@ -311,8 +311,20 @@ def test_a_choice_whose_weights_were_removed_is_made_again_or_replaced(
     assert Run.open(out / "runs/head-words").read_config()["adapt"]["long_texts"] == "head-tail"
     assert not (out / "runs/head-words/best").exists()
     choices[:] = ["head-words"]  # as other candidates and folds may decide
+
+    def begin(options: dict[str, Any], seconds: float) -> Any:
+        Path(options["out"]).mkdir()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setitem(worker.ACTIONS, "train", begin)
+        answer = runner.solve(replace(request, minutes=11))[1]
+    assert not answer.finished
+    assert answer.facts["chosen"] == "tfidf"
+    assert not (out / "runs/head-words-again").exists()
     in_process.failing["head-words-again"] = TimeOverError()
     answer = runner.solve(replace(request, minutes=11))[1]
+    assert answer.finished
     assert answer.facts["chosen"] == "tfidf"
     assert "its weights were removed" in answer.facts["left_out"]["head-words"]
     assert heedful.load(out).predict(["a lovely film"])
@@ -629,6 +641,13 @@ def test_a_linear_choice_is_fitted_again_on_train_and_dev_and_test_is_scored_for
     answer = runner.solve(request)[1]
     assert "It was not fitted again on train and dev: it was stopped." in answer.summary
     assert answer.facts["test"] is not None
+    in_process.failing["test"] = KeyboardInterrupt()
+    answer = runner.solve(replace(request, overwrite=True))[1]
+    assert not answer.finished
+    assert "test has not been scored" in answer.summary[0]
+    assert SolveState.read(out).spent > 0
+    assert heedful.load(out).predict(["a lovely film"])
+    del in_process.failing["test"]
     in_process.failing["tfidf-refitted"] = {"error": "no memory"}
     answer = runner.solve(replace(request, overwrite=True))[1]
     assert "It was not fitted again on train and dev: it failed (no memory)." in answer.summary

@@ -148,9 +148,13 @@ class RunMaker:
             same = "error" not in answer and Run.open(copy).read_predictions("dev") == run.read_predictions(
                 "dev"
             )
+            if same:
+                (copy / BEST).rename(run.best)
         except (TimeOverError, LostProcessError):
             same = False
-        if same:
-            (copy / BEST).rename(run.best)
-        shutil.rmtree(copy, ignore_errors=True)
+        except KeyboardInterrupt:
+            self.process.stop(0.0)  # a checkpoint of the copy is of no use
+            raise
+        finally:
+            shutil.rmtree(copy, ignore_errors=True)
         return same

@@ -143,11 +143,20 @@ class Solver:
                         self.try_ensemble()
             except KeyboardInterrupt:
                 interrupted = True
-                notice("stopping; the same command continues")
-                self.process.stop()
+                self.stop()
             finally:
                 self.bar = None
-            return self.conclude(interrupted=interrupted)
+            try:
+                return self.conclude(interrupted=interrupted)
+            except KeyboardInterrupt:
+                if interrupted:
+                    raise
+                self.stop()
+                return self.conclude(interrupted=True)
+
+    def stop(self) -> None:
+        notice("stopping; the same command continues")
+        self.process.stop()
 
     def examine(self, task: Task) -> None:
         """Look at the data itself, while the other process trains."""
