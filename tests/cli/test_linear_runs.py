@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 import heedful as package
+from heedful.errors import UserError
 from heedful.inference.predictor import LinearPredictor
-from heedful.linear.model import TfidfModel
+from heedful.linear.model import TfidfModel, is_linear
+from heedful.solve.candidates import CANDIDATES
+from heedful.training.machine import notice_once
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +156,36 @@ def test_free_answers_are_refused(tmp_path: Path) -> None:
         package.UserError, match="tfidf gives labels; world/birthplaces asks for free answers"
     ):
         package.adapt("tfidf", "world/birthplaces", out=tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["tfidf", "majority"])
+def test_a_folder_of_the_same_name_is_another_model(
+    name: str,
+    tiny_task: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).mkdir()
+    notice_once.cache_clear()
+    with caplog.at_level("INFO", "heedful"):
+        run = package.adapt(name, tiny_task.resolve(), out=tmp_path / "run").folder
+    assert f"{name}: is the linear model of this name; for the folder, write ./{name}" in caplog.messages
+    assert package.evaluate(run, split="dev").splits["dev"].n
+    with pytest.raises(UserError, match="has no tokenizer"):
+        package.adapt(f"./{name}", tiny_task.resolve(), out=tmp_path / "other")
+    (tmp_path / "ensemble").mkdir()
+    with pytest.raises(UserError, match=r"average of runs.*write \./ensemble"):
+        package.adapt("ensemble", tiny_task.resolve(), out=tmp_path / "other")
+
+
+def test_candidates_without_an_encoder_never_mean_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = [one.settings["model"] for one in CANDIDATES if not one.encoder]
+    assert names
+    for name in names:
+        (tmp_path / name).mkdir()
+        assert is_linear(name)

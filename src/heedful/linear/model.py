@@ -39,8 +39,8 @@ WORDS = "words"
 
 
 def is_linear(model: str) -> bool:
-    """Whether a name is that of a linear model; a folder of that name is what the folder holds."""
-    return model in LINEAR_MODELS and not Path(model).is_dir()
+    """Whether a name is that of a linear model, whatever the current folder has; ./tfidf is a folder."""
+    return model in LINEAR_MODELS
 
 
 def holds_linear(folder: Path) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -40,7 +41,7 @@ from heedful.runs.schemas import Checks, Metrics, Results, Timing
 from heedful.training import record, resume
 from heedful.training.build.objective import resolve_objective, scored_part
 from heedful.training.build.settings import choose_class_weights
-from heedful.training.machine import Machine
+from heedful.training.machine import Machine, notice_once
 from heedful.training.ranks import current_ranks
 from heedful.training.record import Finished
 from heedful.training.run_task import load_run_task
@@ -141,6 +142,9 @@ def train_linear(
     """Fit a linear model and leave a run directory; the options are valid."""
     if current_ranks().size > 1:
         raise UserError(f"{options.model} is fitted by one process; leave --processes away")
+    if Path(options.model).is_dir():
+        name = options.model
+        notice_once(f"{name}: is the linear model of this name; for the folder, write ./{name}")
     job = build_linear(options)
     options = job.options
     out = options.out or new_run_path("runs", *named_after(options))

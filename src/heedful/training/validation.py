@@ -55,8 +55,10 @@ def validate(options: LoopOptions) -> None:
 
 
 def validate_adapt(options: AdaptOptions) -> None:
-    if options.model == ENSEMBLE and not Path(ENSEMBLE).is_dir():
-        raise UserError(f"{ENSEMBLE}: is an average of runs, which heedful solve makes of its candidates")
+    if options.model == ENSEMBLE:
+        folder = f"; for the folder, write ./{ENSEMBLE}" if Path(ENSEMBLE).is_dir() else ""
+        what = "is an average of runs, which heedful solve makes of its candidates"
+        raise UserError(f"{ENSEMBLE}: {what}{folder}")
     METHODS.find(options.method)
     check_common(options)
     if is_linear(options.model):
