@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -235,7 +237,10 @@ def options(problem: dict[str, str], out: Path, **others: Any) -> SolveOptions:
 
 
 def test_a_solution_is_used_like_a_run_and_continues(
-    problem: dict[str, str], in_process: type[WorkerInThisProcess], tmp_path: Path
+    problem: dict[str, str],
+    in_process: type[WorkerInThisProcess],
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
 ) -> None:
     out = tmp_path / "solved"
     in_process.failing["full"] = KeyboardInterrupt()
@@ -286,6 +291,11 @@ def test_a_solution_is_used_like_a_run_and_continues(
     assert len((out / "label-next.csv").read_text(encoding="utf-8").splitlines()) == 61
     assert any(str(out / "label-next.csv") in line for line in listed.summary)
     assert runner.solve(options(problem, out, unlabeled=unlabeled))[1] == listed
+    others = shutil.copy(unlabeled, tmp_path / "others.txt")
+    replace(SolveState.read(out), spent=60 * SolveOptions.minutes).write(out)
+    with caplog.at_level(logging.INFO, "heedful"):
+        assert runner.solve(options(problem, out, unlabeled=others))[1] == listed
+    assert caplog.messages == [closing.NOT_LISTED]  # nothing was tried or measured
     with pytest.raises(UserError, match="no such file"):
         runner.solve(options(problem, out, unlabeled=tmp_path / "nothing.txt"))
 

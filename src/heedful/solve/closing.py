@@ -34,6 +34,7 @@ REFIT_MARGIN, NO_TIME = 1.3, "the time was over"
 """A fit on train and dev, and scoring test, are expected to take this many times what was measured."""
 LEAST_UNLABELED = 100
 """With time for fewer rows, none is labeled."""
+NOT_LISTED = "rows to label next are not listed: the time was over; --minutes gives more"
 
 
 def reserve_closing(minutes: float) -> float:
@@ -50,6 +51,12 @@ def has_listed(options: SolveOptions, state: SolveState) -> bool:
     """Whether rows of the file of --unlabeled, if there is one, were listed by an earlier command."""
     listed = "" if state.label_next is None else state.label_next.unlabeled
     return options.unlabeled is None or listed == name_unlabeled(options)
+
+
+def expect_listing(state: SolveState, chosen: str) -> float:
+    """Return the seconds in which the chosen candidate labels as many rows as are worth listing."""
+    cost = state.find_cost(chosen)
+    return state.slowness * (SETUP_SECONDS + LEAST_UNLABELED * cost.ms_per_text / 1000)
 
 
 class Closing:
@@ -112,13 +119,10 @@ class Closing:
             return "dev selected its training step" if chosen_on_dev else "only linear models are"
         if "train_rows" in settings:
             return "it was trained on a part of train, to fit in the time"
-        cost = self.find_cost(candidate.name)
+        cost = self.state.find_cost(candidate.name)
         run = cost.seconds / (1 + cost.folds * (FOLDS - 1) / FOLDS)
         expected = REFIT_MARGIN * run * (1 + self.facts.dev / self.facts.train)
         return NO_TIME if expected + self.expect_test(cost) > self.left else ""
-
-    def find_cost(self, name: str) -> Cost:
-        return self.state.costs.get(name) or self.state.partial[name]
 
     def expect_test(self, cost: Cost) -> float:
         """Return the seconds to score test, in another process if this one had to be ended."""
@@ -132,7 +136,7 @@ class Closing:
         run = name_refitted(self.folder.run(name))
         table = request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
         table |= {"out": run, "resume": True}
-        seconds = self.left - self.expect_test(self.find_cost(name))
+        seconds = self.left - self.expect_test(self.state.find_cost(name))
         try:
             answer = self.process.ask(seconds, do="train", options=table, seconds=seconds)
         except TimeOverError:
@@ -238,10 +242,8 @@ class Closing:
 
     def label_rows(self, chosen: str) -> None:
         """Label rows without a label by the chosen model, and choose those to label next."""
-        cost = self.find_cost(chosen)
-        least = SETUP_SECONDS + LEAST_UNLABELED * cost.ms_per_text / 1000
-        if self.state.slowness * least > self.left:
-            notice("rows to label next are not listed: the time was over; --minutes gives more")
+        if expect_listing(self.state, chosen) > self.left:
+            notice(NOT_LISTED)
             return
         answer = self.ask(
             "rows to label next were",

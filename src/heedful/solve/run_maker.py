@@ -137,7 +137,7 @@ class RunMaker:
             return False
         run, copy = Run.open(self.folder.run(name)), self.folder.run(f"{name}-again")
         left = self.left
-        cost = self.state.costs.get(name) or self.state.partial[name]
+        cost = self.state.find_cost(name)
         if cost.cut or self.state.slowness * run.read_results().seconds > left:
             return False
         notice(f"{name}: is made again, since its weights were removed by an earlier command")

@@ -29,11 +29,12 @@ from heedful.solve.answer import (
 )
 from heedful.solve.candidates import Candidate, DataFacts, Speed, repeat_shortened
 from heedful.solve.choice import Cost, ScoredCandidates, choose
-from heedful.solve.closing import Closing, has_listed
+from heedful.solve.closing import NOT_LISTED, Closing, expect_listing, has_listed
 from heedful.solve.ensemble import make_candidate, make_ensemble
 from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
     NOT_FINISHED,
+    REPORT_SECONDS,
     TIME_OVER,
     PlanEntry,
     choose_folds,
@@ -84,8 +85,7 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
         return solve_on_cluster(options, shared, facts, candidates)
     folder = request.open_folder(options, shared, facts)
     state = SolveState.read(folder.path)
-    done = folder.concluded and options.minutes <= state.minutes and has_listed(options, state)
-    if done and (answer := folder.find_answer()):
+    if (answer := find_final_answer(options, folder, state, begun)) is not None:
         return folder, answer
     request.refuse_held(folder)
     lease = Lease.claim(folder.lease(request.LEASE), "solve", request.LEASE_SECONDS)
@@ -93,6 +93,26 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
         raise UserError(f"{folder.path}: another process is working on it")
     with lease.held():
         return folder, Solver(options, facts, task, folder, state, candidates, begun).run()
+
+
+def find_final_answer(
+    options: SolveOptions, folder: StudyFolder, state: SolveState, begun: float
+) -> Answer | None:
+    """Return the answer of an earlier command, if there is nothing left to do or no time to do it in."""
+    answer = folder.find_answer()
+    if answer is None or not answer.finished or options.minutes > state.minutes:
+        return None
+    if not has_listed(options, state):
+        left = find_end(options, state, begun) - time.monotonic() - REPORT_SECONDS
+        if expect_listing(state, answer.facts["chosen"]) <= left:
+            return None
+        notice(NOT_LISTED)
+    return answer
+
+
+def find_end(options: SolveOptions, state: SolveState, begun: float) -> float:
+    """Return when the time is over, by `time.monotonic`."""
+    return begun + MARGIN * 60 * options.minutes - state.spent
 
 
 class Solver:
@@ -114,7 +134,7 @@ class Solver:
         for name, weights in state.ensembles.items():
             self.candidates.append(make_candidate(name, weights, self.candidates))
         self.spent_before = state.spent
-        self.end = begun + MARGIN * 60 * options.minutes - state.spent
+        self.end = find_end(options, state, begun)
         state.left_out = {}
         self.skipped = bool(task.splits["train"].rows.skipped)
         self.insight = Insight()

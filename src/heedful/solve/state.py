@@ -70,6 +70,10 @@ class SolveState:
             facts = replace(facts, rows={**facts.rows, "dev": self.dev_rows})
         return Budget(facts, self.speed, self.no_encoder, self.slowness, self.folds or 0)
 
+    def find_cost(self, name: str) -> Cost:
+        """Return what a candidate takes, whether its folds are finished or not."""
+        return self.costs.get(name) or self.partial[name]
+
     def learn_speed(self, seconds: float, expected: float) -> None:
         """Compare the time that a run took with the time that was expected."""
         factor = self.slowness * seconds / max(expected, 1.0)
