@@ -84,8 +84,8 @@ def list_all(name: Annotated[str | None, Parameter(show=False)] = None, /, *, js
     if json:
         print_json(names)
         return
-    from heedful.linear.model import LINEAR_MODELS
     from heedful.models import PRESETS
+    from heedful.options.model_names import LINEAR_MODELS
 
     rows = [
         (
@@ -142,8 +142,8 @@ def models(*, json: JsonArray = False) -> None:
 
     Example: heedful list models
     """
-    from heedful.linear.model import LINEAR_MODELS
     from heedful.models import PRESETS
+    from heedful.options.model_names import LINEAR_MODELS
 
     facts = [describe_minilm()]
     facts += [

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.data.named_tasks import TASKS
+from heedful.options.model_names import ENSEMBLE, LINEAR_MODELS
 
 PATHS = ("model", "task", "corpus", "tokenizer", "dev", "test", "questions")
 """Options that hold a path or a name."""
@@ -17,7 +18,9 @@ def absolute_value(name: str, value: Any) -> Any:
         return str(value.expanduser().absolute())
     if name == "models":
         return ",".join(absolute_value("model", model) for model in value.split(","))
-    named = name in ("task", "corpus") and value in TASKS
+    named = (name in ("task", "corpus") and value in TASKS) or (
+        name == "model" and value in (*LINEAR_MODELS, ENSEMBLE)
+    )
     if name in PATHS and not named and Path(value).expanduser().exists():
         return str(Path(value).expanduser().absolute())
     return value

@@ -15,8 +15,6 @@ from heedful.runs.directory import BEST, CONFIG, RESULTS
 from heedful.runs.files import new_folder, write_json
 from heedful.runs.json_files import read_json
 
-ENSEMBLE = "ensemble"
-"""What the configuration of such a run has in place of a model."""
 ENSEMBLE_FACTS, MEMBERS = "ensemble.json", "members"
 FORMAT = 1
 

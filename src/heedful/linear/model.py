@@ -21,16 +21,11 @@ from heedful.errors import UserError
 from heedful.linear.logistic import LinearFit, fit_logistic
 from heedful.linear.solver import Floats, Labels
 from heedful.linear.tfidf import CHUNK, Block, TfidfFeatures, fit_tfidf
+from heedful.options.model_names import LINEAR_MODELS
 from heedful.runs.files import write_bytes, write_json
 from heedful.runs.json_files import read_json
 
 FACTS, WEIGHTS = "linear.json", "model.safetensors"
-MAJORITY = "majority"
-LINEAR_MODELS = {
-    MAJORITY: "always the most frequent label, with the shares of the labels as probabilities",
-    "tfidf": "words and runs of characters with logistic regression, without an encoder",
-}
-"""Models without a network: names, and what each is."""
 NO_ROWS = 0.5
 """What a label without training rows counts as, so that it is not impossible."""
 FORMAT = 1

@@ -10,7 +10,7 @@ from typing import Any
 
 from heedful.evaluation.metrics import METRICS, Metric
 from heedful.evaluation.selection import TOLERANCE, Selection
-from heedful.linear.model import MAJORITY
+from heedful.options.model_names import MAJORITY
 from heedful.options.solve import SolveOptions
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import REFITTED, Run

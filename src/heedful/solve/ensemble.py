@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from heedful.inference.ensemble import ENSEMBLE
 from heedful.logs import notice
+from heedful.options.model_names import ENSEMBLE
 from heedful.options.solve import Prefer
 from heedful.runs.directory import Run
 from heedful.runs.studies import StudyFolder

@@ -12,8 +12,8 @@ from heedful.data.run_options import absolute_value
 from heedful.data.split_columns import count_units
 from heedful.data.times import is_timed
 from heedful.errors import UserError, unknown
-from heedful.inference.ensemble import ENSEMBLE
 from heedful.options.command_line import option_flags
+from heedful.options.model_names import ENSEMBLE
 from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
 from heedful.runs.directory import CHOSEN, name_refitted

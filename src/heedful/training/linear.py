@@ -24,15 +24,15 @@ from heedful.evaluation import checks
 from heedful.evaluation.baselines import pick_texts
 from heedful.evaluation.metrics import METRICS
 from heedful.evaluation.scorer import LabelResults, split_checks
-from heedful.inference.ensemble import ENSEMBLE
 from heedful.inference.loading import load_run
 from heedful.inference.predictor import LinearPredictor, Predictor
 from heedful.linear.logistic import sample_stratified
-from heedful.linear.model import MAJORITY, TfidfModel
+from heedful.linear.model import TfidfModel
 from heedful.logs import notice
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.base import Ints
 from heedful.objectives.classify import choose_train_rows, score_labels
+from heedful.options.model_names import ENSEMBLE, MAJORITY
 from heedful.options.training import AdaptOptions, named_after
 from heedful.problems import find_metric_name
 from heedful.runs.directory import Run, new_run_path

@@ -24,7 +24,6 @@ from heedful.evaluation.scorer import LabelResults, LabelScorer, Scorer, leave_o
 from heedful.evaluation.sentences import read_sentences, score_sentences
 from heedful.evaluation.text_scorer import text_result
 from heedful.inference.devices import autocast
-from heedful.inference.ensemble import ENSEMBLE
 from heedful.inference.loading import iterate_predictions, load_run
 from heedful.inference.network_predictors import NetworkPredictor
 from heedful.inference.networks import load_best_model, load_language_model
@@ -32,6 +31,7 @@ from heedful.linear.model import is_linear
 from heedful.objectives import ClassifyFeatures, Evaluation
 from heedful.objectives.registry import OBJECTIVES
 from heedful.objectives.setup import TextSetup
+from heedful.options.model_names import ENSEMBLE
 from heedful.options.training import AdaptOptions
 from heedful.problems import find_metric_name
 from heedful.runs.config import load_adapt_config, load_pretrain_config

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from heedful.errors import UserError, unknown
 from heedful.evaluation.metrics import METRICS
-from heedful.inference.ensemble import ENSEMBLE
-from heedful.linear.model import MAJORITY, is_linear
+from heedful.linear.model import is_linear
 from heedful.methods import METHODS
 from heedful.objectives.registry import find_objective, refuse_options_of_others
+from heedful.options.model_names import ENSEMBLE, MAJORITY
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.options.values import check_bounds
 from heedful.problems import PROBLEMS

@@ -10,7 +10,6 @@ import torch
 from heedful import checkpoints, methods
 from heedful.data import Task
 from heedful.errors import UserError
-from heedful.inference.ensemble import ENSEMBLE
 from heedful.inference.generation import generate
 from heedful.linear.model import is_linear
 from heedful.logs import notice
@@ -20,6 +19,7 @@ from heedful.models.heads import LinearHead
 from heedful.objectives import Classify, Objective
 from heedful.objectives.registry import find_objective
 from heedful.objectives.setup import TaskSetup
+from heedful.options.model_names import ENSEMBLE
 from heedful.options.training import AdaptOptions, LoopOptions
 from heedful.options.values import parse_assignments
 from heedful.problems import find_problem
