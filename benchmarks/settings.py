@@ -196,7 +196,7 @@ def renew_baselines() -> None:
         if draw not in scores:
             options = AdaptOptions(model="tfidf", task=row["task"], train_rows=row["rows"], seed=row["seed"])
             job = build_linear(options)
-            bag = BagOfWords.fit(job.task, job.rows, balanced=job.options.class_weights == "balanced")
+            bag = BagOfWords.from_task(job.task, job.rows, balanced=job.options.class_weights == "balanced")
             scores[draw] = score_task_baselines(job.task, ["test"], bag)["test"]
             print(*draw, scores[draw], flush=True)
         row["baselines"] = scores[draw]

@@ -134,10 +134,10 @@ def predict_all(name: str, pool: Pool, labels: Ints, train: Ints, rows: Ints) ->
         return TfidfModel.fit(texts, None, labels[train], names).logits(others).argmax(1)
     if name == "head":
         return (
-            fit_logistic(pool.states[train], labels[train], pool.n_labels).logits(pool.states[rows]).argmax(1)
+            fit_logistic(pool.states[train], labels[train], pool.n_labels).apply(pool.states[rows]).argmax(1)
         )
     states, words = fit_words_and_states(pool.states[train], texts, None, labels[train], names)
-    return (states.logits(pool.states[rows]) + words.logits(others)).argmax(1)
+    return (states.apply(pool.states[rows]) + words.logits(others)).argmax(1)
 
 
 def measure_coverage(number: int) -> dict[str, Any]:

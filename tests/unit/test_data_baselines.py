@@ -105,10 +105,10 @@ def test_of_very_many_rows_the_bag_of_words_sees_a_sample_of_every_part(
     monkeypatch.setattr(f"heedful.evaluation.baselines.{limit}", value)
     monkeypatch.setattr("heedful.evaluation.baselines.PREDICT_ROWS", 7)
     task = write_meals(tmp_path)
-    bag = BagOfWords.fit(task)
+    bag = BagOfWords.from_task(task)
     assert fewest <= bag.n_rows <= 42
     assert score_task_baselines(task, bag=bag)["dev"]["bag_of_words"] == 1.0
-    assert BagOfWords.fit(task, np.arange(150, 170)).n_rows == 20
+    assert BagOfWords.from_task(task, np.arange(150, 170)).n_rows == 20
     scorer = LabelResults(task, np.arange(400))
     assert scorer.score_baselines("dev", ACCURACY)["bag_of_words"] == 1.0
     assert scorer.result_fields(None, 0, 0.0)["bag_of_words_rows"] == bag.n_rows
@@ -124,18 +124,18 @@ def test_a_fit_that_takes_long_is_shared_by_the_runs_on_the_same_rows(
         "fit",
         lambda *given, **options: fits.append(len(given[0])) or fit_model(*given, **options),
     )
-    quick = [BagOfWords.fit(task) for _ in range(2)]
+    quick = [BagOfWords.from_task(task) for _ in range(2)]
     monkeypatch.setattr("heedful.evaluation.baselines.WORTH_KEEPING", 1_000)
-    kept = [BagOfWords.fit(task) for _ in range(2)]
+    kept = [BagOfWords.from_task(task) for _ in range(2)]
     assert fits == [400, 400, 400]
     dev = task.splits["dev"]
-    assert all(np.array_equal(quick[0].probabilities(dev), bag.probabilities(dev)) for bag in (*quick, *kept))
-    BagOfWords.fit(task, np.arange(150, 250))
-    BagOfWords.fit(task, balanced=True)
+    assert all(np.array_equal(quick[0].score_rows(dev), bag.score_rows(dev)) for bag in (*quick, *kept))
+    BagOfWords.from_task(task, np.arange(150, 250))
+    BagOfWords.from_task(task, balanced=True)
     changed = task.splits["train"].labels.copy()
     changed[0] = 1
     monkeypatch.setattr(task.splits["train"], "labels", changed)
-    BagOfWords.fit(task)
+    BagOfWords.from_task(task)
     assert fits == [400, 400, 400, 100, 400, 400]
 
 

@@ -120,7 +120,7 @@ def test_the_two_parts_are_one_logistic_regression() -> None:
         f"word{label if rng.random() < 0.6 else rng.integers(3)} noise{rng.integers(50)}" for label in labels
     ]
     linear, words = fit_words_and_states(states, texts, None, labels, ["x", "y", "z"])
-    logits = linear.logits(states) + words.logits(texts)
+    logits = linear.apply(states) + words.logits(texts)
     accuracy = (logits.argmax(1) == labels).mean()
-    for part in (linear.logits(states), words.logits(texts)):
+    for part in (linear.apply(states), words.logits(texts)):
         assert (part.argmax(1) == labels).mean() < accuracy

@@ -31,9 +31,9 @@ def clusters(
 def test_a_fitted_head_is_a_logistic_regression() -> None:
     states, labels = clusters()
     for n_classes, rows in ((3, labels < 3), (3, labels < 2), (2, labels < 2)):
-        logits = fit_logistic(
-            states[rows], labels[rows], n_classes, strengths=[0.01], tolerance=1e-14
-        ).logits(states[rows])
+        logits = fit_logistic(states[rows], labels[rows], n_classes, strengths=[0.01], tolerance=1e-14).apply(
+            states[rows]
+        )
         assert (logits.argmax(1) == labels[rows]).mean() > 0.95
         x = (states[rows] - states[rows].mean(0)) / (states[rows].std(0) + 1e-6)
         x = x.astype(np.float64)
@@ -42,7 +42,7 @@ def test_a_fitted_head_is_a_logistic_regression() -> None:
         assert np.abs(softmax(logits[:, present], axis=1) - theirs).max() < 1e-5
     alone = fit_logistic(states, np.ones(300, np.int64), 2)
     assert not alone.weight.any()
-    assert (alone.logits(states).argmax(1) == 1).all()
+    assert (alone.apply(states).argmax(1) == 1).all()
 
 
 def test_sparse_features_are_not_standardized_and_balanced_weights_are_those_of_sklearn() -> None:
@@ -52,7 +52,7 @@ def test_sparse_features_are_not_standardized_and_balanced_weights_are_those_of_
     for balanced, weight in ((False, None), (True, "balanced")):
         fit = fit_logistic(sparse, labels, 3, balanced=balanced, strengths=[3.0], tolerance=1e-14)
         theirs = LogisticRegression(C=3.0, class_weight=weight, **EXACT).fit(sparse, labels)
-        assert np.abs(softmax(fit.logits(sparse), axis=1) - theirs.predict_proba(sparse)).max() < 1e-6
+        assert np.abs(softmax(fit.apply(sparse), axis=1) - theirs.predict_proba(sparse)).max() < 1e-6
 
 
 def test_the_strength_is_weak_for_noise_and_strong_for_clear_labels() -> None:
@@ -78,9 +78,9 @@ def test_every_form_of_the_features_leads_to_the_same_minimum(
     theirs = LogisticRegression(C=3.0, **EXACT).fit(x, labels).predict_proba(x)
     for few in (0, 1_000):  # as they are, or with as many columns as rows
         monkeypatch.setattr(logistic, "FEW_ROWS", few)
-        exact = fit_logistic(x, labels, classes, strengths=[3.0], tolerance=1e-14).logits(x)
+        exact = fit_logistic(x, labels, classes, strengths=[3.0], tolerance=1e-14).apply(x)
         assert np.abs(softmax(exact, axis=1) - theirs).max() < 1e-6
-        quick = fit_logistic(x, labels, classes, strengths=[3.0]).logits(x)
+        quick = fit_logistic(x, labels, classes, strengths=[3.0]).apply(x)
         chosen = np.arange(rows), labels
         losses = [-np.log(softmax(logits, axis=1)[chosen]).mean() for logits in (quick, exact)]
         assert abs(losses[0] - losses[1]) < 0.02
@@ -98,11 +98,11 @@ def test_few_rows_with_many_columns_get_as_many_columns_as_rows() -> None:
 def test_a_fit_starts_where_the_last_one_ended() -> None:
     states, labels = clusters(apart=0.5)
     regression = Regression(SimpleColumns(states).features, labels, balanced=False)
-    regression.fit(0.1)
+    regression.improve(0.1)
     before = regression.weights
-    regression.fit(0.1)
+    regression.improve(0.1)
     assert np.array_equal(regression.weights, before)
-    regression.fit(0.3)
+    regression.improve(0.3)
     assert np.abs(regression.weights).sum() > np.abs(before).sum()
 
 
@@ -147,4 +147,4 @@ def test_a_strength_chosen_on_a_part_of_the_rows_is_lowered_for_all_of_them(
 def test_a_handful_of_rows_is_fitted_too(labels: list[int], sparse: bool) -> None:
     features = np.eye(len(labels), 8, dtype=np.float32) + np.array(labels)[:, None]
     fit = fit_logistic(csr_matrix(features) if sparse else features, np.array(labels), 4)
-    assert np.isfinite(fit.logits(features)).all()
+    assert np.isfinite(fit.apply(features)).all()

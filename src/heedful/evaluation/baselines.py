@@ -41,7 +41,7 @@ class BagOfWords:
     """Number of rows that it was fitted to."""
 
     @classmethod
-    def fit(
+    def from_task(
         cls, task: Task, rows: npt.NDArray[np.int64] | None = None, *, balanced: bool = False
     ) -> BagOfWords:
         """Fit it to all rows or to those given; of very many, to a sample with the labels' shares.
@@ -54,17 +54,17 @@ class BagOfWords:
         rows = np.arange(len(train)) if rows is None else np.sort(rows)
         rows, texts, pairs = sample_texts(train, labels, rows)
 
-        def fit() -> TfidfModel:
+        def fit_rows() -> TfidfModel:
             return TfidfModel.fit(texts, pairs, labels[rows], task.label_names, balanced=balanced)
 
         if count_characters(texts, pairs) * len(task.label_names) < WORTH_KEEPING:
-            return cls(fit(), len(rows))
+            return cls(fit_rows(), len(rows))
         chosen = blake2b(rows.tobytes() + labels[rows].tobytes(), digest_size=16).hexdigest()
         key = cache.digest(FORMAT, train.fingerprint, chosen, list(task.label_names), balanced)
-        folder = cache.build_once("bags-of-words", key, lambda folder: fit().save(folder))
+        folder = cache.build_once("bags-of-words", key, lambda folder: fit_rows().save(folder))
         return cls(TfidfModel.load(folder), len(rows))
 
-    def probabilities(self, split: Split) -> Floats:
+    def score_rows(self, split: Split) -> Floats:
         """Return the probability of each label for each row of a split."""
         texts, pairs = iter(split.texts), None if split.pairs is None else iter(split.pairs)
         parts = [np.empty((0, len(self.model.labels)))]
@@ -148,9 +148,9 @@ def score_answer_baselines(
 def score_label_baselines(
     task: Task, splits: Sequence[str] | None, bag: BagOfWords | None, metric: Metric | None
 ) -> dict[str, dict[str, float]]:
-    bag = bag or BagOfWords.fit(task)
+    bag = bag or BagOfWords.from_task(task)
     return {
-        split.name: label_baselines(task, split, bag.probabilities(split), metric or ACCURACY)
+        split.name: label_baselines(task, split, bag.score_rows(split), metric or ACCURACY)
         for split in select_splits(task, splits)
         if split.labels is not None
     }

@@ -68,12 +68,12 @@ class LabelResults:
     @cached_property
     def bag(self) -> baselines.BagOfWords:
         """The bag of words, fitted to the rows and with the class weights of the run."""
-        return baselines.BagOfWords.fit(self.task, self.rows, balanced=self.balanced)
+        return baselines.BagOfWords.from_task(self.task, self.rows, balanced=self.balanced)
 
     def ask_bag(self, split: str) -> Floats:
         """Return the probabilities of the bag of words for a split."""
         if split not in self.of_bag:
-            self.of_bag[split] = self.bag.probabilities(self.task.splits[split])
+            self.of_bag[split] = self.bag.score_rows(self.task.splits[split])
         return self.of_bag[split]
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:

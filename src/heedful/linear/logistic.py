@@ -49,7 +49,7 @@ class LinearFit:
     strength: float
     """scikit-learn's C."""
 
-    def logits(self, features: Features) -> Floats:
+    def apply(self, features: Features) -> Floats:
         """Return the score of each class `[n, n_classes]`; their softmax is the probabilities."""
         return np.asarray(features @ self.weight.T + self.bias)
 
@@ -105,7 +105,7 @@ def fit_logistic(
     simple = SimpleColumns(features, np.float64 if exact else np.float32)
     strength = cross_validate(simple.features, labels, n_classes, balanced, strengths, seed).value
     regression = Regression(simple.features, labels, balanced)
-    regression.fit(strength, tolerance)
+    regression.improve(strength, tolerance)
     fitted, intercept = simple.restore(regression.weights)
     weight = np.zeros((n_classes, features.shape[1]), fitted.dtype)
     bias = np.full(n_classes, intercept.min() + ABSENT, fitted.dtype)
@@ -159,7 +159,7 @@ class Regression:
         self.loss = SoftmaxRegression(features, numbers, len(counts), row_weights)
         self.weights: Floats = self.loss.start()
 
-    def fit(self, strength: float, tolerance: float | None = None) -> None:
+    def improve(self, strength: float, tolerance: float | None = None) -> None:
         default = SPARSE_TOLERANCE if issparse(self.loss.forward) else TOLERANCE
         # Two labels have one row of weights in scikit-learn; here they have two, each half as long.
         penalty = (2 if len(self.labels) == 2 else 1) / strength
@@ -249,7 +249,7 @@ class Trial:
 
     def sum_losses(self, strength: float) -> float:
         """Return the weighted sum of the log losses of the rows that are held out."""
-        self.regression.fit(strength)
+        self.regression.improve(strength)
         weights = self.regression.weights
         probabilities = softmax(np.asarray(self.scored @ weights[:-1] + weights[-1], np.float64))
         chosen = probabilities[

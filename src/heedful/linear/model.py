@@ -77,7 +77,7 @@ class TfidfModel:
         for start in range(0, len(texts), CHUNK):
             chunk = slice(start, start + CHUNK)
             matrix = self.features.transform(texts[chunk], None if pairs is None else pairs[chunk])
-            parts.append(self.linear.logits(matrix))
+            parts.append(self.linear.apply(matrix))
         return np.concatenate(parts)
 
     def probabilities(

@@ -49,7 +49,7 @@ class Block:
     def index(self) -> dict[str, int]:
         return {term: column for column, term in enumerate(self.terms)}
 
-    def transform(self, texts: Iterable[str]) -> csr_matrix:
+    def weigh_texts(self, texts: Iterable[str]) -> csr_matrix:
         counts, runs, _ = count_terms(texts, self.analyzer, self.index)
         return weigh(counts if runs is None else counts @ runs, self.idf)
 
@@ -63,10 +63,10 @@ class TfidfFeatures:
 
     def transform(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> csr_matrix:
         """Return the features `[n, n_features]`; terms that were not seen while fitting are dropped."""
-        parts = [block.transform(texts) for block in self.blocks]
+        parts = [block.weigh_texts(texts) for block in self.blocks]
         if self.pair_blocks:
             second = [""] * len(texts) if pairs is None else pairs
-            parts += [block.transform(second) for block in self.pair_blocks]
+            parts += [block.weigh_texts(second) for block in self.pair_blocks]
         return hstack(parts, format="csr") if parts else csr_matrix((len(texts), 0))
 
 

@@ -118,14 +118,14 @@ class RunFacts:
     @cached_property
     def predictions(self) -> list[Prediction]:
         """One row per example of `detail_split`."""
-        return self.read_predictions("predictions")
+        return self.find_predictions("predictions")
 
     @cached_property
     def bag_predictions(self) -> list[Prediction]:
         """The same of the bag of words; runs of older versions have none."""
-        return self.read_predictions(BAG_OF_WORDS)
+        return self.find_predictions(BAG_OF_WORDS)
 
-    def read_predictions(self, by: str) -> list[Prediction]:
+    def find_predictions(self, by: str) -> list[Prediction]:
         file = self.path / f"{by}_{self.detail_split}.jsonl"
         return Run(self.path).read_predictions(str(self.detail_split), by=by) if file.is_file() else []
 

@@ -81,7 +81,7 @@ class StatesProbe:
 
         def predict(split: str, rows: Ints) -> Ints:
             positions = np.searchsorted(self.rows, rows) if split == "train" else rows
-            return np.asarray(fit.logits(self.states[split][positions]).argmax(1), np.int64)
+            return np.asarray(fit.apply(self.states[split][positions]).argmax(1), np.int64)
 
         return predict
 
