@@ -33,7 +33,7 @@ from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.insight import LongTextScores
 from heedful.solve.plan import Budget, choose_folds, limit_rows, make_plan, plan_candidate
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
-from heedful.solve.state import SolveState
+from heedful.solve.state import SLOWNESS, SolveState
 from heedful.training.run_task import load_run_task
 from solve_worker import WorkerInThisProcess, use_worker
 from tiny import make_model, make_task
@@ -704,3 +704,13 @@ def test_a_solution_by_time_trains_on_earlier_rows_than_it_scores(
     run = Run.open(tmp_path / "solved/runs/tfidf-fold1")
     assert {str(row.text)[-4:] for row in run.read_predictions("dev")} == {str(y) for y in range(1967, 1980)}
     assert heedful.evaluate(tmp_path / "solved", split="test").value == solved.answer.facts["test"]
+
+
+def test_a_slow_run_is_believed_at_once_and_a_fast_one_by_half() -> None:
+    state = SolveState()
+    state.learn_speed(40.0, expected=10.0)
+    assert state.slowness == 4
+    state.learn_speed(10.0, expected=40.0)
+    assert state.slowness == 2
+    state.learn_speed(1.0, expected=1000.0)
+    assert state.slowness == SLOWNESS[0]

@@ -30,7 +30,7 @@ CURVE_MODELS = ("head", "tfidf")
 """Candidates whose model the learning curve is measured with: the first for which there is time."""
 CURVE_FITS = 2.0
 """The parts of train together have about twice the rows of train."""
-REFIT_MARGIN, NO_TIME = 1.3, "the time was over"
+REFIT_MARGIN, NO_TIME = 1.3, "the time that was left was too short"
 """A fit on train and dev, and scoring test, are expected to take this many times what was measured."""
 LEAST_UNLABELED = 100
 """With time for fewer rows, none is labeled."""

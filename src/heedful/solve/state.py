@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from heedful.solve.insight import LabelNext, LongTextScores, MeasuredCurve
 from heedful.solve.plan import Budget, limit_rows
 
 PLAN = "plan.json"
-SLOWNESS = (0.7, 6.0)
+SLOWNESS = (0.35, 6.0)
 """The least and the largest factor between the time that was expected and the time that is expected next."""
 
 
@@ -75,8 +76,12 @@ class SolveState:
         return self.costs.get(name) or self.partial[name]
 
     def learn_speed(self, seconds: float, expected: float) -> None:
-        """Compare the time that a run took with the time that was expected."""
-        factor = self.slowness * seconds / max(expected, 1.0)
+        """Compare the time that a run took with the time that was expected.
+
+        Good news is believed by half (on a logarithmic scale): it may be this candidate's alone.
+        """
+        ratio = seconds / max(expected, 1.0)
+        factor = self.slowness * (ratio if ratio > 1 else math.sqrt(ratio))
         self.slowness = min(max(factor, SLOWNESS[0]), SLOWNESS[1])
 
     def select_usable(self, baselines: Collection[str], unusable: Mapping[str, str]) -> SolveState:
