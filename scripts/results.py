@@ -24,7 +24,7 @@ from heedful.runs.schemas import summarize_check
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from benchmarks import contrastive  # noqa: E402
+from benchmarks import contrastive, solve, solve_promises  # noqa: E402
 from benchmarks.settings import read_ledger, show_tables  # noqa: E402
 
 HERE = ROOT / "docs" / "results"
@@ -80,6 +80,9 @@ def page(index: dict[str, Any]) -> str:
             parts.append(show_tables(read_ledger(HERE / section["settings"])))
         if "contrastive" in section:
             parts.append(contrastive.show_tables(read_ledger(HERE / section["contrastive"])))
+        for name, ledger in (("solve", solve), ("promises", solve_promises)):
+            if name in section and (HERE / section[name]).is_file():
+                parts.append(ledger.show_tables(read_ledger(HERE / section[name])))
         if "output" in section:
             parts.append("```\n" + (HERE / section["output"]).read_text("utf-8").strip() + "\n```")
         if rows and form != "studies":  # a study's command is below its own tables
