@@ -108,6 +108,16 @@ def test_relative_positions_are_relative_and_rotary_too() -> None:
         assert torch.allclose(shifted[:, 4:], alone, atol=1e-5, rtol=0), position
 
 
+@pytest.mark.parametrize("position", POSITIONS)
+@pytest.mark.parametrize("qk_norm", [False, True])
+def test_every_position_trains_in_half_precision(position: str, qk_norm: bool) -> None:
+    model = build(config(position=position, qk_norm=qk_norm, attention_dropout=0.1), "causal").train()
+    with torch.autocast("cpu", dtype=torch.bfloat16):  # of the forward pass alone, as in training
+        out = model(ids(2, 9))
+    out.float().square().mean().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
 def test_learned_positions_tell_places_apart() -> None:
     model = build(config("encoder", position="learned")).eval()
     states = model(torch.full((1, 6), 7))

@@ -133,6 +133,7 @@ class Attention(nn.Module):
             q = rotate(q, turn if row is None else (row.take(turn[0], 2), row.take(turn[1], 2)))
         if self.qk_norm:
             q, k = F.rms_norm(q, (self.d_head,)), F.rms_norm(k, (self.d_head,))
+        q, k = q.to(v.dtype), k.to(v.dtype)  # in half precision, positions and norms give float32
         if cache is not None and not self.cross:
             if cache.self_attention is not None:
                 k = torch.cat([cache.self_attention[0], k], dim=2)
