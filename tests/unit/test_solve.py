@@ -714,3 +714,19 @@ def test_a_slow_run_is_believed_at_once_and_a_fast_one_by_half() -> None:
     assert state.slowness == 2
     state.learn_speed(1.0, expected=1000.0)
     assert state.slowness == SLOWNESS[0]
+
+
+def test_where_folds_decide_a_fine_tuned_choice_is_fitted_again_too(
+    problem: dict[str, str],
+    in_process: type[WorkerInThisProcess],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(plan, "LEAST_DEV", 300)
+    monkeypatch.setattr(plan, "FOLD_COUNTS", (2,))
+    answer = runner.solve(replace(options(problem, tmp_path / "solved"), candidates=("full",)))[1]
+    assert answer.runs[:2] == ("runs/full-refitted", "runs/full")
+    final = Run.open(tmp_path / "solved")
+    assert set(final.read_results().splits) == {"test"}
+    assert final.read_config()["adapt"]["with_dev"]
+    assert heedful.load(tmp_path / "solved").predict(["a lovely film"])

@@ -114,12 +114,11 @@ class Closing:
         settings = self.read_settings(candidate.name)
         if candidate.name in self.state.ensembles:
             return "dev selected the weights of the average"
-        if not candidate.refits:
-            chosen_on_dev = settings.get("select") != "last"
-            return "dev selected its training step" if chosen_on_dev else "only linear models are"
-        if "train_rows" in settings:
-            return "it was trained on a part of train, to fit in the time"
+        if not candidate.refits and settings.get("select") != "last":  # which it is where folds decide
+            return "dev selected its training step"
         cost = self.state.find_cost(candidate.name)
+        if "train_rows" in settings or cost.cut:
+            return "it was trained on a part of train, to fit in the time"
         run = cost.seconds / (1 + cost.folds * (FOLDS - 1) / FOLDS)
         expected = REFIT_MARGIN * run * (1 + self.facts.dev / self.facts.train)
         return NO_TIME if expected + self.expect_test(cost) > self.left else ""
