@@ -141,6 +141,14 @@ def test_the_cheapest_of_those_that_cannot_be_told_apart_is_chosen(prefer: Any, 
     assert not choice.comparisons["head"].differs
 
 
+def test_with_few_rows_a_cheaper_candidate_needs_nearly_the_same_score() -> None:
+    labels = np.array(["yes"] * 60, dtype=object)
+    dear = candidate("full", 45, 40, 90, 60)
+    for right, chosen in ((44, "tfidf"), (42, "full")):  # a standard error is five rows
+        scored = ScoredCandidates((candidate("tfidf", right, 0.1, 2, 60), dear), labels, METRICS["accuracy"])
+        assert choose(scored).chosen == chosen
+
+
 def test_of_equally_fast_candidates_the_better_one_is_chosen_though_they_cannot_be_told_apart() -> None:
     candidates = (candidate("head", 378, 10), candidate("full", 380, 11))
     scored = ScoredCandidates(candidates, np.array(["yes"] * 400, dtype=object), METRICS["accuracy"])

@@ -69,7 +69,7 @@ def solve(
     prefer
         What decides among the candidates: accuracy takes the best score; speed and small take the fastest or
         the smallest model that is not shown to be worse by more than 0.02. By default the fastest model that
-        is not shown to be worse at all, and at most one standard error below the best.
+        is not shown to be worse at all, and at most one standard error and 0.02 below the best.
     model
         The pretrained encoder: a folder in Hub form, minilm, or a Hub id.
     candidates

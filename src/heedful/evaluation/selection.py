@@ -77,10 +77,10 @@ def select(
 
     A candidate is shown to be worse than the best by the metric's paired test at 5 %, corrected for the
     number of tests. By default the fastest of the others is chosen, if its score is at most one standard
-    error of the difference below the best (the rule of Breiman et al. 1984): with few examples, a candidate
-    that is much worse is not shown to be worse either. With `prefer`, "accuracy" takes the best score, and
-    "speed" and "small" take the fastest or the smallest of the candidates that are not shown to be worse by
-    more than `TOLERANCE`.
+    error of the difference below the best (the rule of Breiman et al. 1984) and at most `TOLERANCE`: with few
+    examples, a candidate that is much worse is not shown to be worse either. With `prefer`, "accuracy" takes
+    the best score, and "speed" and "small" take the fastest or the smallest of the candidates that are not
+    shown to be worse by more than `TOLERANCE`.
 
     The score of the chosen candidate is corrected for the optimism of the choice, which is repeated on
     resamples of the examples.
@@ -146,7 +146,8 @@ def is_eligible(comparison: Comparison, prefer: Preference | None) -> bool:
         least = comparison.low if comparison.higher_is_better else -comparison.high
         return not comparison.differs or least <= TOLERANCE
     loss = abs(comparison.difference)
-    return prefer is None and not comparison.differs and loss <= math.sqrt(comparison.example_variance)
+    near = min(math.sqrt(comparison.example_variance), TOLERANCE)
+    return prefer is None and not comparison.differs and loss <= near
 
 
 def repeat_choice(table: Resamples, by_cost: list[int], prefer: Preference | None) -> Callable[[Floats], int]:
@@ -154,6 +155,8 @@ def repeat_choice(table: Resamples, by_cost: list[int], prefer: Preference | Non
     critical = difference_errors(table)
     if prefer in ("speed", "small"):
         critical = normal_quantile(1 - ALPHA) * critical + TOLERANCE
+    else:
+        critical = np.minimum(critical, TOLERANCE)
 
     def choose(scores: Floats) -> int:
         best = int(scores.argmax())
