@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from heedful.evaluation.metrics import macro_f1
 from heedful.statistics import intervals, proportions
 
 counts = st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -103,18 +102,6 @@ def test_the_perplexity_interval_covers_as_often_as_it_says() -> None:
         low, high = intervals.perplexity_interval(losses, tokens, seed=trial)
         inside += low <= np.exp(3.0) <= high
     assert 0.91 <= inside / trials <= 0.985
-
-
-def test_the_macro_f1_interval_covers_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(1)
-    truth = np.asarray([[0.35, 0.05, 0.02], [0.06, 0.3, 0.02], [0.05, 0.03, 0.12]])
-    target = macro_f1(np.rint(truth * 10_000).astype(int))
-    inside, trials = 0, 300
-    for trial in range(trials):
-        cells = rng.multinomial(300, truth.ravel()).reshape(3, 3)
-        low, high = intervals.macro_f1_interval(cells, seed=trial)
-        inside += low <= target <= high
-    assert 0.91 <= inside / trials <= 0.98
 
 
 def test_long_samples_use_grouped_jackknife_with_the_same_acceleration() -> None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from heedful.evaluation.metrics import Array, Metric, correct
 from heedful.statistics.comparison import ALPHA, Comparison, correct_for_tests
 from heedful.statistics.proportions import Interval, normal_quantile, wilson
+from heedful.statistics.resampling import find_strata
 from heedful.statistics.selection import (
     RESAMPLES,
     Optimism,
@@ -176,11 +177,17 @@ def resample_metric(
         right = np.stack([correct(targets, one) for one in outputs], axis=1)
         return resample_shares(right, resamples=resamples, seed=seed)
     sign = 1.0 if metric.higher_is_better else -1.0
+    scores = [metric.on_weights(targets, one) for one in outputs]
 
-    def compute(rows: npt.NDArray[np.int64]) -> Floats:
-        return np.array([sign * metric.compute(targets[rows], one[rows]) for one in outputs])
+    def compute(weights: Floats) -> Floats:
+        return sign * np.stack([score(weights) for score in scores], axis=1)
 
-    return resample(compute, len(targets), resamples=resamples, seed=seed)
+    strata = find_strata(targets) if metric.stratified else None
+    table = resample(compute, len(targets), resamples=resamples, seed=seed, strata=strata)
+    # Where a metric has no value by its formula, it may have one by its definition.
+    own = np.array([sign * metric.compute(targets, one) for one in outputs])
+    filled = (np.where(np.isfinite(part), part, own) for part in (table.scores, table.drawn, table.left_out))
+    return Resamples(*filled)
 
 
 def correct_interval(

@@ -1,11 +1,11 @@
-"""95 % intervals of means, macro F1 and perplexity, and the bootstrap they rest on.
+"""95 % intervals of means and of perplexity, and the bootstrap they rest on.
 
 Which interval belongs to which score (`ci95` in results.json); each is checked by simulation in the tests:
 
 - accuracy and exact match: Wilson's score interval (`proportions.wilson`). It never leaves [0, 1], is
   sensible at both ends, and its average coverage is the stated one. Clopper and Pearson's never covers less,
   and is wider.
-- macro F1: percentile bootstrap over the examples, through the confusion matrix.
+- macro F1 and all others: percentile bootstrap over the examples (`heedful.evaluation.metrics.resampling`).
 - perplexity: BCa bootstrap over texts, because the tokens of one text are not independent.
 - a mean over seeds: Student's t.
 """
@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from heedful.statistics.confusion import macro_f1_batch
 from heedful.statistics.proportions import LEVEL, Interval
 
 Floats = npt.NDArray[np.float64]
@@ -35,22 +34,6 @@ def mean_interval(values: npt.ArrayLike, level: float = LEVEL) -> Interval:
         raise ValueError("an interval of a mean needs at least two values")
     half = special.stdtrit(n - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(n)
     return Interval(float(sample.mean() - half), float(sample.mean() + half))
-
-
-def macro_f1_interval(cells: npt.ArrayLike, level: float = LEVEL, seed: int = 0) -> Interval:
-    """Return the percentile bootstrap interval of macro F1.
-
-    Drawing examples with replacement and counting them is the same as drawing the cells of the confusion
-    matrix from a multinomial distribution, so the cost does not grow with the number of examples.
-    """
-    matrix = np.asarray(cells)
-    total = int(matrix.sum())
-    if not total:
-        raise ValueError("macro F1 of no examples")
-    drawn = np.random.default_rng(seed).multinomial(total, matrix.ravel() / total, size=RESAMPLES)
-    scores = macro_f1_batch(drawn.reshape(RESAMPLES, *matrix.shape))
-    low, high = np.quantile(scores, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high))
 
 
 def perplexity_interval(

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from heedful.statistics.resampling import draw_weights
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 RESAMPLES = 500
@@ -44,23 +46,28 @@ class Optimism:
 
 
 def resample(
-    compute: Callable[[Ints], Floats], n: int, *, resamples: int = RESAMPLES, seed: int = 0
+    compute: Callable[[Floats], Floats],
+    n: int,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+    strata: Ints | None = None,
 ) -> Resamples:
-    """Score candidates on resamples of `n` examples; `compute` takes row numbers, and returns all scores.
+    """Score candidates on resamples of `n` examples.
 
-    A score that is not a number, such as one that is undefined for some samples, counts as the score on all
-    examples.
+    `compute` takes weights `[resamples, n]`, how often each example counts, and returns the scores
+    `[resamples, candidates]`. A score that is not a number, such as one that is undefined for some samples,
+    counts as the score on all examples.
     """
     if n < 2:
         raise ValueError("resampling needs at least two examples")
     rng = np.random.default_rng(seed)
-    scores = compute(np.arange(n))
-    drawn, left_out = (np.empty((resamples, len(scores))) for _ in range(2))
-    for i in range(resamples):
-        rows = rng.integers(0, n, n)
-        others = np.setdiff1d(np.arange(n), rows)
-        drawn[i] = compute(rows)
-        left_out[i] = compute(others) if len(others) else np.nan
+    scores = compute(np.ones((1, n)))[0]
+    tables: tuple[list[Floats], list[Floats]] = ([], [])
+    for weights in draw_weights(n, resamples, rng, strata):
+        tables[0].append(compute(weights))
+        tables[1].append(compute((weights == 0).astype(np.float64)))
+    drawn, left_out = (np.concatenate(parts) for parts in tables)
     for table in (drawn, left_out):
         np.copyto(table, scores, where=~np.isfinite(table))
     return Resamples(scores, drawn, left_out)

@@ -6,10 +6,10 @@ and baselines ask the metric and never compare its name. `METRICS` lists all of 
 through an entry point:
 
     [project.entry-points."heedful.metrics"]
-    balanced_accuracy = "my_package:BALANCED_ACCURACY"
+    worst_recall = "my_package:WORST_RECALL"
 
-where `BALANCED_ACCURACY = Metric("balanced_accuracy", compute)` and `compute(labels, predicted)`
-returns a number.
+where `WORST_RECALL = Metric("worst_recall", compute)` and `compute(labels, predicted)` returns a number.
+A name such as `f1:spam` is a metric of one label.
 """
 
 from heedful.evaluation.metrics.base import Metric
@@ -19,16 +19,19 @@ from heedful.evaluation.metrics.functions import (
     confusion,
     correct,
     exact_match,
-    label_macro_f1,
-    label_macro_f1_interval,
     macro_f1,
     perplexity,
-    share_interval,
-    share_test,
-    text_perplexity,
-    text_perplexity_interval,
 )
-from heedful.plugins import Registry
+from heedful.evaluation.metrics.registry import (
+    ACCURACY,
+    EXACT_MATCH,
+    MACRO_F1,
+    METRICS,
+    PERPLEXITY,
+    check_metric,
+    find_metric,
+    list_fitting,
+)
 
 __all__ = [
     "ACCURACY",
@@ -39,27 +42,12 @@ __all__ = [
     "Array",
     "Metric",
     "accuracy",
+    "check_metric",
     "confusion",
     "correct",
     "exact_match",
+    "find_metric",
+    "list_fitting",
     "macro_f1",
     "perplexity",
 ]
-
-ACCURACY = Metric("accuracy", accuracy, interval=share_interval, paired_test=share_test, is_share=True)
-EXACT_MATCH = Metric(
-    "exact_match", exact_match, interval=share_interval, paired_test=share_test, is_share=True
-)
-MACRO_F1 = Metric("macro_f1", label_macro_f1, interval=label_macro_f1_interval, title="macro F1")
-PERPLEXITY = Metric(
-    "perplexity",
-    text_perplexity,
-    higher_is_better=False,
-    interval=text_perplexity_interval,
-    reads="losses",
-    unit="tokens",
-)
-METRICS: Registry[Metric] = Registry(
-    "metric",
-    {name: f"{__name__}:{name.upper()}" for name in ("accuracy", "exact_match", "macro_f1", "perplexity")},
-)

@@ -1,4 +1,4 @@
-"""The `Metric` class, and the bootstrap that serves a metric without an interval or a paired test."""
+"""The `Metric` class: a value, its direction, its interval and its paired test."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ import numpy as np
 
 from heedful.errors import UserError
 from heedful.evaluation.metrics.functions import Array, Floats, correct, mean_share
-from heedful.statistics.comparison import (
-    ALPHA,
-    Comparison,
-    correct_for_tests,
-    estimate_seed_variance,
-    mcnemar,
+from heedful.evaluation.metrics.resampling import (
+    RESAMPLES,
+    OnWeights,
+    bootstrap_interval,
+    bootstrap_test,
+    resample_values,
 )
+from heedful.statistics.comparison import Comparison, correct_for_tests, mcnemar
 from heedful.statistics.proportions import LEVEL, Interval
 
 if TYPE_CHECKING:
     from heedful.objectives import Evaluation
 
 Reads = Literal["predictions", "probabilities", "losses"]
-"""What a metric is computed from, and so what its two arrays hold, with one row per example: labels and
-predicted labels (or texts); labels and probabilities; numbers of tokens and summed losses of texts."""
-RESAMPLES = 1000
-"""Resamples of the examples that a metric without an interval or a paired test of its own is computed on."""
+"""What a metric is computed from, and so what its two arrays hold, with one row per example: targets and
+predictions (labels, numbers or texts); targets and probabilities; numbers of tokens and summed losses of
+texts."""
 
 
 class PairedTest(Protocol):
@@ -55,6 +55,10 @@ class Metric:
         The name in options, in `results.json` and in the registry.
     compute
         Takes two arrays with one row per example, see `reads`, and returns the value.
+    weigh
+        Takes the same arrays, and returns a function from weights `[resamples, n]`, how often each example
+        counts, to the value of each resample. With it, all resamples are computed at once; without it, one
+        by one. One of `compute` and `weigh` is enough.
     higher_is_better
         The direction.
     interval
@@ -63,8 +67,16 @@ class Metric:
     paired_test
         Compares two arms. By default, a bootstrap over the examples, with a permutation test for single runs.
     reads
-        What the two arrays hold: "predictions" (labels and predicted labels, or texts), "probabilities"
-        (labels and probabilities `[n, classes]`) or "losses" (numbers of tokens and summed losses of texts).
+        What the two arrays hold: "predictions" (labels and predicted labels, numbers, or texts),
+        "probabilities" (labels and probabilities `[n, classes]`) or "losses" (numbers of tokens and summed
+        losses of texts).
+    problems
+        Names of the kinds of problems that it is for; by default all that give what it reads.
+    stratified
+        Whether it needs each label in each resample: the examples of a label with fewer than 15 are then
+        drawn among themselves. Other labels are hardly ever lost, and their shares vary as in new data.
+    undefined
+        The value where it has none, such as F1 of a label that neither occurs nor is predicted.
     is_share
         Whether the value is the share of examples that are right.
     unit
@@ -77,21 +89,51 @@ class Metric:
     def __init__(
         self,
         name: str,
-        compute: Callable[[Array, Array], float],
+        compute: Callable[[Array, Array], float] | None = None,
         *,
+        weigh: Callable[[Array, Array], OnWeights] | None = None,
         higher_is_better: bool = True,
         interval: Callable[[Array, Array], Interval | None] | None = None,
         paired_test: PairedTest | None = None,
         reads: Reads = "predictions",
+        problems: Sequence[str] = (),
+        stratified: bool = False,
+        undefined: float = math.nan,
         is_share: bool = False,
         unit: str = "examples",
         title: str | None = None,
     ) -> None:
-        self.name, self.compute, self.higher_is_better = name, compute, higher_is_better
-        self.interval = interval or partial(bootstrap_interval, compute)
-        self.paired_test = paired_test or partial(bootstrap_test, compute)
+        if compute is None and weigh is None:
+            raise ValueError(f"metric {name}: needs compute or weigh")
+        self.name, self.higher_is_better, self.weigh = name, higher_is_better, weigh
+        self.compute = compute or self.compute_by_weights
+        self.interval = interval or partial(bootstrap_interval, self)
+        self.paired_test: PairedTest = paired_test or partial(bootstrap_test, self)
         self.reads, self.is_share, self.unit = reads, is_share, unit
+        self.problems, self.stratified, self.undefined = tuple(problems), stratified, undefined
         self.title = title or name.replace("_", " ")
+
+    def compute_by_weights(self, targets: Array, outputs: Array) -> float:
+        if not len(targets):
+            raise ValueError(f"{self.title} of no examples")
+        value = float(self.on_weights(targets, outputs)(np.ones((1, len(targets))))[0])
+        return self.undefined if math.isnan(value) else value
+
+    def on_weights(self, targets: Array, outputs: Array) -> OnWeights:
+        """Return the values as a function of weights `[resamples, n]`; nan where there is none."""
+        if self.weigh is not None:
+            return self.weigh(np.asarray(targets), np.asarray(outputs))
+
+        def compute_each(weights: Floats) -> Floats:
+            samples = (np.repeat(np.arange(len(targets)), row.astype(np.int64)) for row in weights)
+            values = [self.compute(targets[s], outputs[s]) if len(s) else math.nan for s in samples]
+            return np.array(values, np.float64)
+
+        return compute_each
+
+    def bind(self, labels: Sequence[str]) -> Metric:
+        """Return the metric for these names of labels, in the order of their numbers."""
+        return self
 
     def __repr__(self) -> str:
         return f"Metric({self.name!r})"
@@ -153,8 +195,8 @@ class Metric:
         if n < 2:
             return mean, Interval(math.nan, math.nan)
         rng = np.random.default_rng(0)
-        samples = (rng.integers(0, n, n) for _ in range(RESAMPLES))
-        draws = np.array([np.mean([self.compute(targets[s], run[s]) for run in runs]) for s in samples])
+        draws = resample_values(self, targets, runs, rng, RESAMPLES).mean(1)
+        draws = np.where(np.isfinite(draws), draws, mean)
         if len(runs) > 1:
             error = math.sqrt(values.var(ddof=1) / len(runs))
             draws = draws + error * rng.standard_t(len(runs) - 1, size=RESAMPLES)
@@ -177,79 +219,3 @@ class Metric:
             for a, b in combinations(order, 2)
         ]
         return correct_for_tests([replace(pair, higher_is_better=self.higher_is_better) for pair in pairs])
-
-
-def bootstrap_interval(
-    compute: Callable[[Array, Array], float], targets: Array, outputs: Array
-) -> Interval | None:
-    """Return the percentile bootstrap interval of any metric, over the examples."""
-    n = len(targets)
-    if n < 2:
-        return None
-    rng = np.random.default_rng(0)
-    samples = (rng.integers(0, n, n) for _ in range(RESAMPLES))
-    values = [compute(targets[rows], outputs[rows]) for rows in samples]
-    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(float(low), float(high))
-
-
-def bootstrap_test(
-    compute: Callable[[Array, Array], float],
-    targets: Array,
-    a: Sequence[Array],
-    b: Sequence[Array],
-    *,
-    names: tuple[str, str] = ("a", "b"),
-    paired_seeds: bool = False,
-) -> Comparison:
-    """Compare two arms by any metric, over resamples of the examples.
-
-    The interval is a percentile bootstrap of the difference of the mean values, with the seeds' part added as
-    Student's t. For single runs, p is that of a permutation test that exchanges the arms example by example.
-    """
-    n = len(targets)
-    if n < 2:
-        raise ValueError("a comparison needs at least two examples")
-    rng = np.random.default_rng(0)
-
-    def values(runs: Sequence[Array], rows: Array | slice) -> Floats:
-        return np.array([compute(targets[rows], run[rows]) for run in runs], np.float64)
-
-    values_a, values_b = values(a, slice(None)), values(b, slice(None))
-    difference = float(values_a.mean() - values_b.mean())
-    resampled = np.empty(RESAMPLES)
-    for i in range(RESAMPLES):
-        rows = rng.integers(0, n, n)
-        resampled[i] = values(a, rows).mean() - values(b, rows).mean()
-    seed_variance, freedom = estimate_seed_variance(values_a[:, None], values_b[:, None], paired_seeds)
-    draws = resampled
-    if freedom:
-        draws = resampled + math.sqrt(seed_variance) * rng.standard_t(freedom, size=RESAMPLES)
-    if len(a) == len(b) == 1:
-        p, test = exchange_test(compute, targets, a[0], b[0], difference, rng), "permutation"
-    else:
-        beyond = min(np.sum(draws <= 0), np.sum(draws >= 0))
-        p, test = float(min(1.0, 2 * (beyond + 1) / (RESAMPLES + 1))), "bootstrap over examples and seeds"
-    low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
-    mean_a, mean_b, seeds = float(values_a.mean()), float(values_b.mean()), min(len(a), len(b))
-    variances = float(resampled.var()), seed_variance
-    return Comparison(
-        *names, mean_a, mean_b, difference, float(low), float(high), p, n, seeds, test, *variances, freedom
-    )
-
-
-def exchange_test(
-    compute: Callable[[Array, Array], float],
-    targets: Array,
-    a: Array,
-    b: Array,
-    difference: float,
-    rng: np.random.Generator,
-) -> float:
-    """Return the two-sided p of exchanging two runs' outputs at random, example by example."""
-    as_large = 0
-    for _ in range(RESAMPLES):
-        exchange = (rng.random(len(targets)) < 0.5).reshape(-1, *[1] * (a.ndim - 1))
-        drawn = compute(targets, np.where(exchange, b, a)) - compute(targets, np.where(exchange, a, b))
-        as_large += abs(drawn) >= abs(difference) - 1e-9
-    return (as_large + 1) / (RESAMPLES + 1)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from heedful.statistics.comparison import Comparison, compare
 from heedful.statistics.confusion import macro_f1_batch
-from heedful.statistics.intervals import macro_f1_interval, perplexity_interval
+from heedful.statistics.intervals import perplexity_interval
 from heedful.statistics.proportions import Interval, wilson
 
 Array = npt.NDArray[Any]
@@ -28,10 +28,12 @@ def accuracy(labels: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
 
 
 def correct(labels: npt.ArrayLike, predicted: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Return which examples are right; with several labels per example, all of them must be."""
     truth, guess = np.asarray(labels), np.asarray(predicted)
     if truth.shape != guess.shape:
         raise ValueError(f"{truth.shape} labels and {guess.shape} predictions do not belong together")
-    return np.asarray(truth == guess, dtype=np.bool_)
+    right = np.asarray(truth == guess, dtype=np.bool_)
+    return right if right.ndim < 2 else np.asarray(right.all(1))
 
 
 def share_interval(labels: Array, predicted: Array) -> Interval | None:
@@ -85,27 +87,6 @@ def macro_f1(cells: npt.ArrayLike) -> float:
     A class that neither occurs nor is predicted is left out; one that occurs and is never predicted counts 0.
     """
     return float(macro_f1_batch(np.asarray(cells)))
-
-
-def count_confusions(labels: npt.ArrayLike, predicted: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Count examples as `confusion` does, over the classes that occur; these may be numbers or texts."""
-    truth, guess = np.asarray(labels), np.asarray(predicted)
-    if not np.issubdtype(truth.dtype, np.integer) or not np.issubdtype(guess.dtype, np.integer):
-        classes, numbers = np.unique(np.concatenate([truth, guess]), return_inverse=True)
-        truth, guess = numbers[: len(truth)], numbers[len(truth) :]
-        return confusion(truth, guess, len(classes))
-    return confusion(truth, guess, int(max(truth.max(initial=0), guess.max(initial=0))) + 1)
-
-
-def label_macro_f1(labels: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
-    """Return `macro_f1` of labels and predicted labels."""
-    if not len(np.asarray(labels)):
-        raise ValueError("macro F1 of no examples")
-    return macro_f1(count_confusions(labels, predicted))
-
-
-def label_macro_f1_interval(labels: Array, predicted: Array) -> Interval | None:
-    return macro_f1_interval(count_confusions(labels, predicted)) if len(labels) > 1 else None
 
 
 def perplexity(total_loss: float, n_tokens: int) -> float:

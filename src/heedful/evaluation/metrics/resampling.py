@@ -1,0 +1,112 @@
+"""Intervals and paired tests of any metric, over resamples of the examples that are all scored at once.
+
+A resample is a row of weights: how often each example was drawn. A metric is given as a function from weights
+`[resamples, n]` to values `[resamples]`, see `Metric.on_weights`; `heedful.statistics.resampling` draws them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from heedful.statistics.comparison import ALPHA, Comparison, estimate_seed_variance
+from heedful.statistics.proportions import LEVEL, Interval
+from heedful.statistics.resampling import chunk_sizes, draw_weights, find_strata
+
+if TYPE_CHECKING:
+    from heedful.evaluation.metrics.base import Metric
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+OnWeights = Callable[[Floats], Floats]
+"""Takes weights `[resamples, n]` and returns the metric's value of each resample; nan where it has none."""
+RESAMPLES = 1000
+"""Resamples of the examples that a metric without an interval or a paired test of its own is computed on."""
+
+
+def resample_values(
+    metric: Metric, targets: Array, runs: Sequence[Array], rng: np.random.Generator, resamples: int
+) -> Floats:
+    """Return the value of each run on the same resamples, `[resamples, runs]`."""
+    strata = find_strata(targets) if metric.stratified else None
+    scores = [metric.on_weights(targets, run) for run in runs]
+    parts = [
+        np.stack([score(weights) for score in scores], axis=1)
+        for weights in draw_weights(len(targets), resamples, rng, strata)
+    ]
+    return np.concatenate(parts)
+
+
+def bootstrap_interval(metric: Metric, targets: Array, outputs: Array) -> Interval | None:
+    """Return the percentile bootstrap interval of any metric, over the examples.
+
+    Resamples in which the metric has no value are left out.
+    """
+    if len(targets) < 2:
+        return None
+    values = resample_values(metric, targets, [outputs], np.random.default_rng(0), RESAMPLES)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(float(low), float(high))
+
+
+def bootstrap_test(
+    metric: Metric,
+    targets: Array,
+    a: Sequence[Array],
+    b: Sequence[Array],
+    *,
+    names: tuple[str, str] = ("a", "b"),
+    paired_seeds: bool = False,
+) -> Comparison:
+    """Compare two arms by any metric, over resamples of the examples.
+
+    The interval is a percentile bootstrap of the difference of the mean values, with the seeds' part added as
+    Student's t. For single runs, p is that of a permutation test that exchanges the arms example by example.
+    """
+    n = len(targets)
+    if n < 2:
+        raise ValueError("a comparison needs at least two examples")
+    rng = np.random.default_rng(0)
+    values_a, values_b = (np.array([metric.compute(targets, run) for run in runs]) for runs in (a, b))
+    difference = float(values_a.mean() - values_b.mean())
+    table = resample_values(metric, targets, [*a, *b], rng, RESAMPLES)
+    resampled = table[:, : len(a)].mean(1) - table[:, len(a) :].mean(1)
+    resampled = np.where(np.isfinite(resampled), resampled, difference)
+    seed_variance, freedom = estimate_seed_variance(values_a[:, None], values_b[:, None], paired_seeds)
+    draws = resampled
+    if freedom:
+        draws = resampled + math.sqrt(seed_variance) * rng.standard_t(freedom, size=RESAMPLES)
+    if len(a) == len(b) == 1:
+        p, test = exchange_test(metric, targets, a[0], b[0], difference, rng), "permutation"
+    else:
+        beyond = min(np.sum(draws <= 0), np.sum(draws >= 0))
+        p, test = float(min(1.0, 2 * (beyond + 1) / (RESAMPLES + 1))), "bootstrap over examples and seeds"
+    low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
+    mean_a, mean_b, seeds = float(values_a.mean()), float(values_b.mean()), min(len(a), len(b))
+    variances = float(resampled.var()), seed_variance
+    return Comparison(
+        *names, mean_a, mean_b, difference, float(low), float(high), p, n, seeds, test, *variances, freedom
+    )
+
+
+def exchange_test(
+    metric: Metric, targets: Array, a: Array, b: Array, difference: float, rng: np.random.Generator
+) -> float:
+    """Return the two-sided p of exchanging two runs' outputs at random, example by example.
+
+    An exchange is a choice of n of the 2 n rows of both runs, and so a row of weights, too.
+    """
+    score = metric.on_weights(np.concatenate([targets, targets]), np.concatenate([a, b]))
+    as_large = 0
+    for count in chunk_sizes(2 * len(targets), RESAMPLES):
+        own = (rng.random((count, len(targets))) < 0.5).astype(np.float64)
+        drawn = score(np.hstack([own, 1 - own])) - score(np.hstack([1 - own, own]))
+        as_large += int(np.sum(np.abs(drawn) >= abs(difference) - 1e-9))
+    return (as_large + 1) / (RESAMPLES + 1)
