@@ -5,6 +5,7 @@ import pytest
 
 from heedful.evaluation.metrics import ACCURACY, MACRO_F1, PERPLEXITY
 from heedful.evaluation.selection import Cost, Selection, select
+from heedful.statistics.prior import Expected, combine
 from heedful.statistics.selection import estimate_optimism, resample, resample_shares
 
 
@@ -110,3 +111,30 @@ def test_shares_are_resampled_like_any_score() -> None:
         np.testing.assert_allclose(ours.std(0), theirs.std(0), rtol=0.2)
     fixed = estimate_optimism(fast, 0, lambda scores: 0)
     assert fixed.left_out == pytest.approx(0, abs=1e-9)
+
+
+def test_what_was_expected_counts_for_less_the_more_examples_there_are() -> None:
+    """Two candidates whose expectations differ by 0.1, and whose scores differ by as much the other way."""
+    expected = [Expected(0.1, 0.02), Expected(0.0, 0.02)]
+    weights = []
+    for n in (20, 200, 20_000):
+        variance = 0.25 / n
+        belief = combine(expected, np.diag([variance, variance]))
+        difference = float(np.diff(belief.scores(np.array([0.6, 0.7])))[0])
+        # the posterior of a normal difference, in closed form
+        prior_variance, measured_variance = 2 * 0.02**2, 2 * variance
+        by_hand = (-0.1 * measured_variance + 0.1 * prior_variance) / (prior_variance + measured_variance)
+        assert difference == pytest.approx(by_hand, abs=1e-9)
+        error = np.sqrt(prior_variance * measured_variance / (prior_variance + measured_variance))
+        assert belief.errors[0, 1] == pytest.approx(error, rel=1e-6)
+        weights.append(difference)
+    assert weights[0] < -0.09
+    assert weights[-1] > 0.09
+
+
+def test_a_candidate_that_is_shown_to_be_worse_is_not_chosen_for_what_was_expected_of_it() -> None:
+    labels, outputs = draw([0.9, 0.6], 100, 4)
+    prior = {"a": Expected(0.0, 0.01), "b": Expected(0.3, 0.01)}
+    selection = choose(labels, outputs, prior=prior)
+    assert selection.comparisons["b"].differs
+    assert selection.chosen == "a"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,14 +11,15 @@ import numpy.typing as npt
 
 from heedful.evaluation.metrics import Array, Metric, correct
 from heedful.statistics.comparison import ALPHA, Comparison, correct_for_tests
+from heedful.statistics.prior import Belief, Expected
 from heedful.statistics.proportions import Interval, normal_quantile, wilson
 from heedful.statistics.resampling import find_strata
 from heedful.statistics.selection import (
     RESAMPLES,
     Optimism,
     Resamples,
-    difference_errors,
     estimate_optimism,
+    form_belief,
     resample,
     resample_shares,
 )
@@ -62,6 +62,8 @@ class Selection:
     """How much was subtracted from the score, or added to it if lower is better."""
     stability: float
     """The share of resamples of the examples in which the same candidate was chosen."""
+    expected: dict[str, float]
+    """The score to expect of each candidate on new examples, from its score and what was expected before."""
 
 
 def select(
@@ -71,6 +73,7 @@ def select(
     costs: Mapping[str, Cost],
     prefer: Preference | None = None,
     *,
+    prior: Mapping[str, Expected] | None = None,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Selection:
@@ -82,6 +85,10 @@ def select(
     examples, a candidate that is much worse is not shown to be worse either. With `prefer`, "accuracy" takes
     the best score, and "speed" and "small" take the fastest or the smallest of the candidates that are not
     shown to be worse by more than `TOLERANCE`.
+
+    With `prior`, what is expected of each candidate before it is scored, "best" above means the best score to
+    expect on new examples, where few examples count for less than the expectation and many for more
+    (`heedful.statistics.prior`). A candidate that is shown to be worse is not chosen for it.
 
     The score of the chosen candidate is corrected for the optimism of the choice, which is repeated on
     resamples of the examples.
@@ -96,17 +103,26 @@ def select(
     best = order[0]
     comparisons = compare_with_best(metric, targets, outputs, order) if len(targets) > 1 else {}
     undecided = (best, *(name for name, c in comparisons.items() if not c.differs))
-    eligible = (best, *(name for name, c in comparisons.items() if is_eligible(c, prefer)))
-    chosen = min(eligible, key=lambda name: (rank_cost(costs[name], prefer), order.index(name)))
     scores = {name: values[name] for name in order}
+    sign = 1 if metric.higher_is_better else -1
     if len(targets) < 2 or len(order) < 2:
-        optimism = Optimism(0.0, 0.0, 1.0)
+        optimism, expected = Optimism(0.0, 0.0, 1.0), scores
+        eligible: tuple[str, ...] = (best,)
+        chosen = best
     else:
         table = resample_metric(metric, targets, [outputs[name] for name in order], resamples, seed)
-        by_cost = sorted(order, key=lambda name: rank_cost(costs[name], prefer))
-        repeat = repeat_choice(table, [order.index(name) for name in by_cost], prefer)
+        belief = form_belief(table, None if prior is None else [prior[name] for name in order], len(targets))
+        believed = dict(zip(order, belief.scores(table.scores).tolist(), strict=True))
+        if prefer in ("speed", "small"):
+            eligible = (best, *(name for name, c in comparisons.items() if may_replace_best(c)))
+        else:
+            eligible = find_equals(believed, belief, undecided, prefer)
+        # Of equally cheap candidates, the better one.
+        by_cost = sorted(order, key=lambda name: (rank_cost(costs[name], prefer), -believed[name]))
+        chosen = next(name for name in by_cost if name in eligible)
+        repeat = repeat_choice(belief, [order.index(name) for name in by_cost], prefer)
         optimism = estimate_optimism(table, order.index(chosen), repeat)
-    sign = 1 if metric.higher_is_better else -1
+        expected = {name: sign * score for name, score in believed.items()}
     value = values[chosen] - sign * optimism.left_out
     if metric.is_share:
         value = min(1.0, max(0.0, value))
@@ -121,6 +137,7 @@ def select(
         correct_interval(metric, targets, outputs[chosen], values[chosen], optimism),
         optimism.left_out,
         optimism.stability,
+        expected,
     )
 
 
@@ -141,29 +158,37 @@ def compare_with_best(
     return dict(zip(others, corrected, strict=True))
 
 
-def is_eligible(comparison: Comparison, prefer: Preference | None) -> bool:
-    """Whether a preference accepts the second arm in place of the first, which is the best."""
-    if prefer in ("speed", "small"):
-        least = comparison.low if comparison.higher_is_better else -comparison.high
-        return not comparison.differs or least <= TOLERANCE
-    loss = abs(comparison.difference)
-    near = min(math.sqrt(comparison.example_variance), TOLERANCE)
-    return prefer is None and not comparison.differs and loss <= near
+def may_replace_best(comparison: Comparison) -> bool:
+    """Whether the second arm is not shown to be worse than the first, the best, by more than `TOLERANCE`."""
+    least = comparison.low if comparison.higher_is_better else -comparison.high
+    return not comparison.differs or least <= TOLERANCE
 
 
-def repeat_choice(table: Resamples, by_cost: list[int], prefer: Preference | None) -> Callable[[Floats], int]:
+def find_equals(
+    believed: Mapping[str, float], belief: Belief, undecided: Sequence[str], prefer: Preference | None
+) -> tuple[str, ...]:
+    """Return the best candidate, and those that may be chosen in its place because they are cheaper."""
+    top = max(undecided, key=lambda name: believed[name])
+    if prefer == "accuracy":
+        return (top,)
+    errors = dict(zip(believed, belief.errors[list(believed).index(top)].tolist(), strict=True))
+    near = (name for name in undecided if believed[top] - believed[name] <= min(errors[name], TOLERANCE))
+    return (top, *(name for name in near if name != top))
+
+
+def repeat_choice(belief: Belief, by_cost: list[int], prefer: Preference | None) -> Callable[[Floats], int]:
     """Return the choice of `select` as a function of scores; tests become their normal approximation."""
-    critical = difference_errors(table)
     if prefer in ("speed", "small"):
-        critical = normal_quantile(1 - ALPHA) * critical + TOLERANCE
+        critical = normal_quantile(1 - ALPHA) * belief.errors + TOLERANCE
     else:
-        critical = np.minimum(critical, TOLERANCE)
+        critical = np.minimum(belief.errors, TOLERANCE)
 
     def choose(scores: Floats) -> int:
-        best = int(scores.argmax())
+        believed = belief.scores(scores)
+        best = int(believed.argmax())
         if prefer == "accuracy":
             return best
-        near = scores[best] - scores[by_cost] <= critical[best, by_cost]
+        near = believed[best] - believed[by_cost] <= critical[best, by_cost]
         return by_cost[int(near.argmax())]
 
     return choose

@@ -18,6 +18,7 @@ from heedful.runs.schemas import Prediction, Results
 from heedful.runs.studies import StudyFolder
 from heedful.solve.candidates import Candidate, DataFacts, name_whole
 from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
+from heedful.solve.expectations import expect_scores, is_like_accuracy
 from heedful.solve.insight import (
     Insight,
     describe_rows_to_label,
@@ -55,20 +56,22 @@ def read_held_out(folder: StudyFolder, name: str, folds: int) -> list[Prediction
 
 
 def score_candidates(
-    folder: StudyFolder, candidates: Sequence[Candidate], state: SolveState
+    folder: StudyFolder, candidates: Sequence[Candidate], state: SolveState, facts: DataFacts
 ) -> ScoredCandidates:
     """Read the finished candidates with their predictions of dev and, if there are any, of the folds."""
-    scored, labels, metric, folds = [], label_array([]), "accuracy", count_common_folds(state)
+    scored, labels, name, folds = [], label_array([]), "accuracy", count_common_folds(state)
     for candidate in candidates:
         if candidate.name not in state.costs:
             continue
         rows = read_held_out(folder, candidate.name, folds)
-        metric = Run.open(folder.run(candidate.name)).read_results().splits["dev"].metric
+        name = Run.open(folder.run(candidate.name)).read_results().splits["dev"].metric
         labels, predicted = label_array([r.label for r in rows]), label_array([r.predicted for r in rows])
         cost, baseline = state.costs[candidate.name], candidate.baseline
         scored.append(ScoredCandidate(candidate.name, candidate.title, predicted, cost, baseline))
     held_out = f"dev and {folds} fold{'s' * (folds > 1)}" if folds else "dev"
-    return ScoredCandidates(tuple(scored), labels, METRICS.find(metric), held_out)
+    metric = METRICS.find(name)
+    prior = expect_scores((c.name for c in scored), facts) if is_like_accuracy(metric) else None
+    return ScoredCandidates(tuple(scored), labels, metric, held_out, prior)
 
 
 def make_answer(
@@ -94,7 +97,7 @@ def make_answer(
     to_label = state.label_next if state.label_next is not None and state.label_next.rows else None
     summary = [
         describe_choice(scored, choice, results, scored_rows),
-        *explain_choice(by_name, choice, options.prefer),
+        *explain_choice(scored, choice, options.prefer),
         *describe_refit(state, facts, choice.chosen),
         *suggest_rows(by_name[choice.chosen], scored.metric),
         *describe_confusions(results),
@@ -201,11 +204,19 @@ def describe_choice(scored: ScoredCandidates, choice: Selection, results: Result
     )
 
 
-def explain_choice(
-    by_name: dict[str, ScoredCandidate], choice: Selection, prefer: str | None
-) -> Iterator[str]:
+def explain_choice(scored: ScoredCandidates, choice: Selection, prefer: str | None) -> Iterator[str]:
     """Say why a candidate other than the best was chosen, and what it was chosen from."""
+    by_name = {candidate.name: candidate for candidate in scored.candidates}
     chosen, best = by_name[choice.chosen], by_name[choice.best]
+    scores = f"{choice.scores[best.name]:.3f} against {choice.scores[chosen.name]:.3f} on held-out rows"
+    gain = scored.metric.improvement(choice.expected[best.name], choice.expected[chosen.name])
+    if gain > 0:
+        yield (
+            f"{capitalize(best.title)} has a better score ({scores}), but so few rows tell little. Together "
+            f"with what is known from other tasks of this size, {chosen.title} is expected to be better, by "
+            f"{gain:.3f}."
+        )
+        return
     if chosen is best:
         undecided = [c.b for c in choice.comparisons.values() if not c.differs]
         if undecided and not chosen.baseline:  # of a baseline, a warning says the same
@@ -220,7 +231,6 @@ def explain_choice(
     what = "memory" if prefer == "small" else "time per text"
     if factors[what] < 1.05:  # they take the same; the other cost decided
         what = max(factors, key=lambda name: factors[name])
-    scores = f"{choice.scores[best.name]:.3f} against {choice.scores[chosen.name]:.3f} on held-out rows"
     shown = (
         f"is better, but not shown to be by more than {TOLERANCE} ({scores})"
         if comparison.differs

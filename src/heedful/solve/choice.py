@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from heedful.evaluation import selection
 from heedful.evaluation.metrics import Array, Metric
 from heedful.evaluation.selection import Selection
 from heedful.options.solve import Prefer
+from heedful.statistics.prior import Expected
 from heedful.statistics.proportions import Interval
 
 SAME_COST = 1.5
@@ -56,6 +57,8 @@ class ScoredCandidates:
     metric: Metric
     held_out: str = "dev"
     """What the held-out rows are, in words."""
+    prior: Mapping[str, Expected] | None = None
+    """What is expected of each candidate before it is scored (`heedful.solve.expectations`)."""
 
     @cached_property
     def codes(self) -> dict[str, Array]:
@@ -79,11 +82,12 @@ def choose(scored: ScoredCandidates, prefer: Prefer | None = None) -> Selection:
     """Choose a candidate by its predictions on held-out rows (`heedful.evaluation.selection`).
 
     Costs are rounded to powers of `SAME_COST`, so that noise in a measured time decides nothing. A baseline
-    is chosen only if no candidate has a better score: an answer that reads no text is of use to nobody,
-    however little it costs, and with few rows hardly anything is shown to be better.
+    is chosen only if no candidate is expected to have a better score: an answer that reads no text is of use
+    to nobody, however little it costs, and with few rows hardly anything is shown to be better.
     """
     choice = select_candidate(scored, scored.candidates, prefer)
-    others = [c for c in scored.candidates if not c.baseline or c.name == choice.best]
+    top = max(choice.expected, key=lambda name: scored.metric.sort_key(choice.expected[name])[0])
+    others = [c for c in scored.candidates if not c.baseline or c.name == top]
     if choice.chosen in (c.name for c in others):
         return choice
     selection_of_others = select_candidate(scored, others, prefer)
@@ -98,7 +102,7 @@ def select_candidate(
         c.name: selection.Cost(round_cost(c.cost.ms_per_text), round_cost(c.cost.megabytes))
         for c in candidates
     }
-    return selection.select(scored.metric, scored.codes[""], outputs, costs, prefer)
+    return selection.select(scored.metric, scored.codes[""], outputs, costs, prefer, prior=scored.prior)
 
 
 def round_cost(cost: float) -> float:

@@ -304,12 +304,12 @@ class Solver:
             return
         state.costs[name] = cost
         state.partial.pop(name, None)
-        scored = score_candidates(self.folder, self.candidates, state)
+        scored = score_candidates(self.folder, self.candidates, state, self.facts)
         where = f"on {scored.held_out} after {format_seconds(cost.seconds)}"
         notice(f"{name}: {scored.metric.title} {scored.value(name):.3f} {where}")
 
     def score(self) -> ScoredCandidates:
-        return score_candidates(self.folder, self.candidates, self.usable_state)
+        return score_candidates(self.folder, self.candidates, self.usable_state, self.facts)
 
     @property
     def usable_state(self) -> SolveState:

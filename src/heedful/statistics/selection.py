@@ -7,12 +7,13 @@ left out, as in BBC-CV (Tsamardinos, Greasidou and Borboudakis 2018).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from heedful.statistics.prior import Belief, Expected, combine, difference_errors
 from heedful.statistics.resampling import draw_weights
 
 Floats = npt.NDArray[np.float64]
@@ -107,8 +108,15 @@ def estimate_optimism(resamples: Resamples, chosen: int, choose: Callable[[Float
     )
 
 
-def difference_errors(resamples: Resamples) -> Floats:
-    """Return the standard error of the difference of each pair of candidates, `[candidates, candidates]`."""
+def form_belief(resamples: Resamples, expected: Sequence[Expected] | None, n: int) -> Belief:
+    """Return what scores on `n` examples say about new ones; without expectations, that they are right.
+
+    Each candidate is given one more example that it alone may be right about: candidates that agree on a few
+    examples are not known to be equal.
+    """
     covariance = np.atleast_2d(np.cov(resamples.drawn, rowvar=False))
-    variances = np.diagonal(covariance)
-    return np.asarray(np.sqrt(np.maximum(0.0, variances[:, None] + variances[None, :] - 2 * covariance)))
+    size = len(covariance)
+    covariance = covariance + np.eye(size) / (n + 2) ** 2
+    if expected is None:
+        return Belief(np.eye(size), np.zeros(size), difference_errors(covariance))
+    return combine(expected, covariance)
