@@ -364,57 +364,57 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
     "Parquet that is none": ({"train.parquet": GOOD}, {}, "train.parquet row 1", "is not a Parquet file"),
     "label lists": (
         {"train.jsonl": jsonl({"text": "x", "label": ["a", "b"]})},
-        {},
+        {"kind": "classify"},
         "line 21",
-        "multi-label tasks",
+        "--kind labels",
     ),
-    "label lists in Parquet": (
-        {"train.parquet": parquet(text=MANY, label=[[n] for n in BINARY])},
-        {},
-        "train.parquet row 1",
-        "one label per row is",
-    ),
-    "label sets": (
-        {"train.csv": b'text,label\none two,a\nthree four,b\nfive six,"a,b"\n'},
-        {},
-        "train.csv line 4",
-        "several labels in one row (a,b)",
-    ),
-    "label lists as text": (
-        {"train.csv": b"text,label\none two,\"['a']\"\nthree four,\"['a', 'b']\"\n"},
+    "one label or several": (
+        {"train.csv": b"text,label\none,a|b\ntwo,a|c\nthree,b|c\n"},
         {},
         "train.csv line 2",
-        "several labels",
+        "say it with --kind label or --kind labels",
     ),
-    "label sets of which one member stands alone": (
-        {"train.csv": b'text,label\none two,a\nthree four,"b,c"\nfive six,"a;b"\nseven,"c,a"\neight,"a,b"\n'},
+    "a label column beside columns of 0 and 1": (
+        {"train.csv": b"text,stars,joy,anger\none,3,0,1\ntwo,4,1,1\nthree,5,0,0\n"},
         {},
-        "train.csv line 5",
-        "several labels in one row (c,a)",
+        "train.csv line 1",
+        '"stars" looks like the label, and "joy", "anger" like one column of 0 and 1 per label',
     ),
-    "label lists as JSON text": (
-        {"train.csv": b'text,label\none two,x\nthree four,"[""a"", ""b""]"\nfive six,[1]\n'},
-        {},
-        "train.csv line 3",
-        "several labels",
-    ),
-    "regression": (
-        {
-            "train.csv": b"text,score\n"
-            + b"".join(b"a sentence number %d,%d.37\n" % (n, n) for n in range(20))
-        },
+    "no labels at all": (
+        {"train.csv": b"text,joy,anger\none,0,0\ntwo,0,0\n"},
         {},
         "train.csv line 2",
-        "regression is not supported",
+        "no row has a label",
     ),
-    "regression in whole numbers": (
-        {
-            "train.csv": b"text,score\n"
-            + b"".join(b"a sentence number %d,%d\n" % (n, n * 37 % 101) for n in range(300))
-        },
+    "one label in lists": (
+        {"train.jsonl": b'{"text": "one", "label": ["a"]}\n{"text": "two", "label": []}\n'},
         {},
-        "train.csv line 102",
-        "one of 101 different whole numbers in 300 rows, which looks like a regression target",
+        "train.jsonl line 1",
+        '"a" is the only label',
+    ),
+    "numbers that are all equal": (
+        {"train.csv": b"text,score\none,2.5\ntwo,2.50\n"},
+        {"kind": "number"},
+        "train.csv line 2",
+        "every row has the number 2.5",
+    ),
+    "words as numbers": (
+        {"train.csv": b"text,score\n" + b"".join(b"text %d,word\n" % n for n in range(5))},
+        {"kind": "number"},
+        "train.csv line 2",
+        '"word" in column "score" is not a number',
+    ),
+    "classes without an order": (
+        {"train.csv": b"text,label\none,low\ntwo,high\nthree,low\n"},
+        {"kind": "ordered"},
+        "train.csv line 2",
+        'the order of "low" is not known',
+    ),
+    "several label columns for one label": (
+        {"train.csv": b"text,joy,anger\none,0,1\ntwo,1,0\n"},
+        {"label_column": "joy,anger", "kind": "classify"},
+        "",
+        "which is --kind labels",
     ),
     "free text as label": (
         {"train.csv": b"text,label\n" + b"".join(b"sentence %d,answer %d\n" % (n, n) for n in range(60))},

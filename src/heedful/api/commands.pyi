@@ -26,6 +26,7 @@ def solve(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    kind: str | None = None,
     group: str | None = None,
     time: str | None = None,
     strict: bool = False,
@@ -93,7 +94,10 @@ def solve(
     pair_column
         Name of the column with the second text of a pair.
     label_column
-        Name of the column with the label.
+        Name of the column with the label; several columns of 0 and 1 have commas between their names.
+    kind
+        Kind of problem: label (one per text), labels (any number of them), number, or ordered (classes with
+        an order, such as stars). By default it is found from the data; only ordered must be named.
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
@@ -303,8 +307,9 @@ def adapt(
     method
         full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
-        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
-        that of the task.
+        Kind of problem: label (one per text), labels (any number of them), number, ordered (classes with an
+        order, such as stars) or text (a free answer); see heedful list problems. By default it is found from
+        the data, and printed; only ordered must be named.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -379,7 +384,8 @@ def adapt(
     pair_column
         Name of the column with the second text of a pair.
     label_column
-        Name of the column with the label.
+        Name of the column with the label; several columns of 0 and 1, one per label, have commas between
+        their names.
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
@@ -834,8 +840,9 @@ def search(
     note
         A remark for results.json and the title of every figure.
     kind
-        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
-        that of the task.
+        Kind of problem: label (one per text), labels (any number of them), number, ordered (classes with an
+        order, such as stars) or text (a free answer); see heedful list problems. By default it is found from
+        the data, and printed; only ordered must be named.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -910,7 +917,8 @@ def search(
     pair_column
         Name of the column with the second text of a pair.
     label_column
-        Name of the column with the label.
+        Name of the column with the label; several columns of 0 and 1, one per label, have commas between
+        their names.
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
@@ -1128,8 +1136,9 @@ def compare(
     note
         A remark for results.json and the title of every figure.
     kind
-        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
-        that of the task.
+        Kind of problem: label (one per text), labels (any number of them), number, ordered (classes with an
+        order, such as stars) or text (a free answer); see heedful list problems. By default it is found from
+        the data, and printed; only ordered must be named.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -1202,7 +1211,8 @@ def compare(
     pair_column
         Name of the column with the second text of a pair.
     label_column
-        Name of the column with the label.
+        Name of the column with the label; several columns of 0 and 1, one per label, have commas between
+        their names.
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
@@ -1414,8 +1424,9 @@ def labels(
     method
         full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
-        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
-        that of the task.
+        Kind of problem: label (one per text), labels (any number of them), number, ordered (classes with an
+        order, such as stars) or text (a free answer); see heedful list problems. By default it is found from
+        the data, and printed; only ordered must be named.
     answer_loss
         With objective answer: compute the loss on the answer only, or on the question too.
     head
@@ -1483,7 +1494,8 @@ def labels(
     pair_column
         Name of the column with the second text of a pair.
     label_column
-        Name of the column with the label.
+        Name of the column with the label; several columns of 0 and 1, one per label, have commas between
+        their names.
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
@@ -1699,8 +1711,9 @@ def optimizers(
     method
         full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
-        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
-        that of the task.
+        Kind of problem: label (one per text), labels (any number of them), number, ordered (classes with an
+        order, such as stars) or text (a free answer); see heedful list problems. By default it is found from
+        the data, and printed; only ordered must be named.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -1775,7 +1788,8 @@ def optimizers(
     pair_column
         Name of the column with the second text of a pair.
     label_column
-        Name of the column with the label.
+        Name of the column with the label; several columns of 0 and 1, one per label, have commas between
+        their names.
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.
@@ -1967,8 +1981,9 @@ def overfit(
     method
         full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods).
     kind
-        Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
-        that of the task.
+        Kind of problem: label (one per text), labels (any number of them), number, ordered (classes with an
+        order, such as stars) or text (a free answer); see heedful list problems. By default it is found from
+        the data, and printed; only ordered must be named.
     objective
         classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
         answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify.
@@ -2036,7 +2051,8 @@ def overfit(
     pair_column
         Name of the column with the second text of a pair.
     label_column
-        Name of the column with the label.
+        Name of the column with the label; several columns of 0 and 1, one per label, have commas between
+        their names.
     group
         Name of a column, such as the author: rows with the same value are on the same side of the split and
         in the same fold. Files that are split already stay as they are, with a warning if they share groups.

@@ -103,6 +103,7 @@ def show(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    kind: str | None = None,
     group: str | None = None,
     time: str | None = None,
     split: Literal["hash", "first", "none"] = "hash",
@@ -129,7 +130,9 @@ def show(
     pair_column
         Column with the second text of a pair.
     label_column
-        Column with the label.
+        Column with the label, or several columns of 0 and 1 with commas between their names.
+    kind
+        Kind of the answers: label, labels, number, ordered or text. By default found from the data.
     group
         Column whose values, such as authors, are each on one side of the split.
     time
@@ -156,6 +159,7 @@ def show(
     """
     from heedful.data import load_task, stats
     from heedful.evaluation.baselines import score_task_baselines
+    from heedful.problems import find_problem
 
     loaded = load_task(
         store_data(task, labels),
@@ -163,6 +167,7 @@ def show(
         text_column=text_column,
         pair_column=pair_column,
         label_column=label_column,
+        kind=None if kind is None else find_problem(kind).load_as,
         group=group,
         time=time,
         split=split,

@@ -13,6 +13,8 @@ from heedful.options.types import Positive, Seed
 from heedful.problems import find_problem_of_task
 
 SHOWN_LABELS = 20
+BAR_WIDTH = 40
+EXAMPLE_TITLES = {"number": "number", "text2text": ""}
 
 
 @describe_from(describe_task)
@@ -24,6 +26,7 @@ def command(
     text_column: str | None = None,
     pair_column: str | None = None,
     label_column: str | None = None,
+    kind: str | None = None,
     group: str | None = None,
     time: str | None = None,
     split: Literal["hash", "first", "none"] = "hash",
@@ -63,6 +66,7 @@ def command(
         text_column=text_column,
         pair_column=pair_column,
         label_column=label_column,
+        kind=kind,
         group=group,
         time=time,
         split=split,
@@ -89,7 +93,12 @@ def command(
 def print_all(facts: dict[str, Any]) -> None:
     splits, kind = facts["splits"], facts["kind"]
     columns = describe_columns(facts["columns"])
-    shown = {"kind": find_problem_of_task(kind).title, "columns": columns, "tokens": facts["tokenizer"]}
+    problem = find_problem_of_task(kind)
+    shown = {
+        "kind": f"{problem.title} ({facts['kind_reason']})",
+        "columns": columns,
+        "tokens": facts["tokenizer"],
+    }
     shown |= {name: f"{part['rows']:,} rows ({part['how']})" for name, part in splits.items()}
     shown |= {"split": "; ".join(facts["split_notes"])} if facts["split_notes"] else {}
     print_facts(facts["task"], shown)
@@ -135,18 +144,65 @@ def print_labels(facts: dict[str, Any]) -> None:
         rows = [[name, f"{part['answers']:,}", common[name]] for name, part in answers.items()]
         print_table("answers", ["split", "different", "most frequent"], rows, right=["different"])
         return
+    if any("histogram" in part for part in facts["splits"].values()):
+        print_numbers(facts)
+        return
     parts = {name: part["label_counts"] for name, part in facts["splits"].items() if "label_counts" in part}
     names = facts["labels"][:SHOWN_LABELS]
     rows = [
-        [shorten(label, 40), *(share(counts[label], counts) for counts in parts.values())] for label in names
+        [
+            shorten(label, 40),
+            *(share(counts[label], count_rows(facts, split)) for split, counts in parts.items()),
+        ]
+        for label in names
     ]
     more = len(facts["labels"]) - len(names)
     title = f"labels (and {more} more; --json has all)" if more else "labels"
     print_table(title, ["label", *parts], rows, right=list(parts))
+    print_labels_per_row(facts)
 
 
-def share(count: int, counts: dict[str, int]) -> str:
-    return f"{count:,} ({count / sum(counts.values()):.1%})"
+def count_rows(facts: dict[str, Any], split: str) -> int:
+    """Return the number of rows of a split, of which each label has a share."""
+    rows: int = facts["splits"][split]["rows"]
+    return rows
+
+
+def share(count: int, rows: int) -> str:
+    return f"{count:,} ({count / rows:.1%})"
+
+
+def print_labels_per_row(facts: dict[str, Any]) -> None:
+    parts = {n: part["labels_per_row"] for n, part in facts["splits"].items() if "labels_per_row" in part}
+    if not parts:
+        return
+    sizes = sorted({int(size) for sizes in parts.values() for size in sizes})
+    rows = [
+        [
+            size,
+            *(share(counts.get(str(size), 0), count_rows(facts, split)) for split, counts in parts.items()),
+        ]
+        for size in sizes
+    ]
+    print()
+    print_table("labels per row", ["labels", *parts], rows, right=["labels", *parts])
+
+
+def print_numbers(facts: dict[str, Any]) -> None:
+    """Print the quantiles of the numbers of each split, and a histogram of those of train."""
+    parts = {name: part["numbers"] for name, part in facts["splits"].items() if "numbers" in part}
+    names = list(next(iter(parts.values())))
+    rows = [[split, *(f"{numbers[name]:.4g}" for name in names)] for split, numbers in parts.items()]
+    shown = [{"p0": "min", "p50": "median", "p100": "max"}.get(name, name) for name in names]
+    print_table("numbers", ["split", *shown], rows, right=shown)
+    histogram = facts["splits"]["train"]["histogram"]
+    edges, counts = histogram["edges"], histogram["counts"]
+    bars = [
+        (f"{low:.3g} to {high:.3g}", f"{count:,}", "#" * round(BAR_WIDTH * count / max(counts)))
+        for low, high, count in zip(edges, edges[1:], counts, strict=False)
+    ]
+    print()
+    print_table("numbers of train", ["from", "rows", ""], bars, right=["from", "rows"])
 
 
 def print_baselines(facts: dict[str, Any]) -> None:
@@ -177,4 +233,4 @@ def print_examples(facts: dict[str, Any]) -> None:
         for place, text in enumerate(texts)
     ]
     print()
-    print_table("examples from train", ["label" if facts["labels"] else "", "text"], rows)
+    print_table("examples from train", [EXAMPLE_TITLES.get(facts["kind"], "label"), "text"], rows)

@@ -20,6 +20,18 @@ from heedful.data.class_folders import (
     read_class_folder,
     report_unread_files,
 )
+from heedful.data.label_columns import (
+    LABELS,
+    OTHERS,
+    ambiguous_column_error,
+    choose_label_column,
+    find_indicators,
+    find_label_columns,
+    has_few_values,
+    is_candidate,
+    is_prose,
+    split_names,
+)
 from heedful.data.spreadsheets import read_spreadsheet
 from heedful.data.text_files import COMPRESSIONS
 from heedful.errors import UserError, shorten, unknown
@@ -45,16 +57,8 @@ OTHER_TEXTS = (
     "article description headline review_body review_text title"
 )
 TEXTS = (*FIRST_TEXTS, *OTHER_TEXTS.split())
-FIRST_LABELS = ("label",)
-OTHER_LABELS = (
-    "labels stars star rating answer target class category sentiment gold_label gold intent score y polarity "
-    "emotion topic output is_duplicate"
-)
-LABELS = (*FIRST_LABELS, *OTHER_LABELS.split())
-OTHERS = ("id", "idx", "index", "guid", "uid", "unnamed: 0", "url", "date", "time", "user", "author")
 KNOWN = {*TEXTS, *LABELS, *OTHERS, *(name for pair in PAIRS for name in pair)}
 NAME = re.compile(r"[^\W\d][\w .:-]{0,40}")
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 FEW_ROWS = 8
 COMPRESSION_RATIO = 5
 HEADER_ROWS = 2000
@@ -88,6 +92,7 @@ class ColumnChoice:
     text: str | None = None
     pair: str | None = None
     label: str | None = None
+    """One column, or several of 0 and 1 with commas between their names."""
     by: SplitColumn | None = None
 
     @property
@@ -95,7 +100,15 @@ class ColumnChoice:
         return self.by.name if self.by else None
 
     def names(self) -> list[str]:
-        return [name for name in (self.text, self.pair, self.label, self.split_column) if name]
+        several = self.label.split(",") if self.label and "," in self.label else ()
+        return [name for name in (self.text, self.pair, self.label, *several, self.split_column) if name]
+
+    def check(self, sheet: Sheet) -> None:
+        """Refuse a column that the file does not have."""
+        labels = () if self.label is None else split_names(sheet, self.label)
+        for name in (self.text, self.pair, *labels, self.split_column):
+            if name and name not in sheet.names:
+                raise missing_column_error(sheet, name)
 
 
 @dataclass(frozen=True)
@@ -257,37 +270,52 @@ def refuse_duplicate_names(path: Path, unit: str, names: Sequence[str]) -> None:
             )
 
 
-def has_few_values(column: Sequence[Any]) -> bool:
-    """Return whether a column has few different values that recur, as labels do."""
-    return len(set(column)) <= len(column) // 4
-
-
 @dataclass(frozen=True)
 class Layout:
     text: str
     pair: str | None
     label: str | None
+    """The column of the label; several columns of 0 and 1 are named with commas between them."""
     by: SplitColumn | None = None
+    indicators: tuple[str, ...] = ()
+    """The columns of 0 and 1, one per label, if there are several."""
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        return self.indicators or (() if self.label is None else (self.label,))
 
     def columns(self) -> list[str]:
-        names = (self.text, self.pair, self.label, self.by.name if self.by else None)
+        names = (self.text, self.pair, *self.label_columns, self.by.name if self.by else None)
         return [name for name in names if name is not None]
 
 
-def find_layout(sheet: Sheet, wanted: ColumnChoice, labeled: bool = True) -> Layout:
-    """Find the text, pair and label columns of a file; `labeled=False` looks for text alone."""
-    for name in wanted.names():
-        if name not in sheet.names:
-            raise missing_column_error(sheet, name)
+def find_layout(sheet: Sheet, wanted: ColumnChoice, labeled: bool = True, kind: str | None = None) -> Layout:
+    """Find the text, pair and label columns of a file; `labeled=False` looks for text alone.
+
+    `kind` is that of the task: only `labels`, or a task whose kind is to be found, may have several label
+    columns.
+    """
+    wanted.check(sheet)
     text, pair = find_texts(sheet, wanted, labeled)
     if not labeled:
         return Layout(text, pair, None)
-    label = wanted.label or find_label(sheet, {text, pair, wanted.split_column})
+    if wanted.label:
+        labels = split_names(sheet, wanted.label)
+    else:
+        labels = find_label_columns(sheet, {text, pair, wanted.split_column}, kind)
     roles = {text: "text", pair: "text"} | ({wanted.by.name: wanted.by.kind} if wanted.by else {})
-    if label in roles:
-        both = f"cannot be both {roles[label]} and label"
-        raise UserError(f'{sheet.path} line 1: column "{shorten(label)}" {both}')
-    return Layout(text, pair, label, wanted.by)
+    for label in labels:
+        if label in roles:
+            both = f"cannot be both {roles[label]} and label"
+            raise UserError(f'{sheet.path} line 1: column "{shorten(label)}" {both}')
+    if len(labels) == 1:
+        return Layout(text, pair, labels[0], wanted.by)
+    if kind not in (None, "labels"):
+        raise UserError(
+            f"{sheet.path}: --label-column {shorten(','.join(labels), 60)} names {len(labels)} columns, "
+            f"one per label, which is --kind labels"
+        )
+    return Layout(text, pair, ",".join(labels), wanted.by, labels)
 
 
 def follow_layout(sheet: Sheet, leader: Layout, split: str) -> Layout:
@@ -298,11 +326,17 @@ def follow_layout(sheet: Sheet, leader: Layout, split: str) -> Layout:
         if len(sheet.names) == 1 and not sheet.header and split == "test" and not leader.pair:
             return Layout(sheet.names[0], None, None)
         raise missing_column_error(sheet, leader.text if leader.text not in sheet.names else str(leader.pair))
-    if leader.label not in sheet.names:
-        if split != "test":
-            raise missing_column_error(sheet, str(leader.label))
-        return replace(leader, label=None)
+    absent = [name for name in leader.label_columns if name not in sheet.names]
+    if absent:
+        if split != "test" or len(absent) < len(leader.label_columns):
+            raise missing_column_error(sheet, absent[0])
+        return replace(leader, label=None, indicators=())
     return leader
+
+
+def has_columns(sheet: Sheet, names: str) -> bool:
+    """Return whether the file has the column, or all of several with commas between their names."""
+    return all(name in sheet.names for name in split_names(sheet, names))
 
 
 def missing_column_error(sheet: Sheet, name: str) -> UserError:
@@ -312,7 +346,8 @@ def missing_column_error(sheet: Sheet, name: str) -> UserError:
 def find_texts(sheet: Sheet, wanted: ColumnChoice, labeled: bool) -> tuple[str, str | None]:
     if wanted.text:
         return wanted.text, wanted.pair
-    lower = {name.lower(): name for name in sheet.names if name not in (wanted.pair, wanted.label)}
+    labels = split_names(sheet, wanted.label) if wanted.label else ()
+    lower = {name.lower(): name for name in sheet.names if name not in (wanted.pair, *labels)}
     if not wanted.pair:
         for first, second in PAIRS:
             if first in lower and second in lower:
@@ -324,8 +359,11 @@ def find_texts(sheet: Sheet, wanted: ColumnChoice, labeled: bool) -> tuple[str, 
     options = "--text-column (and --pair-column for a second text)"
     if len(named) > 1:
         raise ambiguous_column_error(sheet, named, "text", options)
-    taken = (wanted.pair, wanted.label, wanted.split_column)
+    taken = (wanted.pair, *labels, wanted.split_column)
     rest = [name for name in sheet.names if name not in taken and is_candidate(name)]
+    indicators = find_indicators(sheet, rest)
+    if 1 < len(indicators) < len(rest):
+        rest = [name for name in rest if name not in indicators]
     looks = [name for name in rest if is_prose(sheet, name)]
     if len(looks) == 1:
         return looks[0], wanted.pair
@@ -337,63 +375,3 @@ def find_texts(sheet: Sheet, wanted: ColumnChoice, labeled: bool) -> tuple[str, 
         label = choose_label_column(sheet, rest)
         return next(name for name in rest if name != label), wanted.pair
     raise ambiguous_column_error(sheet, rest, "text", "--text-column")
-
-
-def find_label(sheet: Sheet, taken: set[str | None]) -> str:
-    rest = [name for name in sheet.names if name not in taken]
-    if not rest:
-        raise UserError(
-            f"{sheet.path} {sheet.unit} 1: one column only; a task needs a text and a label "
-            f"(unlabeled text is a corpus, not a task)"
-        )
-    lower = {name.lower(): name for name in rest}
-    named = [lower[name] for name in LABELS if name in lower]
-    if len(named) == 1 or (named and named[0].lower() in FIRST_LABELS):
-        return named[0]
-    looks = named or [name for name in rest if is_candidate(name)]
-    if len(looks) == 1:
-        return looks[0]
-    if not named:
-        short = [name for name in looks if not is_prose(sheet, name)]
-        few = [name for name in short if has_few_values(sample_values(sheet, name))]
-        if len(few) == 1:
-            return few[0]
-    raise ambiguous_column_error(sheet, looks or rest, "label", "--label-column")
-
-
-def is_candidate(name: str) -> bool:
-    """Return whether a column may be text or label, by its name: not a row number or an address."""
-    return bool(name) and name.lower() not in OTHERS
-
-
-def ambiguous_column_error(sheet: Sheet, names: Sequence[str], role: str, option: str) -> UserError:
-    candidates = ", ".join(f'"{shorten(name, 30)}"' for name in names)
-    return UserError(
-        f"{sheet.path} {sheet.unit} 1: which column is the {role}, of {candidates}? Say it with {option}"
-    )
-
-
-def sample_values(sheet: Sheet, name: str) -> list[str]:
-    column = sheet.names.index(name)
-    return [str(row[column]) for row in sheet.sample]
-
-
-def is_prose(sheet: Sheet, name: str) -> bool:
-    """Return whether a column holds texts: mostly different ones, of three or more words on average."""
-    cells = sample_values(sheet, name)
-    words = sum(len(cell.split()) for cell in cells)
-    return bool(cells) and words >= 3 * len(cells) and not has_few_values(cells)
-
-
-def choose_label_column(sheet: Sheet, names: Sequence[str]) -> str:
-    """Choose which of two columns of short values is the label: numbers, or fewer and shorter values."""
-    cells = [sample_values(sheet, name) for name in names]
-    numeric = [all(NUMBER.fullmatch(cell.strip()) for cell in column) for column in cells]
-    if numeric[0] != numeric[1]:
-        return names[numeric.index(True)]
-    sizes = [(len(set(column)), sum(map(len, column))) for column in cells]
-    if sizes[0][0] < sizes[1][0] and sizes[0][1] <= sizes[1][1]:
-        return names[0]
-    if sizes[1][0] < sizes[0][0] and sizes[1][1] <= sizes[0][1]:
-        return names[1]
-    raise ambiguous_column_error(sheet, names, "label", "--text-column and --label-column")

@@ -80,5 +80,5 @@ def assign_folds(split: Split, count: int, seed: int) -> npt.NDArray[np.int64]:
 
 def take_rows(split: Split, chosen: Index, name: str, how: str) -> Split:
     index = chosen if split.index is None else split.index[chosen]
-    labels = None if split.labels is None else split.labels[chosen]
-    return Split(name, split.rows, index, labels, how)
+    targets = None if split.targets is None else split.targets[chosen]
+    return Split(name, split.rows, index, targets, how)

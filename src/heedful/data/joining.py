@@ -27,10 +27,10 @@ def join_dev(task: Task) -> Task:
         rows, first = join_stores(train.rows, dev.rows), len(train.rows)
     index = np.concatenate([list_rows(train), list_rows(dev) + first])
     order = np.argsort(index, kind="stable")
-    labels = None
-    if train.labels is not None and dev.labels is not None:
-        labels = np.concatenate([train.labels, dev.labels])[order]
-    joined = Split("train", rows, index[order], labels, "train and dev")
+    targets = None
+    if train.targets is not None and dev.targets is not None:
+        targets = np.concatenate([train.targets, dev.targets])[order]
+    joined = Split("train", rows, index[order], targets, "train and dev")
     others = {name: split for name, split in task.splits.items() if name not in ("train", "dev")}
     return replace(task, splits={"train": joined, **others})
 

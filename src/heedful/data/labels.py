@@ -13,11 +13,13 @@ from heedful.errors import UserError, shorten
 
 MAX_CLASSES = 1000
 MAX_LABEL_CHARS = 200
+INDICATORS = {"0": False, "1": True, "false": False, "true": True}
 WHOLE = re.compile(r"([+-]?\d+)\.0+")
-SEPARATORS = (",", ";", "|")
+SEPARATORS = ("|", ";", ",")
 LIST = re.compile(
     r"""\[(?:\s*+(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[+-]?\d[\d.]*+|true|false|null)\s*+,?+)*+\s*+\]"""
 )
+FIRST_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 MANY_NUMBERS, FEW_ROWS_EACH = 30, 10
 
 
@@ -64,6 +66,19 @@ def parse_label(value: Any) -> str | None:
     raise ValueError(type(value).__name__)
 
 
+def parse_indicator(value: Any) -> bool | None:
+    """Return whether a cell of 0 and 1, or of false and true, says that a label applies; None if it is empty.
+
+    Anything else is a ValueError.
+    """
+    name = parse_label(value)
+    if name is None or name.lower() == "nan":
+        return None
+    if name.lower() not in INDICATORS:
+        raise ValueError(name)
+    return INDICATORS[name.lower()]
+
+
 def parse_number(name: str) -> float | None:
     try:
         value = float(name)
@@ -81,8 +96,11 @@ def sort_labels(names: Iterable[str]) -> list[str]:
     return sorted(names)
 
 
-def choose_label_names(path: Path, unit: str, labels: LabelIndex) -> list[str]:
-    """Return a task's label names, from its training file; refuse what is not a choice among several."""
+def choose_label_names(path: Path, unit: str, labels: LabelIndex, *, stated: bool = False) -> list[str]:
+    """Return a task's label names, from its training file; refuse what is not a choice among several.
+
+    `stated` says that the user named the kind, and not only the data.
+    """
     names = sort_labels(labels.ids)
     if not names:
         raise UserError(f"{path} {unit} 1: no rows")
@@ -91,58 +109,49 @@ def choose_label_names(path: Path, unit: str, labels: LabelIndex) -> list[str]:
             f"{path} {unit} {labels.line(names[0])}: every row has the label "
             f'"{shorten(names[0], 30)}"; at least two classes are needed'
         )
-    refuse_label_lists(path, unit, labels)
-    refuse_regression(path, unit, labels)
-    refuse_stray_word(path, unit, labels)
+    refuse_free_text(path, unit, labels)
+    if not stated:
+        refuse_stray_word(path, unit, labels)
     return names
 
 
-def refuse_label_lists(path: Path, unit: str, labels: LabelIndex) -> None:
-    """Refuse several labels in one cell: lists, or parts that recur and one of which is also a label itself.
-
-    A separator alone proves nothing: "Paris, France" and "Paris, Texas" are names.
-    """
-    for name in labels.ids:
-        if LIST.fullmatch(name):
-            raise multi_label_error(path, unit, labels.line(name), name)
-    for separator in SEPARATORS:
-        members: dict[str, set[str]] = {}
-        for name in labels.ids:
-            for part in name.split(separator):
-                members.setdefault(part.strip(), set()).add(name)
-        for name in labels.ids:
-            parts = [part.strip() for part in name.split(separator)]
-            recur = len(parts) > 1 and all(part and len(members[part]) > 1 for part in parts)
-            if recur and any(part in labels.ids for part in parts):
-                raise multi_label_error(path, unit, labels.line(name), name)
+def order_label_names(path: Path, unit: str, labels: LabelIndex) -> list[str]:
+    """Return the names of ordered classes: by value, or by the number that each name begins with."""
+    names = choose_label_names(path, unit, labels, stated=True)
+    numbers = {name: FIRST_NUMBER.match(name) for name in labels.ids}
+    for name, number in numbers.items():
+        if number is None:
+            raise UserError(
+                f'{path} {unit} {labels.line(name)}: --kind ordered: the order of "{shorten(name, 30)}" is '
+                f"not known; write numbers, or names that begin with one, such as 1 low, 2 middle, 3 high"
+            )
+    return sorted(names, key=lambda name: (float(numbers[name][0]), name))  # type: ignore[index]
 
 
 def multi_label_error(path: Path, unit: str, line: int, value: Any) -> UserError:
     return UserError(
         f"{path} {unit} {line}: several labels in one row ({shorten(str(value), 40)}); "
-        f"multi-label tasks are not supported, one label per row is"
+        f"--kind labels has any number of labels per row"
     )
 
 
-def refuse_regression(path: Path, unit: str, labels: LabelIndex) -> None:
-    """Refuse measurements and free text in place of labels."""
+def find_measurement(labels: LabelIndex) -> str | None:
+    """Return a label that shows that all are measurements, if there are so many different numbers."""
     rows, classes = sum(labels.counts), len(labels.ids)
     values = {name: parse_number(name) for name in labels.ids}
+    if None in values.values():
+        return None
     for name, value in values.items():
-        many = classes > 10 or classes > rows / 2
-        if value is not None and not value.is_integer() and many and None not in values.values():
-            raise UserError(
-                f"{path} {unit} {labels.line(name)}: label {shorten(name, 30)} is one of {classes:,} "
-                f"different numbers; regression is not supported, a column of classes is (--label-column)"
-            )
-    numbers = all(value is not None and value.is_integer() for value in values.values())
-    if numbers and classes > MANY_NUMBERS and rows < FEW_ROWS_EACH * classes:
-        name = next(reversed(labels.ids))
-        raise UserError(
-            f"{path} {unit} {labels.line(name)}: label {shorten(name, 30)} is one of {classes:,} different "
-            f"whole numbers in {rows:,} rows, which looks like a regression target; regression is not "
-            f"supported (if they are classes, give them names, such as c{shorten(name, 30)})"
-        )
+        if value is not None and not value.is_integer() and (classes > 10 or classes > rows / 2):
+            return name
+    if classes > MANY_NUMBERS and rows < FEW_ROWS_EACH * classes:
+        return next(reversed(labels.ids))
+    return None
+
+
+def refuse_free_text(path: Path, unit: str, labels: LabelIndex) -> None:
+    """Refuse free text in place of labels."""
+    rows, classes = sum(labels.counts), len(labels.ids)
     if classes > MAX_CLASSES or (rows >= 50 and classes > rows / 2):
         name = next(reversed(labels.ids))
         raise UserError(

@@ -19,7 +19,7 @@ from heedful.errors import UserError
 from heedful.plugins import Registry
 from heedful.runs.json_files import read_json_if_intact
 
-Kind = Literal["classify", "text2text"]
+Kind = Literal["classify", "labels", "number", "ordered", "text2text"]
 
 
 def unescape_newlines(text: str) -> str:
@@ -29,7 +29,8 @@ def unescape_newlines(text: str) -> str:
 
 @dataclass(frozen=True)
 class TaskRules:
-    kind: Kind = "classify"
+    kind: Kind | None = None
+    """None if it is to be found from the data."""
     columns: ColumnChoice = field(default_factory=ColumnChoice)
     change: Callable[[str], str] | None = None
     """Applied to every text."""

@@ -108,13 +108,29 @@ def to_table(data: Any, labels: Any = None) -> Table:
 
 
 def read_label_column(labels: Any) -> Any:
-    """Return labels as a sequence; a table must have one column."""
+    """Return labels as a sequence; several columns of 0 and 1, one per label, become lists of labels."""
+    if isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.shape[1] > 1:
+        return list_labels([str(column) for column in range(labels.shape[1])], labels.T.tolist())
     if is_series(labels) or not hasattr(labels, "columns"):
         return labels
     names = list(labels.columns)
     if len(names) != 1:
-        raise UserError(f"labels= has {len(names)} columns; give the one that has the labels")
+        return list_labels([str(name) for name in names], [list(labels[name]) for name in names])
     return labels[names[0]]
+
+
+def list_labels(names: Sequence[str], columns: Sequence[Sequence[Any]]) -> list[list[str]]:
+    """Return the labels of each row, from columns of 0 and 1."""
+    for name, column in zip(names, columns, strict=True):
+        other = next((value for value in column if value not in (0, 1)), None)
+        if other is not None:
+            raise UserError(
+                f"labels= has {len(names)} columns, and column {shorten(name, 30)} has "
+                f"{shorten(repr(other), 20)}; give one column of labels, or columns of 0 and 1, one per label"
+            )
+    return [
+        [name for name, value in zip(names, row, strict=True) if value] for row in zip(*columns, strict=True)
+    ]
 
 
 def read_columns(data: Any, labeled: bool) -> Table:
@@ -159,9 +175,16 @@ def read_hub_dataset(data: Any) -> Table:
     table = data.with_format("arrow")[:]
     for column, feature in data.features.items():
         names = getattr(feature, "names", None)
-        if names is None:
+        names_in_lists = getattr(getattr(feature, "feature", None), "names", None)
+        if names is None and names_in_lists is None:
             continue
+        names = names or ()
         numbers = table.column(column).to_pylist()
+        if names_in_lists is not None:
+            lists = [None if row is None else [names_in_lists[number] for number in row] for row in numbers]
+            array = pa.array(lists, pa.list_(pa.large_string()))
+            table = table.set_column(table.column_names.index(column), column, array)
+            continue
         values = [None if number is None or number < 0 else names[number] for number in numbers]
         place = table.column_names.index(column)
         if any(value is not None for value in values):

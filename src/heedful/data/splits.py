@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +22,16 @@ TRAIN_SHARE, DEV_SHARE = 0.8, 0.1
 
 @dataclass(frozen=True)
 class Example:
-    """One row: a text or a pair of texts, with its label's number, or its answer in a text-to-text task."""
+    """One row: a text or a pair of texts, with its label's number, or its answer in a text-to-text task.
+
+    `target` is its entry in `Split.targets`: the label's number, 0 or 1 per label, or the number.
+    """
 
     text: str
     pair: str | None = None
     label: int | None = None
     answer: str | None = None
+    target: Any = None
 
 
 class Column(Sequence[str]):
@@ -58,7 +62,11 @@ class Column(Sequence[str]):
 
 
 class Split:
-    """A part of a task. `labels` are indices into the task's label names; missing columns are None."""
+    """A part of a task; missing columns are None.
+
+    `targets` has what is to be predicted, per row: the index of its label in the task's label names; with
+    several labels per text, 0 or 1 per label; or a number. `labels` are the same indices, and None otherwise.
+    """
 
     of: int | None = None
     """Number of rows of the whole split, if this is a sample of it."""
@@ -68,10 +76,12 @@ class Split:
         name: str,
         rows: ExampleStore,
         index: Index | None,
-        labels: npt.NDArray[np.int32] | None,
+        targets: npt.NDArray[Any] | None,
         how: str = "",
     ) -> None:
-        self.name, self.rows, self.index, self.labels, self.how = name, rows, index, labels, how
+        self.name, self.rows, self.index, self.targets, self.how = name, rows, index, targets, how
+        is_label = targets is not None and targets.ndim == 1 and targets.dtype.kind == "i"
+        self.labels: npt.NDArray[np.int32] | None = targets if is_label else None
         self.texts = Column(rows, index, "text")
         self.pairs = self.optional("pair")
         self.answers = self.optional("answer")
@@ -92,6 +102,7 @@ class Split:
             self.pairs[row] if self.pairs is not None else None,
             int(self.labels[row]) if self.labels is not None else None,
             self.answers[row] if self.answers is not None else None,
+            self.targets[row] if self.targets is not None else None,
         )
 
     def __iter__(self) -> Iterator[Example]:
@@ -99,7 +110,8 @@ class Split:
         for texts, pairs, answers in self.rows.scan(["text", "pair", "answer"], self.index):
             for text, pair, answer in zip(texts, pairs, answers, strict=True):
                 label = int(self.labels[row]) if self.labels is not None else None
-                yield Example(text, pair, label, answer)
+                target = self.targets[row] if self.targets is not None else None
+                yield Example(text, pair, label, answer, target)
                 row += 1
 
     def iterate_texts(self) -> Iterator[tuple[list[str], list[str] | None]]:
@@ -211,7 +223,7 @@ def sample(split: Split, count: int, seed: int) -> Split:
     chosen = np.sort(order[np.argsort(turn[order], kind="stable")][:count])
     index = chosen if split.index is None else split.index[chosen]
     how = f"{len(chosen):,} of {len(split):,} ({split.how}), by content hash, seed {seed}"
-    part = Split(split.name, split.rows, index, None if split.labels is None else labels[chosen], how)
+    part = Split(split.name, split.rows, index, None if split.targets is None else split.targets[chosen], how)
     part.of = len(split)
     return part
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from heedful.data.answers import describe_answers
 from heedful.data.batches import measure_padding
 from heedful.data.splits import Split, content_key
 from heedful.data.tasks import Task
@@ -67,6 +68,7 @@ def describe_task(
     facts: dict[str, Any] = {
         "task": task.name,
         "kind": task.kind,
+        "kind_reason": task.answers.reason or "as it was named",
         "labels": task.label_names,
         "columns": task.columns,
         "split_notes": list(task.split_notes),
@@ -102,9 +104,9 @@ def describe_split(
         "truncated": float(np.mean(counted.lengths > max_len)),
         "duplicates": len(keys) - len(np.unique(keys)),
     }
+    if split.targets is not None:
+        facts |= describe_answers(task.kind, split.targets, tuple(task.label_names))
     if split.labels is not None:
-        counts = np.bincount(split.labels, minlength=len(task.label_names))
-        facts["label_counts"] = dict(zip(task.label_names, counts.tolist(), strict=True))
         facts["contradictions"] = count_contradictions(keys, split.labels)
     if split.answers is not None:
         answers = Counter(split.answers)
@@ -142,9 +144,22 @@ def hash_texts(texts: Iterable[str]) -> Keys:
 
 
 def choose_examples(task: Task, keys: Keys) -> dict[str, list[str]]:
-    """Choose three rows of train per label, those with the smallest hashes, each shortened to one line."""
+    """Choose three rows of train per label, those with the smallest hashes, each shortened to one line.
+
+    Of a task with numbers, they are rows with a low, a middle and a high number.
+    """
     train = task.splits["train"]
     order = np.argsort(keys, kind="stable")
+    if task.kind == "labels" and train.targets is not None:
+        return {
+            name: [format_example(train, int(row)) for row in chosen]
+            for number, name in enumerate(task.label_names)
+            for chosen in [order[train.targets[order, number] == 1][:EXAMPLES_PER_LABEL]]
+        }
+    if task.kind == "number" and train.targets is not None:
+        ranked = np.argsort(train.targets, kind="stable")
+        chosen = ranked[np.linspace(0, len(ranked) - 1, min(EXAMPLES_PER_LABEL, len(ranked))).astype(int)]
+        return {f"{train.targets[row]:g}": [format_example(train, int(row))] for row in chosen}
     if train.labels is None:
         return {"": [format_example(train, int(row)) for row in order[:EXAMPLES_PER_LABEL]]}
     examples = {}

@@ -18,7 +18,15 @@ from heedful.data import cache
 from heedful.data.bad_rows import BadRows, EmptyCellError, RowError, report_skipped
 from heedful.data.columns import Layout, Sheet, SplitColumn
 from heedful.data.dates import parse_time, read_time
-from heedful.data.labels import MAX_CLASSES, MAX_LABEL_CHARS, LabelIndex, multi_label_error, parse_label
+from heedful.data.label_sets import read_indicators, write_set
+from heedful.data.labels import (
+    MAX_CLASSES,
+    MAX_LABEL_CHARS,
+    LabelIndex,
+    multi_label_error,
+    parse_label,
+    parse_number,
+)
 from heedful.data.text_files import MAX_ROW_BYTES, too_long_error
 from heedful.errors import UserError, shorten
 from heedful.progress import progress
@@ -86,28 +94,36 @@ class ExampleStore:
 
 
 def load_examples(
-    sheet: Sheet, layout: Layout, answers: bool = False, change: Change | None = None, *, strict: bool = False
+    sheet: Sheet,
+    layout: Layout,
+    kind: str | None = None,
+    change: Change | None = None,
+    *,
+    strict: bool = False,
 ) -> ExampleStore:
-    """Read a file's examples; `answers` keeps the label column as text; `change` is applied to each text.
+    """Read a file's examples; `change` is applied to each text.
 
-    Bad rows are left out and reported; `strict` refuses them. The examples of a file above 64 MB are kept in
-    the cache, named by its content and by how it was read.
+    `kind` is that of the task, as far as it is known: the label column has answers of "text2text" as they
+    are, may be empty with "labels", and has numbers alone with "number". Bad rows are left out and reported;
+    `strict` refuses them. The examples of a file above 64 MB are kept in the cache, named by its content and
+    by how it was read.
     """
     content = sheet.content_hash
-    columns = layout.columns()
+    columns, answers = layout.columns(), kind == "text2text"
     how = (sheet.format, sheet.header, *columns, len(columns), answers, getattr(change, "__name__", ""))
     by = () if layout.by is None else (layout.by.kind, layout.by.name)
-    key = cache.digest(FORMAT, content, *how, *by)
+    form = (kind,) if kind in ("labels", "number") else ()
+    key = cache.digest(FORMAT, content, *how, *by, *form)
     bad = BadRows(strict=strict)
     if sheet.megabytes * 10**6 <= IN_MEMORY_BYTES:
         sink = pa.BufferOutputStream()
-        ids, labels, skipped = write_examples(sheet, layout, answers, change, sink, bad)
+        ids, labels, skipped = write_examples(sheet, layout, kind, change, sink, bad)
         store = ExampleStore(sink.getvalue(), ids, labels, key, skipped, layout.by)
     else:
 
         def fill(folder: Path) -> None:
             with pa.OSFile(str(folder / "rows.arrow"), "wb") as file:
-                ids, labels, skipped = write_examples(sheet, layout, answers, change, file, bad)
+                ids, labels, skipped = write_examples(sheet, layout, kind, change, file, bad)
             np.save(folder / "labels.npy", ids)
             names = {"names": list(labels.ids), "lines": labels.lines, "counts": labels.counts}
             (folder / "labels.json").write_text(json.dumps({**names, "skipped": skipped}), "utf-8")
@@ -130,10 +146,10 @@ def load_examples(
 
 
 def write_examples(
-    sheet: Sheet, layout: Layout, answers: bool, change: Change | None, sink: Any, bad: BadRows
+    sheet: Sheet, layout: Layout, kind: str | None, change: Change | None, sink: Any, bad: BadRows
 ) -> tuple[npt.NDArray[np.int32], LabelIndex, str]:
     """Write a file's examples as record batches; return the numbers of its labels, and what was skipped."""
-    labels, ids = LabelIndex(), array("i")
+    labels, ids, answers = LabelIndex(), array("i"), kind == "text2text"
     columns: dict[str, list[str | None]] = {name: [] for name in COLUMNS}
     if layout.by is not None:
         columns[SPLIT_BY] = []
@@ -155,14 +171,14 @@ def write_examples(
                 bar.advance(round(size / 10**6))
             size = 0
 
-        for number, text, pair, label, by in read_examples(sheet, layout, change, bad, answers):
+        for number, text, pair, label, by in read_examples(sheet, layout, change, bad, kind):
             count += 1
             for values, value in zip(
                 columns.values(), (text, pair, label if answers else None, by), strict=False
             ):
                 values.append(value)
             if label is not None and not answers:
-                ids.append(add_label(sheet, labels, label, number))
+                ids.append(add_label(sheet, labels, label, number, kind))
             size += len(text) + len(pair or "")
             if size > BATCH_CHARS or len(columns["text"]) >= BATCH_ROWS:
                 flush()
@@ -175,13 +191,13 @@ def write_examples(
     return label_ids, labels, bad.describe(sheet.path, count)
 
 
-def add_label(sheet: Sheet, labels: LabelIndex, name: str, number: int) -> int:
-    if len(name) > MAX_LABEL_CHARS:
+def add_label(sheet: Sheet, labels: LabelIndex, name: str, number: int, kind: str | None = None) -> int:
+    if len(name) > MAX_LABEL_CHARS and kind != "labels":
         raise UserError(
             f"{sheet.path} {sheet.unit} {number}: the label has {len(name):,} characters "
             f'("{shorten(name, 30)}"); is it the right column (--label-column)?'
         )
-    if len(labels.ids) > 100 * MAX_CLASSES:
+    if len(labels.ids) > 100 * MAX_CLASSES and parse_number(name) is None:
         raise UserError(
             f"{sheet.path} {sheet.unit} {number}: more than {len(labels.ids) - 1:,} different labels; "
             f"is it the right column (--label-column)?"
@@ -194,17 +210,22 @@ def read_examples(
     layout: Layout,
     change: Change | None = None,
     bad: BadRows | None = None,
-    answers: bool = False,
+    kind: str | None = None,
 ) -> Iterator[tuple[int, str, str | None, str | None, str | None]]:
     """Yield (number, text, pair, label name, value to split by) of every good row; others go to `bad`."""
-    paired, labeled = layout.pair is not None, layout.label is not None
+    paired, label_columns = layout.pair is not None, layout.label_columns
     bad, first_time = bad or BadRows(), None
     for number, values in sheet.rows(layout.columns(), bad):
         values, split_value = (values[:-1], values[-1]) if layout.by else (values, None)
         try:
             text = check_text(sheet, number, layout.text, values[0])
             pair = check_text(sheet, number, layout.pair, values[1]) if paired else None
-            label = check_label(sheet, number, layout.label, values[-1], answers) if labeled else None
+            label = None
+            if layout.indicators:
+                cells = values[-len(label_columns) :]
+                label = read_indicators(f"{sheet.path} {sheet.unit} {number}", label_columns, cells)
+            elif label_columns:
+                label = check_label(sheet, number, layout.label, values[-1], kind)
             by = check_split_value(sheet, number, layout.by, split_value) if layout.by else None
             if layout.by and layout.by.kind == "time":
                 first_time = first_time or by
@@ -256,17 +277,26 @@ def parse_cell(sheet: Sheet, value: Any, answers: bool = False) -> str | None:
     return None if is_nan and not answers and not sheet.is_typed else name
 
 
-def check_label(sheet: Sheet, number: int, column: str | None, value: Any, answers: bool) -> str:
+def check_label(sheet: Sheet, number: int, column: str | None, value: Any, kind: str | None = None) -> str:
     if isinstance(value, str) and sheet.is_typed:
         check_characters(sheet, number, value)
+    where = f"{sheet.path} {sheet.unit} {number}"
+    if isinstance(value, list) and kind in (None, "labels"):
+        return write_set(where, value)
     try:
-        name = parse_cell(sheet, value, answers)
+        name = parse_cell(sheet, value, kind == "text2text")
     except ValueError:
         raise multi_label_error(sheet.path, sheet.unit, number, value) from None
+    if name is None and kind == "labels":
+        return ""
     if name is None:
+        what, remedy = ("number", "write one") if kind == "number" else ("label", "label the row")
         raise EmptyCellError(
-            f"{sheet.path} {sheet.unit} {number}: the label is missing in column "
-            f'"{shorten(str(column), 30)}"; label the row or remove it'
+            f'{where}: the {what} is missing in column "{shorten(str(column), 30)}"; {remedy} or remove it'
+        )
+    if kind == "number" and parse_number(name) is None:
+        raise RowError(
+            f'{where}: "{shorten(name, 30)}" in column "{shorten(str(column), 30)}" is not a number'
         )
     return name
 

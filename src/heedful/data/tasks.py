@@ -12,7 +12,8 @@ from typing import cast, get_args
 
 import numpy as np
 
-from heedful.data import cache, labels, splits
+from heedful.data import cache, splits
+from heedful.data.answers import Answers, find_kind, guess_kind, name_answers
 from heedful.data.class_folders import find_class_folders
 from heedful.data.columns import (
     ColumnChoice,
@@ -21,6 +22,7 @@ from heedful.data.columns import (
     find_layout,
     find_split_column,
     follow_layout,
+    has_columns,
     open_sheet,
 )
 from heedful.data.hub_datasets import download_from_hub, parse_hub_id
@@ -43,7 +45,7 @@ NEAR = 0.75
 
 @dataclass(frozen=True)
 class Task:
-    """A task: its splits and its label names (none in text2text)."""
+    """A task: its splits and its label names (none for numbers and in text2text)."""
 
     name: str
     kind: Kind
@@ -55,6 +57,8 @@ class Task:
     rules: TaskRules = field(default_factory=TaskRules, repr=False)
     columns: dict[str, str] = field(default_factory=dict, repr=False)
     """The columns of train's file by role; they are numbers if the file has no header."""
+    answers: Answers = field(default_factory=lambda: Answers("classify"), repr=False)
+    """How the label column is read, and why."""
     split_notes: tuple[str, ...] = field(default=(), repr=False)
     """How rows are split by a column, in words; then, for files that were split before, what leaks."""
 
@@ -88,9 +92,10 @@ def load_task(
     splits them by their order, `split="none"` leaves all rows in train. Rows with the same value in the
     column `group`, such as an author, stay together: the hash is that of the value. With the column
     `time` the latest rows are test, those before dev, and the earliest train. Columns are found by name or
-    content unless they are named; those of a file without a header are called 1, 2, 3, ... With
-    `kind="text2text"` the label column holds free answers instead of classes. Bad rows (an empty cell, a
-    broken line) are skipped with a notice; `strict` refuses them.
+    content unless they are named; those of a file without a header are called 1, 2, 3, ... The `kind` of the
+    answers is found from the data unless it is named: "classify" (one label per text), "labels" (any number
+    of labels), "number", "ordered" (classes with an order), or "text2text" (free answers). Bad rows (an
+    empty cell, a broken line) are skipped with a notice; `strict` refuses them.
     """
     mode, by = parse_split_mode(split), find_split_column(group, time)
     if by is not None and mode == "first":
@@ -103,16 +108,15 @@ def load_task(
     files = list_split_files(path, rules.more_splits)
     if rules.train_of:
         files.pop("test", None)  # published without labels; a part of train's file is test
-    rows, sheets = read_files(files, wanted, rules, strict)
-    label_names = name_labels(sheets, rows) if rules.kind == "classify" else []
+    rows, sheets, answers = read_files(files, wanted, rules, strict)
     parts = partition(files, rows, rules, mode, seed)
     task_name = name_or_path if name_or_path in TASKS else path.stem
     task = Task(
         name=task_name,
-        kind=rules.kind,
-        label_names=label_names,
+        kind=answers.kind,
+        label_names=list(answers.names),
         splits={
-            name: make_split(name, rows[source], index, label_names, how)
+            name: make_split(name, rows[source], index, answers, how)
             for name, (source, index, how) in parts.items()
         },
         folder=path,
@@ -120,7 +124,11 @@ def load_task(
         corpus=path / rules.corpus if rules.corpus and (path / rules.corpus).is_file() else None,
         rules=rules,
         columns=named_columns(*sheets["train"]),
+        answers=answers,
     )
+    if answers.reason and answers.kind in ("labels", "number"):
+        what = "any number of labels per text" if answers.kind == "labels" else "a number per text"
+        notify(f"{path}: {what} (--kind {answers.kind}), because {answers.reason}")
     leaks = tuple(find_leaks(task.splits))
     for sentence in leaks:
         notify(f"{path}: {sentence}", warning=True)
@@ -136,9 +144,12 @@ def load_task(
 def report_missing_labels(task: Task) -> None:
     """Mention labels that a split has no row of: they are not learned, or not measured."""
     for name, split in task.splits.items():
-        if split.labels is None:
+        if split.targets is None or not task.label_names:
             continue
-        counts = np.bincount(split.labels, minlength=len(task.label_names))
+        if task.kind == "labels":
+            counts = split.targets.sum(0, dtype=np.int64)
+        else:
+            counts = np.bincount(split.targets, minlength=len(task.label_names))
         missing = [label for label, count in zip(task.label_names, counts, strict=True) if not count]
         if missing:
             listed = ", ".join(f'"{shorten(label, 30)}"' for label in missing[:5])
@@ -262,18 +273,31 @@ def split_files(folder: Path, more: Iterable[str] = ()) -> dict[str, Path]:
 
 def read_files(
     files: dict[str, Path], wanted: ColumnChoice, rules: TaskRules, strict: bool
-) -> tuple[dict[str, ExampleStore], dict[str, tuple[Sheet, Layout]]]:
-    """Read the file of each split; the others must have train's columns."""
-    rows: dict[str, ExampleStore] = {}
-    sheets: dict[str, tuple[Sheet, Layout]] = {}
-    leader: Layout | None = None
+) -> tuple[dict[str, ExampleStore], dict[str, tuple[Sheet, Layout]], Answers]:
+    """Read the file of each split; the others must have train's columns and labels."""
+    sheet = open_sheet(files["train"], wanted.names())
+    leader = find_layout(sheet, wanted, kind=rules.kind)
+    train, answers = read_train(sheet, leader, rules, strict)
+    rows, sheets = {"train": train}, {"train": (sheet, leader)}
     for name, path in files.items():
-        sheet = open_sheet(path, wanted.names() if leader is None else leader.columns())
-        layout = find_layout(sheet, wanted) if leader is None else follow_layout(sheet, leader, name)
-        leader = leader or layout
-        rows[name] = load_examples(sheet, layout, rules.kind == "text2text", rules.change, strict=strict)
+        if name == "train":
+            continue
+        sheet = open_sheet(path, leader.columns())
+        layout = follow_layout(sheet, leader, name)
+        rows[name] = load_examples(sheet, layout, answers.kind, rules.change, strict=strict)
         sheets[name] = sheet, layout
-    return rows, sheets
+        answers.refuse_unseen(sheet, rows[name].labels, files["train"])
+    return {name: rows[name] for name in files}, {name: sheets[name] for name in files}, answers
+
+
+def read_train(sheet: Sheet, layout: Layout, rules: TaskRules, strict: bool) -> tuple[ExampleStore, Answers]:
+    """Read train's file, and find the kind of its answers where it is not known."""
+    kind = rules.kind or guess_kind(sheet, layout)
+    rows = load_examples(sheet, layout, kind, rules.change, strict=strict)
+    answers = Answers(rules.kind) if rules.kind else find_kind(sheet, layout, rows.labels)
+    if answers.kind == "labels" and kind != "labels":  # a row without a label is not a bad one
+        rows = load_examples(sheet, layout, "labels", rules.change, strict=strict)
+    return rows, name_answers(answers, sheet, layout, rows.labels)
 
 
 def named_columns(sheet: Sheet, layout: Layout) -> dict[str, str]:
@@ -316,17 +340,6 @@ def partition(
     return {name: parts[name] for name in dict.fromkeys([*SPLIT_NAMES, *parts]) if name in parts}
 
 
-def name_labels(sheets: dict[str, tuple[Sheet, Layout]], rows: dict[str, ExampleStore]) -> list[str]:
-    """Return the label names of train's file; no other file may have more."""
-    train = sheets["train"][0]
-    names = labels.choose_label_names(train.path, train.unit, rows["train"].labels)
-    numbers = {name: number for number, name in enumerate(names)}
-    for split, (sheet, layout) in sheets.items():
-        if layout.label is not None and split != "train":
-            labels.refuse_unseen(sheet.path, sheet.unit, rows[split].labels, train.path, numbers)
-    return names
-
-
 def add_split(
     task: Task, source: str, *, name: str = "data", columns: ColumnChoice | None = None, strict: bool = False
 ) -> Task:
@@ -340,26 +353,26 @@ def add_split(
     roles = ("text", "pair", "label")
     stated = [getattr(columns, role) if columns else None for role in roles]
     sheet = open_sheet(file, [name for name in (*stated, *map(task.columns.get, roles)) if name])
-    usual = [task.columns[role] if task.columns.get(role) in sheet.names else None for role in roles]
+    usual = [
+        task.columns[role] if role in task.columns and has_columns(sheet, task.columns[role]) else None
+        for role in roles
+    ]
     text, pair, label = (one or other for one, other in zip(stated, usual, strict=True))
-    layout = find_layout(sheet, ColumnChoice(text, pair, label))
+    layout = find_layout(sheet, ColumnChoice(text, pair, label), kind=task.kind)
     has_pairs = task.splits["train"].pairs is not None
     if has_pairs != (layout.pair is not None):
         wanted = (
             "pairs of texts; --pair-column names the second text" if has_pairs else "single texts, not pairs"
         )
         raise UserError(f"{file}: {task.name} has {wanted}")
-    rows = load_examples(sheet, layout, task.kind == "text2text", task.rules.change, strict=strict)
-    numbers = {label: number for number, label in enumerate(task.label_names)}
-    labels.refuse_unseen(sheet.path, sheet.unit, rows.labels, task.folder, numbers)
-    split = make_split(name, rows, None, task.label_names, file.name)
+    rows = load_examples(sheet, layout, task.kind, task.rules.change, strict=strict)
+    task.answers.refuse_unseen(sheet, rows.labels, task.folder)
+    split = make_split(name, rows, None, task.answers, file.name)
     return replace(task, splits={**task.splits, name: split})
 
 
-def make_split(name: str, rows: ExampleStore, index: Index | None, names: list[str], how: str) -> Split:
-    if not len(rows.label_ids):
-        return Split(name, rows, index, None, how)
-    numbers = {label: number for number, label in enumerate(names)}
-    renumber = np.array([numbers[label] for label in rows.labels.ids], np.int32)
-    ids = rows.label_ids if index is None else rows.label_ids[index]
-    return Split(name, rows, index, renumber[ids], how)
+def make_split(name: str, rows: ExampleStore, index: Index | None, answers: Answers, how: str) -> Split:
+    targets = answers.decode(rows)
+    if targets is not None and index is not None:
+        targets = targets[index]
+    return Split(name, rows, index, targets, how)

@@ -39,7 +39,7 @@ def open_unlabeled(path: Path, task: Task) -> tuple[Sheet, Layout]:
     roles = {role: task.columns.get(role) for role in ("text", "pair", "label")}
     sheet = open_sheet(path.expanduser(), [name for name in roles.values() if name])
     present = {role: name for role, name in roles.items() if name in sheet.names}
-    wanted = ColumnChoice(present.get("text"), present.get("pair"), present.get("label"))
+    wanted = ColumnChoice(present.get("text"), present.get("pair"))
     layout = find_layout(sheet, wanted, labeled=False)
     if task.splits["train"].pairs is None:
         return sheet, Layout(layout.text, None, None)
@@ -53,9 +53,9 @@ def open_train_file(task: Task) -> tuple[Sheet, Layout] | None:
     if not task.splits["train"].rows.skipped or "label" not in task.columns:
         return None
     roles = task.columns
-    layout = Layout(roles["text"], roles.get("pair"), roles["label"])
-    path = list_split_files(task.folder, task.rules.more_splits)["train"]
-    return open_sheet(path, layout.columns()), layout
+    columns = ColumnChoice(roles["text"], roles.get("pair"), roles["label"])
+    sheet = open_sheet(list_split_files(task.folder, task.rules.more_splits)["train"], columns.names())
+    return sheet, find_layout(sheet, columns, kind=task.kind)
 
 
 def read_unlabeled(sheet: Sheet, layout: Layout, task: Task) -> Iterator[UnlabeledRow]:
@@ -65,7 +65,10 @@ def read_unlabeled(sheet: Sheet, layout: Layout, task: Task) -> Iterator[Unlabel
         try:
             text = check_text(sheet, number, layout.text, values[0])
             pair = None if layout.pair is None else check_text(sheet, number, layout.pair, values[1])
-            labeled = layout.label is not None and parse_cell(sheet, values[-1], answers) is not None
+            cells = values[len(values) - len(layout.label_columns) :]
+            labeled = any(
+                isinstance(cell, list) or parse_cell(sheet, cell, answers) is not None for cell in cells
+            )
         except (RowError, ValueError):
             continue
         if not labeled:

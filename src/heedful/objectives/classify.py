@@ -56,6 +56,12 @@ def choose_train_rows(labels: Ints, count: int, seed: int, *, balanced: bool = F
     return np.sort(ranked[:count])
 
 
+def describe_kind(task: Task) -> str:
+    """Say what the answers of a task are."""
+    others = {"labels": "any number of labels per text", "number": "a number per text"}
+    return others.get(task.kind, "answers, not labels")
+
+
 def common_options(setup: TaskSetup) -> dict[str, Any]:
     """Return the arguments that every objective with labels takes from the command's options."""
     o = setup.options
@@ -97,8 +103,8 @@ class Classify(Objective):
         class_weights: ClassWeights = "none",
         seed: int = 0,
     ) -> None:
-        if task.kind != "classify":
-            raise UserError(f"{task.name} has answers, not labels; classification needs labels")
+        if task.kind not in ("classify", "ordered"):
+            raise UserError(f"{task.name} has {describe_kind(task)}; classification needs one label per text")
         self.task, self.tokenizer, self.max_len, self.seed = task, tokenizer, max_len, seed
         self.with_types, self.long_texts = with_types, long_texts
         self.weights = {"classify": 1.0}

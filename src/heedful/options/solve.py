@@ -49,7 +49,10 @@ class SolveOptions:
     pair_column: str | None = None
     """Name of the column with the second text of a pair."""
     label_column: str | None = None
-    """Name of the column with the label."""
+    """Name of the column with the label; several columns of 0 and 1 have commas between their names."""
+    kind: str | None = None
+    """Kind of problem: label (one per text), labels (any number of them), number, or ordered (classes with an
+    order, such as stars). By default it is found from the data; only ordered must be named."""
     group: str | None = None
     """Name of a column, such as the author: rows with the same value are on the same side of the split and in
     the same fold. Files that are split already stay as they are, with a warning if they share groups."""

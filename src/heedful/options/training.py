@@ -100,8 +100,9 @@ class AdaptOptions(LoopOptions):
     method: str = "full"
     """full, head, top-layers, prompt, prefix, lora, bitfit or contrastive (heedful list methods)."""
     kind: str | None = None
-    """Kind of problem: label (one per text) or text (a free answer); see heedful list problems. By default
-    that of the task."""
+    """Kind of problem: label (one per text), labels (any number of them), number, ordered (classes with an
+    order, such as stars) or text (a free answer); see heedful list problems. By default it is found from the
+    data, and printed; only ordered must be named."""
     objective: str = "auto"
     """classify; text2text (T5 writes a label word); joint (also masked language modeling on more text);
     answer (free text after a question). auto chooses answer for tasks with answers, otherwise classify."""
@@ -178,7 +179,8 @@ class AdaptOptions(LoopOptions):
     pair_column: str | None = None
     """Name of the column with the second text of a pair."""
     label_column: str | None = None
-    """Name of the column with the label."""
+    """Name of the column with the label; several columns of 0 and 1, one per label, have commas between
+    their names."""
     group: str | None = None
     """Name of a column, such as the author: rows with the same value are on the same side of the split and in
     the same fold. Files that are split already stay as they are, with a warning if they share groups."""

@@ -23,12 +23,14 @@ class Problem:
     """The objective that is minimized unless another one is asked for."""
     metric: ClassVar[str]
     """The metric that models are selected by unless another one is asked for."""
+    metrics: ClassVar[tuple[str, ...]] = ()
+    """The metrics that results and reports show, the usual one first."""
     command: ClassVar[str] = "adapt"
     """The command that trains models for it."""
     task_kind: ClassVar[Kind | None] = None
     """The `kind` of the tasks (`heedful.data.Task`) that ask for it; None if no task does by itself."""
     load_as: ClassVar[Kind | None] = None
-    """The `kind` that any task is loaded as for this problem; None for the task's own."""
+    """The `kind` that a task is loaded as when this problem is named; None for the task's own."""
     generates_text: ClassVar[bool] = False
     """Whether the model's answers are free text and not labels."""
     scorer: ClassVar[str]

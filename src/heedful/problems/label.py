@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from heedful.problems.base import Problem
+
+if TYPE_CHECKING:
+    from heedful.data.named_tasks import Kind
 
 
 class Label(Problem):
@@ -14,7 +17,9 @@ class Label(Problem):
     title = "classification"
     objective = "classify"
     metric = "accuracy"
-    task_kind = "classify"
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy", "macro_f1")
+    task_kind: ClassVar[Kind | None] = "classify"
+    load_as: ClassVar[Kind | None] = "classify"
     scorer = "heedful.evaluation.scorer:LabelScorer"
     baselines = "heedful.evaluation.baselines:score_label_baselines"
 

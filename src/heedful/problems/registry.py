@@ -4,7 +4,7 @@ A kind is one class in one file. Another package adds one through an entry point
 `heedful adapt --kind NAME` uses it:
 
     [project.entry-points."heedful.problems"]
-    ordered = "my_package:Ordered"
+    graded = "my_package:Graded"
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ PROBLEMS: Registry[type[Problem]] = Registry(
     "problem",
     {
         "label": "heedful.problems.label:Label",
+        "labels": "heedful.problems.labels:Labels",
+        "number": "heedful.problems.number:Number",
+        "ordered": "heedful.problems.ordered:Ordered",
         "text": "heedful.problems.text:FreeText",
         "next_token": "heedful.problems.next_token:NextToken",
     },

@@ -29,7 +29,7 @@ LEASE, LEASE_SECONDS = "solve", 60.0
 REPORT = "report.html"
 RUN_OPTIONS = (
     "task", "metric", "model", "seed", "data_dir", "split", "split_seed", "text_column", "pair_column",
-    "label_column", "group", "time", "strict", "long_texts",
+    "label_column", "kind", "group", "time", "strict", "long_texts",
 )  # fmt: skip
 """Options that all candidates have."""
 

@@ -107,10 +107,11 @@ class LinearJob:
 
 def build_linear(options: AdaptOptions, change_task: Callable[[Task], Task] | None = None) -> LinearJob:
     """Load the task and choose the rows; `change_task` may add a split to the task."""
-    options = resolve_objective(options)
+    task = load_run_task(options)
+    options = resolve_objective(options, task)
     if options.objective != "classify":
         raise UserError(f"{options.model} gives labels; {options.task} asks for free answers")
-    task = scored_part(options, load_run_task(options))
+    task = scored_part(options, task)
     task = change_task(task) if change_task else task
     labels, chosen = find_labels(task.splits["train"]), {}
     rows = np.arange(len(labels))

@@ -37,8 +37,9 @@ SETTLED_LATER = ("threads", "precision", "processes", "max_len", "block")
 """Options that config.toml has as they were resolved, not as they were given."""
 
 
-CHOSEN_SETTINGS = ("lr", "eval_every", *FIXED_SETTINGS)
-"""Options that the rules of `training.build.settings` choose where they are not given."""
+CHOSEN_SETTINGS = ("kind", "objective", "lr", "eval_every", *FIXED_SETTINGS)
+"""Options that are found from the data, or that the rules of `training.build.settings` choose, where they
+are not given."""
 
 
 def resolve_resumed_folder(options: O) -> O:

@@ -54,4 +54,5 @@ def find_task_kind(options: AdaptOptions) -> Kind | None:
         return None
     from heedful.objectives.registry import OBJECTIVES  # needs torch
 
-    return find_problem(OBJECTIVES.find(options.objective).problem).load_as
+    problem = find_problem(OBJECTIVES.find(options.objective).problem)
+    return problem.load_as if problem.generates_text else None

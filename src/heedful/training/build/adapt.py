@@ -49,9 +49,9 @@ from heedful.training.run_task import load_run_task
 
 def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | None = None) -> Job:
     """Build the parts of a run; `change_task` may add a split to its task."""
-    options = resolve_objective(options)
-    machine = resolve_machine(options)
     task = load_run_task(options)
+    options = resolve_objective(options, task)
+    machine = resolve_machine(options)
     task = change_task(task) if change_task else task
     method = build_method(options)
     torch.manual_seed(options.seed)  # before the tokenizer and the new head, which may draw random numbers

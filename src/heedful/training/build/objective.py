@@ -28,18 +28,36 @@ from heedful.problems import find_problem, find_problem_of_task
 from heedful.text import Tokenizer
 from heedful.training.build.head_start import fit_head
 from heedful.training.machine import Machine
+from heedful.training.run_task import load_run_task
+
+IMPLIED_KINDS = ("label", "text")
+"""Kinds that a run's configuration need not name: its objective does."""
 
 
-def resolve_objective(options: AdaptOptions) -> AdaptOptions:
-    """Replace `--objective auto` by the problem's objective, and refuse options that it does not have."""
+def resolve_objective(options: AdaptOptions, task: Task | None = None) -> AdaptOptions:
+    """Replace `--objective auto` by the problem's objective, and refuse options that it does not have.
+
+    The kind of the problem is that of the task, which is loaded if it is not given and has to tell. A kind
+    that is found becomes an option, except for those that every task had once.
+    """
+    if options.kind is not None:
+        problem = find_problem(options.kind)
+    elif task is None and options.objective != "auto":
+        check_objective(options)
+        return options
+    else:
+        problem = find_problem_of_task(find_kind(options) if task is None else task.kind)
+        if problem.name not in IMPLIED_KINDS:
+            options = replace(options, kind=problem.name)
     if options.objective == "auto":
-        if options.kind is None:
-            problem = find_problem_of_task(find_task(options.task, options.data_dir)[1].kind)
-        else:
-            problem = find_problem(options.kind)
         options = replace(options, objective=problem.objective)
     check_objective(options)
     return options
+
+
+def find_kind(options: AdaptOptions) -> str:
+    """Return the kind of the task: that of its rules, or what its data shows."""
+    return find_task(options.task, options.data_dir)[1].kind or load_run_task(options).kind
 
 
 def check_objective(options: AdaptOptions) -> None:
