@@ -255,7 +255,11 @@ class EvaluationResult:
     ) -> None:
         self.run, self.splits, self.sentences = run, splits, tuple(sentences)
         before = run.results.splits if run.finished else {}
-        self.recorded = {name: before[name].value for name in splits if name in before}
+        self.recorded = {
+            name: before[name].value
+            for name, split in splits.items()
+            if name in before and before[name].metric == split.metric
+        }
 
     @property
     def result(self) -> SplitResult:
@@ -266,7 +270,7 @@ class EvaluationResult:
 
     @property
     def value(self) -> float | None:
-        """The value of the run's metric on the first split."""
+        """The value of the metric on the first split."""
         return self.result.value
 
     @property

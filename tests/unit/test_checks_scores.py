@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from heedful.evaluation import checks
 from heedful.evaluation.checks.findings import SEVERITY, percent
-from heedful.evaluation.metrics import ACCURACY, PERPLEXITY
+from heedful.evaluation.metrics import ACCURACY, METRICS, PERPLEXITY
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.runs.schemas import Check, Metrics
 from heedful.training.self_check import suggest_longer
@@ -50,27 +50,41 @@ def answers(n: int, accuracy: float, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).random(n) < accuracy
 
 
+def beats(model: np.ndarray, bag: np.ndarray) -> Check:
+    return checks.beats_bag_of_words(ACCURACY, np.ones(len(model), int), model.astype(int), bag.astype(int))
+
+
 def test_better_equal_and_worse_than_a_bag_of_words_are_told_apart() -> None:
     bag = answers(1000, 0.8, 0)
-    assert checks.beats_bag_of_words(answers(1000, 0.9, 1), bag).status == "passed"
-    equal = checks.beats_bag_of_words(answers(1000, 0.8, 2), bag)
+    assert beats(answers(1000, 0.9, 1), bag).status == "passed"
+    equal = beats(answers(1000, 0.8, 2), bag)
     assert equal.status == "warning"
     assert checks.summarize([equal]).startswith("no better than a bag of words")
-    worse = checks.beats_bag_of_words(answers(1000, 0.6, 3), bag)
+    worse = beats(answers(1000, 0.6, 3), bag)
     assert worse.status == "failed"
     assert worse.message.startswith("Worse than a bag of words")
     assert worse.value is not None
     assert worse.value < 0
 
 
+def test_a_lower_loss_is_better_than_a_bag_of_words() -> None:
+    labels = np.arange(400) % 2
+    sure, unsure = (np.where(np.eye(2)[labels] == 1, p, 1 - p) for p in (0.9, 0.6))
+    metric = METRICS["log_loss"]
+    assert checks.beats_bag_of_words(metric, labels, sure, unsure).status == "passed"
+    worse = checks.beats_bag_of_words(metric, labels, unsure, sure)
+    assert worse.status == "failed"
+    assert "log loss 0.511 against 0.105" in worse.message
+
+
 def test_a_few_examples_more_are_not_called_better() -> None:
     bag = np.array([1] * 50 + [0] * 50)
     model = bag.copy()
     model[50:54] = 1
-    assert checks.beats_bag_of_words(model, bag).status == "warning"
+    assert beats(model, bag).status == "warning"
     model[50:60] = 1
-    assert checks.beats_bag_of_words(model, bag).status == "passed"
-    assert checks.beats_bag_of_words([1], [0]).status == "skipped"
+    assert beats(model, bag).status == "passed"
+    assert beats(np.array([1]), np.array([0])).status == "skipped"
 
 
 def test_a_small_evaluation_set_says_how_many_examples_would_tell() -> None:

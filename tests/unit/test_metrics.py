@@ -132,6 +132,6 @@ def test_the_direction_belongs_to_the_metric() -> None:
 
 
 def test_results_of_older_versions_say_how_to_read_them_by_the_metric_s_name() -> None:
-    for metric in (metrics.ACCURACY, metrics.EXACT_MATCH, metrics.MACRO_F1, metrics.PERPLEXITY):
-        stored = SplitResult(metric=metric.name, value=0.5, n=10)
+    for metric in metrics.METRICS.values():
+        stored = SplitResult(metric=metric.name, value=0.5, n=10, title=metric.title)
         assert SplitResult(value=0.5, n=10, **metric.describe()) == stored

@@ -1859,7 +1859,6 @@ def overfit(
     warmup: float | None = None,
     weight_decay: float = 0.01,
     clip: float = 1.0,
-    metric: str | None = None,
     seed: int = 0,
     device: str = "auto",
     precision: Literal["auto", "float32", "bfloat16"] = "auto",
@@ -1962,8 +1961,6 @@ def overfit(
         Weight decay of matrices; biases, norms and embeddings have none.
     clip
         Largest norm of the gradient; 0 turns clipping off.
-    metric
-        Metric that selects the best evaluation on dev (heedful list metrics). By default that of the task.
     seed
         Seed of everything random.
     device

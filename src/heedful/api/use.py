@@ -182,6 +182,7 @@ def evaluate(
     pair_column: str | None = None,
     label_column: str | None = None,
     strict: bool = False,
+    metric: str | None = None,
     corpus: str | None = None,
     sentences: Sequence[str] = (),
 ) -> EvaluationResult:
@@ -201,6 +202,8 @@ def evaluate(
         Columns of `data`. By default those of the run's own data.
     strict
         Refuse bad rows of `data` instead of skipping them.
+    metric
+        Metric to score by (heedful list metrics). By default that which the run was selected by.
     corpus
         For language models: score this text instead of a split.
     sentences
@@ -213,6 +216,7 @@ def evaluate(
     """
     from heedful.data.columns import ColumnChoice
     from heedful.data.sources import materialize
+    from heedful.evaluation.metrics import check_metric
     from heedful.runs.directory import Run
     from heedful.training import rescore
 
@@ -226,12 +230,15 @@ def evaluate(
         if corpus is not None or sentences:
             raise UserError(f"{folder}: --corpus and --sentences are for language models (heedful pretrain)")
         if data is not None:
-            result = rescore.evaluate_data(folder, materialize(data), columns, strict=strict)
+            result = rescore.evaluate_data(folder, materialize(data), columns, strict=strict, metric=metric)
             return EvaluationResult(RunResult(folder), {rescore.NEW: result})
         name = split or "test"
-        return EvaluationResult(RunResult(folder), {name: rescore.evaluate_split(folder, name)})
+        result = rescore.evaluate_split(folder, name, metric=metric)
+        return EvaluationResult(RunResult(folder), {name: result})
     if data is not None:
         raise UserError(f"{folder}: is a language model; --corpus FILE scores it on other text")
+    if metric is not None:
+        check_metric(metric, "next_token")
     model = rescore.LanguageModelScores(folder)
     results = {corpus: model.score_corpus(corpus)} if corpus is not None else {}
     if split is not None or not (results or sentences):

@@ -75,14 +75,19 @@ def show_splits(title: str, splits: Mapping[str, SplitResult]) -> None:
     for split, r in splits.items():
         interval = f"{r.ci95[0]:.3f} to {r.ci95[1]:.3f}" if r.ci95 and None not in r.ci95 else ""
         simple = [f"{v:.3f}" for v in (r.baselines or {}).values()]
-        f1 = [f"{r.macro_f1:.3f}"] if r.macro_f1 is not None else []
+        f1 = [f"{r.macro_f1:.3f}"] if shows_macro_f1(r) else []
         value = f"{r.value:.3f}" if r.value is not None else "not a number"
         n = f"{r.n:,} of {r.of:,}" if r.of else f"{r.n:,}"
         rows.append((split, n, value, interval, *f1, *simple))
     first = next(iter(splits.values()), None)
     if first is None:
         return
-    f1 = ["macro F1"] if first.macro_f1 is not None else []
+    f1 = ["macro F1"] if shows_macro_f1(first) else []
     names = [n.replace("_", " ") for n in (*f1, *(first.baselines or {}))]
-    numbers = ("rows", first.metric.replace("_", " "), *names)
+    numbers = ("rows", str(first.title), *names)
     print_table(title, ("split", *numbers[:2], "95 % interval", *numbers[2:]), rows, right=numbers)
+
+
+def shows_macro_f1(result: SplitResult) -> bool:
+    """Whether macro F1 is shown beside the metric: it is computed, and is not the metric itself."""
+    return result.macro_f1 is not None and result.metric != "macro_f1"

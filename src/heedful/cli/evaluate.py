@@ -24,6 +24,7 @@ def command(
     pair_column: str | None = None,
     label_column: str | None = None,
     strict: Flag = False,
+    metric: str | None = None,
     corpus: str | None = None,
     sentences: Several = (),
     launch: Once = ONCE,
@@ -41,6 +42,7 @@ def command(
       heedful evaluate runs/sst2 --split test
       heedful evaluate runs/sst2 --split dev --json
       heedful evaluate runs/reviews --data new-reviews.csv
+      heedful evaluate runs/sst2 --metric macro_f1
       heedful evaluate runs/sst2 --on slurm --gpus 1 --wait
       heedful evaluate runs/ptb --corpus other.txt
       heedful evaluate runs/ptb --sentences "the cat sat" "the sat cat"
@@ -62,6 +64,8 @@ def command(
         With --data: name of the column with the label.
     strict
         With --data: refuse a file with bad rows instead of skipping them.
+    metric
+        Metric to score by (heedful list metrics). By default that which the run was selected by.
     corpus
         For language models: score this text instead of a split.
     sentences
@@ -77,7 +81,7 @@ def command(
         words = command_words(["evaluate"], [run])
         words += (f"--split={split}",) if split else ()
         given = {"corpus": corpus, "data": data, "text-column": text_column, "pair-column": pair_column}
-        given |= {"label-column": label_column}
+        given |= {"label-column": label_column, "metric": metric}
         words += tuple(f"--{name}={value}" for name, value in given.items() if value)
         words += ("--strict",) if strict else ()
         words += tuple(f"--sentences={text}" for text in sentences)
@@ -89,7 +93,16 @@ def command(
     from heedful.api.use import evaluate as score
 
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
-    result = score(run, split=split, data=data, **columns, strict=strict, corpus=corpus, sentences=sentences)
+    result = score(
+        run,
+        split=split,
+        data=data,
+        **columns,
+        strict=strict,
+        metric=metric,
+        corpus=corpus,
+        sentences=sentences,
+    )
     if opened.read_config().get("command") == "pretrain":
         print_language_scores(run, result, json=json)
     else:

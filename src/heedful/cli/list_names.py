@@ -225,6 +225,44 @@ def families(*, json: JsonArray = False) -> None:
     print_table("model families", ("family", "head", "transformers class"), rows)
 
 
+@app.command
+def metrics(*, json: JsonArray = False) -> None:
+    """List metrics: the kinds of problems that each is for, its direction, and what it is computed from.
+
+    LABEL in a name is to be replaced by the name of a label, as in f1:spam.
+
+    Example: heedful list metrics
+    """
+    from heedful.evaluation.metrics import METRICS
+
+    facts = []
+    for name in METRICS:
+        fact: dict[str, Any] = {"name": name, "package": METRICS.package(name)}
+        if fact["package"] == "heedful":
+            metric = METRICS[name]
+            fact |= {
+                "title": metric.title,
+                "problems": list(metric.problems),
+                "higher_is_better": metric.higher_is_better,
+                "reads": metric.reads,
+            }
+        facts.append(fact)
+    if json:
+        print_json(facts)
+        return
+    rows = [
+        (
+            fact["name"],
+            ", ".join(fact.get("problems", ())),
+            {True: "higher", False: "lower", None: ""}[fact.get("higher_is_better")],
+            fact.get("reads", ""),
+            fact.get("title", f"of the package {fact['package']}"),
+        )
+        for fact in facts
+    ]
+    print_table("metrics, for --metric", ("name", "kinds of problems", "better", "reads", "title"), rows)
+
+
 for extension_point in EXTENSION_POINTS:
-    if extension_point not in ("attentions", "families"):
+    if extension_point not in ("attentions", "families", "metrics"):
         add_command(extension_point)

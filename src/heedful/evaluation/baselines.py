@@ -177,7 +177,7 @@ def label_baselines(task: Task, split: Split, of_bag: Floats | None, metric: Met
             "majority": np.full(len(labels), find_most_frequent(train)),
         }
     if of_bag is not None:
-        outputs["bag_of_words"] = of_bag if metric.reads == "probabilities" else of_bag.argmax(1)
+        outputs["bag_of_words"] = metric.pick_outputs(of_bag)
     scores = {name: float(metric.compute(labels, output)) for name, output in outputs.items()}
     return scores | ({"chance": chance_accuracy(n_classes)} if metric.is_share else {})
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from heedful.data import Task, tokenize
 from heedful.evaluation import baselines, checks
-from heedful.evaluation.metrics import METRICS, Metric, confusion, macro_f1
+from heedful.evaluation.metrics import METRICS, Metric, confusion, find_metric, macro_f1
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
 from heedful.objectives.base import Floats, Ints
@@ -80,7 +80,7 @@ class LabelResults:
         names = self.task.label_names
         results = {}
         for split, e in evaluations.items():
-            metric = METRICS[e.metric]
+            metric = find_metric(e.metric, names)
             assert e.labels is not None
             assert e.predicted is not None
             cells = confusion(e.labels, e.predicted, len(names))
@@ -146,7 +146,9 @@ class LabelResults:
         right = dev.predicted == dev.labels
         findings = [checks.collapse(predicted, counts, float(np.mean(right)))]
         if self.with_bag:
-            findings.append(checks.beats_bag_of_words(right, self.ask_bag("dev").argmax(1) == dev.labels))
+            metric = find_metric(dev.metric, self.task.label_names)
+            of_bag = metric.pick_outputs(self.ask_bag("dev"))
+            findings.append(checks.beats_bag_of_words(metric, *metric.examples(dev), of_bag))
         if METRICS[dev.metric].is_share:
             findings.append(checks.evaluation_size(dev.n, dev.value, best, "always giving one label"))
         return findings

@@ -166,6 +166,12 @@ class Objective(ABC):
         raise NotImplementedError(f"{cls.__name__} is part of other objectives and not built by its name")
 
     @property
+    def label_names(self) -> Sequence[str]:
+        """The names of the labels in the order of their numbers; none if the answers are no labels."""
+        task = getattr(self, "task", None)
+        return () if task is None else task.label_names
+
+    @property
     def scored_objective(self) -> Objective:
         """The objective that is scored: itself, or the main part of a combination."""
         return self

@@ -91,6 +91,7 @@ class OverfitRun(RunOptions):
     train_eval_rows: Annotated[int, Decided] = 2000
     patience: Annotated[int | None, Decided] = None
     score_dev: Annotated[bool, Decided] = False
+    metric: Annotated[str | None, Decided] = None
     head_start: Literal["auto", "fitted", "random"] = "random"
     """How a new linear head starts. A random one, so that the examples are learned by training."""
 

@@ -81,7 +81,7 @@ class RunFacts:
 
     @property
     def metric(self) -> str:
-        return self.first_result.metric.replace("_", " ")
+        return str(self.first_result.title)
 
     @property
     def metric_is_share(self) -> bool:

@@ -50,3 +50,15 @@ def format_duration(seconds: float) -> str:
 def join_names(names: Sequence[str]) -> str:
     """Join names for a sentence: "a, b and c"."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def capitalize(text: str) -> str:
+    """Return a text with its first letter in upper case and the rest unchanged: "Macro F1"."""
+    return text[:1].upper() + text[1:]
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its article, also where it is a name of letters: "an AUROC", "an F1 of spam"."""
+    first = noun.split()[0] if noun.split() else ""
+    spelled = first[:1] in "FHLMNRSX" and (first.isupper() or any(c.isdigit() for c in first))
+    return f"{'an' if first[:1].lower() in tuple('aeio') or spelled else 'a'} {noun}"

@@ -10,6 +10,7 @@ from heedful.errors import shorten
 from heedful.report.charts import Chart, bars, heat_map, lines, scatter
 from heedful.report.charts.vega import WHILE_TRAINING
 from heedful.report.facts import RunFacts
+from heedful.report.formats import capitalize
 from heedful.runs.schemas import Prediction, SplitResult
 from heedful.statistics.calibration import reliability
 from heedful.statistics.proportions import widest_interval, wilson
@@ -74,7 +75,7 @@ def draw_score_curves(run: RunFacts) -> Chart | None:
     x_title = "step" if by_step else "epoch"
     return lines(
         curves,
-        title=f"{run.metric.capitalize()} by {x_title}",
+        title=f"{capitalize(run.metric)} by {x_title}",
         subtitle="large dot: best on train, kept on dev" + ("; band: 95 % interval" if is_share else ""),
         x_title=x_title,
         y_title=run.metric,
@@ -146,7 +147,7 @@ def draw_scores(run: RunFacts) -> Chart | None:
     shaded = f"; shaded: that of this model on {run.detail_split}" if band else ""
     return bars(
         rows + baselines,
-        title=f"{run.metric.capitalize()} beside simple baselines",
+        title=f"{capitalize(run.metric)} beside simple baselines",
         subtitle=WITH_INTERVALS + shaded if any(result.ci95 for result in splits.values()) else "",
         y_title=run.metric,
         y_domain=(0, 1) if run.metric_is_share else None,
@@ -249,7 +250,7 @@ def draw_run_curves(runs: Sequence[RunFacts], split: str) -> Chart | None:
     rows = [row for run in runs for row in run.metrics if row.split == split]
     return lines(
         curves,
-        title=f"{first.metric.capitalize()} on {'train' if split.startswith('train') else split}, all runs",
+        title=f"{capitalize(first.metric)} on {'train' if split.startswith('train') else split}, all runs",
         subtitle="large dot: the model that was kept",
         x_title="step" if by_step else "epoch",
         y_title=first.metric,
@@ -284,7 +285,7 @@ def draw_run_scores(runs: Sequence[RunFacts]) -> Chart | None:
         baselines = {f"{name}, {groups[-1]}": value for name, value in baselines.items()}
     return bars(
         rows,
-        title=f"{first.metric.capitalize()} of each run",
+        title=f"{capitalize(first.metric)} of each run",
         subtitle=WITH_INTERVALS if any(row.get("low") is not None for row in rows) else "",
         y_title=first.metric,
         y_domain=(0, 1) if first.metric_is_share else None,
@@ -305,7 +306,7 @@ def draw_cost(runs: Sequence[RunFacts]) -> Chart | None:
             rows.append({**point, "label": run.name, "group": run.method or run.command})
     return scatter(
         rows,
-        title=f"{runs[0].metric.capitalize()} on {split} against training time",
+        title=f"{capitalize(runs[0].metric)} on {split} against training time",
         subtitle=WITH_INTERVALS if any(row["low"] is not None for row in rows) else "",
         x_title="minutes of training",
         y_title=runs[0].metric,

@@ -8,8 +8,10 @@ from typing import Literal
 
 from heedful.display import render_table
 
-LOWER_IS_BETTER, SHARES = ("perplexity",), ("accuracy", "exact_match")
-"""Metrics of runs whose results do not say how to read their values: older versions wrote none but these."""
+LOWER_IS_BETTER = ("perplexity", "log_loss", "brier", "hamming_loss", "mae", "rmse")
+SHARES = ("accuracy", "exact_match", "subset_accuracy")
+"""The metrics of this package of each sort, for runs whose results do not say how to read their values: those
+of older versions, and those that have none yet."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,15 @@ class SplitResult:
     """Whether the value is the share of examples that are right. Always set, too."""
     unit: str | None = None
     """What `n` counts: examples or tokens. Always set, too."""
+    title: str | None = None
+    """The metric's name in sentences. Always set, too."""
 
     def __post_init__(self) -> None:
         defaults = {
             "higher_is_better": self.metric not in LOWER_IS_BETTER,
             "is_share": self.metric in SHARES,
-            "unit": "tokens" if self.metric in LOWER_IS_BETTER else "examples",
+            "unit": "tokens" if self.metric == "perplexity" else "examples",
+            "title": self.metric.replace("_", " "),
         }
         for name, value in defaults.items():
             if getattr(self, name) is None:

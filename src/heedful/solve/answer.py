@@ -8,10 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from heedful.evaluation.metrics import METRICS, Metric
+import numpy as np
+
+from heedful.evaluation.metrics import ACCURACY, Metric, find_metric
 from heedful.evaluation.selection import TOLERANCE, Selection
 from heedful.options.model_names import MAJORITY
 from heedful.options.solve import SolveOptions
+from heedful.report.formats import capitalize
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import REFITTED, Run
 from heedful.runs.schemas import Prediction, Results
@@ -59,19 +62,25 @@ def score_candidates(
     folder: StudyFolder, candidates: Sequence[Candidate], state: SolveState, facts: DataFacts
 ) -> ScoredCandidates:
     """Read the finished candidates with their predictions of dev and, if there are any, of the folds."""
-    scored, labels, name, folds = [], label_array([]), "accuracy", count_common_folds(state)
+    scored, labels, folds = [], label_array([]), count_common_folds(state)
+    names, metric = tuple[str, ...](), ACCURACY
     for candidate in candidates:
         if candidate.name not in state.costs:
             continue
         rows = read_held_out(folder, candidate.name, folds)
-        name = Run.open(folder.run(candidate.name)).read_results().splits["dev"].metric
+        results = Run.open(folder.run(candidate.name)).read_results()
+        names = tuple(results.labels or ())
+        metric = find_metric(results.splits["dev"].metric, names)
         labels, predicted = label_array([r.label for r in rows]), label_array([r.predicted for r in rows])
         cost, baseline = state.costs[candidate.name], candidate.baseline
-        scored.append(ScoredCandidate(candidate.name, candidate.title, predicted, cost, baseline))
+        probabilities = None
+        if metric.reads == "probabilities":
+            probabilities = np.array([[row.probabilities[label] for label in names] for row in rows])
+        title = candidate.title
+        scored.append(ScoredCandidate(candidate.name, title, predicted, cost, baseline, probabilities))
     held_out = f"dev and {folds} fold{'s' * (folds > 1)}" if folds else "dev"
-    metric = METRICS.find(name)
     prior = expect_scores((c.name for c in scored), facts) if is_like_accuracy(metric) else None
-    return ScoredCandidates(tuple(scored), labels, metric, held_out, prior)
+    return ScoredCandidates(tuple(scored), labels, metric, held_out, prior, names)
 
 
 def make_answer(
@@ -291,7 +300,10 @@ def is_shown_useful(choice: Selection, results: Results) -> bool:
     if MAJORITY in choice.scores:
         return MAJORITY in choice.comparisons and choice.comparisons[MAJORITY].differs
     majority, interval = find_majority(choice, results), choice.interval
-    return majority is None or interval is None or interval.low > majority
+    if majority is None or interval is None:
+        return True
+    higher = results.splits["dev"].higher_is_better
+    return interval.low > majority if higher else interval.high < majority
 
 
 def list_notes(
@@ -394,7 +406,3 @@ def format_score(value: float | None, interval: Sequence[float | None] | None) -
     if interval is None or None in interval:
         return f"{value:.3f}"
     return f"{value:.3f} (95 % interval {interval[0]:.3f} to {interval[1]:.3f})"
-
-
-def capitalize(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -46,6 +46,8 @@ class ScoredCandidate:
     cost: Cost
     baseline: bool = False
     """Whether it reads no text."""
+    probabilities: Array | None = None
+    """The probabilities of the labels, `[rows, labels]`, where the metric reads them."""
 
 
 @dataclass(frozen=True)
@@ -59,23 +61,36 @@ class ScoredCandidates:
     """What the held-out rows are, in words."""
     prior: Mapping[str, Expected] | None = None
     """What is expected of each candidate before it is scored (`heedful.solve.expectations`)."""
+    names: tuple[str, ...] = ()
+    """Names of the labels, in the order of the columns of probabilities; by default those that occur."""
 
     @cached_property
-    def codes(self) -> dict[str, Array]:
-        """The labels as small integers, under "", and those that each candidate predicted.
+    def numbers(self) -> dict[str, int]:
+        """The number of each label: metrics count integers many times as fast as text."""
+        occurring = [self.labels, *(c.predicted for c in self.candidates)]
+        return {name: i for i, name in enumerate(self.names or np.unique(np.concatenate(occurring)))}
 
-        Metrics count integers many times as fast as text, and a choice computes them thousands of times.
-        """
-        texts = [self.labels, *(c.predicted for c in self.candidates)]
-        _, codes = np.unique(np.concatenate(texts).astype(str), return_inverse=True)
-        names = ["", *(c.name for c in self.candidates)]
-        return dict(zip(names, codes.reshape(len(names), -1), strict=True))
+    @cached_property
+    def targets(self) -> Array:
+        """The numbers of the labels."""
+        return self.number(self.labels)
+
+    @cached_property
+    def outputs(self) -> dict[str, Array]:
+        """What the metric reads of each candidate: the numbers of its labels, or its probabilities."""
+        return {
+            c.name: self.number(c.predicted) if c.probabilities is None else c.probabilities
+            for c in self.candidates
+        }
+
+    def number(self, labels: Array) -> Array:
+        return np.array([self.numbers[label] for label in labels], np.int64)
 
     def value(self, name: str) -> float:
-        return float(self.metric.compute(self.codes[""], self.codes[name]))
+        return float(self.metric.compute(self.targets, self.outputs[name]))
 
     def interval(self, name: str) -> Interval | None:
-        return self.metric.interval(self.codes[""], self.codes[name])
+        return self.metric.interval(self.targets, self.outputs[name])
 
 
 def choose(scored: ScoredCandidates, prefer: Prefer | None = None) -> Selection:
@@ -97,12 +112,12 @@ def choose(scored: ScoredCandidates, prefer: Prefer | None = None) -> Selection:
 def select_candidate(
     scored: ScoredCandidates, candidates: Sequence[ScoredCandidate], prefer: Prefer | None
 ) -> Selection:
-    outputs = {c.name: scored.codes[c.name] for c in candidates}
+    outputs = {c.name: scored.outputs[c.name] for c in candidates}
     costs = {
         c.name: selection.Cost(round_cost(c.cost.ms_per_text), round_cost(c.cost.megabytes))
         for c in candidates
     }
-    return selection.select(scored.metric, scored.codes[""], outputs, costs, prefer, prior=scored.prior)
+    return selection.select(scored.metric, scored.targets, outputs, costs, prefer, prior=scored.prior)
 
 
 def round_cost(cost: float) -> float:

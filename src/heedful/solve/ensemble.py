@@ -181,9 +181,9 @@ def explain_unworthy(scored: ScoredCandidates, name: str, prefer: Prefer | None)
     best = max((other for other in values if other != name), key=lambda other: values[other])
     comparison = replace(
         metric.paired_test(
-            scored.codes[""],
-            [scored.codes[name]],
-            [scored.codes[best]],
+            scored.targets,
+            [scored.outputs[name]],
+            [scored.outputs[best]],
             names=(name, best),
             paired_seeds=False,
         ),
@@ -218,7 +218,8 @@ def make_ensemble(
     name = name_ensemble(state.ensembles)
     candidate = make_candidate(name, blend.weights, candidates)
     cost = add_costs(usable.costs, list(blend.weights), folds)
-    average = ScoredCandidate(name, candidate.title, blend.predicted, cost)
+    probabilities = blend.probabilities if scored.metric.reads == "probabilities" else None
+    average = ScoredCandidate(name, candidate.title, blend.predicted, cost, probabilities=probabilities)
     compared = replace(scored, candidates=(*scored.candidates, average))
     members = [c for c in candidates if c.name in blend.weights]
     reason = explain_unworthy(compared, name, runs.options.prefer) or explain_unready(runs, members, folds)

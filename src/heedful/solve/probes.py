@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import softmax
 
 from heedful.data.folds import choose_fold_rows
 from heedful.data.splits import Split
 from heedful.data.unlabeled import collect_unlabeled
-from heedful.evaluation.metrics import METRICS, Metric
+from heedful.evaluation.metrics import Array, Metric, find_metric
 from heedful.evaluation.selection import resample_metric
 from heedful.inference.loading import load_run
 from heedful.linear.logistic import fit_logistic
@@ -37,8 +38,9 @@ from heedful.training.linear import LinearJob, build_linear
 from heedful.training.run_task import load_run_task
 
 Ints = npt.NDArray[np.int64]
-Predict = Callable[[str, Ints], Ints]
-"""Returns the labels that a fitted probe predicts for some rows of a split."""
+Floats = npt.NDArray[np.float64]
+Predict = Callable[[str, Ints], Floats]
+"""Returns the probabilities of the labels that a fitted probe gives for some rows of a split."""
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 """Parts of the training rows that the learning curve is measured on."""
 LEAST_PER_LABEL = 4
@@ -64,7 +66,7 @@ class StatesProbe:
         assert isinstance(job.model, Classifier)
         self.objective, self.model, self.max_len = objective, job.model, job.length
         self.options, self.splits, self.rows = job.options, objective.task.splits, objective.rows
-        self.labels, self.n_classes = objective.labels, len(objective.task.label_names)
+        self.labels, self.label_names = objective.labels, objective.task.label_names
         self.states = {
             name: objective.pooled_states(job.model, name, rows).numpy()
             for name, rows in (("train", self.rows), ("dev", np.arange(len(self.labels["dev"]))))
@@ -75,13 +77,13 @@ class StatesProbe:
         fit = fit_logistic(
             self.states["train"][np.searchsorted(self.rows, rows)],
             self.labels["train"][rows],
-            self.n_classes,
+            len(self.label_names),
             balanced=self.options.class_weights == "balanced",
         )
 
-        def predict(split: str, rows: Ints) -> Ints:
+        def predict(split: str, rows: Ints) -> Floats:
             positions = np.searchsorted(self.rows, rows) if split == "train" else rows
-            return np.asarray(fit.apply(self.states[split][positions]).argmax(1), np.int64)
+            return np.asarray(softmax(fit.apply(self.states[split][positions]), axis=1), np.float64)
 
         return predict
 
@@ -94,6 +96,7 @@ class WordsProbe:
     def __init__(self, options: AdaptOptions) -> None:
         self.job: LinearJob = build_linear(options)
         self.options, self.splits, self.rows = self.job.options, self.job.task.splits, self.job.rows
+        self.label_names = self.job.task.label_names
         self.labels = {
             name: np.asarray(split.labels).astype(np.int64)
             for name, split in self.splits.items()
@@ -103,8 +106,8 @@ class WordsProbe:
     def fit(self, rows: Ints) -> Predict:
         model = replace(self.job, rows=rows).fit()
 
-        def predict(split: str, rows: Ints) -> Ints:
-            return np.asarray(model.probabilities(*read_texts(self.splits[split], rows)).argmax(1), np.int64)
+        def predict(split: str, rows: Ints) -> Floats:
+            return model.probabilities(*read_texts(self.splits[split], rows))
 
         return predict
 
@@ -144,21 +147,25 @@ def measure_curve(options: AdaptOptions, labels: int, folds: int, seconds: float
     """
     end = time.monotonic() + seconds
     probe = make_probe(options)
-    metric = METRICS.find(find_metric_name(probe.options, Classify))
+    metric = find_probe_metric(probe)
     parts = hold_out(probe, folds)
     sizes = choose_sizes(min(len(part) for part, _, _ in parts), len(np.unique(probe.labels["train"])))
-    predicted: list[Ints] = []
+    predicted: list[Array] = []
     last = 0.0
     for size in sizes if len(sizes) >= FEWEST and metric.higher_is_better else ():
         begun = time.monotonic()
         if begun + GROWTH * last > end:
             break
-        predicted.append(predict_held_out(probe, parts, size))
+        predicted.append(metric.pick_outputs(predict_held_out(probe, parts, size)))
         last = time.monotonic() - begun
     if len(predicted) < FEWEST:
         return None
     targets = np.concatenate([probe.labels[split][rows] for _, split, rows in parts])
     return fit_measured(probe.title, metric, targets, sizes[: len(predicted)], predicted, labels)
+
+
+def find_probe_metric(probe: Probe) -> Metric:
+    return find_metric(find_metric_name(probe.options, Classify), probe.label_names)
 
 
 def hold_out(probe: Probe, folds: int) -> list[tuple[Ints, str, Ints]]:
@@ -181,8 +188,8 @@ def choose_sizes(rows: int, n_labels: int) -> list[int]:
     return [size for share in SHARES if (size := int(share * rows)) >= LEAST_PER_LABEL * n_labels]
 
 
-def predict_held_out(probe: Probe, parts: Sequence[tuple[Ints, str, Ints]], size: int) -> Ints:
-    """Fit the probe to `size` rows of each part, and label what the part holds out."""
+def predict_held_out(probe: Probe, parts: Sequence[tuple[Ints, str, Ints]], size: int) -> Floats:
+    """Fit the probe to `size` rows of each part; return the probabilities of what the part holds out."""
     predicted = []
     for rows, split, held_out in parts:
         chosen = choose_train_rows(probe.labels["train"][rows], size, probe.options.seed)
@@ -191,7 +198,7 @@ def predict_held_out(probe: Probe, parts: Sequence[tuple[Ints, str, Ints]], size
 
 
 def fit_measured(
-    title: str, metric: Metric, targets: Ints, sizes: Sequence[int], predicted: Sequence[Ints], labels: int
+    title: str, metric: Metric, targets: Ints, sizes: Sequence[int], predicted: Sequence[Array], labels: int
 ) -> MeasuredCurve:
     """Fit the curve to what was predicted with each size."""
     table = resample_metric(metric, targets, list(predicted), RESAMPLES, seed=0)

@@ -11,6 +11,7 @@ from heedful.errors import UserError, shorten, unknown
 from heedful.methods.registry import METHODS
 from heedful.options.studies import CompareOptions, CompareRun
 from heedful.options.types import TASK_HELP
+from heedful.report.formats import capitalize
 from heedful.runs.answers import Answer, Figure
 from heedful.runs.directory import slug
 from heedful.runs.studies import Outcome
@@ -137,7 +138,7 @@ def draw_cost(selected: arms.Runs, split: str, metric: str, field: str, title: s
             value, low, high = arms.mean_score(runs, split)
             cost = getattr(outcome.results, field)
             points.append({"x": cost, "y": value, "low": low, "high": high, "label": arm, "group": arm})
-    titles = {"title": f"{metric.capitalize()} against {title}", "x_title": title}
+    titles = {"title": f"{capitalize(metric)} against {title}", "x_title": title}
     baselines = scores.find_baselines(arms.list_runs(selected), split)
     options = {**titles, "y_title": f"{split} {metric}", "log_x": True, "levels": baselines}
     return Figure(f"against-{field.replace('_', '-')}", "scatter", points, options)

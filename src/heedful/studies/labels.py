@@ -13,7 +13,7 @@ from heedful.objectives.registry import OBJECTIVES
 from heedful.options.studies import LabelsOptions, LabelsRun
 from heedful.options.training import FIXED_SETTINGS
 from heedful.options.values import flag
-from heedful.report.formats import join_names
+from heedful.report.formats import capitalize, join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
 from heedful.runs.studies import Outcome
@@ -103,7 +103,7 @@ class Labels(ArmStudy):
         selected = self.select_runs(outcomes)
         split, metric = arms.find_scored_split(selected), scores.metric_title(outcomes)
         comparisons = compare_objectives(selected, split)
-        titles = {"title": f"{metric.capitalize()} against labels", "x_title": "labeled examples"}
+        titles = {"title": f"{capitalize(metric)} against labels", "x_title": "labeled examples"}
         baselines = scores.find_baselines(arms.list_runs(selected), split)
         options = {**titles, "y_title": f"{split} {metric}", "log_x": True, "levels": baselines}
         caption = "Means over seeds, each with its own labels; bands are 95 % intervals."

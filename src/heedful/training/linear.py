@@ -22,7 +22,7 @@ from heedful.data.splits import Split
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.baselines import pick_texts
-from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.metrics import find_metric
 from heedful.evaluation.scorer import LabelResults, split_checks
 from heedful.inference.loading import load_run
 from heedful.inference.predictor import LinearPredictor, Predictor
@@ -101,7 +101,7 @@ class LinearJob:
         return self.evaluate(find_labels(part)[rows], model.predict_proba(*pick_texts(part, rows)))
 
     def evaluate(self, labels: Ints, probabilities: npt.NDArray[np.float64]) -> Evaluation:
-        metric = METRICS.find(find_metric_name(self.options, Classify))
+        metric = find_metric(find_metric_name(self.options, Classify), self.task.label_names)
         return metric.score(score_labels(labels, probabilities))
 
 

@@ -19,7 +19,7 @@ from heedful.data.splits import sample
 from heedful.data.tasks import add_split as add_task_split
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
-from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.metrics import find_metric
 from heedful.evaluation.scorer import LabelResults, LabelScorer, Scorer, leave_out_bag
 from heedful.evaluation.sentences import read_sentences, score_sentences
 from heedful.evaluation.text_scorer import text_result
@@ -50,21 +50,26 @@ PREDICTED_AGAIN = 64
 """Number of stored predictions that a check makes again."""
 
 
-def evaluate_split(path: str | Path, split: str) -> SplitResult:
-    """Score a run's best model on a split of its task, as the run itself did."""
-    scorer, evaluation = score_split(Run.open(path), split)
+def evaluate_split(path: str | Path, split: str, *, metric: str | None = None) -> SplitResult:
+    """Score a run's best model on a split of its task, as the run itself did, or by another metric."""
+    scorer, evaluation = score_split(Run.open(path), split, metric=metric)
     return scorer.results({split: evaluation})[split]
 
 
 def evaluate_data(
-    path: str | Path, data: str, columns: ColumnChoice | None = None, *, strict: bool = False
+    path: str | Path,
+    data: str,
+    columns: ColumnChoice | None = None,
+    *,
+    strict: bool = False,
+    metric: str | None = None,
 ) -> SplitResult:
     """Score a run's best model on other labeled data: a file, or the test split of a task."""
 
     def add_data(task: Task) -> Task:
         return add_task_split(task, data, name=NEW, columns=columns, strict=strict)
 
-    scorer, evaluation = score_split(Run.open(path), NEW, add_data)
+    scorer, evaluation = score_split(Run.open(path), NEW, add_data, metric=metric)
     return scorer.results({NEW: evaluation})[NEW]
 
 
@@ -94,12 +99,13 @@ def add_split(path: str | Path, split: str, rows: int | None = None, *, with_bag
 
 
 def score_split(
-    run: Run, split: str, change_task: Callable[[Task], Task] | None = None
+    run: Run, split: str, change_task: Callable[[Task], Task] | None = None, *, metric: str | None = None
 ) -> tuple[Scorer | LabelResults, Evaluation]:
     """Build the parts of a run of `adapt` again, and score a split with its best model."""
     if not run.best.is_dir():
         load_run(run.path)  # says why there is no best model
     options = load_adapt_config(run.path)
+    options = replace(options, metric=metric or options.metric)
     if is_linear(options.model) or options.model == ENSEMBLE:
         return score_linear(run, replace(options, score_dev=True, score_test=True), split, change_task)
     changes: dict[str, Any] = {
@@ -118,8 +124,8 @@ def score_split(
         assert isinstance(job.scorer, LabelScorer)
         objective = ClassifyFeatures(job.scorer.classify, model, split)
     with autocast(job.precision, job.device):
-        metric = METRICS.find(find_metric_name(options, objective))
-        return job.scorer, metric.score(objective.evaluate(model, split))
+        by = find_metric(find_metric_name(options, objective), objective.label_names)
+        return job.scorer, by.score(objective.evaluate(model, split))
 
 
 def options_to_score(options: AdaptOptions) -> dict[str, Any]:
@@ -165,7 +171,7 @@ class LanguageModelScores:
         setup = TextSetup(self.options, splits, self.tokenizer, self.model, self.block)
         objective = OBJECTIVES.find(self.options.objective).build(setup)
         with autocast(self.machine.precision, self.machine.device):
-            metric = METRICS.find(self.options.metric or objective.metric)
+            metric = find_metric(self.options.metric or objective.metric, ())
             evaluation = metric.score(objective.evaluate(self.model, split))
         return text_result(evaluation, splits.splits[split], objective, split)
 

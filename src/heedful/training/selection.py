@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from heedful.errors import UserError
-from heedful.evaluation.metrics import METRICS, Metric
+from heedful.evaluation.metrics import Metric, find_metric
 from heedful.objectives import Evaluation, Objective
 from heedful.options.training import LoopOptions
 from heedful.problems import find_metric_name
@@ -17,7 +19,8 @@ class Selection:
         self.options = options
         self.selected: Evaluation | None = None
         """The evaluation of the selected model, if it was made since this process began."""
-        self.metric: Metric = METRICS.find(find_metric_name(options, objective))
+        labels = objective.scored_objective.label_names
+        self.metric: Metric = find_metric(find_metric_name(options, objective), labels)
         self.own_metric = self.metric.name == objective.metric
         """Whether the objective itself computes the metric, also while training."""
         if not self.own_metric and self.metric.reads not in objective.outputs:
@@ -31,6 +34,8 @@ class Selection:
 
     def update(self, state: TrainingState, dev: Evaluation) -> None:
         """Note in the state whether the model after this step is the best, and whether to stop early."""
+        if math.isnan(dev.value):
+            raise UserError(f"--metric {self.metric.name}: has no value on dev, whose {dev.n} rows are alike")
         rank = self.metric.sort_key
         better = state.best_step < 0 or rank(dev.value, dev.loss) > rank(state.best_value, state.best_loss)
         if better or self.options.select == "last":

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from heedful.errors import UserError, unknown
-from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.metrics import METRICS, check_metric
 from heedful.linear.model import is_linear
 from heedful.methods import METHODS
 from heedful.objectives.registry import find_objective, refuse_options_of_others
@@ -106,6 +106,8 @@ def refuse_step_options(options: AdaptOptions) -> None:
 def validate_pretrain(options: PretrainOptions) -> None:
     check_common(options)
     objective = find_objective(options.objective, "pretrain")
+    if options.metric is not None:
+        check_metric(options.metric, objective.problem)
     if options.questions is not None and not objective.writes_text():
         name = options.objective
         raise UserError(f"--questions are answered by writing; --objective {name} does not learn to write")

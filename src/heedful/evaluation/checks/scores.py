@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy.typing as npt
 
 from heedful.evaluation.checks.findings import percent, quote
+from heedful.evaluation.metrics import Array, Metric
 from heedful.report.formats import format_estimate, format_p
 from heedful.runs.schemas import Check
-from heedful.statistics.comparison import compare
+from heedful.statistics.comparison import Comparison, compare
 from heedful.statistics.power import standard_errors_needed
 from heedful.statistics.proportions import wilson
 
@@ -55,8 +57,8 @@ def collapse(predicted: Mapping[str, int], labels: Mapping[str, int], accuracy: 
     return Check(name, "passed", sentence, share, NEARLY_ALL)
 
 
-def beats_bag_of_words(right: npt.ArrayLike, right_of_bag: npt.ArrayLike) -> Check:
-    """Is the model better than counting words? Takes 1 or 0 for each example, of the model and of the bag."""
+def beats_bag_of_words(metric: Metric, targets: Array, outputs: Array, of_bag: Array) -> Check:
+    """Is the model better than counting words, by its metric? Takes what each of the two gives."""
     worse = (
         "a logistic regression that trains in seconds does better; look at the learning rate and at what was "
         "cut, or use the simpler model"
@@ -65,8 +67,13 @@ def beats_bag_of_words(right: npt.ArrayLike, right_of_bag: npt.ArrayLike) -> Che
         "nothing shows that reading words in order has helped; train longer, use a larger model, or score "
         "more examples"
     )
-    names = ("beats_bag_of_words", "a bag of words", "accuracy", "examples")
-    return beats_baseline(right, right_of_bag, *names, worse, no_better)
+    names = ("beats_bag_of_words", "a bag of words", metric.title, "examples")
+
+    def compare_outputs(names: tuple[str, str]) -> Comparison:
+        found = metric.paired_test(targets, [outputs], [of_bag], names=names, paired_seeds=False)
+        return replace(found, higher_is_better=metric.higher_is_better)
+
+    return beats_baseline(compare_outputs, *names, worse, no_better)
 
 
 def beats_constant_answer(right: npt.ArrayLike, right_of_constant: npt.ArrayLike, constant: str) -> Check:
@@ -77,12 +84,15 @@ def beats_constant_answer(right: npt.ArrayLike, right_of_constant: npt.ArrayLike
     )
     advice = f"nothing shows that the model knows any answer; {cure}"
     names = ("beats_constant_answer", baseline, "exact match", "questions")
-    return beats_baseline(right, right_of_constant, *names, advice, advice)
+
+    def compare_right(names: tuple[str, str]) -> Comparison:
+        return compare(right, right_of_constant, names=names)
+
+    return beats_baseline(compare_right, *names, advice, advice)
 
 
 def beats_baseline(
-    right: npt.ArrayLike,
-    right_of_baseline: npt.ArrayLike,
+    compare_both: Callable[[tuple[str, str]], Comparison],
     name: str,
     baseline: str,
     metric: str,
@@ -92,14 +102,14 @@ def beats_baseline(
 ) -> Check:
     """Compare a model with a baseline on the same examples; the last two arguments are advice."""
     try:
-        c = compare(right, right_of_baseline, names=("the model", baseline))
+        c = compare_both(("the model", baseline))
     except ValueError:
         return Check(name, "skipped", f"There are too few {unit} that both were scored on.")
     numbers = (
         f"{metric} {c.value_a:.3f} against {c.value_b:.3f}, difference {c.difference:+.3f} "
         f"(95 % interval {c.low:+.3f} to {c.high:+.3f}, p {format_p(c.p)}, {c.n:,} {unit})"
     )
-    if c.differs and c.difference > 0:
+    if c.differs and (c.difference > 0) == c.higher_is_better:
         return Check(name, "passed", f"Better than {baseline}: {numbers}.", c.difference, 0.0)
     if c.differs:
         return Check(name, "failed", f"Worse than {baseline}: {numbers}; {if_worse}.", c.difference, 0.0)

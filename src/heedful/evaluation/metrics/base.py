@@ -160,6 +160,10 @@ class Metric:
         share = (value * n + 1) / (n + 2)
         return math.sqrt(share * (1 - share) / n)
 
+    def pick_outputs(self, probabilities: Array) -> Array:
+        """Return what the metric reads of probabilities `[n, classes]`: them, or the most probable labels."""
+        return probabilities if self.reads == "probabilities" else probabilities.argmax(1)
+
     def examples(self, evaluation: Evaluation) -> tuple[Array, Array]:
         arrays = evaluation.arrays(self.reads)
         if arrays is None:
@@ -178,7 +182,7 @@ class Metric:
 
     def describe(self) -> dict[str, Any]:
         """Return what a `SplitResult` stores about its metric, so that whoever reads it needs no `Metric`."""
-        declared = ("higher_is_better", "is_share", "unit")
+        declared = ("higher_is_better", "is_share", "unit", "title")
         return {"metric": self.name, **{name: getattr(self, name) for name in declared}}
 
     def p_value(self, targets: Array, a: Array, b: Array) -> float:

@@ -56,10 +56,10 @@ def describe_score(result: SplitResult) -> str:
 
 
 def format_score(value: float | None, result: SplitResult) -> str:
-    """Format a value of a result's metric: three decimals for shares, fewer for larger numbers."""
+    """Format a value of a result's metric: three decimals up to 1, fewer for larger numbers."""
     if value is None:
         return "unknown"
-    if result.is_share:
+    if result.is_share or abs(value) <= 1:
         return f"{value:.3f}"
     return f"{value:,.2f}" if abs(value) < 1000 else f"{value:,.0f}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from heedful.report.formats import with_article
 from heedful.runs.answers import Figure
 from heedful.solve.insight.findings import Help
 from heedful.statistics.learning_curve import SMALL_GAIN, LearningCurve
@@ -38,8 +39,7 @@ def describe_curve(curve: LearningCurve, metric: str = "accuracy", factor: str =
     between = f"{curve.interval.low:.2f} to {curve.interval.high:.2f}"
     if curve.verdict == "rising":
         now = f"instead of {curve.expected - curve.gain:.2f}"
-        article = "an" if metric[:1] in "aeiou" else "a"
-        expected = f"{article} {metric} of about {curve.expected:.2f} ({between}) {now}"
+        expected = f"{with_article(metric)} of about {curve.expected:.2f} ({between}) {now}"
         return f"{factor} the labels would give {expected}."
     if curve.verdict == "flat":
         gain = f"{factor} as many give less than {SMALL_GAIN:g} more {metric}"

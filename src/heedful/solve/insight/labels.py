@@ -59,12 +59,15 @@ def describe_correction(
     metric: Metric,
 ) -> Help:
     """Say what the score would be if all suspicious labels were wrong and were corrected."""
-    predicted, corrected = np.array([names.index(str(row.predicted)) for row in rows]), labels.copy()
+    corrected = labels.copy()
     corrected[errors.rows] = errors.suggested
-    now, after = (float(metric.compute(truth, predicted)) for truth in (labels, corrected))
+    outputs = np.array([names.index(str(row.predicted)) for row in rows])
+    if metric.reads == "probabilities":
+        outputs = np.array([[row.probabilities[name] for name in names] for row in rows])
+    now, after = (float(metric.compute(truth, outputs)) for truth in (labels, corrected))
     count = f"{len(errors.rows):,} suspicious of the {len(rows):,} held-out rows"
     return Help(
-        max(0.0, after - now),
+        max(0.0, metric.improvement(now, after)),
         f"Cleaner labels: if the {count} are labeled wrongly, correcting them gives {metric.title} "
         f"{after:.2f} instead of {now:.2f}; that is the most that it can give.",
     )

@@ -54,4 +54,4 @@ def suggest_reading(found: LongTextScores) -> list[Help]:
         return [Help(0.0, f"{many}{ways}, {against}: no difference in favor of it is shown.")]
     best = "head-tail" if "head-tail" in found.better else "parts"
     advice = "--long-texts head-tail reads them so" if best == "head-tail" else "divide them yourself"
-    return [Help(found.scores[best] - cut, f"{many}{ways}, {against}; {advice}.")]
+    return [Help(abs(found.scores[best] - cut), f"{many}{ways}, {against}; {advice}.")]

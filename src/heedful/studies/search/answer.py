@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from heedful.report.formats import capitalize
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.studies import Outcome, StudyRecord
 from heedful.statistics.proportions import widest_interval
@@ -178,7 +179,7 @@ def draw_heat_map(outcomes: Sequence[Outcome], names: Sequence[str]) -> Figure:
         "subtitle": f"baselines: {baselines}" if baselines else "",
         "x_labels": [str(v) for v in columns],
         "y_labels": [f"{v:g}" if isinstance(v, float) else str(v) for v in lines],
-        "title": f"{metric.capitalize()} on dev after the last epoch",
+        "title": f"{capitalize(metric)} on dev after the last epoch",
         "x_title": sentences.option_title(x),
         "y_title": sentences.option_title(y),
         "value_title": f"dev {metric}",

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from heedful.evaluation.metrics import METRICS, Array, Metric
+from heedful.evaluation.metrics import Array, Metric
+from heedful.evaluation.metrics import find_metric as find_metric_of_labels
 from heedful.report.run_figures import shared_baselines
 from heedful.runs.answers import Figure, Note
 from heedful.runs.directory import CHECKS, Run
@@ -28,7 +29,8 @@ def find_metric(outcomes: Iterable[Outcome]) -> Metric | None:
     """Return the metric that the runs are compared by; None while no run has a score."""
     for outcome in outcomes:
         if (dev := dev_result(outcome)) is not None and outcome.dev is not None:
-            return METRICS.find(dev.metric)
+            labels = outcome.results.labels if outcome.results is not None else None
+            return find_metric_of_labels(dev.metric, labels or ())
     return None
 
 
@@ -83,11 +85,14 @@ def find_baselines(outcomes: Iterable[Outcome], split: str = "dev") -> dict[str,
 
 
 def is_above_baseline(outcome: Outcome) -> bool:
-    """Whether the whole interval on dev is above that of one label, or one answer, for everything."""
+    """Whether the whole interval on dev is better than one label, or one answer, for everything."""
     dev, baselines = dev_result(outcome), dev_baselines(outcome)
     baseline = baselines.get("majority", baselines.get(CONSTANT))
-    low = dev.ci95[0] if dev is not None and dev.ci95 is not None else None
-    return low is None or baseline is None or low > baseline
+    if dev is None or dev.ci95 is None or baseline is None:
+        return True
+    low, high = dev.ci95
+    near, sign = (low, 1) if dev.higher_is_better else (high, -1)
+    return near is None or sign * near > sign * baseline
 
 
 def has_collapsed(outcome: Outcome) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from heedful.data import Task, load_task
 from heedful.data.tasks import find_task
 from heedful.errors import UserError
+from heedful.evaluation.metrics import check_metric
 from heedful.inference.devices import autocast
 from heedful.inference.generation import generate
 from heedful.logs import notice
@@ -22,7 +23,7 @@ from heedful.objectives import (
     Objective,
 )
 from heedful.objectives.questions import QuestionFormat
-from heedful.objectives.registry import find_objective, refuse_options_of_others
+from heedful.objectives.registry import OBJECTIVES, find_objective, refuse_options_of_others
 from heedful.options.training import AdaptOptions, LoopOptions, PretrainOptions
 from heedful.problems import find_problem, find_problem_of_task
 from heedful.text import Tokenizer
@@ -52,6 +53,8 @@ def resolve_objective(options: AdaptOptions, task: Task | None = None) -> AdaptO
     if options.objective == "auto":
         options = replace(options, objective=problem.objective)
     check_objective(options)
+    if options.metric is not None:
+        check_metric(options.metric, options.kind or OBJECTIVES.find(options.objective).problem)
     return options
 
 
