@@ -53,16 +53,22 @@ def test_a_lower_loss_selects_the_model_and_is_compared_with_the_baselines(
 
 
 def test_a_metric_that_does_not_fit_is_refused_with_those_that_do(
-    heedful: Callable[..., Any], run_of: Callable[[str], Path], tiny_task: Path, tiny_bert: Path
+    heedful: Callable[..., Any],
+    run_of: Callable[[str], Path],
+    tiny_task: Path,
+    tiny_bert: Path,
+    tmp_path: Path,
 ) -> None:
     number = heedful("adapt", tiny_bert, tiny_task, "--metric", "pearson")
     assert number.status == 2
     assert "--metric pearson: is not for classification; there are accuracy" in number.err
     assert "macro_f1" in number.err
     assert "perplexity" not in number.err
-    label = heedful("adapt", "tfidf", tiny_task, "--metric", "f1:goood", "--out", "runs/none")
-    assert label.status == 2
-    assert 'unknown label "goood"; did you mean "good"?' in label.err
+    for model in ("tfidf", tiny_bert):
+        label = heedful("adapt", model, tiny_task, "--metric", "f1:goood", "--out", tmp_path / "none")
+        assert label.status == 2
+        assert '--metric f1:goood: unknown label "goood"; did you mean "good"?' in label.err
+        assert not (tmp_path / "none").exists()
     assert "is not for" in heedful("evaluate", run_of("full"), "--metric", "perplexity").err
     listed = json.loads(heedful("list", "metrics", "--json").out)
     by_name = {fact["name"]: fact for fact in listed}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from heedful.data import Task, load_task
 from heedful.data.tasks import find_task
 from heedful.errors import UserError
-from heedful.evaluation.metrics import check_metric
+from heedful.evaluation.metrics import check_metric, find_metric
 from heedful.inference.devices import autocast
 from heedful.inference.generation import generate
 from heedful.logs import notice
@@ -55,6 +55,8 @@ def resolve_objective(options: AdaptOptions, task: Task | None = None) -> AdaptO
     check_objective(options)
     if options.metric is not None:
         check_metric(options.metric, options.kind or OBJECTIVES.find(options.objective).problem)
+        if task is not None:
+            find_metric(options.metric, task.label_names)  # refuses a label that the task does not have
     return options
 
 
