@@ -39,12 +39,10 @@ from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
 from heedful.process_state import keep_process_state
 from heedful.results import RunResult
-from heedful.runs.directory import CHECKPOINTS, CONFIG, Run
+from heedful.runs.directory import CHECKPOINTS, CONFIG, ESTIMATOR, Run
 from heedful.runs.files import new_folder, write_json
 from heedful.runs.json_files import read_json
 
-ESTIMATOR = "estimator.json"
-"""Beside the files of a run: the parameters and the classes of the estimator that was saved."""
 SOLVE_PARAMETERS = ("model", "metric", "seed", "split_seed", "threads")
 """Parameters that `method="auto"` has, beside `minutes`, `dev_share` and `out`."""
 LEAST_DEV_ROWS = 20
@@ -282,10 +280,6 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
             self.run_ = RunResult(top / "run")
-
-
-def holds_estimator(folder: Path) -> bool:
-    return (folder / ESTIMATOR).is_file()
 
 
 def read_columns(X: Any) -> Texts:  # noqa: N803

@@ -11,6 +11,7 @@ import os
 import random
 import re
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -36,14 +37,16 @@ def is_guest() -> bool:
 
 
 @contextmanager
-def keep_process_state() -> Iterator[None]:
-    """Put the state of the process back when the body of the `with` ends, also after an exception."""
-    import numpy as np
-    import torch
+def keep_process_state(*, uses_torch: bool = True) -> Iterator[None]:
+    """Put the state of the process back when the body of the `with` ends, also after an exception.
 
-    threads, environment = torch.get_num_threads(), dict(os.environ)
-    states = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    gpu_states = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    Without `uses_torch`, torch is not imported for its state alone.
+    """
+    import numpy as np
+
+    restore_torch = remember_torch() if uses_torch or "torch" in sys.modules else None
+    # Importing torch has added its variables by now.
+    environment, states = dict(os.environ), (random.getstate(), np.random.get_state())
     handlers = read_signal_handlers()
     token = _guest.set(True)
     try:
@@ -58,12 +61,26 @@ def keep_process_state() -> Iterator[None]:
         restore_signal_handlers(handlers)
         random.setstate(states[0])
         np.random.set_state(states[1])
-        torch.set_rng_state(states[2])
+        if restore_torch is not None:
+            restore_torch()
+        restore_environment(environment)
+
+
+def remember_torch() -> Callable[[], None]:
+    """Return a function that puts torch's threads and random states back."""
+    import torch
+
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    gpu_states = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+
+    def restore() -> None:
+        torch.set_rng_state(state)
         if gpu_states:
             torch.cuda.set_rng_state_all(gpu_states)
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
-        restore_environment(environment)
+
+    return restore
 
 
 def keeps_process_state(function: Callable[P, T]) -> Callable[P, T]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from heedful.api.training import Folder
 from heedful.errors import UserError
-from heedful.process_state import keeps_process_state
+from heedful.process_state import keep_process_state, keeps_process_state
 from heedful.results import EvaluationResult, RunResult
+from heedful.runs.directory import ESTIMATOR
 
 if TYPE_CHECKING:
     from heedful.estimators import TextClassifier
@@ -20,14 +21,13 @@ if TYPE_CHECKING:
     from heedful.report.outputs import ReportFiles
 
 
-@keeps_process_state
 def load(path: Folder, *, device: str = "auto") -> Predictor | TextClassifier:
     """Load a trained model, ready to `predict`.
 
     Parameters
     ----------
     path
-        The folder of a finished run or its result, an adapter that `heedful export` wrote, or what
+        The folder of a finished run or its result, a folder that `heedful export` wrote, or what
         `TextClassifier.save` wrote, which becomes a `TextClassifier` again.
     device
         auto, cpu, cuda, cuda:1 or mps.
@@ -37,15 +37,15 @@ def load(path: Folder, *, device: str = "auto") -> Predictor | TextClassifier:
     >>> heedful.load("runs/reviews").predict(["What a lovely place."])
 
     """
-    from heedful.estimators import TextClassifier, holds_estimator
-    from heedful.inference.loading import load_run
+    from heedful.inference.loading import load_run, needs_torch
 
     folder = Path(path)
-    return (
-        TextClassifier.load(folder, device=device)
-        if holds_estimator(folder)
-        else load_run(folder, device=device)
-    )
+    with keep_process_state(uses_torch=needs_torch(folder)):
+        if (folder / ESTIMATOR).is_file():
+            from heedful.estimators import TextClassifier
+
+            return TextClassifier.load(folder, device=device)
+        return load_run(folder, device=device)
 
 
 @overload
@@ -109,7 +109,7 @@ def predict(
     Parameters
     ----------
     run
-        The folder of a run or its result, or an adapter that `heedful export` wrote.
+        The folder of a run or its result, or a folder that `heedful export` wrote.
     texts
         One text; texts in a list, an array, a series or a table; or the `Path` of a file, with `out`.
     pairs

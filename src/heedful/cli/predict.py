@@ -59,7 +59,7 @@ def command(
     Parameters
     ----------
     run
-        Folder of a run, or of an adapter that heedful export wrote.
+        Folder of a run, or one that heedful export wrote.
     text
         The text to label.
     pair

@@ -1,6 +1,6 @@
 """Loading the model of a finished run or an exported folder, ready to label text.
 
-A linear model is loaded without importing torch, and so is an average of linear models.
+A linear model is loaded without importing torch, and so are an ONNX model and averages of these.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 from heedful.errors import UserError
 from heedful.inference.ensemble import ENSEMBLE_FACTS, holds_ensemble, read_weights
+from heedful.inference.onnx.predictor import ONNX_FACTS, OnnxPredictor, holds_onnx
 from heedful.inference.predictor import EnsemblePredictor, LinearPredictor, Predictor
 from heedful.linear.model import FACTS, TfidfModel, holds_linear
 from heedful.logs import notice
@@ -36,7 +37,7 @@ def load_with_held_out_rows(path: str | Path, *, device: str = "auto") -> Predic
 
 
 def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
-    """Load the best model of a finished run, or an adapter that `heedful export` wrote, ready to `predict`.
+    """Load the best model of a finished run, or a folder that `heedful export` wrote, ready to `predict`.
 
     An adapter needs its base model. `device` is auto, cpu, cuda, cuda:1 or mps. The model computes in
     float32, whatever it was trained in, because that works on every machine.
@@ -45,6 +46,8 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     predictor: Predictor
     if holds_linear(folder):
         predictor = LinearPredictor(TfidfModel.load(folder))
+    elif holds_onnx(folder):
+        predictor = OnnxPredictor.load(folder)
     elif holds_ensemble(folder):
         weights = read_weights(folder)
         members = [load_run(member, device=device) for member in weights]
@@ -56,6 +59,12 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     predictor.config, predictor.long_texts = config, config.get("long_texts", "cut")
     predictor.run = Path(path).expanduser()
     return predictor
+
+
+def needs_torch(path: str | Path) -> bool:
+    """Whether loading a folder imports torch: an ONNX model and a linear model alone are read without."""
+    folder = follow_choice(Path(path).expanduser())
+    return not any(holds(place) for place in (folder, folder / BEST) for holds in (holds_onnx, holds_linear))
 
 
 def read_run_facts(path: str | Path) -> tuple[Path, dict[str, Any]]:
@@ -80,6 +89,8 @@ def find_facts(folder: Path) -> Path:
     """Return the file that describes the model in a folder, which an export adds its run to."""
     if holds_linear(folder):
         return folder / FACTS
+    if holds_onnx(folder):
+        return folder / ONNX_FACTS
     return folder / (ENSEMBLE_FACTS if holds_ensemble(folder) else ADAPTER)
 
 

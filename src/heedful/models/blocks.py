@@ -141,7 +141,7 @@ class Attention(nn.Module):
             cache.self_attention = (k, v)
         if prefix is not None:
             k, v = (
-                torch.cat([p.to(x.dtype).expand(len(x), -1, -1, -1), x], dim=2)
+                torch.cat([p.to(x.dtype).expand(x.shape[0], -1, -1, -1), x], dim=2)
                 for p, x in ((prefix[0], k), (prefix[1], v))
             )
             mask = replace(mask, prefix=prefix[0].shape[1])

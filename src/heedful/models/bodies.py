@@ -94,7 +94,7 @@ class Body(nn.Module):
         p = len(self.prompt)
         positions = self.embed.find_positions(input_ids, None, 0, self.ahead)
         x = self.embed(input_ids, positions, token_type_ids, self.prompt.vectors)
-        front = self.embed.first_positions(p, x.device).expand(len(positions), -1)
+        front = self.embed.first_positions(p, x.device).expand(positions.shape[0], -1)
         return EmbeddedBatch(x, keys, torch.cat([front, positions], dim=1), p)
 
     def real_keys(self, attention_mask: Tensor | None) -> Tensor | None:

@@ -43,7 +43,7 @@ class Embeddings(nn.Module):
         if prompt is not None:
             # The same for every text up to the dropout, so it is normed once.
             front = self.add_positions(prompt[None], self.first_positions(len(prompt), x.device), None)
-            x = torch.cat([front.expand(len(x), -1, -1), x], dim=1)  # [b, p + t, d]
+            x = torch.cat([front.expand(x.shape[0], -1, -1), x], dim=1)  # [b, p + t, d]
         dropped: Tensor = self.dropout(x)
         return dropped
 
@@ -74,7 +74,9 @@ class Embeddings(nn.Module):
             )
         if config.position_offset and config.pad_id is not None and segments is None and not offset:
             real = input_ids.ne(config.pad_id)
-            return torch.where(real, real.cumsum(1) - 1 + config.position_offset + before, config.pad_id)
+            return torch.where(
+                real, real.long().cumsum(1) - 1 + config.position_offset + before, config.pad_id
+            )
         if segments is None:
             positions = torch.arange(t, device=input_ids.device)[None]
         else:

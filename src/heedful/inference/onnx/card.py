@@ -1,0 +1,51 @@
+"""The README of an exported ONNX folder: how to use it, with and without heedful, and what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from heedful import __version__
+from heedful.inference.onnx.measures import Measures
+from heedful.linear.model import WORDS, holds_linear
+from heedful.runs.directory import Run
+from heedful.runs.files import write_text
+
+PLAIN_EXAMPLE = """\
+import json
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+facts = json.load(open(f"{FOLDER}/onnx.json", encoding="utf-8"))
+tokenizer = Tokenizer.from_file(f"{FOLDER}/tokenizer.json")
+tokenizer.enable_truncation(facts["max_len"])
+tokenizer.enable_padding(pad_id=facts["pad_id"])
+session = onnxruntime.InferenceSession(f"{FOLDER}/model.onnx")
+texts = ["a text", "another text"]  # pairs are tuples: [("a text", "its second text")]
+encoded = tokenizer.encode_batch(texts)
+arrays = {
+    "input_ids": np.array([one.ids for one in encoded]),
+    "attention_mask": np.array([one.attention_mask for one in encoded]),
+    "token_type_ids": np.array([one.type_ids for one in encoded]),
+}
+logits = session.run(None, {one.name: arrays[one.name] for one in session.get_inputs()})[0]
+for text, row in zip(texts, np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)):
+    print(text, facts["labels"][row.argmax()], row.max())
+"""
+"""Labels texts with onnxruntime and tokenizers alone."""
+
+
+def write_card(folder: Path, run: Run, measures: Measures) -> None:
+    columns, rows = measures.table()
+    table = "\n".join("| " + " | ".join(cells) + " |" for cells in (columns, ["---"] * len(columns), *rows))
+    words = ""
+    if holds_linear(folder / WORDS):
+        words = "\nIts head also reads words (`words/`), which heedful adds and the lines below leave out.\n"
+    facts = "\n".join(f"- {line}" for line in measures.lines())
+    text = (
+        f"# {run.path.name} for ONNX Runtime, {measures.precision}\n\n"
+        f"Written by heedful {__version__}. {measures.sentence()}.\n\n{facts}\n\n{table}\n\n"
+        f'With heedful: `heedful predict FOLDER "a text"`, which needs no torch.\n{words}\n'
+        f"Without it:\n\n```python\n{PLAIN_EXAMPLE}```\n"
+    )
+    write_text(folder / "README.md", text)
