@@ -155,7 +155,9 @@ def show_table(groups: dict[tuple[str, int, int], dict[str, Any]]) -> str:
     averages = [pair for size in (2, 3) for pair in combinations(NAMES[1:], size)]
     lines = [["candidate", *tasks, "mean"], ["---", *["---:"] * (len(tasks) + 1)]]
     for members in [(name,) for name in NAMES] + averages:
-        scores = {task: [score_average(g, members) for key, g in groups.items() if key[0] == task] for task in tasks}
+        scores = {
+            task: [score_average(g, members) for key, g in groups.items() if key[0] == task] for task in tasks
+        }
         measured = {task: [s for s in values if s is not None] for task, values in scores.items()}
         means = [fmean(values) for values in measured.values() if values]
         if means:

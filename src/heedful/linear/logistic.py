@@ -6,7 +6,7 @@ without scikit-learn, whose import takes as long as torch's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,14 +40,14 @@ ABSENT = -2.0
 
 @dataclass(frozen=True)
 class LinearFit:
-    """A fitted classifier, for features that need no standardizing: that is folded into its weights."""
+    """A fitted classifier or regression, for plain features: standardizing is folded into its weights."""
 
     weight: Floats
-    """`[n_classes, n_features]`."""
+    """`[n_classes, n_features]`; one row for a number."""
     bias: Floats
     """`[n_classes]`."""
     strength: float
-    """scikit-learn's C."""
+    """scikit-learn's C; of a ridge regression, 1 / alpha."""
 
     def apply(self, features: Features) -> Floats:
         """Return the score of each class `[n, n_classes]`; their softmax is the probabilities."""
@@ -215,6 +215,13 @@ def cross_validate(
     def measure_loss(strength: float) -> float:
         return sum(trial.sum_losses(strength) for trial in trials) / total
 
+    best = search_strength(strengths, measure_loss)
+    return Strength(best.value * share, best.loss)
+
+
+def search_strength(strengths: Sequence[float], measure_loss: Callable[[float], float]) -> Strength:
+    """Return the best of ascending strengths: the middle one, or one further on as long as the loss falls."""
+    middle = len(strengths) // 2
     best = Strength(strengths[middle], measure_loss(strengths[middle]))
     for direction in (strengths[middle + 1 :], strengths[:middle][::-1]):
         before = best
@@ -225,7 +232,7 @@ def cross_validate(
             best = Strength(strength, loss)
         if best is not before:
             break  # the loss has one minimum, and it is on this side
-    return Strength(best.value * share, best.loss)
+    return best
 
 
 class Trial:

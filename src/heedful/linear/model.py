@@ -1,4 +1,8 @@
-"""A logistic regression on tf-idf features, as a model that is saved, loaded and predicts.
+"""A linear model on tf-idf features, as a model that is saved, loaded and predicts.
+
+It is a multinomial logistic regression for one label per text, a logistic regression per label for several,
+and a ridge regression for numbers. Ordered classes have the multinomial one, which ignores their order: words
+of the middle classes, such as "okay", lie on no line between those of the ends.
 
 Its folder has linear.json (the labels and the terms) and model.safetensors (weights). Predicting needs numpy
 and scipy alone.
@@ -9,25 +13,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 from safetensors.numpy import load_file
 from safetensors.numpy import save as to_bytes
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from heedful.errors import UserError
+from heedful.linear.label_sets import NO_ROWS, fit_label_sets
 from heedful.linear.logistic import LinearFit, fit_logistic
-from heedful.linear.solver import Floats, Labels
+from heedful.linear.ridge import fit_ridge
+from heedful.linear.solver import Floats
 from heedful.linear.tfidf import CHUNK, Block, TfidfFeatures, fit_tfidf
 from heedful.options.model_names import LINEAR_MODELS
 from heedful.runs.files import write_bytes, write_json
 from heedful.runs.json_files import read_json
 
+if TYPE_CHECKING:
+    from heedful.data.named_tasks import Kind
+
 FACTS, WEIGHTS = "linear.json", "model.safetensors"
-NO_ROWS = 0.5
-"""What a label without training rows counts as, so that it is not impossible."""
 FORMAT = 1
 WORDS = "words"
 """The folder, beside a network's weights, of a model of words whose logits are added to the network's."""
@@ -45,35 +52,66 @@ def holds_linear(folder: Path) -> bool:
 @dataclass(frozen=True)
 class TfidfModel:
     labels: tuple[str, ...]
+    """Their names; empty for numbers."""
     features: TfidfFeatures
     linear: LinearFit
+    kind: Kind = "classify"
+    """The kind of answers: classify, ordered, labels or number."""
+    thresholds: tuple[float, ...] | None = None
+    """With several labels per text, the probability from which each is predicted; None for 0.5."""
+
+    in_own_unit = True
+    """Numbers are in their own unit, as those of a network are after its training."""
 
     @classmethod
     def fit(
         cls,
         texts: Sequence[str],
         pairs: Sequence[str] | None,
-        labels: Labels,
+        targets: npt.NDArray[Any],
         label_names: Sequence[str],
+        *,
+        kind: Kind = "classify",
         **options: Any,
     ) -> TfidfModel:
-        """Fit the features and the weights; the options are those of `fit_logistic`."""
-        features, matrix = fit_tfidf(texts, pairs, len(label_names))
-        return cls(tuple(label_names), features, fit_logistic(matrix, labels, len(label_names), **options))
+        """Fit the features and the weights.
+
+        `targets` has the number of each row's label, one 0 or 1 per label, or numbers; the options are those
+        of `fit_logistic`, `fit_label_sets` or `fit_ridge`.
+        """
+        n_outputs = max(1, len(label_names))
+        features, matrix = fit_tfidf(texts, pairs, n_outputs)
+        if kind == "labels":
+            linear = fit_label_sets(matrix, targets, **options)
+        elif kind == "number":
+            linear = fit_ridge(matrix, targets, **options)
+        else:
+            linear = fit_logistic(matrix, targets, n_outputs, **options)
+        return cls(tuple(label_names), features, linear, kind)
 
     @classmethod
-    def from_shares(cls, labels: Labels, label_names: Sequence[str]) -> TfidfModel:
-        """Return a model without terms, whose probabilities are the shares of the labels for every text."""
-        counts = np.maximum(np.bincount(labels, minlength=len(label_names)), NO_ROWS)
-        shares = LinearFit(np.zeros((len(counts), 0)), np.log(counts / counts.sum()), 1.0)
-        return cls(tuple(label_names), TfidfFeatures(()), shares)
+    def from_shares(
+        cls, targets: npt.NDArray[Any], label_names: Sequence[str], kind: Kind = "classify"
+    ) -> TfidfModel:
+        """Return a model without terms: the shares of the labels, or the mean number, for every text."""
+        if kind == "number":
+            bias = np.array([float(targets.mean())])
+        elif kind == "labels":
+            present = np.clip(targets.sum(0, dtype=np.int64), NO_ROWS, len(targets) - NO_ROWS)
+            bias = np.log(present / (len(targets) - present))
+        else:
+            counts = np.maximum(np.bincount(targets, minlength=len(label_names)), NO_ROWS)
+            bias = np.log(counts / counts.sum())
+        shares = LinearFit(np.zeros((len(bias), 0)), bias, 1.0)
+        return cls(tuple(label_names), TfidfFeatures(()), shares, kind)
 
     @property
     def reads_pairs(self) -> bool:
         return bool(self.features.pair_blocks)
 
     def logits(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> Floats:
-        parts: list[Floats] = [np.empty((0, len(self.labels)))]
+        """Return the scores of the labels `[n, labels]`, or numbers `[n, 1]`."""
+        parts: list[Floats] = [np.empty((0, len(self.linear.bias)))]
         for start in range(0, len(texts), CHUNK):
             chunk = slice(start, start + CHUNK)
             matrix = self.features.transform(texts[chunk], None if pairs is None else pairs[chunk])
@@ -83,15 +121,29 @@ class TfidfModel:
     def probabilities(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return the probability of each label `[n, n_classes]`."""
-        return np.asarray(softmax(self.logits(texts, pairs), axis=1), np.float64)
+        """Return the probability of each label `[n, labels]`, or numbers `[n]`."""
+        return self.activate(self.logits(texts, pairs))
+
+    def activate(self, logits: Floats) -> npt.NDArray[np.float64]:
+        """Return the probabilities or numbers of scores."""
+        if self.kind == "number":
+            return np.asarray(logits[:, 0], np.float64)
+        if self.kind == "labels":
+            return np.asarray(expit(logits), np.float64)
+        return np.asarray(softmax(logits, axis=1), np.float64)
 
     def add_logits(
-        self, probabilities: Floats, texts: Sequence[str], pairs: Sequence[str] | None
+        self, outputs: Floats, texts: Sequence[str], pairs: Sequence[str] | None
     ) -> npt.NDArray[np.float64]:
-        """Return the probabilities after this model's logits are added to those of another one."""
-        logits = np.log(np.maximum(probabilities, np.finfo(np.float64).tiny))
-        return np.asarray(softmax(logits + self.logits(texts, pairs), axis=1), np.float64)
+        """Return the probabilities or numbers after this model's scores are added to those of another one."""
+        own = self.logits(texts, pairs)
+        if self.kind == "number":
+            return np.asarray(outputs + own[:, 0], np.float64)
+        smallest = np.finfo(np.float64).tiny
+        logits = np.log(np.maximum(outputs, smallest))
+        if self.kind == "labels":
+            logits = logits - np.log(np.maximum(1 - outputs, smallest))
+        return self.activate(logits + own)
 
     def save(self, folder: Path, **facts: Any) -> None:
         """Write the model; `facts` are further entries of its JSON file."""
@@ -106,7 +158,11 @@ class TfidfModel:
         }
         tensors |= {"weight": self.linear.weight, "bias": self.linear.bias}
         write_bytes(folder / WEIGHTS, to_bytes(tensors))
-        about = {"format": FORMAT, "labels": self.labels, "strength": self.linear.strength}
+        about: dict[str, Any] = {"format": FORMAT, "labels": self.labels, "strength": self.linear.strength}
+        if self.kind != "classify":
+            about["kind"] = self.kind
+        if self.thresholds is not None:
+            about["thresholds"] = self.thresholds
         write_json(folder / FACTS, {**about, **facts, **described})
 
     @classmethod
@@ -123,4 +179,11 @@ class TfidfModel:
             for name in ("blocks", "pair_blocks")
         ]
         linear = LinearFit(tensors["weight"], tensors["bias"], float(facts["strength"]))
-        return cls(tuple(facts["labels"]), TfidfFeatures(*sides), linear)
+        thresholds = facts.get("thresholds")
+        return cls(
+            tuple(facts["labels"]),
+            TfidfFeatures(*sides),
+            linear,
+            facts.get("kind", "classify"),
+            None if thresholds is None else tuple(thresholds),
+        )
