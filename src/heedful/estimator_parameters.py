@@ -66,6 +66,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         long_texts: Literal["cut", "head-tail"] = "cut",
         label_smoothing: float = 0.0,
         class_weights: Literal["auto", "none", "balanced"] = "auto",
+        expect_shares: str | None = None,
         dropout: float | None = None,
         attention: str | None = None,
         tokenizer: str | None = None,
@@ -117,6 +118,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.long_texts = long_texts
         self.label_smoothing = label_smoothing
         self.class_weights = class_weights
+        self.expect_shares = expect_shares
         self.dropout = dropout
         self.attention = attention
         self.tokenizer = tokenizer

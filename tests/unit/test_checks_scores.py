@@ -77,6 +77,15 @@ def test_a_lower_loss_is_better_than_a_bag_of_words() -> None:
     assert "log loss 0.511 against 0.105" in worse.message
 
 
+def test_accuracy_of_uneven_labels_names_better_metrics() -> None:
+    check = checks.metric_fits(ACCURACY, {"ham": 95, "spam": 5})
+    assert check.status == "warning"
+    assert '95 % of the rows are "ham"' in check.message
+    assert "--metric macro_f1, f1:spam or average_precision" in check.message
+    assert checks.metric_fits(ACCURACY, {"ham": 80, "spam": 20}).status == "passed"
+    assert checks.metric_fits(METRICS["macro_f1"], {"ham": 95, "spam": 5}).status == "skipped"
+
+
 def test_a_few_examples_more_are_not_called_better() -> None:
     bag = np.array([1] * 50 + [0] * 50)
     model = bag.copy()

@@ -126,13 +126,6 @@ def test_a_label_that_train_lost_to_dev_fails(tmp_path: Path, monkeypatch: pytes
     assert 'train lacks "late"' in check.message
 
 
-def test_uneven_labels_are_noted(make: Make) -> None:
-    rows = [(f"a {i}", int(i < 95)) for i in range(100)]
-    check = labels_everywhere(make(train=rows, dev=texts("b", 20)))
-    assert check.status == "warning"
-    assert 'uneven: 95 % of train is "1"' in check.message
-
-
 def test_boolq_shares_passages_but_no_rows(
     real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

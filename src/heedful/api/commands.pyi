@@ -197,6 +197,7 @@ def adapt(
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
+    expect_shares: str | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -349,6 +350,10 @@ def adapt(
     class_weights
         balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
         imbalanced and those of dev are not.
+    expect_shares
+        The shares of the labels where the model will be used, if they are not those it is trained on: equal,
+        train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
+        The model's probabilities are corrected for them.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -735,6 +740,7 @@ def search(
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
+    expect_shares: str | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -882,6 +888,10 @@ def search(
     class_weights
         balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
         imbalanced and those of dev are not.
+    expect_shares
+        The shares of the labels where the model will be used, if they are not those it is trained on: equal,
+        train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
+        The model's probabilities are corrected for them.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1021,6 +1031,7 @@ def compare(
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
+    expect_shares: str | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -1178,6 +1189,10 @@ def compare(
     class_weights
         balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
         imbalanced and those of dev are not.
+    expect_shares
+        The shares of the labels where the model will be used, if they are not those it is trained on: equal,
+        train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
+        The model's probabilities are corrected for them.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1312,6 +1327,7 @@ def labels(
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
+    expect_shares: str | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -1461,6 +1477,10 @@ def labels(
     class_weights
         balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
         imbalanced and those of dev are not.
+    expect_shares
+        The shares of the labels where the model will be used, if they are not those it is trained on: equal,
+        train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
+        The model's probabilities are corrected for them.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1597,6 +1617,7 @@ def optimizers(
     dev_rows: int | None = None,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
+    expect_shares: str | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -1753,6 +1774,10 @@ def optimizers(
     class_weights
         balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
         imbalanced and those of dev are not.
+    expect_shares
+        The shares of the labels where the model will be used, if they are not those it is trained on: equal,
+        train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
+        The model's probabilities are corrected for them.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1879,6 +1904,7 @@ def overfit(
     with_dev: bool = False,
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
+    expect_shares: str | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -2013,6 +2039,10 @@ def overfit(
     class_weights
         balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
         imbalanced and those of dev are not.
+    expect_shares
+        The shares of the labels where the model will be used, if they are not those it is trained on: equal,
+        train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
+        The model's probabilities are corrected for them.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention

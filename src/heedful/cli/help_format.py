@@ -23,8 +23,8 @@ FEW = 12
 """A command with at most this many options shows them in one panel."""
 PANELS = {
     "Training": """epochs lr batch_size seed steps token_budget accumulate optimizer schedule warmup
-        weight_decay clip label_smoothing class_weights head_start eval_every patience metric select
-        train_eval_rows minutes budget_min branch""",
+        weight_decay clip label_smoothing class_weights expect_shares head_start eval_every patience metric
+        select train_eval_rows minutes budget_min branch""",
     "Data": """max_len long_texts train_rows balanced dev_rows fold with_dev text_column pair_column
         label_column group time documents block pack dev dev_share test data_dir split split_seed strict
         unlabeled questions questions_share sentences""",

@@ -19,6 +19,7 @@ from heedful.objectives.base import Floats, Ints
 from heedful.objectives.questions import encode_questions, normalize_spaces, question_room
 from heedful.runs.directory import BAG_OF_WORDS, Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
+from heedful.statistics.shares import correct_probabilities
 
 PROBE_ROWS = 16
 """Training rows on which a saved model must compute the same."""
@@ -58,11 +59,13 @@ class LabelResults:
         rows: Ints,
         *,
         balanced: bool = False,
+        correction: Floats | None = None,
         with_baselines: bool = True,
         with_bag: bool = True,
     ) -> None:
         self.task, self.rows, self.balanced = task, rows, balanced
         self.with_baselines, self.with_bag = with_baselines, with_baselines and with_bag
+        self.correction = correction
         self.of_bag: dict[str, Floats] = {}
 
     @cached_property
@@ -73,7 +76,9 @@ class LabelResults:
     def ask_bag(self, split: str) -> Floats:
         """Return the probabilities of the bag of words for a split."""
         if split not in self.of_bag:
-            self.of_bag[split] = self.bag.score_rows(self.task.splits[split])
+            rows = self.bag.score_rows(self.task.splits[split])
+            corrected = rows if self.correction is None else correct_probabilities(rows, self.correction)
+            self.of_bag[split] = corrected
         return self.of_bag[split]
 
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
@@ -144,12 +149,13 @@ class LabelResults:
         # The bag of words has a check of its own, on the same examples, which tells smaller differences.
         best = max((value for name, value in simple.items() if name != "bag_of_words"), default=0.0)
         right = dev.predicted == dev.labels
+        metric = find_metric(dev.metric, self.task.label_names)
         findings = [checks.collapse(predicted, counts, float(np.mean(right)))]
+        findings.append(checks.metric_fits(metric, counts))
         if self.with_bag:
-            metric = find_metric(dev.metric, self.task.label_names)
             of_bag = metric.pick_outputs(self.ask_bag("dev"))
             findings.append(checks.beats_bag_of_words(metric, *metric.examples(dev), of_bag))
-        if METRICS[dev.metric].is_share:
+        if metric.is_share:
             findings.append(checks.evaluation_size(dev.n, dev.value, best, "always giving one label"))
         return findings
 
@@ -165,7 +171,8 @@ class LabelScorer(LabelResults):
     """The same for a network, which has tokens."""
 
     def __init__(self, task: Task, classify: Classify) -> None:
-        super().__init__(task, classify.rows, balanced=classify.class_weights is not None)
+        balanced = classify.class_weights is not None
+        super().__init__(task, classify.rows, balanced=balanced, correction=classify.correction)
         self.classify = classify
 
     def data_checks(self, max_len: int, room: int) -> list[Check]:

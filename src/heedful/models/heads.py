@@ -129,6 +129,15 @@ class Classifier(Headed):
             self.head = LinearHead(config, n_classes, form == "linear" or config.classifier != "unbiased")
         initialize(self.head, config.replace(norm_place="post"))
 
+    @property
+    def has_bias(self) -> bool:
+        return self.head.out.bias is not None
+
+    def add_to_bias(self, correction: Tensor) -> None:
+        """Add a number to the logit of each class, for good."""
+        with torch.no_grad():
+            self.head.out.bias.add_(correction.to(self.head.out.bias))
+
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:

@@ -30,6 +30,7 @@ from heedful.objectives.base import (
 from heedful.objectives.features import compute_pooled
 from heedful.objectives.setup import TaskSetup
 from heedful.options.types import LongTexts
+from heedful.statistics.shares import correct_probabilities, find_shares, log_correction, read_shares
 from heedful.text import Tokenizer
 
 ClassWeights = Literal["none", "balanced"]
@@ -62,6 +63,17 @@ def describe_kind(task: Task) -> str:
     return others.get(task.kind, "answers, not labels")
 
 
+def correct_shares(expected: str, task: Task, labels: Ints, *, balanced: bool = False) -> Floats:
+    """Return the correction of the logits of a model that is trained on these labels.
+
+    With balanced class weights it is trained as if all labels had equal shares.
+    """
+    n = len(task.label_names)
+    in_train = np.bincount(np.asarray(task.splits["train"].labels), minlength=n)
+    trained = np.full(n, 1 / n) if balanced else find_shares(np.bincount(labels, minlength=n))
+    return log_correction(trained, read_shares(expected, task.label_names, in_train))
+
+
 def common_options(setup: TaskSetup) -> dict[str, Any]:
     """Return the arguments that every objective with labels takes from the command's options."""
     o = setup.options
@@ -73,6 +85,7 @@ def common_options(setup: TaskSetup) -> dict[str, Any]:
         "balanced": o.balanced,
         "label_smoothing": o.label_smoothing,
         "class_weights": o.class_weights,
+        "expect_shares": o.expect_shares,
         "seed": o.seed,
     }
 
@@ -101,6 +114,7 @@ class Classify(Objective):
         balanced: bool = False,
         label_smoothing: float = 0.0,
         class_weights: ClassWeights = "none",
+        expect_shares: str | None = None,
         seed: int = 0,
     ) -> None:
         if task.kind not in ("classify", "ordered"):
@@ -122,10 +136,17 @@ class Classify(Objective):
             self.rows = choose_train_rows(self.labels["train"], train_rows, seed, balanced=balanced)
         self.label_smoothing = label_smoothing
         self.class_weights = self.compute_class_weights(class_weights)
+        self.correction: Floats | None = None
+        """What is added to the logits for the shares of the labels that are expected."""
+        if expect_shares is not None:
+            labels, balanced = self.labels["train"], class_weights == "balanced"
+            self.correction = correct_shares(expect_shares, task, labels[self.rows], balanced=balanced)
         self.pad_id = 0 if tokenizer.pad_id is None else tokenizer.pad_id
 
     @classmethod
     def build(cls, setup: TaskSetup) -> Objective:
+        if setup.options.expect_shares is not None and not setup.model.has_bias:
+            raise UserError("--expect-shares: this head has no bias to correct; --head linear has one")
         return cls(setup.task, setup.tokenizer, **common_options(setup))
 
     def compute_class_weights(self, how: ClassWeights) -> Tensor | None:
@@ -178,6 +199,8 @@ class Classify(Objective):
         words: Any = getattr(model, "words", None)
         if words is not None:
             probabilities = words.add_logits(probabilities, *self.read_texts(split, rows))
+        if self.correction is not None:
+            probabilities = correct_probabilities(probabilities, self.correction)
         return score_labels(self.labels[split][rows], probabilities)
 
     def read_texts(self, split: str, rows: Ints) -> tuple[list[str], list[str] | None]:

@@ -142,6 +142,10 @@ class AdaptOptions(LoopOptions):
     class_weights: Literal["auto", "none", "balanced"] = "auto"
     """balanced gives all labels the same total weight in the loss. auto: balanced if the labels of train are
     imbalanced and those of dev are not."""
+    expect_shares: str | None = None
+    """The shares of the labels where the model will be used, if they are not those it is trained on: equal,
+    train (also after --balanced or class weights), or a number per label in their order, such as 0.2,0.8.
+    The model's probabilities are corrected for them."""
     dropout: Share | None = None
     """Dropout of the model's body, instead of the checkpoint's."""
     attention: str | None = None

@@ -169,6 +169,7 @@ FINDINGS = {
     "beats_bag_of_words": "not shown to beat a bag of words",
     "beats_constant_answer": "not shown to beat one answer to everything",
     "beats_ngrams": "not shown to beat counting tokens",
+    "metric_fits": "accuracy says little here",
     "evaluation_size": "few examples to score on",
     "still_improving": "still improving when it stopped",
     "dev_falls_while_train_rises": "dev falls while train rises",

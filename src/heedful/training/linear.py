@@ -31,7 +31,7 @@ from heedful.linear.model import TfidfModel
 from heedful.logs import notice
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.base import Ints
-from heedful.objectives.classify import choose_train_rows, score_labels
+from heedful.objectives.classify import choose_train_rows, correct_shares, score_labels
 from heedful.options.model_names import ENSEMBLE, MAJORITY
 from heedful.options.training import AdaptOptions, named_after
 from heedful.problems import find_metric_name
@@ -85,14 +85,19 @@ class LinearJob:
         if len(rows) > MOST_ROWS:
             notice(f"the model is fitted to {MOST_ROWS:,} of {len(rows):,} rows")
             rows = rows[sample_stratified(find_labels(train)[rows], MOST_ROWS, self.options.seed)]
-        rows = np.sort(rows)
-        return TfidfModel.fit(
+        rows, balanced = np.sort(rows), self.options.class_weights == "balanced"
+        labels = find_labels(train)[rows]
+        model = TfidfModel.fit(
             *pick_texts(train, rows),
-            find_labels(train)[rows],
+            labels,
             self.task.label_names,
-            balanced=self.options.class_weights == "balanced",
+            balanced=balanced,
             seed=self.options.seed,
         )
+        if (expected := self.options.expect_shares) is None:
+            return model
+        correction = correct_shares(expected, self.task, labels, balanced=balanced)
+        return replace(model, linear=replace(model.linear, bias=model.linear.bias + correction))
 
     def score(self, model: Predictor, split: str, rows: Ints | None = None) -> Evaluation:
         """Score a model on a split, or on some of its rows."""

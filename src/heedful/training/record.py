@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
+
 from heedful import checkpoints, methods
 from heedful.checkpoints import Form
 from heedful.data.run_options import absolute_value
@@ -140,6 +142,9 @@ def save_best(run: Run, job: Job) -> None:
     """Write best/: a whole model, or the adapter and head of a base model that is named."""
     if hasattr(job.model, "masked_head"):
         del job.model.masked_head  # it helped to train, and predicts nothing
+    correction = getattr(job.objective.scored_objective, "correction", None)
+    if correction is not None and isinstance(job.model, Classifier):
+        job.model.add_to_bias(torch.from_numpy(correction))  # so that every format has it
     if job.from_scratch:
         job.method.merge(job.model)  # there is no base model to name, so the weights are saved as a whole
     shutil.rmtree(run.best, ignore_errors=True)

@@ -113,6 +113,7 @@ def score_split(
         "score_dev": True,
         "score_test": True,
         "head_start": "random",
+        "expect_shares": None,  # the saved model is corrected
     }
     changes |= options_to_score(options)
     job = build_adapt(replace(options, **changes), change_task)

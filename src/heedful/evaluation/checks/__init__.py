@@ -15,6 +15,7 @@ from heedful.evaluation.checks.scores import (
     beats_constant_answer,
     collapse,
     evaluation_size,
+    metric_fits,
 )
 from heedful.evaluation.checks.splits import labels_everywhere, shared_parts, shared_texts
 from heedful.evaluation.checks.tokens import tokenizer_fits, truncation, unknown_tokens
@@ -34,6 +35,7 @@ __all__ = [
     "dev_falls_while_train_rises",
     "evaluation_size",
     "labels_everywhere",
+    "metric_fits",
     "reload",
     "shared_parts",
     "shared_texts",

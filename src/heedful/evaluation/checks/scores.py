@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy.typing as npt
 
+from heedful.errors import shorten
 from heedful.evaluation.checks.findings import percent, quote
 from heedful.evaluation.metrics import Array, Metric
 from heedful.report.formats import format_estimate, format_p
@@ -18,6 +19,8 @@ from heedful.statistics.proportions import wilson
 
 NEARLY_ALL = 0.99
 """Predictions of one class that amount to a constant answer, as long as the labels are not so too."""
+IMBALANCE = 0.9
+"""With this much of one label, accuracy hardly says whether the others are ever found."""
 LEFT = 0.25
 """A careful model may name a rare class seldom; a collapsed one has less than this of its share left."""
 MOSTLY = 0.95
@@ -55,6 +58,24 @@ def collapse(predicted: Mapping[str, int], labels: Mapping[str, int], accuracy: 
         return Check(name, "warning", sentence, share, MOSTLY)
     sentence = f"The most frequent prediction, {quote(top)}, is {percent(share)} of all."
     return Check(name, "passed", sentence, share, NEARLY_ALL)
+
+
+def metric_fits(metric: Metric, labels: Mapping[str, int]) -> Check:
+    """Does the metric say whether the rare labels are found? Takes how often each label occurs."""
+    name, n = "metric_fits", sum(labels.values())
+    if not n or not metric.is_share:
+        return Check(name, "skipped", f"The metric is {metric.title}, which is no share of right answers.")
+    top, rarest = max(labels, key=lambda label: labels[label]), min(labels, key=lambda label: labels[label])
+    share = labels[top] / n
+    if share < IMBALANCE:
+        sentence = f"The most frequent label is {percent(share)} of the rows, so {metric.title} says enough."
+        return Check(name, "passed", sentence, share, IMBALANCE)
+    sentence = (
+        f"{percent(share)} of the rows are {quote(top)}, and always answering so has that {metric.title}; "
+        f"whether the other labels are found is told by --metric macro_f1, f1:{shorten(rarest, 30)} or "
+        f"average_precision."
+    )
+    return Check(name, "warning", sentence, share, IMBALANCE)
 
 
 def beats_bag_of_words(metric: Metric, targets: Array, outputs: Array, of_bag: Array) -> Check:

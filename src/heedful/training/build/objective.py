@@ -71,6 +71,13 @@ def check_objective(options: AdaptOptions) -> None:
     if options.balanced and options.train_rows is None:
         raise UserError("--balanced chooses the rows of --train-rows; give both")
     objective.check_options(options)
+    if options.expect_shares is not None and not (
+        objective.problem == "label" and "classify" in objective.heads.values()
+    ):
+        raise UserError(
+            "--expect-shares corrects the probabilities of one label per text; "
+            f"--objective {options.objective} gives no such probabilities"
+        )
     chosen = f"--method {options.method}"
     if objective.trains_body and method.frozen_body:
         raise UserError(f"--objective {options.objective} trains the body; {chosen} keeps it frozen")
