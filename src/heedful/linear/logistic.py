@@ -16,8 +16,8 @@ from scipy.sparse import issparse
 
 from heedful.linear.solver import Features, Floats, Labels, SoftmaxRegression, softmax
 
-DENSE_STRENGTHS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""scikit-learn's C for standardized features."""
+DENSE_STRENGTHS = (1e-6, 1e-5, 1e-4, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""scikit-learn's C for standardized features; the first one leaves only the shares of the labels."""
 SPARSE_STRENGTHS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 """scikit-learn's C for tf-idf rows of length 1."""
 TOLERANCE = 1e-5

@@ -112,6 +112,8 @@ class Objective(ABC):
     """The name of the objective that scores the same model at less cost, if there is one."""
     fits_head: ClassVar[bool] = False
     """A linear head can be fitted to the labels before the first step."""
+    refits_head: ClassVar[bool] = False
+    """Whether each evaluation fits the head to the present states, so that none is left from before."""
     caches_features: ClassVar[bool] = False
     """Whether a frozen body may run once before training, as in `ClassifyFeatures`. It is not inherited,
     because a subclass may have another loss."""

@@ -80,6 +80,8 @@ class ContrastiveClassify(Classify):
     not on the number of pairs. Several processes do not share a step, since its texts are compared.
     """
 
+    refits_head = True
+
     def __init__(
         self,
         plain: Classify,

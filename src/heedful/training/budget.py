@@ -147,7 +147,7 @@ def measure_speed(loop: Loop, budget: float) -> tuple[float, float]:
         if current_ranks().first and split in loop.objective.splits and (rows is None or len(rows)):
             loop.score_split(split, rows)
     scoring = time.monotonic() - begun
-    loop.load(before)
+    checkpoint.copy_weights(before, loop.parameters)
     loop.exchange = None
     return a_step, scoring
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -142,6 +143,13 @@ def load_weights(run: Run, step: int) -> dict[str, Tensor]:
     if wrong is not None:
         raise UserError(f"{folder}: {wrong}")
     return read_checkpoint(folder)[1]
+
+
+def copy_weights(weights: Mapping[str, Tensor], parameters: Mapping[str, Tensor]) -> None:
+    """Copy the weights of a checkpoint into the parameters of these names."""
+    with torch.no_grad():
+        for name, parameter in parameters.items():
+            parameter.copy_(weights[name])
 
 
 def read_checkpoint(folder: Path) -> tuple[TrainingState, dict[str, Tensor], dict[str, Any]]:

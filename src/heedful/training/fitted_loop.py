@@ -20,8 +20,4 @@ class FittedLoop(Loop):
         self.state.examples, self.state.tokens = len(lengths), int(lengths.sum())
         self.evaluate_and_select()
         self.log.write_timing(self.state)
-        self.log.save_checkpoint(self.state, self.weights(), self.optimizer.state_dict())
-        self.ranks.barrier()  # no process ends before it is written
-
-    def write_running(self) -> None:
-        """There are no losses while training."""
+        self.save()

@@ -111,7 +111,8 @@ class Loop:
                 bar.advance(self.state.step)
                 self.take_steps(bar)
             if self.ranks.first:
-                self.load(checkpoint.load_weights(self.run, self.state.best_step))
+                best = checkpoint.load_weights(self.run, self.state.best_step)
+                checkpoint.copy_weights(best, self.parameters)
         finally:
             self.exchange = None
             if self.rows is not None:
@@ -123,22 +124,23 @@ class Loop:
         """Take all steps that are left, with evaluations and checkpoints where they are due."""
         state, plan = self.state, self.plan
         start, saved = time.monotonic() - state.seconds, time.monotonic()
+        if state.step == 0 and self.selection.scores_start and state.best_step < 0:
+            self.evaluate_and_select()
+            self.save()
         while state.step < plan.total and not (state.stopped_early or self.stopping.is_over(state.best_step)):
             if self.lost.is_set():
                 raise UserError(f"{self.run.path}: another process has taken this run over")
             self.step(state.step)
             state.step += 1
             bar.advance(1, self.losses.describe(state, self.metric.title))
-            now = time.monotonic()
-            state.seconds = now - start
+            state.seconds = (now := time.monotonic()) - start
             if state.step == self.objective.first_steps:
                 self.write_running()
             worth_saving = False
             if plan.evaluates_after(state.step):
                 best = state.best_step
                 self.evaluate_and_select()
-                now = time.monotonic()
-                state.seconds = now - start
+                state.seconds = (now := time.monotonic()) - start
                 self.log.write_timing(state)
                 ended = state.step == plan.total or state.stopped_early
                 worth_saving = ended or state.best_step != best or now - saved > LEAST_SECONDS
@@ -148,8 +150,7 @@ class Loop:
             asked, due = agree_on_stop(self.ranks, self.stopping.asked, due)
             if asked or due:
                 self.collect_losses()
-                self.log.save_checkpoint(state, self.weights(), self.optimizer.state_dict())
-                self.ranks.barrier()  # no process ends before it is written
+                self.save()
                 saved = time.monotonic()
             if asked:
                 reached = f"stopped by {asked.name} after step {state.step} of {plan.total}"
@@ -250,7 +251,8 @@ class Loop:
 
     def evaluate_and_select(self) -> None:
         """Score, write the rows, and remember the best; other processes wait for the first one's verdict."""
-        self.write_running()
+        if self.state.step:
+            self.write_running()
         if self.ranks.first:
             self.score_train_and_dev()
         self.state.verdict = self.ranks.broadcast(self.state.verdict)
@@ -284,15 +286,14 @@ class Loop:
     def weights(self) -> dict[str, Tensor]:
         return {name: p.detach().cpu().clone() for name, p in self.parameters.items()}
 
-    def load(self, weights: Mapping[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, parameter in self.parameters.items():
-                parameter.copy_(weights[name])
+    def save(self) -> None:
+        self.log.save_checkpoint(self.state, self.weights(), self.optimizer.state_dict())
+        self.ranks.barrier()  # no process ends before it is written
 
     def restore(self) -> None:
         """Continue from the newest intact checkpoint, if there is one."""
         restored = self.log.restore(self.state, self.parameters, self.ranks)
         if restored is not None:
             self.state, weights, optimizer = restored
-            self.load(weights)
+            checkpoint.copy_weights(weights, self.parameters)
             self.optimizer.load_state_dict(optimizer)

@@ -16,7 +16,7 @@ class Selection:
     """Compares evaluations on dev by a metric, and at equal values by the loss."""
 
     def __init__(self, options: LoopOptions, objective: Objective) -> None:
-        self.options = options
+        self.options, self.objective = options, objective
         self.selected: Evaluation | None = None
         """The evaluation of the selected model, if it was made since this process began."""
         labels = objective.scored_objective.label_names
@@ -32,12 +32,17 @@ class Selection:
         if options.patience is not None and "dev" not in objective.splits:
             raise UserError("--patience needs a dev split, and this task has none")
 
+    @property
+    def scores_start(self) -> bool:
+        """Whether the model is scored before the first step: its head was fitted, and may be the best."""
+        fitted = getattr(self.options, "head_start", None) == "fitted" and not self.objective.refits_head
+        return fitted and "dev" in self.objective.splits
+
     def update(self, state: TrainingState, dev: Evaluation) -> None:
         """Note in the state whether the model after this step is the best, and whether to stop early."""
         if math.isnan(dev.value):
             raise UserError(f"--metric {self.metric.name}: has no value on dev, whose {dev.n} rows are alike")
-        rank = self.metric.sort_key
-        better = state.best_step < 0 or rank(dev.value, dev.loss) > rank(state.best_value, state.best_loss)
+        better = state.best_step < 0 or self.is_better(state, dev)
         if better or self.options.select == "last":
             state.best_step, self.selected = state.step, dev
         if better:
@@ -47,3 +52,15 @@ class Selection:
             state.evaluations_since_best += 1
             patience = self.options.patience
             state.stopped_early = patience is not None and state.evaluations_since_best >= patience
+
+    def is_better(self, state: TrainingState, dev: Evaluation) -> bool:
+        """Whether an evaluation is better than the best one so far.
+
+        The model before the first step is kept only if it is better by more than chance: on few rows it often
+        has the same score as a trained one, and a lower loss because it is less sure.
+        """
+        metric = self.metric
+        if state.best_step == 0 and state.step > 0:
+            lost = metric.improvement(dev.value, state.best_value)
+            return lost <= metric.noise(state.best_value, dev.n)
+        return metric.sort_key(dev.value, dev.loss) > metric.sort_key(state.best_value, state.best_loss)

@@ -12,13 +12,15 @@ import numpy as np
 import torch
 
 from heedful.linear.joint import fit_words_and_states
-from heedful.linear.logistic import fit_logistic
+from heedful.linear.logistic import choose_strength, fit_logistic
 from heedful.models import Classifier
 from heedful.models.heads import LinearHead
 from heedful.objectives import Classify
 
 REGULARIZATION = 0.01
 """Scikit-learn's C, on standardized states: the best or close to it on every task that was tried."""
+NOTHING = 1e-6
+"""So strong a regularization that only the shares of the labels are left."""
 MOST_ROWS = 20_000
 """More rows take longer and hardly change a linear head."""
 
@@ -46,7 +48,13 @@ def fit_head(model: Classifier, objective: Classify, *, final: bool = False, wor
         texts, pairs = objective.read_texts("train", rows)
         fit, model.words = fit_words_and_states(states, texts, pairs, labels, model.labels, balanced=balanced)
     else:
-        strengths = None if final else [REGULARIZATION]
+        strengths = None
+        if not final:
+            # Where the states tell nothing about the labels, a head that follows them is worse than none.
+            trials = choose_strength(
+                states, labels, model.n_classes, balanced=balanced, strengths=(NOTHING, REGULARIZATION)
+            )
+            strengths = [NOTHING if trials.value <= NOTHING else REGULARIZATION]
         fit = fit_logistic(states, labels, model.n_classes, balanced=balanced, strengths=strengths)
     with torch.no_grad():
         model.head.out.weight.copy_(torch.from_numpy(fit.weight))
