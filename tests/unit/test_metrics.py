@@ -93,9 +93,7 @@ def test_a_metric_without_a_paired_test_of_its_own_has_one_by_resampling() -> No
     assert (better[0].a, better[0].b, better[0].differs) == ("good", "bad", True)
     assert better[0].low <= better[0].difference <= better[0].high
     assert not equal[0].differs
-    several = STRANGER.paired_test(
-        labels, [good, good, same], [bad, bad, bad], names=("good", "bad"), paired_seeds=False
-    )
+    several = STRANGER.paired_test(labels, [good, good, same], [bad, bad, bad], names=("good", "bad"))
     assert several.seeds == 3
     assert several.differs
 

@@ -151,8 +151,7 @@ def compare_with_best(
 ) -> dict[str, Comparison]:
     best, *others = order
     pairs = [
-        metric.paired_test(targets, [outputs[best]], [outputs[name]], names=(best, name), paired_seeds=False)
-        for name in others
+        metric.paired_test(targets, [outputs[best]], [outputs[name]], names=(best, name)) for name in others
     ]
     corrected = correct_for_tests([replace(c, higher_is_better=metric.higher_is_better) for c in pairs])
     return dict(zip(others, corrected, strict=True))

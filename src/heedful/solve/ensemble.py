@@ -185,7 +185,6 @@ def explain_unworthy(scored: ScoredCandidates, name: str, prefer: Prefer | None)
             [scored.outputs[name]],
             [scored.outputs[best]],
             names=(name, best),
-            paired_seeds=False,
         ),
         higher_is_better=metric.higher_is_better,
     )

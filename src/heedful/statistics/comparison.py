@@ -14,9 +14,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from heedful.statistics.seeds import SeedVariance, pool_pairs, share_scores, t_quantile
+
 Floats = npt.NDArray[np.float64]
 ALPHA = 0.05
 DRAWS = 20_000
+SEEDS_TEST = "bootstrap over examples and seeds"
 ROUNDING = 1e-9
 """A smaller difference is a rounding error."""
 
@@ -33,6 +36,9 @@ class Comparison:
     low: float
     high: float
     p: float
+    """Of a difference of 0, over examples and seeds."""
+    example_p: float
+    """Of a difference of 0 between these very runs, over examples alone."""
     n: int
     seeds: int
     """The smaller number of runs of the two arms."""
@@ -50,6 +56,19 @@ class Comparison:
     @property
     def differs(self) -> bool:
         return self.p < ALPHA
+
+    @property
+    def runs_differ(self) -> bool:
+        """Whether these very runs differ beyond chance, whatever other seeds would give."""
+        return self.example_p < ALPHA
+
+    @property
+    def seed_reach(self) -> float:
+        """How far other seeds can move the difference, as a part of its interval; 0 if nothing is known."""
+        seeds = SeedVariance(self.seed_variance, self.freedom)
+        if not self.freedom:
+            return 0.0
+        return t_quantile(seeds.total_freedom(self.example_variance)) * math.sqrt(self.seed_variance)
 
     @property
     def identical(self) -> bool:
@@ -97,66 +116,62 @@ def compare(
     *,
     names: tuple[str, str] = ("a", "b"),
     paired_seeds: bool = False,
+    seeds: SeedVariance | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Compare two arms, by McNemar's exact test if each has one run, by a bootstrap if there are several.
 
     The bootstrap draws examples with replacement, the same ones for both arms. There are too few seeds to
-    resample, so their part is added as Student's t around the observed means. `paired_seeds` means that runs
-    at equal positions share what a seed decides (such as which examples are labeled) and are compared seed by
-    seed. Where few examples differ, a bootstrap is overconfident: p is at least that of a permutation test
-    that exchanges the arms example by example, which for single runs is McNemar's.
+    resample, so their part is added as Student's t around the observed means. `seeds` is what all arms of a
+    study together say about it; by default, it is estimated from these two arms. `paired_seeds` means that
+    runs at equal positions share what a seed decides (such as which examples are labeled) and are compared
+    seed by seed. Where few examples differ, a bootstrap is overconfident: p is at least that of a permutation
+    test that exchanges the arms example by example, which for single runs is McNemar's.
     """
     runs_a, runs_b = (np.atleast_2d(np.asarray(x, dtype=np.float64)) for x in (a, b))
     n = runs_a.shape[1]
     if runs_b.shape[1] != n or n < 2:
         raise ValueError("a comparison needs two arms on the same examples, at least two of them")
-    if paired_seeds and len(runs_a) != len(runs_b):
-        raise ValueError("seeds can be paired only when both arms have equally many")
-    single = len(runs_a) == len(runs_b) == 1
+    if seeds is None:
+        arms = {"a": share_scores(runs_a), "b": share_scores(runs_b)}
+        seeds = pool_pairs(arms, [("a", "b")], paired=paired_seeds)["a", "b"]
     each = runs_a.mean(0) - runs_b.mean(0)  # [examples]
+    difference = float(each.mean())
     rng = np.random.default_rng(seed)
-    seed_variance, freedom = estimate_seed_variance(runs_a, runs_b, paired_seeds)
     draws = draw_differences(each, rng)
-    if freedom:
-        draws = draws + math.sqrt(seed_variance) * rng.standard_t(freedom, size=DRAWS)
-    low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
-    beyond = min(np.sum(draws <= 0), np.sum(draws >= 0))
-    if single:
-        p = mcnemar(runs_a[0], runs_b[0])
+    example_variance = estimate_example_variance(each)
+    if len(runs_a) == len(runs_b) == 1:
+        example_p, test = mcnemar(runs_a[0], runs_b[0]), "McNemar"
     else:
-        p = max(float(min(1.0, 2 * (beyond + 1) / (DRAWS + 1))), permutation_p(each, rng))
-    means = float(runs_a.mean()), float(runs_b.mean()), float(each.mean())
-    seeds, test = min(len(runs_a), len(runs_b)), "McNemar" if single else "bootstrap over examples and seeds"
-    variances = estimate_example_variance(each), seed_variance
-    ends = max(-1.0, float(low)), min(1.0, float(high))
-    return Comparison(*names, *means, *ends, p, n, seeds, test, *variances, freedom)
+        example_p, test = max(two_sided_p(draws), permutation_p(each, rng)), SEEDS_TEST
+    p = example_p
+    if seeds.freedom:
+        draws = seeds.widen(draws, example_variance, rng)
+        example_variance *= seeds.share_left(example_variance)
+        p, test = max(example_p, two_sided_p(draws)), SEEDS_TEST
+    low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
+    return Comparison(
+        *names,
+        value_a=float(runs_a.mean()),
+        value_b=float(runs_b.mean()),
+        difference=difference,
+        low=max(-1.0, float(low)),
+        high=min(1.0, float(high)),
+        p=p,
+        example_p=example_p,
+        n=n,
+        seeds=min(len(runs_a), len(runs_b)),
+        test=test,
+        example_variance=example_variance,
+        seed_variance=seeds.variance,
+        freedom=seeds.freedom,
+    )
 
 
-def estimate_seed_variance(a: Floats, b: Floats, paired: bool) -> tuple[float, float]:
-    """Estimate the variance of the difference over seeds and its degrees of freedom (0 if unknown).
-
-    An arm with one run is assumed to vary as much as the other: one run does not mean that
-    the seed has no effect.
-    """
-    if paired:
-        return mean_variance(a.mean(1) - b.mean(1))
-    if (len(a) == 1) != (len(b) == 1):
-        many = a if len(b) == 1 else b
-        variance, freedom = mean_variance(many.mean(1))
-        return variance * (len(many) + 1), freedom
-    (in_a, free_a), (in_b, free_b) = mean_variance(a.mean(1)), mean_variance(b.mean(1))
-    total = in_a + in_b
-    if not total:
-        return 0.0, 0.0
-    # Welch and Satterthwaite: how many degrees of freedom a sum of two estimated variances has.
-    return total, total**2 / sum(part**2 / free for part, free in ((in_a, free_a), (in_b, free_b)) if free)
-
-
-def mean_variance(means: Floats) -> tuple[float, float]:
-    """Return the variance of a mean over seeds and its degrees of freedom."""
-    n = len(means)
-    return (float(means.var(ddof=1) / n), float(n - 1)) if n > 1 else (0.0, 0.0)
+def two_sided_p(draws: Floats) -> float:
+    """Return the p of a difference of 0, given draws of the difference."""
+    beyond = min(np.sum(draws <= 0), np.sum(draws >= 0))
+    return float(min(1.0, 2 * (beyond + 1) / (len(draws) + 1)))
 
 
 def draw_differences(each: Floats, rng: np.random.Generator) -> Floats:
@@ -214,18 +229,26 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def compare_all(
     scores: Mapping[str, npt.ArrayLike], *, paired_seeds: bool = False, seed: int = 0
 ) -> list[Comparison]:
-    """Compare every pair of arms: the better arm first, the best arm's pairs first, p values corrected."""
+    """Compare every pair of arms: the better arm first, the best arm's pairs first, p values corrected.
+
+    What seeds change is estimated from all arms together.
+    """
     order = sorted(scores, key=lambda name: -float(np.mean(np.asarray(scores[name], dtype=np.float64))))
-    comparisons = [
-        compare(scores[a], scores[b], names=(a, b), paired_seeds=paired_seeds, seed=seed)
-        for a, b in combinations(order, 2)
-    ]
-    return correct_for_tests(comparisons)
+    pairs = list(combinations(order, 2))
+    arms = {name: share_scores(runs) for name, runs in scores.items()}
+    seeds = pool_pairs(arms, pairs, paired=paired_seeds)
+    return correct_for_tests(
+        [compare(scores[a], scores[b], names=(a, b), seeds=seeds[a, b], seed=seed) for a, b in pairs]
+    )
 
 
 def correct_for_tests(comparisons: Sequence[Comparison]) -> list[Comparison]:
     corrected = holm([c.p for c in comparisons])
-    return [replace(c, p=p, tests=len(comparisons)) for c, p in zip(comparisons, corrected, strict=True)]
+    example_ps = holm([c.example_p for c in comparisons])
+    return [
+        replace(c, p=p, example_p=example_p, tests=len(comparisons))
+        for c, p, example_p in zip(comparisons, corrected, example_ps, strict=True)
+    ]
 
 
 def rank(comparisons: Sequence[Comparison]) -> Ranking:

@@ -22,7 +22,7 @@ def normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
+def wilson(successes: float, n: float, level: float = LEVEL) -> Interval:
     """Return Wilson's score interval of a proportion (Wilson 1927)."""
     _check_counts(successes, n)
     z = normal_quantile(level)
@@ -51,6 +51,6 @@ def widest_interval(scores: Iterable[tuple[float | None, int | None]]) -> float 
     return max((high - low for low, high in intervals), default=None)
 
 
-def _check_counts(successes: float, n: int) -> None:
+def _check_counts(successes: float, n: float) -> None:
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(f"{successes:g} of {n} is not a proportion")

@@ -21,7 +21,8 @@ from heedful.evaluation.metrics.resampling import (
     resample_values,
 )
 from heedful.statistics.comparison import Comparison, correct_for_tests, mcnemar
-from heedful.statistics.proportions import LEVEL, Interval
+from heedful.statistics.proportions import Interval
+from heedful.statistics.seeds import UNKNOWN, PooledSeeds, RunScores, SeedVariance, pool_pairs, share_scores
 
 if TYPE_CHECKING:
     from heedful.objectives import Evaluation
@@ -33,7 +34,10 @@ texts."""
 
 
 class PairedTest(Protocol):
-    """Compares two arms on the same examples; each arm is a sequence of runs, one per seed."""
+    """Compares two arms on the same examples; each arm is a sequence of runs, one per seed.
+
+    `seeds` is what all arms of a study together say about the part of the seeds in the difference.
+    """
 
     def __call__(
         self,
@@ -42,7 +46,7 @@ class PairedTest(Protocol):
         b: Sequence[Array],
         *,
         names: tuple[str, str],
-        paired_seeds: bool,
+        seeds: SeedVariance = UNKNOWN,
     ) -> Comparison: ...
 
 
@@ -188,38 +192,63 @@ class Metric:
     def p_value(self, targets: Array, a: Array, b: Array) -> float:
         if self.is_share:  # McNemar's test alone, without the interval of the difference
             return mcnemar(correct(targets, a), correct(targets, b))
-        return self.paired_test(targets, [a], [b], names=("a", "b"), paired_seeds=False).p
+        return self.paired_test(targets, [a], [b], names=("a", "b")).p
 
     def mean_with_interval(self, targets: Array, runs: Sequence[Array]) -> tuple[float, Interval]:
         """Return the mean value of several runs, and its 95 % interval over examples and seeds."""
+        return self.means_with_intervals(targets, {"": runs})[""]
+
+    def means_with_intervals(
+        self, targets: Array, arms: Mapping[str, Sequence[Array]]
+    ) -> dict[str, tuple[float, Interval]]:
+        """Return each arm's mean value over its runs, and its 95 % interval over examples and seeds.
+
+        How much the seeds matter to an arm is estimated from all of them.
+        """
+        scores = {name: self.score_runs(targets, runs) for name, runs in arms.items()}
+        pooled = PooledSeeds(scores)
+        means = {}
+        for name, runs in arms.items():
+            if self.is_share:
+                right = np.array([correct(targets, run) for run in runs], np.float64)
+                means[name] = mean_share(right, pooled.estimate(name))
+            else:
+                means[name] = scores[name].mean_with_interval(pooled.estimate(name))
+        return means
+
+    def score_runs(self, targets: Array, runs: Sequence[Array]) -> RunScores:
         if self.is_share:
-            return mean_share(np.array([correct(targets, run) for run in runs], np.float64))
+            return share_scores([correct(targets, run) for run in runs])
         values = np.array([self.compute(targets, run) for run in runs], np.float64)
-        mean, n = float(values.mean()), len(targets)
-        if n < 2:
-            return mean, Interval(math.nan, math.nan)
-        rng = np.random.default_rng(0)
-        draws = resample_values(self, targets, runs, rng, RESAMPLES).mean(1)
-        draws = np.where(np.isfinite(draws), draws, mean)
-        if len(runs) > 1:
-            error = math.sqrt(values.var(ddof=1) / len(runs))
-            draws = draws + error * rng.standard_t(len(runs) - 1, size=RESAMPLES)
-        low, high = np.quantile(draws, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        return mean, Interval(float(low), float(high))
+        if len(targets) < 2:
+            return RunScores(values, np.empty((0, len(runs))))
+        table = resample_values(self, targets, runs, np.random.default_rng(0), RESAMPLES)
+        return RunScores(values, table)
 
     def compare_all(
-        self, targets: Array, arms: Mapping[str, Sequence[Array]], *, paired_seeds: bool = False
+        self,
+        targets: Array,
+        arms: Mapping[str, Sequence[Array]],
+        *,
+        paired_seeds: bool = False,
+        pairs: Sequence[tuple[str, str]] | None = None,
     ) -> list[Comparison]:
         """Compare every pair of arms: the better arm first, the best arm's pairs first, p values corrected.
 
-        Each arm is a sequence of runs, one array of outputs per run.
+        Each arm is a sequence of runs, one array of outputs per run. How much the seeds matter is estimated
+        from all arms, also if only some `pairs` of them are compared.
         """
         means = {
             name: float(np.mean([self.compute(targets, run) for run in runs])) for name, runs in arms.items()
         }
         order = sorted(arms, key=lambda name: self.sort_key(means[name]), reverse=True)
-        pairs = [
-            self.paired_test(targets, arms[a], arms[b], names=(a, b), paired_seeds=paired_seeds)
-            for a, b in combinations(order, 2)
+        wanted = None if pairs is None else {frozenset(pair) for pair in pairs}
+        compared = [pair for pair in combinations(order, 2) if wanted is None or frozenset(pair) in wanted]
+        seeds = dict.fromkeys(compared, UNKNOWN)
+        if any(len(runs) > 1 for runs in arms.values()):
+            scores = {name: self.score_runs(targets, arms[name]) for name in order}
+            seeds = pool_pairs(scores, compared, paired=paired_seeds)
+        found = [
+            self.paired_test(targets, arms[a], arms[b], names=(a, b), seeds=seeds[a, b]) for a, b in compared
         ]
-        return correct_for_tests([replace(pair, higher_is_better=self.higher_is_better) for pair in pairs])
+        return correct_for_tests([replace(pair, higher_is_better=self.higher_is_better) for pair in found])

@@ -13,6 +13,7 @@ from heedful.statistics.comparison import Comparison, compare
 from heedful.statistics.confusion import macro_f1_batch
 from heedful.statistics.intervals import perplexity_interval
 from heedful.statistics.proportions import Interval, wilson
+from heedful.statistics.seeds import UNKNOWN, SeedVariance, share_scores
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -47,11 +48,11 @@ def share_test(
     b: Sequence[Array],
     *,
     names: tuple[str, str] = ("a", "b"),
-    paired_seeds: bool = False,
+    seeds: SeedVariance = UNKNOWN,
 ) -> Comparison:
     """Compare two arms by their shares of right predictions: McNemar's test for single runs."""
     right_a, right_b = ([correct(targets, run) for run in runs] for runs in (a, b))
-    return compare(right_a, right_b, names=names, paired_seeds=paired_seeds)
+    return compare(right_a, right_b, names=names, seeds=seeds)
 
 
 def exact_match(references: Array, generated: Array) -> float:
@@ -59,15 +60,19 @@ def exact_match(references: Array, generated: Array) -> float:
     return accuracy([" ".join(t.split()) for t in references], [" ".join(t.split()) for t in generated])
 
 
-def mean_share(right: Floats) -> tuple[float, Interval]:
-    """Return the mean share of right examples `[runs, n]`, and its interval over examples and runs."""
-    mean, n = float(right.mean()), right.shape[1]
-    alone = wilson(round(mean * n), n)
-    if len(right) == 1 or n < 2:
-        return mean, alone
-    c = compare(right, np.zeros_like(right))
-    # Seeds that err on other examples each, or on none, would make the bootstrap too sure.
-    return c.value_a, Interval(max(0.0, min(c.low, alone.low)), min(1.0, max(c.high, alone.high)))
+def mean_share(right: Floats, seeds: SeedVariance = UNKNOWN) -> tuple[float, Interval]:
+    """Return the mean share of right examples `[runs, n]`, and its interval over examples and seeds.
+
+    The interval is Wilson's, of as many examples as give the mean's variance over examples, extended at each
+    end by the deviation of the seeds (both at once, as independent deviations: Zou and Donner 2008).
+    """
+    mean, (runs, n) = float(right.mean()), right.shape
+    variance, own = share_scores(right).variances()
+    shared = max(variance - own, variance / runs)
+    examples = n * variance / shared if shared > 0 else n
+    low, high = wilson(mean * examples, examples)
+    below, above = seeds.extend(mean - low), seeds.extend(high - mean)
+    return mean, Interval(max(0.0, mean - below), min(1.0, mean + above))
 
 
 def confusion(labels: npt.ArrayLike, predicted: npt.ArrayLike, n_classes: int) -> npt.NDArray[np.int64]:

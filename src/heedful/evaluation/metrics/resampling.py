@@ -6,16 +6,16 @@ A resample is a row of weights: how often each example was drawn. A metric is gi
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from heedful.statistics.comparison import ALPHA, Comparison, estimate_seed_variance
+from heedful.statistics.comparison import ALPHA, SEEDS_TEST, Comparison, two_sided_p
 from heedful.statistics.proportions import LEVEL, Interval
 from heedful.statistics.resampling import chunk_sizes, draw_weights, find_strata
+from heedful.statistics.seeds import UNKNOWN, SeedVariance
 
 if TYPE_CHECKING:
     from heedful.evaluation.metrics.base import Metric
@@ -63,7 +63,7 @@ def bootstrap_test(
     b: Sequence[Array],
     *,
     names: tuple[str, str] = ("a", "b"),
-    paired_seeds: bool = False,
+    seeds: SeedVariance = UNKNOWN,
 ) -> Comparison:
     """Compare two arms by any metric, over resamples of the examples.
 
@@ -74,25 +74,37 @@ def bootstrap_test(
     if n < 2:
         raise ValueError("a comparison needs at least two examples")
     rng = np.random.default_rng(0)
-    values_a, values_b = (np.array([metric.compute(targets, run) for run in runs]) for runs in (a, b))
-    difference = float(values_a.mean() - values_b.mean())
+    mean_a, mean_b = (float(np.mean([metric.compute(targets, run) for run in runs])) for runs in (a, b))
+    difference = mean_a - mean_b
     table = resample_values(metric, targets, [*a, *b], rng, RESAMPLES)
-    resampled = table[:, : len(a)].mean(1) - table[:, len(a) :].mean(1)
-    resampled = np.where(np.isfinite(resampled), resampled, difference)
-    seed_variance, freedom = estimate_seed_variance(values_a[:, None], values_b[:, None], paired_seeds)
-    draws = resampled
-    if freedom:
-        draws = resampled + math.sqrt(seed_variance) * rng.standard_t(freedom, size=RESAMPLES)
+    draws = table[:, : len(a)].mean(1) - table[:, len(a) :].mean(1)
+    draws = np.where(np.isfinite(draws), draws, difference)
+    example_variance = float(draws.var())
     if len(a) == len(b) == 1:
-        p, test = exchange_test(metric, targets, a[0], b[0], difference, rng), "permutation"
+        example_p, test = exchange_test(metric, targets, a[0], b[0], difference, rng), "permutation"
     else:
-        beyond = min(np.sum(draws <= 0), np.sum(draws >= 0))
-        p, test = float(min(1.0, 2 * (beyond + 1) / (RESAMPLES + 1))), "bootstrap over examples and seeds"
+        example_p, test = two_sided_p(draws), SEEDS_TEST
+    p = example_p
+    if seeds.freedom:
+        draws = seeds.widen(draws, example_variance, rng)
+        example_variance *= seeds.share_left(example_variance)
+        p, test = max(example_p, two_sided_p(draws)), SEEDS_TEST
     low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
-    mean_a, mean_b, seeds = float(values_a.mean()), float(values_b.mean()), min(len(a), len(b))
-    variances = float(resampled.var()), seed_variance
     return Comparison(
-        *names, mean_a, mean_b, difference, float(low), float(high), p, n, seeds, test, *variances, freedom
+        *names,
+        value_a=mean_a,
+        value_b=mean_b,
+        difference=difference,
+        low=float(low),
+        high=float(high),
+        p=p,
+        example_p=example_p,
+        n=n,
+        seeds=min(len(a), len(b)),
+        test=test,
+        example_variance=example_variance,
+        seed_variance=seeds.variance,
+        freedom=seeds.freedom,
     )
 
 
