@@ -231,7 +231,7 @@ def compare_on_dev(predictor: OnnxPredictor, rows: DevRows) -> Comparison | None
     outputs = [predictor.predict_proba(rows.texts, rows.pairs), rows.probabilities]
     arms = outputs if metric.reads == "probabilities" else [each.argmax(1) for each in outputs]
     names = ("onnx", "torch")
-    compared = metric.paired_test(rows.targets, arms[:1], arms[1:], names=names, paired_seeds=False)
+    compared = metric.paired_test(rows.targets, arms[:1], arms[1:], names=names)
     return replace(compared, higher_is_better=metric.higher_is_better)
 
 

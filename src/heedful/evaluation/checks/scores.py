@@ -91,7 +91,7 @@ def beats_bag_of_words(metric: Metric, targets: Array, outputs: Array, of_bag: A
     names = ("beats_bag_of_words", "a bag of words", metric.title, "examples")
 
     def compare_outputs(names: tuple[str, str]) -> Comparison:
-        found = metric.paired_test(targets, [outputs], [of_bag], names=names, paired_seeds=False)
+        found = metric.paired_test(targets, [outputs], [of_bag], names=names)
         return replace(found, higher_is_better=metric.higher_is_better)
 
     return beats_baseline(compare_outputs, *names, worse, no_better)
