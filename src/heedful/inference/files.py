@@ -61,6 +61,12 @@ class Labeler:
         second = None if pair is None else [self.change(pair)]
         return self.predictor.predict([self.change(text)], second, rule=self.rule)[0]
 
+    def label_items(self, items: Sequence[tuple[str, str | None]]) -> list[PredictedLabel]:
+        """Label texts, or pairs of texts, whose form the caller has checked."""
+        pairs = [self.change(pair) for _, pair in items if pair is not None]
+        texts = [self.change(text) for text, _ in items]
+        return self.predictor.predict(texts, pairs or None, rule=self.rule)
+
     def check_pairs(self, paired: bool, advice: str) -> None:
         """Refuse single texts for a model of pairs, and pairs for a model of single texts."""
         if self.pairs and not paired:

@@ -70,11 +70,12 @@ def name_part(node: str) -> str:
 
 @contextmanager
 def without_remarks() -> Iterator[None]:
-    """Silence advice on static quantization, which is given to the root logger."""
+    """Silence advice on static quantization, which is given to the root logger, and gives it a handler."""
     logger = logging.getLogger()
-    level = logger.level
+    level, handlers = logger.level, list(logger.handlers)
     logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
         logger.setLevel(level)
+        logger.handlers[:] = handlers
