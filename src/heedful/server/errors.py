@@ -12,9 +12,12 @@ from starlette.responses import JSONResponse, Response
 from heedful.errors import UserError, one_line
 from heedful.logs import warn
 
+CODES = {413: "too_large", 422: "unprocessable"}
+"""Where the phrase for a status depends on the version of Python."""
+
 
 def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    code = HTTPStatus(status).phrase.lower().replace(" ", "_")
+    code = CODES.get(status) or HTTPStatus(status).phrase.lower().replace(" ", "_")
     content = {"error": {"code": code, "message": one_line(message)}}
     return JSONResponse(content, status, headers=dict(headers or {}))
 
