@@ -31,7 +31,9 @@ def quantize_graph(
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     parts = list_parts(source)
-    excluded = [node for part in float32_parts for node in parts[part]]
+    nodes = [node for part in float32_parts for node in parts[part]]
+    # The library turns a Gemm into a MatMul of this name, and an Add, before it looks for names.
+    excluded = [*nodes, *(f"{node}_MatMul" for node in nodes)]
     with without_remarks(), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / target.name
         quantize_dynamic(
