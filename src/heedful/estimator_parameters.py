@@ -67,6 +67,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         label_smoothing: float = 0.0,
         class_weights: Literal["auto", "none", "balanced"] = "auto",
         expect_shares: str | None = None,
+        threshold: float | None = None,
         dropout: float | None = None,
         attention: str | None = None,
         tokenizer: str | None = None,
@@ -119,6 +120,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.label_smoothing = label_smoothing
         self.class_weights = class_weights
         self.expect_shares = expect_shares
+        self.threshold = threshold
         self.dropout = dropout
         self.attention = attention
         self.tokenizer = tokenizer

@@ -192,8 +192,12 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Labels:  # noqa: N803
         """Return the most probable class of each text."""
-        best: npt.NDArray[np.int64] = self.predict_proba(X).argmax(1)
-        return self.classes_[best]
+        self.check_is_fitted()
+        texts, pairs = read_columns(X)
+        with keep_process_state():
+            best = self.predictor.choose_labels(self.predictor.predict_proba(texts, pairs))
+        numbers = [self.class_names_.index(name) for name in self.predictor.labels]
+        return self.classes_[np.array(numbers, np.int64)[best]]
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
         """Return the probability of each class for each text, in the order of `classes_`."""

@@ -198,6 +198,7 @@ def adapt(
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
     expect_shares: str | None = None,
+    threshold: float | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -354,6 +355,9 @@ def adapt(
         The shares of the labels where the model will be used, if they are not those it is trained on: equal,
         train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
         The model's probabilities are corrected for them.
+    threshold
+        Of two labels, the probability from which the second one is predicted. By default it is tuned on dev
+        for a metric such as macro_f1 or f1:LABEL, and 0.5 for accuracy.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -741,6 +745,7 @@ def search(
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
     expect_shares: str | None = None,
+    threshold: float | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -892,6 +897,9 @@ def search(
         The shares of the labels where the model will be used, if they are not those it is trained on: equal,
         train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
         The model's probabilities are corrected for them.
+    threshold
+        Of two labels, the probability from which the second one is predicted. By default it is tuned on dev
+        for a metric such as macro_f1 or f1:LABEL, and 0.5 for accuracy.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1032,6 +1040,7 @@ def compare(
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
     expect_shares: str | None = None,
+    threshold: float | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -1193,6 +1202,9 @@ def compare(
         The shares of the labels where the model will be used, if they are not those it is trained on: equal,
         train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
         The model's probabilities are corrected for them.
+    threshold
+        Of two labels, the probability from which the second one is predicted. By default it is tuned on dev
+        for a metric such as macro_f1 or f1:LABEL, and 0.5 for accuracy.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1328,6 +1340,7 @@ def labels(
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
     expect_shares: str | None = None,
+    threshold: float | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -1481,6 +1494,9 @@ def labels(
         The shares of the labels where the model will be used, if they are not those it is trained on: equal,
         train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
         The model's probabilities are corrected for them.
+    threshold
+        Of two labels, the probability from which the second one is predicted. By default it is tuned on dev
+        for a metric such as macro_f1 or f1:LABEL, and 0.5 for accuracy.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1618,6 +1634,7 @@ def optimizers(
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
     expect_shares: str | None = None,
+    threshold: float | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -1778,6 +1795,9 @@ def optimizers(
         The shares of the labels where the model will be used, if they are not those it is trained on: equal,
         train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
         The model's probabilities are corrected for them.
+    threshold
+        Of two labels, the probability from which the second one is predicted. By default it is tuned on dev
+        for a metric such as macro_f1 or f1:LABEL, and 0.5 for accuracy.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention
@@ -1905,6 +1925,7 @@ def overfit(
     label_smoothing: float = 0.0,
     class_weights: Literal["auto", "none", "balanced"] = "auto",
     expect_shares: str | None = None,
+    threshold: float | None = None,
     dropout: float | None = None,
     attention: str | None = None,
     tokenizer: str | None = None,
@@ -2043,6 +2064,9 @@ def overfit(
         The shares of the labels where the model will be used, if they are not those it is trained on: equal,
         train (also after balanced or class weights), or a number per label in their order, such as 0.2,0.8.
         The model's probabilities are corrected for them.
+    threshold
+        Of two labels, the probability from which the second one is predicted. By default it is tuned on dev
+        for a metric such as macro_f1 or f1:LABEL, and 0.5 for accuracy.
     dropout
         Dropout of the model's body, instead of the checkpoint's.
     attention

@@ -13,7 +13,7 @@ from heedful.options.launch import HERE, Launch
 from heedful.options.training import AdaptOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from heedful.runs.schemas import Results, SplitResult
 
@@ -61,12 +61,20 @@ def command(
 def print_results(results: Results) -> None:
     """Print scores, intervals and baselines, then the cost."""
     show_splits(f"{results.model} on {results.task}, {results.method}", results.splits)
+    show_threshold(results.splits, results.labels)
     console().print(
         f"trained {results.trainable_parameters:,} of {results.total_parameters:,} parameters"
         f"{f' ({results.formula})' if results.formula else ''} in {results.seconds:.0f} s, "
         f"{results.examples_per_second or 0:.0f} examples per second",
         markup=False,
     )
+
+
+def show_threshold(splits: Mapping[str, SplitResult], labels: Sequence[str] | None) -> None:
+    from heedful.report.sentences.runs import describe_threshold
+
+    for sentence in describe_threshold(splits, labels):
+        console().print(sentence, markup=False)
 
 
 def show_splits(title: str, splits: Mapping[str, SplitResult]) -> None:

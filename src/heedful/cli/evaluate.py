@@ -111,7 +111,7 @@ def command(
 
 
 def print_task_scores(run: Path, evaluated: EvaluationResult, *, json: bool) -> None:
-    from heedful.cli.adapt import show_splits
+    from heedful.cli.adapt import show_splits, show_threshold
     from heedful.runs.files import to_json_value
 
     ((split, result),) = evaluated.splits.items()
@@ -120,6 +120,7 @@ def print_task_scores(run: Path, evaluated: EvaluationResult, *, json: bool) -> 
         print_json({"run": str(run), "split": split, **to_json_value(result), "recorded": recorded})
         return
     show_splits(f"{run}, best model", evaluated.splits)
+    show_threshold(evaluated.splits, evaluated.run.results.labels if evaluated.run.finished else None)
     if recorded is not None:
         console().print(f"recorded when the run ended: {recorded:.3f}", markup=False)
 

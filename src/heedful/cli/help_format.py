@@ -24,7 +24,7 @@ FEW = 12
 PANELS = {
     "Training": """epochs lr batch_size seed steps token_budget accumulate optimizer schedule warmup
         weight_decay clip label_smoothing class_weights expect_shares head_start eval_every patience metric
-        select train_eval_rows minutes budget_min branch""",
+        threshold select train_eval_rows minutes budget_min branch""",
     "Data": """max_len long_texts train_rows balanced dev_rows fold with_dev text_column pair_column
         label_column group time documents block pack dev dev_share test data_dir split split_seed strict
         unlabeled questions questions_share sentences""",

@@ -148,18 +148,20 @@ def score_answer_baselines(
 def score_label_baselines(
     task: Task, splits: Sequence[str] | None, bag: BagOfWords | None, metric: Metric | None
 ) -> dict[str, dict[str, float]]:
-    bag = bag or BagOfWords.from_task(task)
+    bag, metric = bag or BagOfWords.from_task(task), metric or ACCURACY
     return {
-        split.name: label_baselines(task, split, bag.score_rows(split), metric or ACCURACY)
+        split.name: label_baselines(task, split, metric.pick_outputs(bag.score_rows(split)), metric)
         for split in select_splits(task, splits)
         if split.labels is not None
     }
 
 
-def label_baselines(task: Task, split: Split, of_bag: Floats | None, metric: Metric) -> dict[str, float]:
+def label_baselines(
+    task: Task, split: Split, of_bag: npt.NDArray[np.generic] | None, metric: Metric
+) -> dict[str, float]:
     """Score a guess, the most frequent label and a bag of words on a split, by any metric of labels.
 
-    `of_bag` has the probabilities of the bag of words; None leaves it out.
+    `of_bag` is what the metric reads of the bag of words; None leaves it out.
     """
     train, labels, n_classes = task.splits["train"].labels, split.labels, len(task.label_names)
     assert train is not None
@@ -177,7 +179,7 @@ def label_baselines(task: Task, split: Split, of_bag: Floats | None, metric: Met
             "majority": np.full(len(labels), find_most_frequent(train)),
         }
     if of_bag is not None:
-        outputs["bag_of_words"] = metric.pick_outputs(of_bag)
+        outputs["bag_of_words"] = of_bag
     scores = {name: float(metric.compute(labels, output)) for name, output in outputs.items()}
     return scores | ({"chance": chance_accuracy(n_classes)} if metric.is_share else {})
 

@@ -8,14 +8,17 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
 from heedful.data import Task, tokenize
 from heedful.evaluation import baselines, checks
+from heedful.evaluation.decision_threshold import choose_decision, predict_held_out
 from heedful.evaluation.metrics import METRICS, Metric, confusion, find_metric, macro_f1
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
 from heedful.objectives.base import Floats, Ints
+from heedful.objectives.classify import score_labels
 from heedful.objectives.questions import encode_questions, normalize_spaces, question_room
 from heedful.runs.directory import BAG_OF_WORDS, Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
@@ -81,6 +84,18 @@ class LabelResults:
             self.of_bag[split] = corrected
         return self.of_bag[split]
 
+    def pick_bag_outputs(self, split: str, metric: Metric) -> npt.NDArray[Any]:
+        """Return what the metric reads of the bag of words, whose threshold is tuned as that of a model."""
+        probabilities, labels = self.ask_bag(split), self.task.splits[split].labels
+        dev = self.task.splits.get("dev")
+        if metric.reads == "probabilities" or dev is None or dev.labels is None or labels is None:
+            return metric.pick_outputs(probabilities)
+        if split == "dev":
+            return predict_held_out(metric, np.asarray(labels).astype(np.int64), probabilities)
+        on_dev = metric.score(score_labels(np.asarray(dev.labels).astype(np.int64), self.ask_bag("dev")))
+        decision = choose_decision(metric, on_dev, self.task.label_names)
+        return metric.pick_outputs(probabilities) if decision is None else decision.predict(probabilities)
+
     def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
         names = self.task.label_names
         results = {}
@@ -100,11 +115,13 @@ class LabelResults:
                 predicted_counts=count_labels(e.predicted, names),
                 baselines=self.score_baselines(split, metric) if self.with_baselines else None,
                 of=self.task.splits[split].of,
+                threshold=e.threshold,
+                value_at_half=e.value_at_half,
             )
         return results
 
     def score_baselines(self, split: str, metric: Metric) -> dict[str, float]:
-        of_bag = self.ask_bag(split) if self.with_bag else None
+        of_bag = self.pick_bag_outputs(split, metric) if self.with_bag else None
         return baselines.label_baselines(self.task, self.task.splits[split], of_bag, metric)
 
     def write_scored(self, run: Run, evaluations: Mapping[str, Evaluation]) -> None:
@@ -153,7 +170,7 @@ class LabelResults:
         findings = [checks.collapse(predicted, counts, float(np.mean(right)))]
         findings.append(checks.metric_fits(metric, counts))
         if self.with_bag:
-            of_bag = metric.pick_outputs(self.ask_bag("dev"))
+            of_bag = self.pick_bag_outputs("dev", metric)
             findings.append(checks.beats_bag_of_words(metric, *metric.examples(dev), of_bag))
         if metric.is_share:
             findings.append(checks.evaluation_size(dev.n, dev.value, best, "always giving one label"))

@@ -9,6 +9,7 @@ from heedful import checkpoints
 from heedful.checkpoints import Form
 from heedful.checkpoints.files import LEGACY_PATTERNS, MODULES, read_model_json
 from heedful.errors import UserError
+from heedful.inference.decisions import read_decision
 from heedful.inference.ensemble import holds_ensemble
 from heedful.inference.loading import (
     ADAPTER,
@@ -55,6 +56,8 @@ def export_run(path: str | Path, folder: Path, *, merge: bool) -> Form:
             model.method.merge(model)
         max_len = None if pretrained else int(run.read_config()["adapt"]["max_len"])
         checkpoints.export(model, folder, tokenizer=run.best, max_len=max_len)
+        if (decision := read_decision(run.best)) is not None:
+            decision.save(folder)
         return form
     with new_folder(folder) as new:
         shutil.copytree(run.best, new, dirs_exist_ok=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.errors import UserError
+from heedful.inference.decisions import read_decision
 from heedful.inference.ensemble import ENSEMBLE_FACTS, holds_ensemble, read_weights
 from heedful.inference.onnx.predictor import ONNX_FACTS, OnnxPredictor, holds_onnx
 from heedful.inference.predictor import EnsemblePredictor, LinearPredictor, Predictor
@@ -57,7 +58,7 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
 
         predictor = make_predictor(folder, config, device)
     predictor.config, predictor.long_texts = config, config.get("long_texts", "cut")
-    predictor.run = Path(path).expanduser()
+    predictor.run, predictor.decision = Path(path).expanduser(), read_decision(folder)
     return predictor
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.inference.abstention import AnswerRule, make_rule
+from heedful.inference.decisions import Decision
 from heedful.inference.inputs import Texts, is_table, read_texts, trained_columns, wanted_columns
 from heedful.inference.predictions import PredictedLabel
 from heedful.linear.model import TfidfModel
@@ -53,6 +54,8 @@ class Predictor(ABC):
     """What is read of texts that are longer than `max_len` tokens."""
     config: Mapping[str, Any] | None = None
     """The options of the run, whose columns are looked for in a table of texts."""
+    decision: Decision | None = None
+    """From which probability the second of two labels is predicted; None for the more probable label."""
     run: Path | None = None
     """The folder of the run, whose predictions on dev say how far its confidence can be trusted."""
 
@@ -123,10 +126,14 @@ class Predictor(ABC):
             yield first[start:end], None if second is None else second[start:end]
 
     def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
-        for row in self.chunk_probabilities(texts, pairs):
-            best = int(row.argmax())
+        rows = self.chunk_probabilities(texts, pairs)
+        for row, best in zip(rows, self.choose_labels(rows).tolist(), strict=True):
             probabilities = dict(zip(self.labels, row.tolist(), strict=True))
             yield PredictedLabel(self.labels[best], float(row[best]), probabilities)
+
+    def choose_labels(self, probabilities: Floats) -> npt.NDArray[np.int64]:
+        """Return the number of the label that is predicted for each row of probabilities."""
+        return probabilities.argmax(1) if self.decision is None else self.decision.predict(probabilities)
 
     @abstractmethod
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:

@@ -74,6 +74,10 @@ class Evaluation:
     """For a language model: the summed loss of each text, 0 if none of its tokens are predicted."""
     text_tokens: Ints | None = field(default=None, repr=False)
     """The number of predicted tokens that each text's loss is a sum over."""
+    threshold: float | None = None
+    """The probability from which the second of two labels is predicted, if it is not 0.5."""
+    value_at_half: float | None = None
+    """With such a threshold: the value at 0.5."""
 
     def arrays(self, kind: str) -> tuple[npt.NDArray[Any], npt.NDArray[Any]] | None:
         """Return what a metric is computed from, one row per example: targets and outputs.

@@ -146,6 +146,9 @@ class AdaptOptions(LoopOptions):
     """The shares of the labels where the model will be used, if they are not those it is trained on: equal,
     train (also after --balanced or class weights), or a number per label in their order, such as 0.2,0.8.
     The model's probabilities are corrected for them."""
+    threshold: OpenShare | None = None
+    """Of two labels, the probability from which the second one is predicted. By default it is tuned on dev
+    for a metric such as macro_f1 or f1:LABEL, and 0.5 for accuracy."""
     dropout: Share | None = None
     """Dropout of the model's body, instead of the checkpoint's."""
     attention: str | None = None

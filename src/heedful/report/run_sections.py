@@ -23,7 +23,7 @@ WRONG_MOST, RIGHT_MOST, TEXTS_MOST, CONFUSIONS_MOST = 25, 15, 15, 20
 TEXT_LETTERS = 400
 SPLIT_COLUMNS = ("metric", "value", "n", "ci95", "confusion", "predicted_counts", "baselines")
 """Fields of a split result with a form of their own; every other number gets a column."""
-COLUMN_NAMES = {"macro_f1": "macro F1", "of": "size of the whole split"}
+COLUMN_NAMES = {"macro_f1": "macro F1", "of": "size of the whole split", "value_at_half": "at 0.5"}
 REPRODUCE = (
     "Save the configuration below as config.toml to run this again. The same type of machine with the same "
     "versions gives the same bits."

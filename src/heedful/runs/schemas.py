@@ -54,6 +54,10 @@ class SplitResult:
     """What `n` counts: examples or tokens. Always set, too."""
     title: str | None = None
     """The metric's name in sentences. Always set, too."""
+    threshold: float | None = None
+    """The probability from which the second of two labels is predicted, if it is not 0.5."""
+    value_at_half: float | None = None
+    """With such a threshold: the value at 0.5."""
 
     def __post_init__(self) -> None:
         defaults = {

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from heedful.data.run_options import absolute_value
+from heedful.inference.decisions import read_decision
 from heedful.logs import notice
 from heedful.options.solve import SolveOptions
 from heedful.runs.directory import Run, name_refitted
@@ -130,8 +131,11 @@ class Closing:
 
     def train_with_dev(self, name: str) -> str:
         """Make the run on train and dev as the chosen one was made; return why it failed, if it did."""
-        weights = Run.open(self.folder.run(name)).read_config()["adapt"].get("class_weights")
+        chosen = Run.open(self.folder.run(name))
+        weights = chosen.read_config()["adapt"].get("class_weights")
         settings = {**self.read_settings(name), "with_dev": True, "class_weights": weights}
+        if (decision := read_decision(chosen.best)) is not None:
+            settings["threshold"] = decision.threshold  # there is no dev to tune another one on
         run = name_refitted(self.folder.run(name))
         table = request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
         table |= {"out": run, "resume": True}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from heedful.evaluation.decision_threshold import predict_held_out
 from heedful.logs import notice
 from heedful.options.model_names import ENSEMBLE
 from heedful.options.solve import Prefer
@@ -218,7 +219,11 @@ def make_ensemble(
     candidate = make_candidate(name, blend.weights, candidates)
     cost = add_costs(usable.costs, list(blend.weights), folds)
     probabilities = blend.probabilities if scored.metric.reads == "probabilities" else None
-    average = ScoredCandidate(name, candidate.title, blend.predicted, cost, probabilities=probabilities)
+    predicted = blend.predicted
+    if probabilities is None:  # by a threshold of its own, as the candidates
+        numbers = predict_held_out(scored.metric, scored.targets, blend.probabilities)
+        predicted = np.array(blend.labels, dtype=object)[numbers]
+    average = ScoredCandidate(name, candidate.title, predicted, cost, probabilities=probabilities)
     compared = replace(scored, candidates=(*scored.candidates, average))
     members = [c for c in candidates if c.name in blend.weights]
     reason = explain_unworthy(compared, name, runs.options.prefer) or explain_unready(runs, members, folds)

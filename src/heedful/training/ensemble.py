@@ -58,12 +58,16 @@ def average_runs(
         evaluation = job.evaluate(find_labels(job.task.splits["dev"]), dev)
         seconds = sum(member.read_results().seconds for member in members)
         write_metrics(run, {"dev": evaluation}, (), None, Timing(0, seconds, len(job.rows) / seconds))
+        evaluations, decision = job.decide({"dev": evaluation})
+        evaluation = evaluations["dev"]
         scorer = LabelResults(job.task, job.rows, with_baselines=keep_members, with_bag=False)
         results = describe_members(job, members, scorer, evaluation, seconds)
         scorer.write_scored(run, {"dev": evaluation})
         findings: list[Check] = []
         if keep_members:
             write_ensemble(run.best, weights)
+            if decision is not None:
+                decision.save(run.best)
             findings += [*split_checks(job.task), check_copy(run, job, weights)]
             findings += scorer.dev_checks(evaluation, results)
         found = Checks(tuple(findings))

@@ -8,7 +8,7 @@ It leaves the same files as every other run.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -22,8 +22,10 @@ from heedful.data.splits import Split
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.baselines import pick_texts
-from heedful.evaluation.metrics import find_metric
+from heedful.evaluation.decision_threshold import decide, make_decision
+from heedful.evaluation.metrics import Metric, find_metric
 from heedful.evaluation.scorer import LabelResults, split_checks
+from heedful.inference.decisions import Decision
 from heedful.inference.loading import load_run
 from heedful.inference.predictor import LinearPredictor, Predictor
 from heedful.linear.logistic import sample_stratified
@@ -105,9 +107,18 @@ class LinearJob:
         rows = np.arange(len(part)) if rows is None else np.sort(rows)
         return self.evaluate(find_labels(part)[rows], model.predict_proba(*pick_texts(part, rows)))
 
+    @property
+    def metric(self) -> Metric:
+        return find_metric(find_metric_name(self.options, Classify), self.task.label_names)
+
     def evaluate(self, labels: Ints, probabilities: npt.NDArray[np.float64]) -> Evaluation:
-        metric = find_metric(find_metric_name(self.options, Classify), self.task.label_names)
-        return metric.score(score_labels(labels, probabilities))
+        return self.metric.score(score_labels(labels, probabilities))
+
+    def decide(self, evaluations: Mapping[str, Evaluation]) -> tuple[dict[str, Evaluation], Decision | None]:
+        """Tune the threshold of two labels on dev; a baseline, which reads no text, has none."""
+        if self.is_baseline:
+            return dict(evaluations), None
+        return make_decision(evaluations, self.metric, self.task.label_names, self.options.threshold)
 
 
 def build_linear(options: AdaptOptions, change_task: Callable[[Task], Task] | None = None) -> LinearJob:
@@ -169,9 +180,12 @@ def train_linear(
         scored = {"train_eval": job.score(predictor, "train", job.rows[rows])} if len(rows) else {}
         scored |= {name: e for name, e in evaluations.items() if name == "dev"}
         write_metrics(run, scored, followers, on_row, Timing(0, seconds, len(job.rows) / seconds))
+        evaluations, decision = job.decide(evaluations)
         scorer = job.scorer
         results = collect_results(job, model, scorer, evaluations, seconds)
         model.save(run.best)
+        if decision is not None:
+            decision.save(run.best)
         scorer.write_scored(run, evaluations)
         found = check_linear(run, job, model, scorer, evaluations, results)
         run.write_checks(found)
@@ -255,4 +269,5 @@ def score_linear(
     labeled = [name for name, part in job.task.splits.items() if part.labels is not None]
     if split not in labeled:
         raise UserError(f"{job.task.name}: {unknown('split with labels', split, labeled)}")
-    return job.scorer, job.score(load_run(run.path), split)
+    predictor = load_run(run.path)
+    return job.scorer, decide(job.score(predictor, split), predictor.decision, job.metric, split)

@@ -15,6 +15,8 @@ import torch
 from heedful import checkpoints, methods
 from heedful.checkpoints import Form
 from heedful.data.run_options import absolute_value
+from heedful.evaluation.decision_threshold import make_decision
+from heedful.inference.decisions import Decision
 from heedful.linear.model import WORDS
 from heedful.models import Classifier
 from heedful.objectives import Evaluation
@@ -97,6 +99,14 @@ def write_description(run: Run, job: DescribedJob) -> None:
     run.write_config({"command": job.command, job.command: values})
 
 
+def score_selected(job: Job, loop: Loop) -> tuple[dict[str, Evaluation], Decision | None]:
+    """Score dev and test with the selected model, and tune the threshold of two labels on dev."""
+    splits = [split for split in ("dev", "test") if split in job.objective.splits]
+    evaluations = {s: loop.score_selected(s) for s in splits if s == "dev" or job.options.score_test}
+    labels = job.objective.scored_objective.label_names
+    return make_decision(evaluations, loop.metric, labels, getattr(job.options, "threshold", None))
+
+
 def collect_results(run: Run, job: Job, loop: Loop, evaluations: Mapping[str, Evaluation]) -> Results:
     """Return the content of results.json: what was trained, how well it does and what it cost."""
     options, state = job.options, loop.state
@@ -138,7 +148,7 @@ def form_of_best(job: Job) -> Form:
     return Form("heedful" if reason else "peft", reason)
 
 
-def save_best(run: Run, job: Job) -> None:
+def save_best(run: Run, job: Job, decision: Decision | None) -> None:
     """Write best/: a whole model, or the adapter and head of a base model that is named."""
     if hasattr(job.model, "masked_head"):
         del job.model.masked_head  # it helped to train, and predicts nothing
@@ -157,3 +167,5 @@ def save_best(run: Run, job: Job) -> None:
         job.tokenizer.save(run.best)
     if isinstance(job.model, Classifier) and job.model.words is not None:
         job.model.words.save(run.best / WORDS)
+    if decision is not None:
+        decision.save(run.best)

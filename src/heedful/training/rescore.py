@@ -19,10 +19,12 @@ from heedful.data.splits import sample
 from heedful.data.tasks import add_split as add_task_split
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
+from heedful.evaluation.decision_threshold import decide
 from heedful.evaluation.metrics import find_metric
 from heedful.evaluation.scorer import LabelResults, LabelScorer, Scorer, leave_out_bag
 from heedful.evaluation.sentences import read_sentences, score_sentences
 from heedful.evaluation.text_scorer import text_result
+from heedful.inference.decisions import read_decision
 from heedful.inference.devices import autocast
 from heedful.inference.loading import iterate_predictions, load_run
 from heedful.inference.network_predictors import NetworkPredictor
@@ -126,7 +128,8 @@ def score_split(
         objective = ClassifyFeatures(job.scorer.classify, model, split)
     with autocast(job.precision, job.device):
         by = find_metric(find_metric_name(options, objective), objective.label_names)
-        return job.scorer, by.score(objective.evaluate(model, split))
+        evaluation = by.score(objective.evaluate(model, split))
+    return job.scorer, decide(evaluation, read_decision(run.best), by, split)
 
 
 def options_to_score(options: AdaptOptions) -> dict[str, Any]:

@@ -109,10 +109,9 @@ def train_job(
 
         job.objective.complete(job.model)
         # The test split is scored once, with the selected model; dev was scored when it was selected.
-        splits = [split for split in ("dev", "test") if split in job.objective.splits]
-        evaluations = {s: loop.score_selected(s) for s in splits if s == "dev" or options.score_test}
+        evaluations, decision = record.score_selected(job, loop)
         results = record.collect_results(run, job, loop, evaluations)
-        record.save_best(run, job)
+        record.save_best(run, job, decision)
         job.scorer.write_scored(run, evaluations)
         job.scorer.write_unscored(run, job.model)
         checks = check_run_itself(run, job, loop, evaluations, results)

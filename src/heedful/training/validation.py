@@ -29,9 +29,9 @@ STEP_OPTIONS = (
 """Options about gradient steps."""
 LINEAR_OPTIONS = (
     "model", "task", "metric", "train_eval_rows", "seed", "threads", "tensorboard", "track", "note", "out",
-    "resume", "overwrite", "train_rows", "balanced", "dev_rows", "class_weights", "expect_shares", "data_dir",
-    "split", "split_seed", "text_column", "pair_column", "label_column", "group", "time", "strict",
-    "score_dev", "score_test", "fold", "with_dev",
+    "resume", "overwrite", "train_rows", "balanced", "dev_rows", "class_weights", "expect_shares",
+    "threshold", "data_dir", "split", "split_seed", "text_column", "pair_column", "label_column", "group",
+    "time", "strict", "score_dev", "score_test", "fold", "with_dev",
 )  # fmt: skip
 """Options that a model without a network reads."""
 LINEAR_VALUES: dict[str, tuple[object, ...]] = {
@@ -82,7 +82,10 @@ def refuse_network_options(options: AdaptOptions) -> None:
     read, values = set(LINEAR_OPTIONS), LINEAR_VALUES
     if options.model == MAJORITY:
         what = f"{options.model} counts the labels of train, and reads no text"
-        read, values = read - {"class_weights", "expect_shares"}, {**values, "class_weights": ("none",)}
+        read, values = (
+            read - {"class_weights", "expect_shares", "threshold"},
+            {**values, "class_weights": ("none",)},
+        )
     for field in fields(options):
         value = getattr(options, field.name)
         accepted = (getattr(defaults, field.name), *values.get(field.name, ()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from heedful.errors import shorten
 from heedful.report.facts import RunFacts
@@ -23,6 +23,7 @@ def describe_run(run: RunFacts) -> list[str]:
         which = step if run.is_language_model else epoch
         is_last = run.options.get("select") == "last"
         selection.append(f"The last model was kept, from {which}." if is_last else f"Dev selected {which}.")
+    selection += describe_threshold(run.results.splits, run.results.labels)
     if run.split("test") is None:
         selection.append("Test was not scored.")
     return [*scores, " ".join([*selection, describe_cost(run)]), describe_checks(run.checks)]
@@ -33,6 +34,22 @@ def describe_split(run: RunFacts, split: str) -> str:
     if result is None:
         return ""
     return f"On {split} the {run.metric} is {describe_score(result)}{describe_baselines(result)}."
+
+
+def describe_threshold(splits: Mapping[str, SplitResult], labels: Sequence[str] | None) -> list[str]:
+    """Say from which probability a label is predicted, and what the scores are at 0.5."""
+    decided = {name: r for name, r in splits.items() if r.threshold is not None}
+    if not decided or not labels:
+        return []
+    first = next(iter(decided.values()))
+    at_half = [
+        f"{format_score(r.value_at_half, r)} on {name}"
+        for name, r in decided.items()
+        if r.value_at_half is not None
+    ]
+    other = f" (at 0.5 the {first.title} is {', '.join(at_half)})" if at_half else ""
+    label = shorten(labels[-1], 40)
+    return [f'"{label}" is predicted from a probability of {first.threshold:.3f} on{other}.']
 
 
 def describe_unfinished(run: RunFacts) -> list[str]:

@@ -57,6 +57,15 @@ def resolve_objective(options: AdaptOptions, task: Task | None = None) -> AdaptO
         check_metric(options.metric, options.kind or OBJECTIVES.find(options.objective).problem)
         if task is not None:
             find_metric(options.metric, task.label_names)  # refuses a label that the task does not have
+    if (
+        options.threshold is not None
+        and task is not None
+        and (task.kind, len(task.label_names)) != ("classify", 2)
+    ):
+        what = f"{len(task.label_names)} labels" if task.kind == "classify" else "other answers"
+        raise UserError(
+            f"--threshold {options.threshold:g}: is for one of two labels; {task.name} has {what}"
+        )
     return options
 
 
