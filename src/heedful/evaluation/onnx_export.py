@@ -13,7 +13,7 @@ import torch
 
 from heedful import __version__, checkpoints
 from heedful.errors import UserError
-from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.metrics import find_metric
 from heedful.inference.export import EXPORTED_OPTIONS
 from heedful.inference.loading import iterate_predictions, load_run, read_run_facts, reads_pairs
 from heedful.inference.network_predictors import ClassifierPredictor
@@ -97,6 +97,8 @@ def write_facts(run: Run, predictor: ClassifierPredictor, folder: Path) -> None:
     words: TfidfModel | None = predictor.model.words
     if words is not None:
         words.save(folder / WORDS)
+    if predictor.decision is not None:
+        predictor.decision.save(folder)
     options = {name: config[name] for name in EXPORTED_OPTIONS if config.get(name) is not None}
     write_json(
         folder / ONNX_FACTS,
@@ -227,9 +229,9 @@ def compare_on_dev(predictor: OnnxPredictor, rows: DevRows) -> Comparison | None
     """Compare with the run's own model on dev by the paired test of the run's metric."""
     if len(rows.targets) < 2:
         return None
-    metric = METRICS.find(rows.metric)
-    outputs = [predictor.predict_proba(rows.texts, rows.pairs), rows.probabilities]
-    arms = outputs if metric.reads == "probabilities" else [each.argmax(1) for each in outputs]
+    metric = find_metric(rows.metric, predictor.labels)
+    outputs = (predictor.predict_proba(rows.texts, rows.pairs), rows.probabilities)
+    arms = [metric.pick_outputs(each) for each in outputs]
     names = ("onnx", "torch")
     compared = metric.paired_test(rows.targets, arms[:1], arms[1:], names=names)
     return replace(compared, higher_is_better=metric.higher_is_better)
@@ -243,7 +245,7 @@ def find_loss(predictor: OnnxPredictor, rows: DevRows) -> str | None:
     c = compare_on_dev(predictor, rows)
     if c is None or not c.differs or (c.difference > 0) == c.higher_is_better:
         return None
-    title = METRICS.find(rows.metric).title
+    title = find_metric(rows.metric, predictor.labels).title
     return f"loses on dev: {title} {c.value_a:.3f} against {c.value_b:.3f}, beyond chance"
 
 
@@ -265,7 +267,7 @@ def measure(
     c = compare_on_dev(onnx, rows)
     compared = None
     if c is not None:
-        title = METRICS.find(rows.metric).title
+        title = find_metric(rows.metric, onnx.labels).title
         loses = c.differs and (c.difference < 0) == c.higher_is_better
         compared = Difference(title, c.difference, c.low, c.high, c.p, c.n, shown=c.differs, loses=loses)
     return Measures(

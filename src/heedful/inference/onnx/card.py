@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from heedful import __version__
+from heedful.inference.decisions import read_decision
 from heedful.inference.onnx.measures import Measures
 from heedful.linear.model import WORDS, holds_linear
 from heedful.runs.directory import Run
@@ -41,6 +42,11 @@ def write_card(folder: Path, run: Run, measures: Measures) -> None:
     words = ""
     if holds_linear(folder / WORDS):
         words = "\nIts head also reads words (`words/`), which heedful adds and the lines below leave out.\n"
+    if (decision := read_decision(folder)) is not None:
+        words += (
+            f"\n{decision.label} is predicted from a probability of {decision.threshold:.4g} on "
+            "(`decision.json`), which the lines below leave out.\n"
+        )
     facts = "\n".join(f"- {line}" for line in measures.lines())
     text = (
         f"# {run.path.name} for ONNX Runtime, {measures.precision}\n\n"
