@@ -111,3 +111,18 @@ def test_solve_chooses_by_probabilities(
     assert list(dev) == ["tfidf", "majority"]
     assert 0 < dev["tfidf"] < dev["majority"]
     assert "log loss" in answer["summary"][0]
+
+
+def test_solve_says_where_accuracy_tells_little(heedful: Callable[..., Any], tmp_path: Path) -> None:
+    rows = [
+        f"text {i} {'rare words' if i % 12 == 0 else 'of the usual kind'},{int(i % 12 == 0)}"
+        for i in range(240)
+    ]
+    (tmp_path / "rare.csv").write_text("\n".join(["text,label", *rows, ""]))
+    out = tmp_path / "solved"
+    done = heedful(
+        "solve", tmp_path / "rare.csv", "--candidates", "majority", "tfidf", "--minutes", "2", "--out", out
+    )
+    assert done.status == 0, done.err
+    notes = [note["text"] for note in json.loads((out / "answer.json").read_text())["notes"]]
+    assert any("--metric macro_f1, f1:1 or average_precision" in note for note in notes)

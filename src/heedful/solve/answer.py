@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.evaluation.checks import metric_fits
 from heedful.evaluation.metrics import ACCURACY, Metric, find_metric
 from heedful.evaluation.selection import TOLERANCE, Selection
 from heedful.options.model_names import MAJORITY
@@ -121,6 +123,7 @@ def make_answer(
         finished=finished,
         notes=(
             *list_notes(choice, results, state, shortened),
+            *list_metric_notes(scored),
             *list_split_notes(facts),
             *labels.notes,
             *insight.notes,
@@ -326,6 +329,13 @@ def list_notes(
             f"trained less than usual, to fit in the time: {less}. The same command with more minutes trains "
             "again, as a whole, what then fits"
         )
+
+
+def list_metric_notes(scored: ScoredCandidates) -> Iterator[Note]:
+    """Warn where accuracy was selected by and says little, because nearly all rows have one label."""
+    check = metric_fits(scored.metric, Counter(scored.labels.tolist()))
+    if check.status == "warning":
+        yield Note(check.message, "warning")
 
 
 def list_split_notes(facts: DataFacts) -> Iterator[Note]:

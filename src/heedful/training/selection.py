@@ -40,7 +40,7 @@ class Selection:
 
     def update(self, state: TrainingState, dev: Evaluation) -> None:
         """Note in the state whether the model after this step is the best, and whether to stop early."""
-        if math.isnan(dev.value):
+        if math.isnan(dev.value) and dev.n:
             raise UserError(f"--metric {self.metric.name}: has no value on dev, whose {dev.n} rows are alike")
         better = state.best_step < 0 or self.is_better(state, dev)
         if better or self.options.select == "last":
