@@ -26,6 +26,10 @@ from heedful.text.model_folders import find_folder
 OWN = "heedful"
 POOLINGS = {"mean_tokens": "mean", "cls_token": "first"}
 """The poolings that a sentence-transformers folder may declare, and our names for them."""
+PROBLEM_TYPES = ("multi_label_classification", "regression")
+"""What a classifier's outputs mean, as transformers calls it in config.json, if it is not one label."""
+THRESHOLDS = "heedful_thresholds"
+"""The key of config.json for the probability from which each of several labels is predicted."""
 TRAINED_LENGTH = "heedful_trained_length"
 """The key of config.json for the largest number of tokens per text in training."""
 CHANGEABLE = {"attention", "attention_options", *DROPOUTS, "head_dropout", "pool"}
@@ -62,8 +66,8 @@ def load(
     What was loaded, new and ignored is in the model's `report`.
     """
     name = str(name)
-    if n_classes is not None and (not isinstance(n_classes, int) or n_classes < 2):
-        raise UserError(f"a classifier needs at least 2 classes, not {n_classes!r}")
+    if n_classes is not None and (not isinstance(n_classes, int) or n_classes < 1):
+        raise UserError(f"a classifier needs at least 1 output, not {n_classes!r}")
     if attention is not None:
         changes["attention"], changes["attention_options"] = parse(attention)
     if name in PRESETS and not Path(name).is_dir():
@@ -89,9 +93,28 @@ def load(
     labels = theirs.get("id2label")
     if isinstance(model, Classifier) and isinstance(labels, dict) and len(labels) == model.n_classes:
         model.labels = [str(label) for _, label in sorted(labels.items(), key=lambda item: int(item[0]))]
+    if isinstance(model, Classifier):
+        read_answers(model, theirs)
     if isinstance(length := theirs.get(TRAINED_LENGTH), int) and length > 0:
         model.trained_length = length
     return model
+
+
+def read_answers(model: Classifier, facts: Mapping[str, Any]) -> None:
+    """Set what a model's outputs mean, from the configuration or the adapter that it was saved with."""
+    if facts.get("problem_type") in PROBLEM_TYPES:
+        model.problem_type = facts["problem_type"]
+    thresholds = facts.get(THRESHOLDS)
+    if isinstance(thresholds, list) and len(thresholds) == model.n_classes:
+        model.thresholds = [float(value) for value in thresholds]
+
+
+def describe_answers(model: Model) -> dict[str, Any]:
+    """Return what `read_answers` reads; nothing for one label per text."""
+    if not isinstance(model, Classifier) or model.problem_type is None:
+        return {}
+    thresholds = {} if model.thresholds is None else {THRESHOLDS: model.thresholds}
+    return {"problem_type": model.problem_type, **thresholds}
 
 
 def kind_of(name: str | Path) -> str:

@@ -38,6 +38,8 @@ def why_not_sentence_transformers(model: Model, family: Family | None) -> str | 
     """Return why a sentence-transformers folder cannot hold this model; None if it can."""
     if family is None:
         return "it is of a form that transformers has no class for"
+    if isinstance(model, Classifier) and model.form == "ordinal":
+        return "no other library has a head with ordered thresholds between classes"
     if model.config.pool != "mean" or not isinstance(model, Classifier | Encoder):
         return "it does not pool the mean of an encoder's states"
     return family.why_not(model.config.replace(pool="first"))

@@ -16,7 +16,14 @@ from torch import Tensor
 from heedful import __version__
 from heedful.checkpoints import sentence_transformers_form as sentence_form
 from heedful.checkpoints.files import write_folder
-from heedful.checkpoints.reader import OWN, TRAINED_LENGTH, family_of, head_of, own_tensors
+from heedful.checkpoints.reader import (
+    OWN,
+    TRAINED_LENGTH,
+    describe_answers,
+    family_of,
+    head_of,
+    own_tensors,
+)
 from heedful.errors import UserError
 from heedful.models import Classifier, Model
 
@@ -28,6 +35,9 @@ class Form:
     loads_with: Literal["transformers", "sentence-transformers", "peft", "heedful"]
     why: str | None = None
     """Why it is not in the form of a transformers class or a peft adapter, if it is not."""
+
+
+ORDINAL = "no other library has a head with ordered thresholds between classes"
 
 
 def find_form(model: Model) -> Form:
@@ -49,6 +59,8 @@ def find_export_obstacle(model: Model) -> str | None:
     if head not in family.classes:
         return f"transformers' {family.name} has no {head} head"
     classifies = isinstance(model, Classifier)
+    if classifies and model.form == "ordinal":
+        return ORDINAL
     if classifies and model.form == "linear" and family.fixed.get("classifier") != "linear":
         return f"transformers' {family.classes[head]} has another head than one linear layer"
     unlike = family.why_not(config)
@@ -104,6 +116,7 @@ def write_model(model: Model, folder: Path, tokenizer: str | Path | None, max_le
         parts = sentence_form.head_tensors(model)
     if getattr(model, "trained_length", None) is not None:
         config[TRAINED_LENGTH] = model.trained_length
+    config |= describe_answers(model)
     files |= {
         "config.json": json.dumps(config, indent=2, ensure_ascii=False) + "\n",
         "README.md": write_card(model, form, report.source if report is not None else "nothing"),

@@ -184,13 +184,11 @@ class LabelResults:
         return fields
 
 
-class LabelScorer(LabelResults):
-    """The same for a network, which has tokens."""
+class NetworkProbe:
+    """The checks of a network's texts, and its outputs on a few of them."""
 
     def __init__(self, task: Task, classify: Classify) -> None:
-        balanced = classify.class_weights is not None
-        super().__init__(task, classify.rows, balanced=balanced, correction=classify.correction)
-        self.classify = classify
+        self.task, self.classify = task, classify
 
     def data_checks(self, max_len: int, room: int) -> list[Check]:
         lengths = self.classify.tokens["train"].lengths
@@ -203,6 +201,15 @@ class LabelScorer(LabelResults):
         rows = np.arange(min(PROBE_ROWS, len(self.classify.tokens["train"])))
         device = next(model.parameters()).device
         return self.classify.logits(model, self.classify.inputs("train", rows).to(device))
+
+
+class LabelScorer(NetworkProbe, LabelResults):
+    """The same for a network, which has tokens."""
+
+    def __init__(self, task: Task, classify: Classify) -> None:
+        balanced = classify.class_weights is not None
+        LabelResults.__init__(self, task, classify.rows, balanced=balanced, correction=classify.correction)
+        self.classify = classify
 
 
 class AnswerScorer:

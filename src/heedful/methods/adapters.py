@@ -13,10 +13,12 @@ from torch import Tensor
 
 from heedful import __version__
 from heedful.checkpoints.files import read_file, read_model_json
+from heedful.checkpoints.reader import describe_answers, read_answers
 from heedful.errors import UserError
 from heedful.methods.base import Method, Trainee
 from heedful.methods.peft import from_peft, to_peft, why_not_peft
 from heedful.methods.registry import make
+from heedful.models import Classifier
 from heedful.runs import new_folder, write_json
 from heedful.runs.old_names import update_names
 
@@ -45,6 +47,7 @@ def write_adapter(model: Trainee, method: Method, folder: str | Path, base_name:
         "head_form": getattr(model, "form", None),
         "pool": model.config.pool,
         "labels": getattr(model, "labels", None),
+        **describe_answers(model),
         "why_not_peft": reason,
     }
     with new_folder(target) as new:
@@ -92,6 +95,8 @@ def read_adapter(folder: str | Path, model: Trainee) -> Method:
     labels = facts.get("labels")
     if isinstance(labels, list) and len(labels) == getattr(model, "n_classes", None):
         model.labels = [str(label) for label in labels]
+    if isinstance(model, Classifier):
+        read_answers(model, facts)
     return method
 
 

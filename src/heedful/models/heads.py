@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from heedful.models.bodies import BODIES, Decoder, Encoder, EncoderDecoder, init
 from heedful.models.config import TransformerConfig
 
 Head = Literal["classify", "masked", "causal", "text2text"]
-HeadForm = Literal["family", "linear"]
+HeadForm = Literal["family", "linear", "ordinal"]
 HEADS: dict[str, tuple[str, ...]] = {
     "classify": ("encoder", "decoder", "encoder_decoder"),
     "masked": ("encoder",),
@@ -56,6 +56,39 @@ class DenseHead(nn.Module):
         hidden = torch.relu(hidden) if self.relu else torch.tanh(hidden)
         logits: Tensor = self.out(self.dropout(hidden))
         return logits
+
+
+class OrdinalHead(nn.Module):
+    """Cumulative link (McCullagh 1980): a score, and ordered thresholds between n classes.
+
+    It has d + n - 1 parameters.
+    A class is at most k with the probability sigmoid(threshold k - score). The outputs are the logarithms of
+    the probabilities of the classes, so that their softmax and cross-entropy are those of this model.
+    """
+
+    def __init__(self, config: TransformerConfig, n_classes: int) -> None:
+        super().__init__()
+        self.dropout = Dropout(config.head_dropout)
+        self.out = nn.Linear(config.d_model, 1, bias=False)
+        self.cuts = nn.Parameter(torch.empty(n_classes - 1))
+        """The first threshold, and the logarithms of the distances to the next ones."""
+        shares = torch.arange(1, n_classes, dtype=torch.float64) / n_classes
+        self.set_thresholds(torch.logit(shares))
+
+    def set_thresholds(self, thresholds: Tensor) -> None:
+        with torch.no_grad():
+            self.cuts[0] = thresholds[0]
+            self.cuts[1:] = torch.log(thresholds.diff())
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        score: Tensor = self.out(self.dropout(pooled))  # [b, 1]
+        gaps = self.cuts[1:].exp()
+        thresholds = self.cuts[0] + nn.functional.pad(gaps.cumsum(0), (1, 0))  # [n - 1]
+        below = thresholds - score  # [b, n - 1]
+        last = nn.functional.logsigmoid(-below[:, -1:])
+        between = nn.functional.logsigmoid(below[:, 1:]) + nn.functional.logsigmoid(-below[:, :-1])
+        between = between + torch.log(-torch.expm1(-gaps))  # sigmoid(a) - sigmoid(b), without cancellation
+        return torch.cat([nn.functional.logsigmoid(below[:, :1]), between, last], 1)
 
 
 class MaskedHead(nn.Module):
@@ -115,6 +148,13 @@ class Classifier(Headed):
     kind = "classify"
     words: Any = None
     """A linear model of words (`heedful.linear.model.TfidfModel`), whose logits are added to these."""
+    problem_type: str | None = None
+    """What the outputs mean, in transformers' words: "multi_label_classification" (a logit per label, each
+    for itself), "regression" (a number), or None for one label per text."""
+    thresholds: list[float] | None = None
+    """With several labels per text, the probability from which each is predicted."""
+    in_own_unit: bool = True
+    """Whether a number is in its own unit, and not yet in standard deviations from its mean."""
 
     def __init__(
         self, body: Encoder | Decoder | EncoderDecoder, n_classes: int = 2, form: HeadForm = "family"
@@ -124,7 +164,9 @@ class Classifier(Headed):
         self.body, self.n_classes, self.form = body, n_classes, form
         self.labels = [f"LABEL_{i}" for i in range(n_classes)]
         if form == "family" and config.classifier in ("tanh", "relu"):
-            self.head: LinearHead | DenseHead = DenseHead(config, n_classes)
+            self.head: LinearHead | DenseHead | OrdinalHead = DenseHead(config, n_classes)
+        elif form == "ordinal":
+            self.head = OrdinalHead(config, n_classes)
         else:
             self.head = LinearHead(config, n_classes, form == "linear" or config.classifier != "unbiased")
         initialize(self.head, config.replace(norm_place="post"))
@@ -198,10 +240,10 @@ def build(
     if head is not None and config.kind not in HEADS[head]:
         kinds, kind = (with_article(k) for k in (" or ".join(HEADS[head]), config.kind))
         raise UserError(f'head "{head}" needs {kinds}; this is {kind}')
-    if head_form not in ("family", "linear"):
-        raise unknown("head form", head_form, ("family", "linear"))
-    if not isinstance(n_classes, int) or n_classes < 2:
-        raise UserError(f"a classifier needs at least 2 classes, not {n_classes}")
+    if head_form not in get_args(HeadForm):
+        raise unknown("head form", head_form, get_args(HeadForm))
+    if not isinstance(n_classes, int) or n_classes < (2 if head_form == "ordinal" else 1):
+        raise UserError(f"a classifier needs at least 2 classes (a number needs 1 output), not {n_classes}")
     body = BODIES[config.kind](config)
     if head is None:
         return body

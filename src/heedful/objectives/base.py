@@ -66,8 +66,9 @@ class Evaluation:
     value: float
     loss: float
     n: int
-    labels: Ints | None = None
-    predicted: Ints | None = None
+    labels: npt.NDArray[Any] | None = None
+    """[n] the numbers of the labels, or numbers; with several labels per text [n, labels], each 0 or 1."""
+    predicted: npt.NDArray[Any] | None = None
     probabilities: Floats | None = field(default=None, repr=False)
     """[n, n_classes]"""
     text_losses: Floats | None = field(default=None, repr=False)

@@ -1,4 +1,4 @@
-"""Classification: one label per text, or per pair of texts."""
+"""Classification: labels or a number per text, or per pair of texts, from one pooled state."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from heedful.data import Task, Tokens, tokenize
 from heedful.data.random import stream
@@ -28,12 +27,15 @@ from heedful.objectives.base import (
     upcast,
 )
 from heedful.objectives.features import compute_pooled
+from heedful.objectives.readings import READINGS, LabelReading, Reading, SetReading, Targets
 from heedful.objectives.setup import TaskSetup
 from heedful.options.types import LongTexts
 from heedful.statistics.shares import correct_probabilities, find_shares, log_correction, read_shares
 from heedful.text import Tokenizer
 
 ClassWeights = Literal["none", "balanced"]
+THRESHOLD_GOALS = {"macro_f1": "macro", "weighted_f1": "macro", "hamming_loss": "half"}
+"""What the thresholds of several labels are tuned for, where it is not micro F1."""
 PART = 4096
 """The number of texts that `train_ids` reads at a time."""
 
@@ -59,8 +61,9 @@ def choose_train_rows(labels: Ints, count: int, seed: int, *, balanced: bool = F
 
 def describe_kind(task: Task) -> str:
     """Say what the answers of a task are."""
-    others = {"labels": "any number of labels per text", "number": "a number per text"}
-    return others.get(task.kind, "answers, not labels")
+    titles = {"labels": "any number of labels per text", "number": "a number per text"}
+    titles |= {"text2text": "free answers", "ordered": "ordered classes"}
+    return titles.get(task.kind, "one label per text")
 
 
 def correct_shares(expected: str, task: Task, labels: Ints, *, balanced: bool = False) -> Floats:
@@ -86,6 +89,7 @@ def common_options(setup: TaskSetup) -> dict[str, Any]:
         "label_smoothing": o.label_smoothing,
         "class_weights": o.class_weights,
         "expect_shares": o.expect_shares,
+        "metric": o.metric,
         "seed": o.seed,
     }
 
@@ -95,12 +99,14 @@ class Classify(Objective):
 
     name = "classify"
     metric = "accuracy"
-    outputs = ("predictions", "probabilities")
+    outputs: ClassVar[tuple[str, ...]] = ("predictions", "probabilities")
     problem = "label"
     commands = ("adapt",)
     heads = dict.fromkeys(ALL_KINDS, "classify")
     own_options: ClassVar[tuple[str, ...]] = ("long_texts",)
     caches_features = fits_head = True
+    kinds: ClassVar[tuple[str, ...]] = ("classify", "ordered")
+    """The kinds of tasks that it can train."""
 
     def __init__(
         self,
@@ -115,25 +121,31 @@ class Classify(Objective):
         label_smoothing: float = 0.0,
         class_weights: ClassWeights = "none",
         expect_shares: str | None = None,
+        metric: str | None = None,
         seed: int = 0,
     ) -> None:
-        if task.kind not in ("classify", "ordered"):
-            raise UserError(f"{task.name} has {describe_kind(task)}; classification needs one label per text")
+        if task.kind not in READINGS:
+            raise UserError(f"{task.name} has answers, not labels; classification needs labels")
+        self.reading: Reading = READINGS[task.kind](task)
+        if isinstance(self.reading, SetReading):
+            self.reading.goal = THRESHOLD_GOALS.get(metric or "", "micro")
         self.task, self.tokenizer, self.max_len, self.seed = task, tokenizer, max_len, seed
         self.with_types, self.long_texts = with_types, long_texts
         self.weights = {"classify": 1.0}
         self.tokens: dict[str, Tokens] = {
             name: tokenize(split, tokenizer, max_len=max_len, long_texts=long_texts)
             for name, split in task.splits.items()
-            if split.labels is not None
+            if split.targets is not None
         }
-        self.labels: dict[str, Ints] = {
-            name: np.asarray(task.splits[name].labels).astype(np.int64) for name in self.tokens
-        }
+        self.labels: dict[str, Targets] = {name: self.reading.read_targets(name) for name in self.tokens}
         self.lengths = {name: tokens.lengths for name, tokens in self.tokens.items()}
         self.rows = np.arange(len(self.tokens["train"]))
         if train_rows is not None:
-            self.rows = choose_train_rows(self.labels["train"], train_rows, seed, balanced=balanced)
+            labels = task.splits["train"].labels
+            strata = np.zeros(len(self.rows), np.int64) if labels is None else self.labels["train"]
+            if labels is None and balanced:
+                raise UserError("--balanced makes single labels equally frequent; leave it out")
+            self.rows = choose_train_rows(strata, train_rows, seed, balanced=balanced)
         self.label_smoothing = label_smoothing
         self.class_weights = self.compute_class_weights(class_weights)
         self.correction: Floats | None = None
@@ -145,16 +157,21 @@ class Classify(Objective):
 
     @classmethod
     def build(cls, setup: TaskSetup) -> Objective:
+        if setup.task.kind not in cls.kinds:
+            raise UserError(f"--objective {cls.name}: {setup.task.name} has {describe_kind(setup.task)}")
+        if setup.options.expect_shares is not None and setup.task.kind in ("labels", "number"):
+            raise UserError("--expect-shares: are those of one label per text; leave it out")
         if setup.options.expect_shares is not None and not setup.model.has_bias:
             raise UserError("--expect-shares: this head has no bias to correct; --head linear has one")
-        return cls(setup.task, setup.tokenizer, **common_options(setup))
+        objective = cls(setup.task, setup.tokenizer, **common_options(setup))
+        objective.reading.prepare(setup.model)
+        return objective
 
     def compute_class_weights(self, how: ClassWeights) -> Tensor | None:
         """Return weights with which every label counts the same in total."""
         if how == "none":
             return None
-        counts = np.bincount(self.labels["train"][self.rows], minlength=len(self.task.label_names))
-        return torch.from_numpy(counts.sum() / (len(counts) * np.maximum(counts, 1))).float()
+        return self.reading.weigh(self.labels["train"][self.rows])
 
     @property
     def splits(self) -> Sequence[str]:
@@ -177,9 +194,8 @@ class Classify(Objective):
     def add_labels(self, tensors: dict[str, Tensor], split: str, rows: Ints, tokens: int) -> Inputs:
         """Add the labels to the tensors. With class weights, the loss becomes a weighted mean."""
         labels = tensors["labels"] = torch.from_numpy(self.labels[split][rows])
-        divisors = None
-        if self.class_weights is not None:
-            divisors = {"classify": float(self.class_weights[labels].double().sum())}
+        divisor = self.reading.divide_by(labels, self.class_weights)
+        divisors = None if divisor is None else {"classify": divisor}
         return Inputs(tensors, {"classify": len(rows)}, len(rows), tokens, divisors)
 
     def logits(self, model: nn.Module, inputs: Inputs) -> Tensor:
@@ -190,8 +206,8 @@ class Classify(Objective):
     def losses(self, model: nn.Module, inputs: Inputs) -> Losses:
         logits, labels = upcast(self.logits(model, inputs)), inputs.tensors["labels"]
         weight = None if self.class_weights is None else self.class_weights.to(logits)
-        loss = F.cross_entropy(logits, labels, weight, reduction="sum", label_smoothing=self.label_smoothing)
-        return Losses({"classify": loss}, (logits.detach().argmax(1) == labels).sum())
+        loss = self.reading.sum_loss(logits, labels, weight, self.label_smoothing)
+        return Losses({"classify": loss}, self.reading.count_right(logits, labels))
 
     def evaluate(self, model: nn.Module, split: str, examples: Ints | None = None) -> Evaluation:
         rows = np.arange(len(self.tokens[split])) if examples is None else self.find_rows(split, examples)
@@ -201,7 +217,15 @@ class Classify(Objective):
             probabilities = words.add_logits(probabilities, *self.read_texts(split, rows))
         if self.correction is not None:
             probabilities = correct_probabilities(probabilities, self.correction)
-        return score_labels(self.labels[split][rows], probabilities)
+        return self.reading.evaluate(model, split, self.labels[split][rows], probabilities)
+
+    def value(self, loss: float, right: int, n: int) -> float | None:
+        counts = isinstance(self.reading, LabelReading)
+        return super().value(loss, right, n) if counts else None
+
+    def complete(self, model: nn.Module) -> None:
+        dev = self.evaluate(model, "dev") if "dev" in self.splits and self.reading.problem_type else None
+        self.reading.complete(model, dev)
 
     def read_texts(self, split: str, rows: Ints) -> tuple[list[str], list[str] | None]:
         """Return the texts of some rows, in their order, and their second texts."""
@@ -214,12 +238,13 @@ class Classify(Objective):
         return self.rows[examples] if split == "train" else examples
 
     def probabilities(self, model: nn.Module, split: str, rows: Ints) -> Floats:
-        """Return probabilities [n, n_classes] of some rows, in their order."""
-        probabilities = np.empty((len(rows), len(self.task.label_names)))
+        """Return probabilities [n, n_classes] of some rows, in their order, or numbers [n]."""
+        shape = (len(self.task.label_names),) if self.task.label_names else ()
+        probabilities = np.empty((len(rows), *shape))
         with evaluation_mode(model) as device:
             for batch in iterate_by_length(self.lengths[split][rows], device, f"scoring {split}"):
                 logits = self.logits(model, self.inputs(split, rows[batch]).to(device))
-                probabilities[batch] = logits.cpu().double().softmax(1).numpy()
+                probabilities[batch] = self.reading.activate(logits)
         return probabilities
 
     def pooled_states(self, model: Any, split: str, rows: Ints) -> Tensor:
@@ -242,11 +267,31 @@ class Classify(Objective):
         return np.flatnonzero(seen)
 
 
-def score_labels(labels: Ints, probabilities: Floats) -> Evaluation:
-    """Return the accuracy and the cross-entropy of probabilities [n, n_classes]."""
-    predicted, accuracy, loss = probabilities.argmax(1), float("nan"), float("nan")
-    if len(labels):
-        accuracy = float((predicted == labels).mean())
-        of_labels = probabilities[np.arange(len(labels)), labels]
-        loss = float(-np.log(np.maximum(of_labels, np.finfo(np.float64).tiny)).mean())
-    return Evaluation("accuracy", accuracy, loss, len(labels), labels, predicted, probabilities)
+class ClassifySets(Classify):
+    """Binary cross-entropy of each label, where a text may have any number of labels."""
+
+    name = "labels"
+    metric = "micro_f1"
+    problem = "labels"
+    kinds = ("labels",)
+    caches_features = True
+
+
+class Regress(Classify):
+    """Squared error of a number, in standard deviations of train."""
+
+    name = "number"
+    metric = "pearson"
+    outputs = ("predictions",)
+    problem = "number"
+    kinds = ("number",)
+    caches_features = True
+
+
+class ClassifyOrdered(Classify):
+    """Cross-entropy of classes with an order: thresholds between them divide the values of one score."""
+
+    name = "ordered"
+    problem = "ordered"
+    kinds = ("ordered",)
+    caches_features = True

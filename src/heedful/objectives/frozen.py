@@ -75,8 +75,7 @@ class ClassifyFeatures(Classify):
     def probabilities(self, model: nn.Module, split: str, rows: Ints) -> Floats:
         with evaluation_mode(model) as device:
             logits = self.logits(model, self.inputs(split, rows).to(device))
-            probabilities: Floats = logits.cpu().double().softmax(1).numpy()
-        return probabilities
+            return self.reading.activate(logits)
 
     def train_ids(self) -> Ints:
         return np.empty(0, np.int64)  # no text is read

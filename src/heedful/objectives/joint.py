@@ -74,6 +74,7 @@ class Joint(Objective):
     def build(cls, setup: TaskSetup) -> Objective:
         o = setup.options
         classify = Classify(setup.task, setup.tokenizer, **common_options(setup))
+        classify.reading.prepare(setup.model)
         source = setup.task.splits["train"] if o.unlabeled is None else o.unlabeled
         text = tokenize(source, setup.tokenizer, max_len=setup.max_len, long_texts=o.long_texts)
         assert o.batch_size is not None
@@ -89,6 +90,12 @@ class Joint(Objective):
     @property
     def splits(self) -> Any:
         return self.classify.splits
+
+    def value(self, loss: float, right: int, n: int) -> float | None:
+        return self.classify.value(loss, right, n)
+
+    def complete(self, model: nn.Module) -> None:
+        self.classify.complete(model)
 
     def weights_at(self, step: int) -> Mapping[str, float]:
         return {"masked": 1.0} if step < self.first_steps else self.weights

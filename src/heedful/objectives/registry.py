@@ -20,6 +20,9 @@ OBJECTIVES: Registry[type[Objective]] = Registry(
     "objective",
     {
         "classify": "heedful.objectives.classify:Classify",
+        "labels": "heedful.objectives.classify:ClassifySets",
+        "number": "heedful.objectives.classify:Regress",
+        "ordered": "heedful.objectives.classify:ClassifyOrdered",
         "text2text": "heedful.objectives.text2text:Text2Text",
         "joint": "heedful.objectives.joint:Joint",
         "answer": "heedful.objectives.answer:AnswerObjective",

@@ -109,6 +109,8 @@ class Text2Text(Classify):
 
     @classmethod
     def build(cls, setup: TaskSetup) -> Objective:
+        if setup.task.kind not in cls.kinds:
+            raise UserError(f"--objective {cls.name} writes one label per text; leave it out for other kinds")
         words = parse_words(setup.options.label_words, setup.task.label_names)
         return cls(setup.task, setup.tokenizer, words=words, **common_options(setup))
 

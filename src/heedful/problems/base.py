@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 if TYPE_CHECKING:
     from heedful.data.named_tasks import Kind
@@ -31,6 +31,8 @@ class Problem:
     """The `kind` of the tasks (`heedful.data.Task`) that ask for it; None if no task does by itself."""
     load_as: ClassVar[Kind | None] = None
     """The `kind` that a task is loaded as when this problem is named; None for the task's own."""
+    head_form: ClassVar[Literal["family", "linear", "ordinal"] | None] = None
+    """The form of the head, where the method does not decide it."""
     generates_text: ClassVar[bool] = False
     """Whether the model's answers are free text and not labels."""
     scorer: ClassVar[str]

@@ -12,7 +12,7 @@ class Labels(Problem):
 
     name = "labels"
     title = "several labels per text"
-    objective = "classify"
+    objective = "labels"
     metric = "micro_f1"
     metrics = (
         "micro_f1",
@@ -23,7 +23,8 @@ class Labels(Problem):
         "label_ranking_average_precision",
     )
     task_kind = load_as = "labels"
-    scorer = "heedful.evaluation.scorer:LabelScorer"
+    scorer = "heedful.evaluation.set_scorer:LabelsScorer"
+    baselines = "heedful.evaluation.kind_baselines:score_kind_baselines"
 
     def count_outputs(self, task: Any) -> int | None:
         return len(task.label_names)

@@ -12,11 +12,12 @@ class Number(Problem):
 
     name = "number"
     title = "a number per text"
-    objective = "classify"
+    objective = "number"
     metric = "pearson"
     metrics = ("pearson", "spearman", "mae", "rmse", "r2")
     task_kind = load_as = "number"
-    scorer = "heedful.evaluation.scorer:LabelScorer"
+    scorer = "heedful.evaluation.number_scorer:NumberScorer"
+    baselines = "heedful.evaluation.kind_baselines:score_kind_baselines"
 
     def count_outputs(self, task: Any) -> int | None:
         return 1

@@ -12,10 +12,11 @@ class Ordered(Label):
 
     name = "ordered"
     title = "ordered classes"
-    objective = "classify"
+    objective = "ordered"
+    head_form = "ordinal"
     metrics = ("accuracy", "mae", "quadratic_kappa")
     task_kind = load_as = "ordered"
-    scorer = "heedful.evaluation.scorer:LabelScorer"
+    scorer = "heedful.evaluation.ordered_scorer:OrderedScorer"
 
     def count_outputs(self, task: Any) -> int | None:
         return len(task.label_names)

@@ -15,6 +15,17 @@ of older versions, and those that have none yet."""
 
 
 @dataclass(frozen=True)
+class OtherMetric:
+    """The value of a metric that did not select the model."""
+
+    value: float | None
+    ci95: tuple[float | None, float | None] | None = None
+    higher_is_better: bool = True
+    title: str | None = None
+    """The name in sentences and tables."""
+
+
+@dataclass(frozen=True)
 class SplitResult:
     """How a run did on one split. A number that is not finite (a perplexity that overflowed) is None."""
 
@@ -44,6 +55,9 @@ class SplitResult:
     """Bits per character of the baselines of a language model."""
     unknown_rate: float | None = None
     """Share of tokens that the vocabulary lacks; they are easy to predict and carry no information."""
+    other_metrics: Mapping[str, OtherMetric] | None = None
+    """Further metrics by name: those of the kind of problem, and with several labels the F1 of each
+    (`f1:LABEL`) and the value with thresholds of 0.5 (`NAME_at_half`)."""
     of: int | None = None
     """Number of examples in the whole split, where only `n` of them are scored (--dev-rows)."""
     higher_is_better: bool | None = None
@@ -120,6 +134,8 @@ class Results:
     labels: tuple[str, ...] | None = None
     bag_of_words_rows: int | None = None
     """Number of training rows that the bag of words was fitted to, if it was not all of them."""
+    thresholds: Mapping[str, float] | None = None
+    """With several labels per text: the probability from which each is predicted, tuned on dev."""
     best_step: int | None = None
     best_epoch: float | None = None
     steps: int | None = None
@@ -264,5 +280,11 @@ class Prediction:
     pair: str | None = None
     loss: float | None = None
     """For a language model, which predicts no label: the summed loss of the text."""
+    labels: tuple[str, ...] | None = None
+    """With any number of labels per text: the right ones, where `label` is None."""
+    predicted_labels: tuple[str, ...] | None = None
+    value: float | None = None
+    """With a number per text: the right one, where `label` is None."""
+    predicted_value: float | None = None
     tokens: int | None = None
     """For a language model: the number of predicted tokens."""

@@ -33,7 +33,8 @@ from heedful.linear.model import TfidfModel
 from heedful.logs import notice
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.base import Ints
-from heedful.objectives.classify import choose_train_rows, correct_shares, score_labels
+from heedful.objectives.classify import choose_train_rows, correct_shares
+from heedful.objectives.readings import score_labels
 from heedful.options.model_names import ENSEMBLE, MAJORITY
 from heedful.options.training import AdaptOptions, named_after
 from heedful.problems import find_metric_name

@@ -21,7 +21,7 @@ from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
 from heedful.evaluation.decision_threshold import decide
 from heedful.evaluation.metrics import find_metric
-from heedful.evaluation.scorer import LabelResults, LabelScorer, Scorer, leave_out_bag
+from heedful.evaluation.scorer import LabelResults, NetworkProbe, Scorer, leave_out_bag
 from heedful.evaluation.sentences import read_sentences, score_sentences
 from heedful.evaluation.text_scorer import text_result
 from heedful.inference.decisions import read_decision
@@ -35,7 +35,7 @@ from heedful.objectives.registry import OBJECTIVES
 from heedful.objectives.setup import TextSetup
 from heedful.options.model_names import ENSEMBLE
 from heedful.options.training import AdaptOptions
-from heedful.problems import find_metric_name
+from heedful.problems import find_metric_name, find_problem
 from heedful.runs.config import load_adapt_config, load_pretrain_config
 from heedful.runs.directory import Run
 from heedful.runs.schemas import Check, SentenceResult, SplitResult
@@ -124,7 +124,7 @@ def score_split(
         raise UserError(f"{job.data_name}: {unknown('split with labels', split, objective.splits)}")
     model = load_best_model(run.best, run.read_config()["adapt"]).to(job.device)
     if methods.METHODS[options.method].head_only and options.cache_features:
-        assert isinstance(job.scorer, LabelScorer)
+        assert isinstance(job.scorer, NetworkProbe)
         objective = ClassifyFeatures(job.scorer.classify, model, split)
     with autocast(job.precision, job.device):
         by = find_metric(find_metric_name(options, objective), objective.label_names)
@@ -137,6 +137,8 @@ def options_to_score(options: AdaptOptions) -> dict[str, Any]:
     scored_as = OBJECTIVES.find(options.objective).scored_as
     if scored_as is None:
         return {}
+    if options.kind is not None:
+        scored_as = find_problem(options.kind).objective
     read = OBJECTIVES.find(scored_as).own_options
     unread = [name for name in OBJECTIVES.find(options.objective).own_options if name not in read]
     return {"objective": scored_as, **{name: getattr(AdaptOptions, name) for name in unread}}

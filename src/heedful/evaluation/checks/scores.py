@@ -23,6 +23,9 @@ IMBALANCE = 0.9
 """With this much of one label, accuracy hardly says whether the others are ever found."""
 LEFT = 0.25
 """A careful model may name a rare class seldom; a collapsed one has less than this of its share left."""
+NEARLY_CONSTANT = 0.02
+"""Predicted numbers whose standard deviation is below this share of that of the right ones."""
+NORMAL_95 = 1.96
 MOSTLY = 0.95
 """Predictions of one class that, with a score no better than the majority's, amount to the majority."""
 
@@ -164,3 +167,57 @@ def evaluation_size(n: int, value: float, reference: float, against: str = "the 
         f"examples would tell."
     )
     return Check(name, "warning", sentence, difference, detectable)
+
+
+def compare_with_constant(
+    metric: Metric, targets: Array, outputs: Array, constant: Array, title: str
+) -> tuple[Check, Check]:
+    """Is the model better than one answer to everything, and are there enough examples to tell?"""
+    names = ("beats_constant_answer", "evaluation_size")
+    if len(targets) < 2:
+        few = "There are too few examples."
+        return Check(names[0], "skipped", few), Check(names[1], "skipped", few)
+    c = metric.paired_test(targets, [outputs], [constant], names=("the model", title), paired_seeds=False)
+    gain = metric.improvement(c.value_b, c.value_a)
+    numbers = (
+        f"{metric.title} {c.value_a:.3f} against {c.value_b:.3f}, difference {c.difference:+.3f} "
+        f"(95 % interval {c.low:+.3f} to {c.high:+.3f}, p {format_p(c.p)}, {c.n:,} examples)"
+    )
+    advice = "nothing shows that the model reads its input; train longer, or at another learning rate"
+    if c.differs and gain > 0:
+        beats = Check(names[0], "passed", f"Better than {title}: {numbers}.", gain, 0.0)
+    elif c.differs:
+        beats = Check(names[0], "failed", f"Worse than {title}: {numbers}; {advice}.", gain, 0.0)
+    else:
+        beats = Check(names[0], "warning", f"No better than {title}: {numbers}; {advice}.", gain, 0.0)
+    error = (c.high - c.low) / (2 * NORMAL_95)
+    detectable = standard_errors_needed() * error
+    if not math.isfinite(detectable) or not gain:
+        return beats, Check(names[1], "skipped", "There is no difference to tell.", 0.0)
+    found = f"{metric.title} differs by {abs(gain):.3f} from that of {title}"
+    if abs(gain) >= detectable:
+        sentence = f"{c.n:,} examples are enough: {found}, and {detectable:.3f} or more would be found."
+        return beats, Check(names[1], "passed", sentence, abs(gain), detectable)
+    needed = math.ceil(c.n * (detectable / abs(gain)) ** 2)
+    sentence = (
+        f"{c.n:,} examples are too few to tell the difference: {found}, but only {detectable:.3f} or more "
+        f"would be found four times in five; about {format_estimate(needed)} examples would tell."
+    )
+    return beats, Check(names[1], "warning", sentence, abs(gain), detectable)
+
+
+def constant_numbers(predicted: Array, truth: Array) -> Check:
+    """Does the model give nearly the same number whatever it reads?"""
+    name = "collapse"
+    if len(truth) < 2 or not truth.std():
+        return Check(name, "skipped", "All numbers are the same, so that one answer is right.")
+    share = float(predicted.std() / truth.std())
+    deviations = f"{predicted.std():.3g}, the numbers one of {truth.std():.3g}"
+    spread = f"predictions have a standard deviation of {deviations}"
+    if share < NEARLY_CONSTANT:
+        sentence = (
+            f"Collapsed: every prediction is about {predicted.mean():.3g} ({spread}), so the model does not "
+            f"use its input; lower the learning rate, or train longer if its loss still falls."
+        )
+        return Check(name, "failed", sentence, share, NEARLY_CONSTANT)
+    return Check(name, "passed", f"Predictions vary: {spread}.", share, NEARLY_CONSTANT)

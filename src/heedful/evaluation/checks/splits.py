@@ -122,9 +122,11 @@ def labels_everywhere(task: Task) -> Check:
     """Has every split every label? Says also when one label has nearly all rows of train."""
     name = "labels_everywhere"
     counts = {
-        split: np.bincount(part.labels, minlength=len(task.label_names))
+        split: part.targets.sum(0, dtype=np.int64)
+        if task.kind == "labels"
+        else np.bincount(part.targets, minlength=len(task.label_names))
         for split, part in task.splits.items()
-        if part.labels is not None and len(part)
+        if part.targets is not None and task.label_names and len(part)
     }
     if "train" not in counts or not task.label_names:
         return Check(name, "skipped", "The task has no labels.")
@@ -147,7 +149,11 @@ def labels_everywhere(task: Task) -> Check:
             f"rows of every label."
         )
         return Check(name, "warning", sentence, missing, 0.0)
-    share = float(counts["train"].max() / counts["train"].sum())
+    share = float(counts["train"].max() / len(task.splits["train"]))
+    if task.kind == "labels":
+        most = quote(task.label_names[int(counts["train"].argmax())])
+        sentence = f"Every split has every label; the most frequent, {most}, is on {percent(share)} of train."
+        return Check(name, "passed", sentence, share)
     sentence = f"Every split has every label, and the most frequent is {percent(share)} of train."
     return Check(name, "passed", sentence, share)
 

@@ -15,14 +15,14 @@ from heedful.linear.model import is_linear
 from heedful.logs import notice
 from heedful.methods.subsets import Head
 from heedful.models import Classifier, LanguageModel
-from heedful.models.heads import LinearHead
+from heedful.models.heads import HeadForm, LinearHead, OrdinalHead
 from heedful.objectives import Classify, Objective
 from heedful.objectives.registry import find_objective
 from heedful.objectives.setup import TaskSetup
 from heedful.options.model_names import ENSEMBLE
 from heedful.options.training import AdaptOptions, LoopOptions
 from heedful.options.values import parse_assignments
-from heedful.problems import find_problem
+from heedful.problems import Problem, find_problem, find_problem_of_task
 from heedful.training.build.head_start import fit_head
 from heedful.training.build.job import Job
 from heedful.training.build.model import adaptation_changes, check_vocabulary, starts_from_scratch
@@ -62,7 +62,7 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     problem = find_problem(options.kind or objective_class.problem)
     head = objective_class.find_head(options.model)
     options, chosen = choose_pool(options)
-    head_form = method.default_head_form if options.head == "auto" else options.head
+    head_form = choose_head_form(options, method, problem)
     changes = adaptation_changes(options, tokenizer)
     outputs, attention = problem.count_outputs(task), options.attention
     model = checkpoints.load(
@@ -70,7 +70,8 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     )
     assert isinstance(model, Classifier | LanguageModel)
     check_vocabulary(tokenizer, model)
-    model.labels = list(task.label_names)
+    if task.label_names:
+        model.labels = list(task.label_names)
     method.attach(model)
     model.to(machine.device)
     formula, room = method.formula(model), methods.measure_room(model)
@@ -94,6 +95,7 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     objective, seconds = objective_class.build(setup), 0.0
     scorer = problem.make_scorer(task, objective.scored_objective)
     objective, seconds = use_cached_features(options, machine, model, method, objective)
+    refuse_kind_of_method(method, task)
     if isinstance(method, methods.Contrastive):
         objective = use_contrastive_loss(options, method, objective)
     elif options.head_start == "fitted":
@@ -118,6 +120,17 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     )
 
 
+def choose_head_form(options: AdaptOptions, method: methods.Method, problem: Problem) -> HeadForm:
+    """Return the form of the head: that of the problem, the method or the user."""
+    form = problem.head_form if options.objective != Classify.name else None
+    if form == "ordinal" and options.head != "auto":
+        own = "ordered classes have a head of their own"
+        raise UserError(f"--head {options.head}: {own}; --objective classify has others")
+    if options.head != "auto":
+        return options.head
+    return form or method.default_head_form
+
+
 def tell_choices(options: AdaptOptions, chosen: Mapping[str, Choice], facts: TaskFacts | None) -> None:
     """Print what was chosen for the run; env.json has the reasons."""
     if not current_ranks().first:
@@ -129,12 +142,23 @@ def tell_choices(options: AdaptOptions, chosen: Mapping[str, Choice], facts: Tas
         notice(describe_choices(rest, facts))
 
 
+def refuse_kind_of_method(method: methods.Method, task: Task) -> None:
+    """Refuse a method that needs one label per text where there is none."""
+    title = find_problem_of_task(task.kind).title
+    if isinstance(method, methods.Contrastive) and task.kind != "classify":
+        raise UserError(f"--method contrastive compares texts by one label each; {task.name} has {title}")
+    if isinstance(method, Head) and method.words and task.kind != "classify":
+        raise UserError(
+            f"--method-options words=true adds words to one label per text; {task.name} has {title}"
+        )
+
+
 def fit_new_head(
     model: Classifier | LanguageModel, objective: Objective, *, final: bool, words: bool = False
 ) -> float:
     """Fit the head, and return the seconds that this took; refuse what has no head to fit."""
     classify = objective if isinstance(objective, Classify) else objective.scored_objective
-    linear = isinstance(model, Classifier) and isinstance(model.head, LinearHead)
+    linear = isinstance(model, Classifier) and isinstance(model.head, LinearHead | OrdinalHead)
     if not (linear and isinstance(classify, Classify)):
         raise UserError("--head-start fitted: needs a classifier whose head is one linear layer")
     assert isinstance(model, Classifier)

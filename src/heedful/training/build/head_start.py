@@ -12,10 +12,14 @@ import numpy as np
 import torch
 
 from heedful.linear.joint import fit_words_and_states
+from heedful.linear.label_sets import fit_label_sets
 from heedful.linear.logistic import choose_strength, fit_logistic
+from heedful.linear.ordinal import fit_ordinal
+from heedful.linear.ridge import fit_ridge
 from heedful.models import Classifier
-from heedful.models.heads import LinearHead
+from heedful.models.heads import LinearHead, OrdinalHead
 from heedful.objectives import Classify
+from heedful.objectives.readings import NumberReading, SetReading
 
 REGULARIZATION = 0.01
 """Scikit-learn's C, on standardized states: the best or close to it on every task that was tried."""
@@ -26,10 +30,12 @@ MOST_ROWS = 20_000
 
 
 def fit_head(model: Classifier, objective: Classify, *, final: bool = False, words: bool = False) -> float:
-    """Set the head to a logistic regression on the pooled states of the training rows.
+    """Set the head to a linear model of the pooled states of the training rows.
 
-    A head that is `final`, and not the start of training, is fitted to all rows, and its regularization is
-    chosen by cross-validation. With `words`, the words of the texts are fitted together with the states.
+    It is a logistic regression of the label, of each of several labels, or of ordered classes, or a ridge
+    regression of the number. A head that is `final`, and not the start of training, is fitted to all rows,
+    and its regularization is chosen by cross-validation. With `words`, the words of the texts are fitted
+    together with the states.
 
     Returns
     -------
@@ -38,15 +44,27 @@ def fit_head(model: Classifier, objective: Classify, *, final: bool = False, wor
 
     """
     began = time.monotonic()
-    assert isinstance(model.head, LinearHead)
+    head, reading = model.head, objective.reading
+    assert isinstance(head, LinearHead | OrdinalHead)
     rows = objective.rows
     if len(rows) > MOST_ROWS and not final:
         rows = rows[np.linspace(0, len(rows) - 1, MOST_ROWS).astype(np.int64)]
     states, labels = objective.pooled_states(model, "train", rows).numpy(), objective.labels["train"][rows]
+    if objective.task.kind != "classify":
+        deviations = states.std(0)
+        states = np.where(deviations > NEARLY_CONSTANT * np.median(deviations), states, 0.0)
     balanced = objective.class_weights is not None
+    strengths = None if final else [NOTHING, REGULARIZATION]
     if words:
         texts, pairs = objective.read_texts("train", rows)
         fit, model.words = fit_words_and_states(states, texts, pairs, labels, model.labels, balanced=balanced)
+    elif isinstance(reading, SetReading):
+        fit = fit_label_sets(states, labels, balanced=balanced, strengths=strengths)
+    elif isinstance(reading, NumberReading):
+        fit = fit_ridge(states, reading.standardize(labels), strengths=strengths)
+    elif isinstance(head, OrdinalHead):
+        fit, thresholds = fit_ordinal(states, labels, model.n_classes, strengths=strengths)
+        head.set_thresholds(torch.from_numpy(thresholds))
     else:
         strengths = None
         if not final:
@@ -57,7 +75,7 @@ def fit_head(model: Classifier, objective: Classify, *, final: bool = False, wor
             strengths = [NOTHING if trials.value <= NOTHING else REGULARIZATION]
         fit = fit_logistic(states, labels, model.n_classes, balanced=balanced, strengths=strengths)
     with torch.no_grad():
-        model.head.out.weight.copy_(torch.from_numpy(fit.weight))
-        if model.head.out.bias is not None:
-            model.head.out.bias.copy_(torch.from_numpy(fit.bias))
+        head.out.weight.copy_(torch.from_numpy(fit.weight))
+        if head.out.bias is not None:
+            head.out.bias.copy_(torch.from_numpy(fit.bias))
     return time.monotonic() - began

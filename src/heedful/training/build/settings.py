@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful import checkpoints
-from heedful.data import Task
+from heedful.data import Split, Task
 from heedful.methods import METHODS
 from heedful.models import Classifier
-from heedful.models.heads import LinearHead
+from heedful.models.heads import LinearHead, OrdinalHead
 from heedful.options.training import FIXED_FULL_RATE, FIXED_SETTINGS, AdaptOptions, has_prompt_length
 from heedful.text import Tokenizer
 from heedful.training.build.model import starts_from_scratch
@@ -82,6 +82,8 @@ class TaskFacts:
     """The model's d_model."""
     new_linear_head: bool
     """Whether the head is one new linear layer, which can be fitted before training."""
+    one_label: bool = True
+    """Whether each text has one label."""
 
 
 def choose_pool(options: AdaptOptions) -> tuple[AdaptOptions, dict[str, Choice]]:
@@ -127,7 +129,9 @@ def choose_settings(
             "epochs": choose_epochs(options, facts),
             "warmup": Choice(WARMUP, "a tenth of the steps"),
             "max_len": choose_length(facts),
-            "class_weights": choose_class_weights(facts.labels, facts.dev_labels),
+            "class_weights": choose_class_weights(facts.labels, facts.dev_labels)
+            if facts.one_label
+            else Choice("none", "each label, or the number, is learned by itself"),
             "head_start": choose_head_start(facts),
         }
     if options.token_budget is not None:
@@ -259,17 +263,27 @@ def read_facts(
     options: AdaptOptions, task: Task, tokenizer: Tokenizer, model: Classifier, room: int
 ) -> TaskFacts:
     train, dev = task.splits["train"], task.splits.get("dev")
-    assert train.labels is not None
-    n = len(task.label_names)
     return TaskFacts(
-        rows=min(options.train_rows or len(train.labels), len(train.labels)),
-        labels=np.bincount(train.labels, minlength=n),
-        dev_labels=None if dev is None or dev.labels is None else np.bincount(dev.labels, minlength=n),
+        rows=min(options.train_rows or len(train), len(train)),
+        labels=count_labels(task, train),
+        dev_labels=None if dev is None or dev.targets is None else count_labels(task, dev),
         lengths=sample_lengths(task, tokenizer),
         room=room,
         width=model.config.d_model,
-        new_linear_head=isinstance(model.head, LinearHead) and "head.out.weight" in model.report.new,
+        new_linear_head=isinstance(model.head, LinearHead | OrdinalHead)
+        and "head.out.weight" in model.report.new,
+        one_label=task.kind not in ("labels", "number"),
     )
+
+
+def count_labels(task: Task, split: Split) -> Ints:
+    """Return the number of rows of each label; a number counts as one label."""
+    assert split.targets is not None
+    if task.kind == "labels":
+        return np.asarray(split.targets.sum(0, dtype=np.int64))
+    if task.kind == "number":
+        return np.array([len(split)])
+    return np.bincount(split.targets, minlength=len(task.label_names))
 
 
 def sample_lengths(task: Task, tokenizer: Tokenizer) -> Ints:
@@ -283,4 +297,5 @@ def sample_lengths(task: Task, tokenizer: Tokenizer) -> Ints:
 def describe_choices(chosen: Mapping[str, Choice], facts: TaskFacts) -> str:
     """Return the line that a run prints about what was chosen for it, as options."""
     words = [f"--{name.replace('_', '-')} {choice.value}" for name, choice in chosen.items()]
-    return f"chosen for {facts.rows:,} rows of {len(facts.labels)} labels: {' '.join(words)}"
+    of_labels = f" of {len(facts.labels)} labels" if len(facts.labels) > 1 else ""
+    return f"chosen for {facts.rows:,} rows{of_labels}: {' '.join(words)}"

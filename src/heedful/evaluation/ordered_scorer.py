@@ -1,0 +1,31 @@
+"""What a run reports about classes with an order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from heedful.evaluation.kind_baselines import score_median_class
+from heedful.evaluation.kind_scorer import score_others
+from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.scorer import LabelScorer
+from heedful.objectives import Evaluation
+from heedful.problems import find_problem_of_task
+from heedful.runs.schemas import SplitResult
+
+
+class OrderedScorer(LabelScorer):
+    """The same as for labels, with the metrics of how far an answer is from the right one."""
+
+    def results(self, evaluations: Mapping[str, Evaluation]) -> dict[str, SplitResult]:
+        names = find_problem_of_task(self.task.kind).metrics
+        results = {}
+        for split, result in super().results(evaluations).items():
+            e = evaluations[split]
+            baselines = dict(result.baselines or {})
+            metric = METRICS[e.metric]
+            if baselines and metric.reads == "predictions":
+                baselines["median_class"] = score_median_class(self.task, self.task.splits[split], metric)
+            others = score_others(names, e, self.task.label_names)
+            results[split] = replace(result, other_metrics=others, baselines=baselines or None)
+        return results
