@@ -87,6 +87,7 @@ def test_a_head_on_states_that_tell_nothing_knows_the_shares_of_the_labels_alone
         assert model.config.d_model == states.shape[1]
         objective = SimpleNamespace(
             rows=np.arange(300), labels={"train": labels}, class_weights=None,
+            reading=None, task=SimpleNamespace(kind="classify"),
             pooled_states=lambda *_, states=states: torch.from_numpy(states),
         )  # fmt: skip
         fit_head(model, objective)  # type: ignore[arg-type]

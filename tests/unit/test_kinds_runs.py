@@ -31,7 +31,7 @@ def make_kind(folder: Path, kind: str, rows: int = 60) -> Path:
             difference = max(-1, min(1, good - bad))
             answer = {
                 "labels": f"{int(good > 0)},{int(bad > 0)}",
-                "number": f"{1000 + 100.5 * (good - bad):.1f}",
+                "number": f"{10 + 1.25 * (good - bad):.2f}",
                 "ordered": f"{difference + 2}",
             }[kind]
             lines.append(f"{' '.join(words)},{answer}")
@@ -61,7 +61,8 @@ def make_options(root: Path, kind: str, out: str, **changes: Any) -> AdaptOption
 def test_every_method_trains_every_kind_and_its_saved_model_scores_the_same(
     root: Path, kind: str, method: str
 ) -> None:
-    options = make_options(root, kind, f"{kind}-{method}", method=method)
+    metric = "rmse" if kind == "number" else None  # of predictions that hardly differ, too
+    options = make_options(root, kind, f"{kind}-{method}", method=method, metric=metric)
     if method == "prefix":
         options = replace(options, method_options=("length=2",))
     finished = train_run(options)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heedful.data import Task
-from heedful.evaluation import checks
+from heedful.evaluation.checks.scores import compare_with_constant
 from heedful.evaluation.kind_baselines import score_constants
 from heedful.evaluation.metrics import METRICS, Metric, find_metric
 from heedful.evaluation.scorer import NetworkProbe
@@ -91,7 +91,7 @@ class KindScorer(NetworkProbe, ABC):
         if metric.reads != "predictions":
             metric = METRICS[self.problem.metric]
         title, constant = self.constant_answers(dev.n)
-        compared = checks.compare_with_constant(metric, dev.labels, dev.predicted, constant, title)
+        compared = compare_with_constant(metric, dev.labels, dev.predicted, constant, title)
         return [self.check_collapse(dev), *compared]
 
     def result_fields(self, model: Any, steps: int, epochs: float) -> dict[str, Any]:

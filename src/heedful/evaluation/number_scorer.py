@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from heedful.evaluation import checks
+from heedful.evaluation.checks.scores import constant_numbers
 from heedful.evaluation.kind_scorer import Array, KindScorer
 from heedful.objectives import Evaluation
 from heedful.runs.schemas import Check, Prediction
@@ -35,7 +35,7 @@ class NumberScorer(KindScorer):
     def check_collapse(self, dev: Evaluation) -> Check:
         assert dev.labels is not None
         assert dev.predicted is not None
-        return checks.constant_numbers(dev.predicted, dev.labels)
+        return constant_numbers(dev.predicted, dev.labels)
 
     def constant_answers(self, n: int) -> tuple[str, Array]:
         train = self.task.splits["train"].targets

@@ -141,9 +141,9 @@ class Classify(Objective):
         self.lengths = {name: tokens.lengths for name, tokens in self.tokens.items()}
         self.rows = np.arange(len(self.tokens["train"]))
         if train_rows is not None:
-            labels = task.splits["train"].labels
-            strata = np.zeros(len(self.rows), np.int64) if labels is None else self.labels["train"]
-            if labels is None and balanced:
+            one_label = task.splits["train"].labels is not None
+            strata = self.labels["train"] if one_label else np.zeros(len(self.rows), np.int64)
+            if balanced and not one_label:
                 raise UserError("--balanced makes single labels equally frequent; leave it out")
             self.rows = choose_train_rows(strata, train_rows, seed, balanced=balanced)
         self.label_smoothing = label_smoothing

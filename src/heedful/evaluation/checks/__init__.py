@@ -14,8 +14,6 @@ from heedful.evaluation.checks.scores import (
     beats_bag_of_words,
     beats_constant_answer,
     collapse,
-    compare_with_constant,
-    constant_numbers,
     evaluation_size,
     metric_fits,
 )
@@ -34,8 +32,6 @@ __all__ = [
     "beats_ngrams",
     "causality",
     "collapse",
-    "compare_with_constant",
-    "constant_numbers",
     "dev_falls_while_train_rises",
     "evaluation_size",
     "labels_everywhere",

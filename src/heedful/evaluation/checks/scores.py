@@ -177,7 +177,7 @@ def compare_with_constant(
     if len(targets) < 2:
         few = "There are too few examples."
         return Check(names[0], "skipped", few), Check(names[1], "skipped", few)
-    c = metric.paired_test(targets, [outputs], [constant], names=("the model", title), paired_seeds=False)
+    c = metric.paired_test(targets, [outputs], [constant], names=("the model", title))
     gain = metric.improvement(c.value_b, c.value_a)
     numbers = (
         f"{metric.title} {c.value_a:.3f} against {c.value_b:.3f}, difference {c.difference:+.3f} "

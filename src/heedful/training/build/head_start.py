@@ -25,6 +25,9 @@ REGULARIZATION = 0.01
 """Scikit-learn's C, on standardized states: the best or close to it on every task that was tried."""
 NOTHING = 1e-6
 """So strong a regularization that only the shares of the labels are left."""
+NEARLY_CONSTANT = 1e-3
+"""States whose standard deviation is below this share of the median get no weight: it would be a large one,
+and the first steps of training, which move such a state a little, would change the output by much."""
 MOST_ROWS = 20_000
 """More rows take longer and hardly change a linear head."""
 
