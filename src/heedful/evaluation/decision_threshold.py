@@ -31,7 +31,8 @@ MOST = 200
 
 def is_tuned_for(metric: Metric, labels: npt.NDArray[Any], probabilities: Floats) -> bool:
     """Whether a threshold is tuned for a metric, which depends on one, and has enough rows of two labels."""
-    if metric.reads != "predictions" or metric.is_share or probabilities.shape[1:] != (2,):
+    one_of_two = labels.ndim == 1 and probabilities.shape[1:] == (2,)
+    if metric.reads != "predictions" or metric.is_share or not one_of_two:
         return False
     return bool(np.bincount(labels, minlength=2).min() >= FEWEST)
 

@@ -18,7 +18,7 @@ from heedful.evaluation.metrics import METRICS, Metric, confusion, find_metric, 
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
 from heedful.objectives.base import Floats, Ints
-from heedful.objectives.classify import score_labels
+from heedful.objectives.readings import score_labels
 from heedful.objectives.questions import encode_questions, normalize_spaces, question_room
 from heedful.runs.directory import BAG_OF_WORDS, Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
