@@ -6,6 +6,7 @@ started with `server.environment(cache)` reaches it as it would reach the Hub; n
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
@@ -23,6 +24,7 @@ SHA = hashlib.sha1(b"the only revision").hexdigest()
 LARGE = (".safetensors", ".bin", ".parquet", ".zst", ".gz")
 API = re.compile(r"/api/(models|datasets)/(.+?)(?:/(revision|tree|paths-info|refs)(?:/([^/]+))?(?:/(.*))?)?")
 FILE = re.compile(r"/(datasets/)?(.+?)/resolve/([^/]+)/(.+)")
+UPLOAD = re.compile(r"/api/repos/create|/api/validate-yaml|/api/models/(.+?)/(preupload|commit)/main")
 TOKEN = "hf_" + "t" * 34
 
 
@@ -113,6 +115,8 @@ class RequestHandler(BaseHTTPRequestHandler):
         if hub.down:
             self.reply(503, b"down")
             return
+        if self.command == "POST" and self.answer_upload(path, body):
+            return
         if match := API.fullmatch(path):
             kind, name, what, _, rest = match.groups()
             if (repository := self.find_repository(kind, name)) is not None:
@@ -123,6 +127,37 @@ class RequestHandler(BaseHTTPRequestHandler):
                 self.answer_file(repository, repository / file)
         else:
             self.reply(404, b"{}")
+
+    def answer_upload(self, path: str, body: bytes) -> bool:
+        """Answer the requests of an upload, which need a token; small and large files come in the commit."""
+        match = UPLOAD.fullmatch(path)
+        if match is None:
+            return False
+        hub = self.server_hub
+        if self.headers.get("Authorization", "") != f"Bearer {TOKEN}":
+            self.reply(401, b"{}", {"X-Error-Message": "Invalid username or password."})
+        elif path == "/api/repos/create":
+            asked = json.loads(body)
+            name = f"{asked['organization']}/{asked['name']}"
+            (hub.folder / "models" / name).mkdir(parents=True, exist_ok=True)
+            self.reply_json({"url": f"{hub.address}/{name}"})
+        elif path == "/api/validate-yaml":
+            self.reply_json({"errors": [], "warnings": []})
+        elif match[2] == "preupload":
+            files = [
+                {"path": one["path"], "uploadMode": "regular", "shouldIgnore": False}
+                for one in json.loads(body)["files"]
+            ]
+            self.reply_json({"files": files})
+        else:
+            for line in body.decode().splitlines():
+                row = json.loads(line)
+                if row["key"] == "file":
+                    file = hub.folder / "models" / match[1] / row["value"]["path"]
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(base64.b64decode(row["value"]["content"]))
+            self.reply_json({"commitUrl": f"{hub.address}/{match[1]}/commit/{SHA}", "commitOid": SHA})
+        return True
 
     def find_repository(self, kind: str, name: str) -> Path | None:
         """Return the folder of a repository, after answering with a redirect or an error if there is none."""

@@ -297,7 +297,7 @@ def adapt(
     tensorboard
         Also write logs for TensorBoard; the same as track tensorboard.
     track
-        Trackers that follow the run: tensorboard, or one that another package adds.
+        Trackers that follow the run: tensorboard, mlflow, trackio, wandb, or one that another package adds.
     note
         A remark for results.json and the title of every figure.
     out
@@ -582,7 +582,7 @@ def pretrain(
     tensorboard
         Also write logs for TensorBoard; the same as track tensorboard.
     track
-        Trackers that follow the run: tensorboard, or one that another package adds.
+        Trackers that follow the run: tensorboard, mlflow, trackio, wandb, or one that another package adds.
     note
         A remark for results.json and the title of every figure.
     out
@@ -847,7 +847,7 @@ def search(
     tensorboard
         Also write logs for TensorBoard; the same as track tensorboard.
     track
-        Trackers that follow the run: tensorboard, or one that another package adds.
+        Trackers that follow the run: tensorboard, mlflow, trackio, wandb, or one that another package adds.
     note
         A remark for results.json and the title of every figure.
     kind
@@ -1152,7 +1152,7 @@ def compare(
     tensorboard
         Also write logs for TensorBoard; the same as track tensorboard.
     track
-        Trackers that follow the run: tensorboard, or one that another package adds.
+        Trackers that follow the run: tensorboard, mlflow, trackio, wandb, or one that another package adds.
     note
         A remark for results.json and the title of every figure.
     kind
@@ -1447,7 +1447,7 @@ def labels(
     tensorboard
         Also write logs for TensorBoard; the same as track tensorboard.
     track
-        Trackers that follow the run: tensorboard, or one that another package adds.
+        Trackers that follow the run: tensorboard, mlflow, trackio, wandb, or one that another package adds.
     note
         A remark for results.json and the title of every figure.
     method
@@ -1743,7 +1743,7 @@ def optimizers(
     tensorboard
         Also write logs for TensorBoard; the same as track tensorboard.
     track
-        Trackers that follow the run: tensorboard, or one that another package adds.
+        Trackers that follow the run: tensorboard, mlflow, trackio, wandb, or one that another package adds.
     note
         A remark for results.json and the title of every figure.
     method
@@ -2019,7 +2019,7 @@ def overfit(
     tensorboard
         Also write logs for TensorBoard; the same as track tensorboard.
     track
-        Trackers that follow the run: tensorboard, or one that another package adds.
+        Trackers that follow the run: tensorboard, mlflow, trackio, wandb, or one that another package adds.
     note
         A remark for results.json and the title of every figure.
     method

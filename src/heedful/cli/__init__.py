@@ -60,6 +60,8 @@ COMMANDS = {
     "serve": ("heedful.cli.serve:command", "Serve a model over HTTP, with a page to try it out."),
     "evaluate": ("heedful.cli.evaluate:command", "Score the best model of a run on a split."),
     "export": ("heedful.cli.export:command", "Write a run or a model as a folder that transformers loads."),
+    "track": ("heedful.cli.track:command", "Upload a finished run to a tracker."),
+    "push": ("heedful.cli.push:command", "Upload the best model of a run to the Hub, with a card."),
     "check": ("heedful.cli.check:command", "Check a run or a model, and say what is wrong with it."),
     "study": ("heedful.cli.study:app", "Answer a question with many runs: search, compare, labels, ..."),
     "report": (
@@ -82,8 +84,8 @@ COMMAND_GROUPS = {
     "Start here": ("solve", "demo", "selftest", "list"),
     "Prepare your data": ("data", "tokenizer"),
     "Train a model": ("adapt", "pretrain", "run", "batch-size"),
-    "Use a model": ("predict", "serve", "generate", "evaluate", "export", "check"),
-    "Compare and report": ("study", "report"),
+    "Use a model": ("predict", "serve", "generate", "evaluate", "export", "push", "check"),
+    "Compare and report": ("study", "report", "track"),
     "Understand attention and models": ("lab", "inspect"),
     "On a cluster": ("jobs",),
 }

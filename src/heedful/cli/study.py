@@ -105,6 +105,27 @@ def show(folder: Path, /, *, json: Json = False) -> None:
 
 
 @app.command
+def export(folder: Path, /, *, optuna: Annotated[Path, Parameter(show_default=False)]) -> None:
+    """Write the runs of a study as trials of Optuna, for optuna-dashboard.
+
+    Example: heedful study export studies/search-boolq-minilm --optuna study.db
+
+    Parameters
+    ----------
+    folder
+        The study's folder.
+    optuna
+        The SQLite file to write; optuna-dashboard sqlite:///study.db opens it.
+    """
+    from heedful.studies.optuna_export import export_to_optuna
+
+    count = export_to_optuna(folder, optuna)
+    console().print(
+        f"{optuna}: {count:,} trials; optuna-dashboard sqlite:///{optuna} shows them", markup=False
+    )
+
+
+@app.command
 def worker(folder: Path, /, *, threads: int | None = None, parent: int | None = None) -> None:
     """Work on a study together with other workers: claim its runs, one after another, until none is left.
 

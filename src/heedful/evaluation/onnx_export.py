@@ -275,14 +275,14 @@ def measure(
         largest_logit_difference=difference,
         same_label=float(np.mean(labels == rows.probabilities.argmax(1))),
         speeds=speeds,
-        size_mb={"onnx": folder_size(folder, GRAPH), "torch": folder_size(run.best, "*.safetensors")},
+        size_mb={"onnx": round((folder / GRAPH).stat().st_size / 1e6, 1), "torch": weights_size(predictor)},
         difference=compared,
     )
 
 
-def folder_size(folder: Path, pattern: str) -> float:
-    """Return the size of the weights in MB."""
-    return round(sum(file.stat().st_size for file in folder.glob(pattern)) / 1e6, 1)
+def weights_size(predictor: ClassifierPredictor) -> float:
+    """Return the size of a network's weights in MB, those of an adapter's base model included."""
+    return round(sum(p.numel() * p.element_size() for p in predictor.model.parameters()) / 1e6, 1)
 
 
 def make_pipeline(run: Run, predictor: ClassifierPredictor) -> Labels | None:

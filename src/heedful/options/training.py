@@ -77,7 +77,7 @@ class LoopOptions:
     tensorboard: Flag = False
     """Also write logs for TensorBoard; the same as --track tensorboard."""
     track: Several = ()
-    """Trackers that follow the run: tensorboard, or one that another package adds."""
+    """Trackers that follow the run: tensorboard, mlflow, trackio, wandb, or one that another package adds."""
     note: str | None = None
     """A remark for results.json and the title of every figure."""
     out: Path | None = None

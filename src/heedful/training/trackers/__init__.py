@@ -33,7 +33,16 @@ class Tracker(Protocol):
 
 
 TRACKERS: Registry[Callable[[Path], Tracker]] = Registry(
-    "tracker", {"tensorboard": "heedful.training.trackers.tensorboard:TensorBoard"}
+    "tracker",
+    {
+        name: f"{__name__}.{name}:{tracker}"
+        for name, tracker in {
+            "tensorboard": "TensorBoard",
+            "mlflow": "MLflow",
+            "trackio": "Trackio",
+            "wandb": "WandB",
+        }.items()
+    },
 )
 
 
@@ -73,3 +82,12 @@ def begin_trackers(run: Run, options: LoopOptions, more: Sequence[Tracker]) -> l
     for tracker in trackers:
         tracker.begin(run.read_config())
     return trackers
+
+
+def upload_run(run: Run, name: str) -> None:
+    """Give a tracker everything of a finished run: its configuration, its rows and its results."""
+    tracker, results = TRACKERS.find(name)(run.path), run.read_results()
+    tracker.begin(run.read_config())
+    for row in run.read_metrics():
+        tracker.log(row)
+    tracker.end(results)
