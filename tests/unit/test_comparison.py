@@ -176,7 +176,7 @@ def test_sentences_say_which_is_better_or_what_would_tell() -> None:
     base, better = arms(rng, 2000, 1, (0.6, 0.75))
     close, _ = arms(rng, 2000, 1, (0.74, 0.7))
     clear = describe_comparison(comparison.compare(base, better, names=("head", "full")))
-    assert clear.startswith("full is better than head: accuracy 0.7")
+    assert clear.startswith("full is better than head on these examples: accuracy 0.7")
     assert "p < 0.001" in clear
     assert "how much the seed matters" in clear
     open_question = describe_comparison(comparison.compare(close, better, names=("lora", "full")))
@@ -194,7 +194,9 @@ def test_the_verdict_names_the_best_and_what_cannot_be_told_apart() -> None:
     assert "beats head" in text
     assert "cannot be told apart from" in text
     alone = describe_comparisons(comparison.compare_all({"head": head, "full": full}))
-    assert alone == "full is best: its accuracy is higher than that of head, beyond chance."
+    assert alone.startswith("full is best: its accuracy, 0.")
+    assert "is higher than that of head (0." in alone
+    assert "p < 0.001): other examples could change it by about 0.03, other seeds by about 0.05." in alone
 
 
 def test_what_would_tell_is_said_of_one_pair_and_reckons_with_all_tests() -> None:
@@ -207,10 +209,13 @@ def test_what_would_tell_is_said_of_one_pair_and_reckons_with_all_tests() -> Non
     found = comparison.compare_all(few)
     assert {c.tests for c in found} == {3}
     text = describe_comparisons(found)
+    assert "cannot be told apart from near (0." in text
+    assert "between best and far, the furthest behind of these, is 0.01" in text
     assert (
-        "cannot be told apart from near and far. Of these, far is furthest behind; closer ones take more data"
+        "; p = 0.188, corrected for 3 tests). Until more data decide, the cheapest of best, near and far"
         in text
     )
+    assert "is a sensible choice. Closer arms take more data to tell apart." in text
     single = comparison.compare(few["best"], few["far"])
     (pair,) = (c for c in found if (c.a, c.b) == ("best", "far"))
     assert power.detectable_difference(pair) > power.detectable_difference(single)
@@ -230,19 +235,23 @@ def test_arms_with_the_same_score_are_not_called_higher_and_lower() -> None:
     equal = describe_comparisons(comparison.compare_all({"lora": same, "full": same}))
     assert equal.startswith("No arm is shown to be best: lora and full have the same accuracy. On each of")
     three = describe_comparisons(comparison.compare_all({"lora": same, "full": same, "none": np.zeros(120)}))
-    assert three.startswith("lora, tied with full, has the highest accuracy and beats none.")
+    assert three.startswith("lora, tied with full, has the highest accuracy, 0.750, and beats none (0.000).")
 
 
 def test_a_lower_score_is_better_where_the_metric_says_so() -> None:
     rng = np.random.default_rng(10)
     high, low = arms(rng, 2000, 1, (0.75, 0.6))
     pair = replace(comparison.compare(low, high, names=("low", "high")), higher_is_better=False)
-    assert describe_comparison(pair, "error").startswith("low is better than high: error 0.6")
+    assert describe_comparison(pair, "error").startswith(
+        "low is better than high on these examples: error 0.6"
+    )
     other = replace(comparison.compare(high, low, names=("high", "low")), higher_is_better=False)
-    assert describe_comparison(other, "error").startswith("low is better than high: error 0.6")
+    assert describe_comparison(other, "error").startswith(
+        "low is better than high on these examples: error 0.6"
+    )
     best = describe_comparisons([pair], "error")
     assert best.startswith(
-        "low is best on these examples: its error is lower than that of high, beyond chance."
+        "low is best on these examples: its error, 0.601, is lower than that of high (0.758), beyond chance."
     )
 
 

@@ -232,10 +232,10 @@ def test_a_real_difference_is_called_one_and_a_small_one_is_not(lab: Laboratory,
     lab.score = lambda o: level[o.method] + 0.005 * (o.seed - 1)
     _, answer = run_compare(tmp_path / "s", methods="full,lora,head", seeds=3)
     said = answer.summary[0]
-    assert "full has the highest accuracy and beats head" in said
+    assert "full has the highest accuracy, 0.800, and beats head (0.600), but cannot be told apart" in said
     assert "cannot be told apart from lora" in said
     assert "more examples" in said or "more seed" in said
-    told = {(row[0], row[1]): row[5] for row in answer.tables[1].rows}
+    told = {(row[0], row[1]): row[7] for row in answer.tables[1].rows}
     assert told == {("full", "lora"): "no", ("full", "head"): "yes", ("lora", "head"): "yes"}
     assert "corrected for 3 tests" in answer.tables[1].title
 

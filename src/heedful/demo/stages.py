@@ -36,7 +36,7 @@ from heedful.runs.toml import write_toml
 from heedful.solve.plan import format_minutes
 from heedful.studies.compare import Compare
 from heedful.studies.knowledge.study import Knowledge
-from heedful.studies.shared.arms import mean_score
+from heedful.studies.shared.arms import mean_scores
 from heedful.studies.shared.runner import run_study
 from heedful.studies.shared.untrained_model import write_untrained
 from heedful.text.model_folders import minilm_folder
@@ -267,7 +267,8 @@ class Demo:
             ),
         )
         selected = Compare(folder).select_runs(folder.read_outcomes())
-        return [arm_facts(labels, arm, runs) for arm, runs in selected.items()]
+        scores = mean_scores(selected, "test")
+        return [arm_facts(labels, arm, runs, scores.get(arm)) for arm, runs in selected.items()]
 
     def commands(self) -> list[tuple[str, ...]]:
         asked = Run(self.out / BIRTHPLACES / "runs" / "pretrained").read_predictions("dev")[0].text or ""
@@ -376,13 +377,15 @@ def begin(out: Path, scale: Scale) -> None:
     write_json(record, {"plan": identify(out, scale), "finished": False})
 
 
-def arm_facts(labels: int, arm: str, runs: Sequence[Outcome]) -> Facts:
+def arm_facts(
+    labels: int, arm: str, runs: Sequence[Outcome], score: tuple[float, float, float] | None
+) -> Facts:
     model, _, method = arm.rpartition(" ")
     facts: Facts = {"labels": labels, "model": model or "minilm", "method": method, "accuracy": None}
     results = [outcome.results for outcome in runs if outcome.results is not None]
-    if not results:
+    if not results or score is None:
         return facts
-    value, low, high = mean_score(runs, "test")
+    value, low, high = score
     simple = [run.splits["test"].baselines or {} for run in results]
     return facts | {
         "accuracy": value,

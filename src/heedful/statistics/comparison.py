@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from heedful.statistics.seeds import SeedVariance, pool_pairs, share_scores, t_quantile
+from heedful.statistics.seeds import MANY, SeedVariance, pool_pairs, share_scores, t_quantile
 
 Floats = npt.NDArray[np.float64]
 ALPHA = 0.05
@@ -44,11 +44,13 @@ class Comparison:
     """The smaller number of runs of the two arms."""
     test: str
     example_variance: float
-    """The part of the variance of the difference that shrinks with more examples."""
+    """The variance of the difference between these runs over examples."""
     seed_variance: float
     """The part that shrinks with more seeds."""
     freedom: float = 0.0
     """The degrees of freedom of `seed_variance`; 0 where nothing is known about seeds."""
+    shared_variance: float = 0.0
+    """The part of both variances that is due to runs that err on different examples."""
     tests: int = 1
     """The number of tests that p is corrected for."""
     higher_is_better: bool = True
@@ -58,17 +60,32 @@ class Comparison:
         return self.p < ALPHA
 
     @property
-    def runs_differ(self) -> bool:
-        """Whether these very runs differ beyond chance, whatever other seeds would give."""
-        return self.example_p < ALPHA
+    def seed_reach(self) -> float:
+        """How far other seeds can move the difference on these examples, at 95 %; 0 if that is not known."""
+        return self.quantile * math.sqrt(self.seed_variance) if self.freedom else 0.0
 
     @property
-    def seed_reach(self) -> float:
-        """How far other seeds can move the difference, as a part of its interval; 0 if nothing is known."""
+    def example_reach(self) -> float:
+        """How far other examples can move the difference between these runs, at 95 %."""
+        return self.quantile * math.sqrt(self.example_variance)
+
+    @property
+    def quantile(self) -> float:
+        """The half-width of the interval in standard errors."""
         seeds = SeedVariance(self.seed_variance, self.freedom)
-        if not self.freedom:
-            return 0.0
-        return t_quantile(seeds.total_freedom(self.example_variance)) * math.sqrt(self.seed_variance)
+        return t_quantile(
+            seeds.total_freedom(self.example_variance - self.shared_variance) if self.freedom else MANY
+        )
+
+    @property
+    def is_single(self) -> bool:
+        """Whether an arm has a single run, and nothing is known about seeds."""
+        return self.seeds < 2 and not self.freedom
+
+    @property
+    def depends_on_seed(self) -> bool:
+        """Whether these runs differ beyond chance, and other seeds could change that."""
+        return self.example_p < ALPHA <= self.p
 
     @property
     def identical(self) -> bool:
@@ -93,10 +110,12 @@ class Ranking:
     """Arms with the same score."""
     undecided: tuple[str, ...]
     """Arms with a worse score that cannot be told apart from it."""
+    ahead: tuple[str, ...]
+    """Those of the undecided arms whose runs it is better than, if other seeds do not change that."""
     furthest: Comparison | None
     """The comparison with the last of the tied and undecided arms."""
     single_run: bool
-    """Whether any of the comparisons has an arm with a single run."""
+    """Whether nothing is known about seeds in any of the comparisons."""
 
 
 def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> float:
@@ -147,7 +166,6 @@ def compare(
     p = example_p
     if seeds.freedom:
         draws = seeds.widen(draws, example_variance, rng)
-        example_variance *= seeds.share_left(example_variance)
         p, test = max(example_p, two_sided_p(draws)), SEEDS_TEST
     low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
     return Comparison(
@@ -165,6 +183,7 @@ def compare(
         example_variance=example_variance,
         seed_variance=seeds.variance,
         freedom=seeds.freedom,
+        shared_variance=min(seeds.residual, example_variance),
     )
 
 
@@ -262,6 +281,7 @@ def rank(comparisons: Sequence[Comparison]) -> Ranking:
         beaten=tuple(c.b for c in against if c.differs),
         tied=tied,
         undecided=tuple(c.b for c in open_comparisons if c.b not in tied),
+        ahead=tuple(c.b for c in open_comparisons if c.depends_on_seed),
         furthest=open_comparisons[-1] if open_comparisons else None,
-        single_run=any(c.seeds < 2 for c in against),
+        single_run=any(c.is_single for c in against),
     )

@@ -46,7 +46,7 @@ def detectable_difference(comparison: Comparison, n: int = 0, seeds: int = 0) ->
     """
     c = comparison
     n, seeds = n or c.n, seeds or c.seeds
-    by_examples = c.example_variance * c.n / n
+    by_examples = (c.example_variance - c.shared_variance) * c.n / n
     by_seeds = c.seed_variance * c.seeds / max(1, seeds)
     total = by_examples + by_seeds
     if not by_seeds or not c.freedom:

@@ -285,6 +285,7 @@ def describe_variants(variants: Sequence[Variant]) -> list[str]:
         values = ", ".join(f"{name} {value:.1f}" for name, value in scored.items() if name != best)
         others = sentences.ATTENTION_OTHERS.format(values=values) if values else ""
         summary.append(sentences.ATTENTION_BEST.format(name=best, value=scored[best], others=others))
+        summary += [sentences.ATTENTION_ONE_SEED] if others else []
     softmax = next((v for v in variants if v.name == "softmax"), None)
     if softmax is None:
         return summary or [sentences.ATTENTION_WAITING]

@@ -133,9 +133,10 @@ def shorten_names(models: Sequence[str]) -> dict[str, str]:
 
 def draw_cost(selected: arms.Runs, split: str, metric: str, field: str, title: str) -> Figure:
     points = []
+    means = arms.mean_scores(selected, split)
     for arm, runs in selected.items():
         for outcome in runs[:1]:
-            value, low, high = arms.mean_score(runs, split)
+            value, low, high = means[arm]
             cost = getattr(outcome.results, field)
             points.append({"x": cost, "y": value, "low": low, "high": high, "label": arm, "group": arm})
     titles = {"title": f"{capitalize(metric)} against {title}", "x_title": title}

@@ -17,7 +17,7 @@ from heedful.report.formats import capitalize, join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
 from heedful.runs.studies import Outcome
-from heedful.statistics.comparison import Comparison, correct_for_tests
+from heedful.statistics.comparison import Comparison
 from heedful.studies.base import StudyPlan
 from heedful.studies.shared import arms, scores, sentences
 from heedful.studies.shared.arms import ArmStudy
@@ -162,13 +162,18 @@ def split_arm(arm: str) -> tuple[str, str]:
 
 
 def compare_objectives(selected: arms.Runs, split: str) -> dict[str, Comparison]:
-    """Compare the two objectives at each number of labels, seed by seed; p is corrected for all sizes."""
-    comparisons: dict[str, Comparison] = {}
-    for size in dict.fromkeys(split_arm(arm)[1] for arm in selected):
-        pair = {arm: runs for arm, runs in selected.items() if split_arm(arm)[1] == size}
-        for comparison in arms.compare_arms(pair, split, paired_seeds=True):
-            comparisons[size] = comparison
-    return dict(zip(comparisons, correct_for_tests(list(comparisons.values())), strict=True))
+    """Compare the two objectives at each number of labels, seed by seed; p is corrected for all sizes.
+
+    How much a draw of the labels matters is estimated from all sizes.
+    """
+    sizes: dict[str, list[str]] = {}
+    for arm, runs in selected.items():
+        if runs:
+            sizes.setdefault(split_arm(arm)[1], []).append(arm)
+    pairs = [(names[0], names[1]) for names in sizes.values() if len(names) > 1]
+    found = arms.compare_arms(selected, split, paired_seeds=True, pairs=pairs) if pairs else []
+    by_size = {split_arm(c.a)[1]: c for c in found}
+    return {size: by_size[size] for size in sizes if size in by_size}
 
 
 def describe_objectives(
@@ -178,7 +183,7 @@ def describe_objectives(
     summary = []
     for objective in ARMS:
         better = [s for s, c in comparisons.items() if c.differs and split_arm(c.a)[0] == objective]
-        once = [s for s in better if comparisons[s].seeds < 2]
+        once = [s for s in better if comparisons[s].is_single]
         low = [s for s in better if s not in once and scores.describe_low(selected[comparisons[s].a])]
         truly = [s for s in better if s not in (*once, *low)]
         for template, sizes in (
@@ -189,7 +194,9 @@ def describe_objectives(
             if sizes:
                 names = join_names(sizes)
                 summary.append(template.format(objective=objective, sizes=names, caution=SINGLE_RUN))
-    if tied := [size for size, c in comparisons.items() if not c.differs]:
+    if ahead := [size for size, c in comparisons.items() if c.depends_on_seed]:
+        summary.append(sentences.LABELS_AHEAD.format(sizes=join_names(ahead)))
+    if tied := [size for size, c in comparisons.items() if not c.differs and not c.depends_on_seed]:
         summary.append(sentences.LABELS_TIED.format(sizes=join_names(tied)))
     summary += [f"On {split}: {describe_comparison(c, metric)}" for c in comparisons.values()]
     means = arms.mean_scores(selected, split)
@@ -207,18 +214,19 @@ def describe_objectives(
 
 def make_table(outcomes: Sequence[Outcome], selected: arms.Runs, split: str) -> Table:
     rows: list[tuple[Any, ...]] = []
+    means, on_dev = arms.mean_scores(selected, split), arms.mean_scores(selected, "dev")
     for arm, runs in arms.group_by_arm(outcomes).items():
         objective, size = split_arm(arm)
         if not selected[arm]:
             rows.append((size, objective, *[None] * 7, f"failed: {arms.describe_missing(runs)}"))
             continue
-        value, low, high = arms.mean_score(selected[arm], split)
+        value, low, high = means[arm]
         settings = selected[arm][0].configuration.settings
         results = [o.results for o in selected[arm] if o.results is not None]
         epochs = [r.best_epoch for r in results if r.best_epoch is not None]
         best_epochs = " to ".join(f"{epoch:.3g}" for epoch in sorted({min(epochs), max(epochs)}))
         epochs_used, weight = f"{best_epochs} of {settings['epochs']}", settings.get("mlm_weight")
-        dev, note = arms.mean_score(selected[arm], "dev")[0], scores.describe_partly_low(selected[arm])
+        dev, note = on_dev[arm][0], scores.describe_partly_low(selected[arm])
         row = (size, objective, settings["lr"], epochs_used, weight, len(results), dev, value)
         rows.append((*row, sentences.format_interval(low, high), note))
     metric = scores.metric_title(outcomes)

@@ -87,7 +87,6 @@ def bootstrap_test(
     p = example_p
     if seeds.freedom:
         draws = seeds.widen(draws, example_variance, rng)
-        example_variance *= seeds.share_left(example_variance)
         p, test = max(example_p, two_sided_p(draws)), SEEDS_TEST
     low, high = np.quantile(draws, [ALPHA / 2, 1 - ALPHA / 2])
     return Comparison(
@@ -105,6 +104,7 @@ def bootstrap_test(
         example_variance=example_variance,
         seed_variance=seeds.variance,
         freedom=seeds.freedom,
+        shared_variance=min(seeds.residual, example_variance),
     )
 
 

@@ -152,28 +152,45 @@ def read_outputs(runs: Sequence[Outcome], split: str) -> tuple[Array, list[Array
     return examples[0][0], [outputs for _, outputs in examples]
 
 
-def mean_score(runs: Sequence[Outcome], split: str) -> tuple[float, float, float]:
-    """Return the mean score over seeds with its 95 % interval, over examples and seeds."""
-    metric = scores.find_metric(runs) or ACCURACY
-    value, interval = metric.mean_with_interval(*read_outputs(runs, split))
-    return value, *interval
-
-
 def mean_scores(selected: Runs, split: str) -> dict[str, tuple[float, float, float]]:
-    return {arm: mean_score(runs, split) for arm, runs in selected.items() if runs}
+    """Return each arm's mean score over seeds with its 95 % interval, over examples and seeds.
+
+    How much the seeds matter to an arm is estimated from all arms.
+    """
+    targets, outputs = read_arms(selected, split)
+    if not outputs:
+        return {}
+    metric = scores.find_metric(list_runs(selected)) or ACCURACY
+    means = metric.means_with_intervals(targets, outputs)
+    return {arm: (value, *interval) for arm, (value, interval) in means.items()}
 
 
-def compare_arms(selected: Runs, split: str, *, paired_seeds: bool = False) -> list[Comparison]:
-    """Compare every pair of arms that have runs, by their metric; p is corrected for the number of tests."""
+def read_arms(selected: Runs, split: str) -> tuple[Array, dict[str, list[Array]]]:
+    """Return the targets of a split's examples, and the outputs of each arm that has runs."""
     examples = {arm: read_outputs(runs, split) for arm, runs in selected.items() if runs}
-    if len(examples) < 2 or any(len(targets) < 2 for targets, _ in examples.values()):
+    targets = next((targets for targets, _ in examples.values()), np.empty(0))
+    return targets, {arm: outputs for arm, (_, outputs) in examples.items()}
+
+
+def compare_arms(
+    selected: Runs,
+    split: str,
+    *,
+    paired_seeds: bool = False,
+    pairs: Sequence[tuple[str, str]] | None = None,
+) -> list[Comparison]:
+    """Compare pairs of arms that have runs, by their metric; p is corrected for the number of tests.
+
+    Without `pairs`, every pair is compared. How much the seeds matter is estimated from all arms.
+    """
+    targets, outputs = read_arms(selected, split)
+    if len(outputs) < 2 or len(targets) < 2:
         return []
     metric = scores.find_metric(list_runs(selected)) or ACCURACY
-    targets, _ = next(iter(examples.values()))
-    outputs = {arm: arm_outputs for arm, (_, arm_outputs) in examples.items()}
     seeds = {tuple(o.configuration.settings["seed"] for o in runs) for runs in selected.values() if runs}
     # Only arms with the same seeds can be compared seed by seed.
-    return metric.compare_all(targets, outputs, paired_seeds=paired_seeds and len(seeds) == 1)
+    paired = paired_seeds and len(seeds) == 1
+    return metric.compare_all(targets, outputs, paired_seeds=paired, pairs=pairs)
 
 
 def describe_arms(selected: Runs, comparisons: Sequence[Comparison], split: str, metric: str) -> list[str]:
@@ -199,11 +216,12 @@ def describe_missing(runs: Sequence[Outcome]) -> str:
 def draw_bars(outcomes: Sequence[Outcome], selected: Runs, split: str, title: str) -> Figure:
     """Return a figure of each arm on dev and test with intervals; 0 with its reason for what failed."""
     rows: list[dict[str, Any]] = []
+    means = {group: mean_scores(selected, group) for group in ("dev", split)}
     for arm, runs in group_by_arm(outcomes).items():
-        for group in dict.fromkeys(("dev", split)):
+        for group in means:
             row: dict[str, Any] = {"label": arm, "group": group}
             if selected[arm]:
-                value, low, high = mean_score(selected[arm], group)
+                value, low, high = means[group][arm]
                 rows.append({**row, "value": value, "low": low, "high": high})
             else:
                 rows.append({**row, "value": None, "note": describe_missing(runs)})
@@ -219,17 +237,18 @@ def draw_bars(outcomes: Sequence[Outcome], selected: Runs, split: str, title: st
 
 def make_arm_table(study: ArmStudy, outcomes: Sequence[Outcome], selected: Runs, split: str) -> Table:
     metric = scores.metric_title(outcomes)
+    means, on_dev = mean_scores(selected, split), mean_scores(selected, "dev")
     rows: list[tuple[Any, ...]] = []
     for arm, runs in group_by_arm(outcomes).items():
         if not selected[arm]:
             rows.append((arm, None, 0, None, None, "", None, None, None, f"failed: {describe_missing(runs)}"))
             continue
-        value, low, high = mean_score(selected[arm], split)
+        value, low, high = means[arm]
         results = [o.results for o in selected[arm] if o.results is not None]
         memory = [r.memory_gb for r in results if r.memory_gb is not None]
         lost = sum(o.state == "failed" for o in runs)
         rate = study.settings(selected[arm][0].configuration).lr
-        dev, interval = mean_score(selected[arm], "dev")[0], sentences.format_interval(low, high)
+        dev, interval = on_dev[arm][0], sentences.format_interval(low, high)
         seconds = round(float(np.mean([r.seconds for r in results])), 1)
         peak = round(max(memory), 2) if memory else None
         note = scores.describe_partly_low(selected[arm]) or (f"{lost} failed" if lost else "")
@@ -252,9 +271,13 @@ def make_comparison_tables(comparisons: Sequence[Comparison], split: str) -> lis
     rows = []
     for c in comparisons:
         p, apart = format_p(c.p).removeprefix("= "), "yes" if c.differs else "no"
-        rows.append((c.a, c.b, c.difference, sentences.format_interval(c.low, c.high), p, apart))
+        interval = sentences.format_interval(c.low, c.high)
+        sources = (c.example_reach, c.seed_reach if c.freedom else None)
+        rows.append((c.a, c.b, c.difference, interval, *sources, p, apart))
     corrected = f", p corrected for {len(rows)} tests" if len(rows) > 1 else ""
-    columns = ("better", "other", "difference", "95 % interval", "p", "told apart")
+    columns = (
+        "better", "other", "difference", "95 % interval", "± examples", "± seeds", "p", "told apart",
+    )  # fmt: skip
     return [Table(columns, tuple(rows), f"on {split}, by {comparisons[0].test}{corrected}")]
 
 

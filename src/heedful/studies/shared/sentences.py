@@ -25,7 +25,9 @@ SEARCH_BEST_COLLAPSED = (
 SEARCH_BEST_LOW = " It is {how}, within chance."
 SEARCH_ALL_TIED = "None of the others can be told apart from it on dev."
 SEARCH_SOME_TIED = "{tied} of the other {others} cannot be told apart from it on dev."
-SEARCH_BEATS_ALL = "It beats each of the others on dev, beyond chance."
+SEARCH_BEATS_ALL = (
+    "It beats each of the others on dev, beyond chance; each has one seed, and another may change that."
+)
 SEARCH_TEST = "On test, scored once, for this run alone: {metric} {score}{baseline}."
 SEARCH_TEST_BASELINE = "; a bag of words has {value:.3f}"
 SEARCH_EPOCHS = (
@@ -57,6 +59,10 @@ LABELS_BETTER_BUT_LOW = (
     "the most frequent label."
 )
 LABELS_BETTER_ONCE = "{objective} is better with {sizes} labels on these examples; {caution}."
+LABELS_AHEAD = (
+    "With {sizes} labels the runs of the arms differ beyond chance, but another draw of the labels could "
+    "change that."
+)
 LABELS_TIED = "With {sizes} labels the arms cannot be told apart."
 LABELS_RANGE = (
     "{objective}: {metric} on {split} goes from {low:.3f} with {fewest} labels to {high:.3f} with {most}."
@@ -100,6 +106,7 @@ ATTENTION_WAITING = "No variant has finished yet."
 ATTENTION_BEST = (
     "Of the variants that hide the future, {name} has the lowest perplexity on dev, {value:.1f}{others}."
 )
+ATTENTION_ONE_SEED = "Each was trained with one seed; another may change the order of close ones."
 ATTENTION_OTHERS = "; the others: {values}"
 ATTENTION_TIMES = "Training time relative to softmax: {times}."
 ATTENTION_LEAK = (
