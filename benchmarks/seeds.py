@@ -4,9 +4,9 @@
     python -m benchmarks.seeds --trials 20      a quick look
 
 Simulated studies: the arms' runs are right or wrong on the same examples. Some examples are harder than
-others for all arms, some for one arm, and some for one run; each seed has luck of its own, whose standard deviation is
-given in points of accuracy. "Pooled" is the rule of `heedful.statistics.comparison`, "alone" the one that
-version 0.2 had before: each arm's variance from its own seeds alone, added as Student's t (Welch).
+others for all arms, some for one arm, and some for one run; each seed has luck of its own, whose standard
+deviation is given as a share of the examples. "Pooled" is the rule of `heedful.statistics.seeds`, "alone"
+the one before it: each arm's variance from its own seeds alone, added as Student's t (Welch).
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from heedful.statistics.seeds import MANY, SeedVariance, pool_pairs, share_scores, t_quantile
+from heedful.statistics.proportions import normal_quantile
+from heedful.statistics.seeds import SeedVariance, pool_pairs, share_scores, t_quantile
 
 Floats = npt.NDArray[np.float64]
 ALPHA = 0.05
@@ -62,20 +63,16 @@ class Comparison:
     @property
     def seed_reach(self) -> float:
         """How far other seeds can move the difference on these examples, at 95 %; 0 if that is not known."""
-        return self.quantile * math.sqrt(self.seed_variance) if self.freedom else 0.0
+        if not self.freedom:
+            return 0.0
+        seeds = SeedVariance(self.seed_variance, self.freedom)
+        known = self.example_variance - self.shared_variance
+        return t_quantile(seeds.total_freedom(known)) * math.sqrt(self.seed_variance)
 
     @property
     def example_reach(self) -> float:
         """How far other examples can move the difference between these runs, at 95 %."""
-        return self.quantile * math.sqrt(self.example_variance)
-
-    @property
-    def quantile(self) -> float:
-        """The half-width of the interval in standard errors."""
-        seeds = SeedVariance(self.seed_variance, self.freedom)
-        return t_quantile(
-            seeds.total_freedom(self.example_variance - self.shared_variance) if self.freedom else MANY
-        )
+        return normal_quantile(1 - ALPHA) * math.sqrt(self.example_variance)
 
     @property
     def is_single(self) -> bool:

@@ -77,8 +77,13 @@ class SeedVariance:
             return draws
         center, left = draws.mean(), self.share_left(example_variance)
         freedom = self.total_freedom(left * example_variance)
-        away = (draws - center) * math.sqrt(left) + math.sqrt(self.variance) * rng.standard_normal(len(draws))
-        return np.asarray(center + away * np.sqrt(freedom / rng.chisquare(freedom, len(draws))))
+        # Every quantile once, in random order: tails of few degrees of freedom are long, and so noisy.
+        normal, chi_square = (rng.permutation(len(draws)) + 0.5 for _ in range(2))
+        away = (draws - center) * math.sqrt(left) + math.sqrt(self.variance) * special.ndtri(
+            normal / len(draws)
+        )
+        shrunk = 2 * special.gammaincinv(freedom / 2, chi_square / len(draws))
+        return np.asarray(center + away * np.sqrt(freedom / shrunk))
 
 
 UNKNOWN = SeedVariance()
