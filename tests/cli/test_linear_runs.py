@@ -153,7 +153,7 @@ def test_the_most_frequent_label_is_a_run_too(tmp_path: Path, heedful: Callable[
 
 def test_free_answers_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        package.UserError, match="tfidf gives labels; world/birthplaces asks for free answers"
+        package.UserError, match="tfidf gives labels or numbers; world/birthplaces asks for free answers"
     ):
         package.adapt("tfidf", "world/birthplaces", out=tmp_path / "run")
 
@@ -189,3 +189,43 @@ def test_candidates_without_an_encoder_never_mean_a_folder(
     for name in names:
         (tmp_path / name).mkdir()
         assert is_linear(name)
+
+
+def write_kinds(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    sets, numbers, stars = ["text,label"], ["text,score"], ["text,stars"]
+    for i in range(240):
+        noise = " ".join(rng.choice(["the", "a", "so", "and"], 3))
+        chosen = [name for name in ("joy", "love", "fear") if rng.random() < 0.4]
+        sets.append(f"{' '.join(chosen)} {noise} {i},{'|'.join(chosen)}")
+        number, star = rng.random() * 5, rng.integers(1, 5)
+        numbers.append(f"{'good ' * round(number)}{noise} {i},{number:.3f}")
+        stars.append(f"star{star} {noise} {i},{star}")
+    for name, rows in (("sets", sets), ("numbers", numbers), ("stars", stars)):
+        (folder / f"{name}.csv").write_text("\n".join(rows))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "metric", "constants"),
+    [
+        ("sets", {}, "micro_f1", {"majority", "every_label"}),
+        ("numbers", {}, "pearson", {"train_mean"}),
+        ("stars", {"kind": "ordered"}, "accuracy", {"chance", "majority", "median_class"}),
+    ],
+)
+def test_each_kind_of_answers_has_a_linear_model(
+    name: str, options: dict[str, Any], metric: str, constants: set[str], tmp_path: Path
+) -> None:
+    write_kinds(tmp_path)
+    run = package.adapt("tfidf", tmp_path / f"{name}.csv", **options, out=tmp_path / "run")
+    test = run.results.splits["test"]
+    assert test.metric == metric
+    assert test.value > 0.9
+    assert test.baselines.keys() == constants
+    assert package.evaluate(run.folder, split="test").splits["test"].value == test.value
+    least = package.adapt("majority", tmp_path / f"{name}.csv", **options, out=tmp_path / "least").results
+    assert least.splits["test"].value < 0.8
+    model = TfidfModel.load(run.folder / "best")
+    if name == "sets":
+        assert len(model.thresholds) == 3
+        assert least.splits["test"].value > 0.3  # thresholds are tuned: one constant set, not the empty one

@@ -1,4 +1,4 @@
-"""Baselines: chance, train's most frequent label, and a bag of words."""
+"""Baselines: chance, train's most frequent label, and a bag of words for any kind of answer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import compress, islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from heedful.data import cache
 from heedful.data.splits import Split
 from heedful.data.tasks import Task
 from heedful.evaluation.metrics import ACCURACY, EXACT_MATCH, Metric
+from heedful.linear.label_sets import find_rarest
 from heedful.linear.logistic import sample_stratified
 from heedful.linear.model import TfidfModel
 from heedful.problems import find_problem_of_task
@@ -49,41 +51,54 @@ class BagOfWords:
         A fit that takes long is kept in the cache, so that the runs of a study share it.
         """
         train = task.splits["train"]
-        assert train.labels is not None
-        labels = np.asarray(train.labels).astype(np.int64)
+        targets = read_targets(train)
         rows = np.arange(len(train)) if rows is None else np.sort(rows)
-        rows, texts, pairs = sample_texts(train, labels, rows)
+        rows, texts, pairs = sample_texts(train, find_strata(targets), rows)
 
         def fit_rows() -> TfidfModel:
-            return TfidfModel.fit(texts, pairs, labels[rows], task.label_names, balanced=balanced)
+            names, options = task.label_names, {} if task.kind == "number" else {"balanced": balanced}
+            return TfidfModel.fit(texts, pairs, targets[rows], names, kind=task.kind, **options)
 
-        if count_characters(texts, pairs) * len(task.label_names) < WORTH_KEEPING:
+        if count_characters(texts, pairs) * max(1, len(task.label_names)) < WORTH_KEEPING:
             return cls(fit_rows(), len(rows))
-        chosen = blake2b(rows.tobytes() + labels[rows].tobytes(), digest_size=16).hexdigest()
-        key = cache.digest(FORMAT, train.fingerprint, chosen, list(task.label_names), balanced)
+        chosen = blake2b(rows.tobytes() + targets[rows].tobytes(), digest_size=16).hexdigest()
+        key = cache.digest(FORMAT, train.fingerprint, chosen, list(task.label_names), balanced, task.kind)
         folder = cache.build_once("bags-of-words", key, lambda folder: fit_rows().save(folder))
         return cls(TfidfModel.load(folder), len(rows))
 
     def score_rows(self, split: Split) -> Floats:
-        """Return the probability of each label for each row of a split."""
+        """Return the probability of each label for each row of a split, or numbers."""
         texts, pairs = iter(split.texts), None if split.pairs is None else iter(split.pairs)
-        parts = [np.empty((0, len(self.model.labels)))]
+        parts = [self.model.probabilities([])]
         while part := list(islice(texts, PREDICT_ROWS)):
             second = None if pairs is None else list(islice(pairs, PREDICT_ROWS))
             parts.append(self.model.probabilities(part, second))
         return np.concatenate(parts)
 
 
+def read_targets(split: Split) -> npt.NDArray[Any]:
+    """Return what is to be predicted for each row of a split; nothing if nobody knows it."""
+    targets = np.asarray(() if split.targets is None else split.targets)
+    return targets.astype(np.int64) if targets.ndim == 1 and targets.dtype.kind == "i" else targets
+
+
+def find_strata(targets: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return what rows are sampled by: the label, the rarest of several labels, and nothing for numbers."""
+    if targets.ndim == 2:
+        return find_rarest(targets)
+    return targets if targets.dtype.kind == "i" else np.zeros(len(targets), np.int64)
+
+
 def sample_texts(
-    train: Split, labels: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+    train: Split, strata: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], list[str], list[str] | None]:
-    """Return rows and their texts; of very many, a sample with the labels' shares."""
-    rows = rows[sample_stratified(labels[rows], MOST_ROWS, 0)]
+    """Return rows and their texts; of very many, a sample with the strata's shares."""
+    rows = rows[sample_stratified(strata[rows], MOST_ROWS, 0)]
     texts, pairs = pick_texts(train, rows)
     n_characters = count_characters(texts, pairs)
     if n_characters <= MOST_CHARACTERS:
         return rows, texts, pairs
-    part = sample_stratified(labels[rows], max(1, len(rows) * MOST_CHARACTERS // n_characters), 0)
+    part = sample_stratified(strata[rows], max(1, len(rows) * MOST_CHARACTERS // n_characters), 0)
     return rows[part], [texts[i] for i in part], None if pairs is None else [pairs[i] for i in part]
 
 
@@ -120,8 +135,10 @@ def score_task_baselines(
     `bag` is a bag of words that is already fitted, such as to the rows that a model was trained on. By
     default, it is fitted to train.
 
-    Classification has `chance`, `majority` and `bag_of_words`, by default as accuracy. Free text has
-    `majority`, the exact match of always giving train's most frequent answer.
+    Classification has `chance`, `majority` and `bag_of_words`, by default as accuracy. Several labels per
+    text have `majority`, train's most frequent set, `every_label` and `bag_of_words`; numbers have
+    `train_mean` and `bag_of_words`. Free text has `majority`, the exact match of always giving train's most
+    frequent answer.
     """
     return find_problem_of_task(task.kind).score_baselines(task, splits, bag, metric)
 

@@ -1,4 +1,4 @@
-"""Constant answers to compare models of several labels, of numbers and of ordered classes with."""
+"""Baselines of several labels per text, of numbers and of ordered classes: constants, a bag of words."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from heedful.data.splits import Split
 from heedful.data.tasks import Task
+from heedful.evaluation.bag_scores import BagScores
+from heedful.evaluation.baselines import BagOfWords
 from heedful.evaluation.metrics import METRICS, Metric
 from heedful.problems import find_problem_of_task
 
@@ -53,8 +55,16 @@ def score_median_class(task: Task, split: Split, metric: Metric) -> float:
 def score_kind_baselines(
     task: Task, splits: Sequence[str] | None, bag: Any, metric: Metric | None
 ) -> dict[str, dict[str, float]]:
-    """Score the constant answers on labeled splits, by default all but train."""
+    """Score the constant answers and a bag of words on labeled splits, by default all but train."""
     metric = metric or METRICS[find_problem_of_task(task.kind).metric]
     names = [name for name in task.splits if name != "train"] if splits is None else splits
     chosen = [task.splits[name] for name in names if name in task.splits]
-    return {split.name: score_constants(task, split, metric) for split in chosen if split.targets is not None}
+    of_bag = BagScores(task, bag or BagOfWords.from_task(task))
+    return {
+        split.name: {
+            **score_constants(task, split, metric),
+            "bag_of_words": of_bag.evaluate(split.name, metric).value,
+        }
+        for split in chosen
+        if split.targets is not None
+    }

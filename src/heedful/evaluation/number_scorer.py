@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from heedful.evaluation.checks.scores import constant_numbers
-from heedful.evaluation.kind_scorer import Array, KindScorer
+from heedful.evaluation.kind_scorer import Array, KindResults, KindScorer
 from heedful.objectives import Evaluation
 from heedful.runs.schemas import Check, Prediction
 
 
-class NumberScorer(KindScorer):
+class NumberResults(KindResults):
     """Scores numbers in their own unit."""
 
     check_metric = "rmse"  # a correlation with a constant answer has no value
@@ -41,3 +41,7 @@ class NumberScorer(KindScorer):
         train = self.task.splits["train"].targets
         assert train is not None
         return "the mean of train", np.full(n, float(train.mean()))
+
+
+class NumberScorer(KindScorer, NumberResults):
+    """The same for a network."""

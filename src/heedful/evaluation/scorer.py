@@ -297,7 +297,7 @@ class AnswerScorer:
 
 def leave_out_bag(scorer: Scorer | LabelResults) -> None:
     """Fit no bag of words to compare with: it is compared elsewhere, and a fit takes time."""
-    if isinstance(scorer, LabelResults):
+    if hasattr(scorer, "with_bag"):
         scorer.with_bag = False
 
 

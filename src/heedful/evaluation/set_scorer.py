@@ -11,7 +11,7 @@ import numpy as np
 
 from heedful.evaluation import checks
 from heedful.evaluation.kind_baselines import list_constant_sets
-from heedful.evaluation.kind_scorer import Array, KindScorer, name_set, score_others
+from heedful.evaluation.kind_scorer import Array, KindResults, KindScorer, name_set, score_others
 from heedful.evaluation.metrics import METRICS, find_metric
 from heedful.objectives import Evaluation
 from heedful.runs.schemas import Check, OtherMetric, Prediction
@@ -21,7 +21,7 @@ MOST_LABELS = 50
 """Of more labels, none has a score of its own in results.json; the predictions have them all."""
 
 
-class LabelsScorer(KindScorer):
+class LabelsResults(KindResults):
     """Scores sets of labels: all together, each label, and what they would be without tuned thresholds."""
 
     def score_others(self, e: Evaluation) -> dict[str, OtherMetric]:
@@ -79,3 +79,7 @@ class LabelsScorer(KindScorer):
         thresholds = model.thresholds or [HALF] * len(self.task.label_names)
         shown = dict(zip(self.task.label_names, thresholds, strict=True))
         return {**super().result_fields(model, steps, epochs), "thresholds": shown}
+
+
+class LabelsScorer(KindScorer, LabelsResults):
+    """The same for a network."""

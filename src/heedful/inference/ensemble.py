@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from heedful.errors import UserError
 from heedful.runs.directory import BEST, CONFIG, RESULTS
@@ -23,9 +24,12 @@ def holds_ensemble(folder: Path) -> bool:
     return (folder / ENSEMBLE_FACTS).is_file()
 
 
-def write_ensemble(folder: Path, weights: Mapping[Path, float]) -> None:
+def write_ensemble(
+    folder: Path, weights: Mapping[Path, float], thresholds: Sequence[float] | None = None
+) -> None:
     """Write an average of finished runs, which are given with their weights.
 
+    `thresholds` are the probabilities from which each of several labels per text is predicted.
     Files are hard links where the disk has them: they take no room, and survive the removal of the runs.
     """
     with new_folder(folder) as new:
@@ -35,7 +39,16 @@ def write_ensemble(folder: Path, weights: Mapping[Path, float]) -> None:
             for name in (CONFIG, RESULTS):
                 shutil.copy2(run / name, member / name)
         members = {run.name: weight for run, weight in weights.items()}
-        write_json(new / ENSEMBLE_FACTS, {"format": FORMAT, "weights": members})
+        facts: dict[str, Any] = {"format": FORMAT, "weights": members}
+        if thresholds is not None:
+            facts["thresholds"] = thresholds
+        write_json(new / ENSEMBLE_FACTS, facts)
+
+
+def read_thresholds(folder: Path) -> list[float] | None:
+    """Return the threshold of each of several labels per text; None for other kinds of answers."""
+    found = read_json(folder / ENSEMBLE_FACTS).get("thresholds")
+    return None if found is None else [float(value) for value in found]
 
 
 def link_file(source: str, target: str) -> None:

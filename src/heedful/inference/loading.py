@@ -11,7 +11,7 @@ from typing import Any
 
 from heedful.errors import UserError
 from heedful.inference.decisions import read_decision
-from heedful.inference.ensemble import ENSEMBLE_FACTS, holds_ensemble, read_weights
+from heedful.inference.ensemble import ENSEMBLE_FACTS, holds_ensemble, read_thresholds, read_weights
 from heedful.inference.onnx.predictor import ONNX_FACTS, OnnxPredictor, holds_onnx
 from heedful.inference.predictor import EnsemblePredictor, LinearPredictor, Predictor
 from heedful.linear.model import FACTS, TfidfModel, holds_linear
@@ -52,7 +52,7 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     elif holds_ensemble(folder):
         weights = read_weights(folder)
         members = [load_run(member, device=device) for member in weights]
-        predictor = EnsemblePredictor(members, list(weights.values()))
+        predictor = EnsemblePredictor(members, list(weights.values()), read_thresholds(folder))
     else:
         from heedful.inference.networks import make_predictor
 

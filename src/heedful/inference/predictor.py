@@ -48,6 +48,8 @@ class Predictor(ABC):
 
     words: LabelWords | None = None
     """What a text-to-text model writes for each label."""
+    thresholds: Sequence[float] | None = None
+    """With several labels per text, the probability from which each is predicted; None for 0.5."""
     form: QuestionFormat | None = None
     """How a model that answers in free text is asked."""
     long_texts: LongTexts = "cut"
@@ -137,7 +139,7 @@ class Predictor(ABC):
 
     @abstractmethod
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
-        """Return the probabilities of the classes for at most `CHUNK` texts."""
+        """Return the probabilities of the classes, or the numbers, for at most `CHUNK` texts."""
 
 
 class LinearPredictor(Predictor):
@@ -147,22 +149,28 @@ class LinearPredictor(Predictor):
 
     def __init__(self, model: TfidfModel) -> None:
         super().__init__(model, None, None, model.labels)
+        self.thresholds = model.thresholds
 
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
         return self.model.probabilities(texts, pairs)
 
 
 class EnsemblePredictor(Predictor):
-    """The weighted mean of the probabilities of several models of the same labels."""
+    """The weighted mean of the probabilities, or of the numbers, of several models of the same labels."""
 
     model: list[Predictor]
 
-    def __init__(self, members: Sequence[Predictor], weights: Sequence[float]) -> None:
+    def __init__(
+        self,
+        members: Sequence[Predictor],
+        weights: Sequence[float],
+        thresholds: Sequence[float] | None = None,
+    ) -> None:
         labels = members[0].labels
         if any(member.labels != labels for member in members):
             raise ValueError("the members of an average have the same labels, in the same order")
         super().__init__(list(members), None, None, labels)
-        self.weights = list(weights)
+        self.weights, self.thresholds = list(weights), thresholds
 
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
         parts = [

@@ -27,15 +27,13 @@ from heedful.objectives.base import (
     upcast,
 )
 from heedful.objectives.features import compute_pooled
-from heedful.objectives.readings import READINGS, LabelReading, Reading, SetReading, Targets
+from heedful.objectives.readings import READINGS, LabelReading, Reading, Targets, make_reading
 from heedful.objectives.setup import TaskSetup
 from heedful.options.types import LongTexts
 from heedful.statistics.shares import correct_probabilities, find_shares, log_correction, read_shares
 from heedful.text import Tokenizer
 
 ClassWeights = Literal["none", "balanced"]
-THRESHOLD_GOALS = {"macro_f1": "macro", "weighted_f1": "macro", "hamming_loss": "half"}
-"""What the thresholds of several labels are tuned for, where it is not micro F1."""
 PART = 4096
 """The number of texts that `train_ids` reads at a time."""
 
@@ -57,6 +55,16 @@ def choose_train_rows(labels: Ints, count: int, seed: int, *, balanced: bool = F
         turn[rows] = np.arange(len(rows)) / (1 if balanced else max(1, len(rows)))
     ranked = order[np.argsort(turn[order], kind="stable")]
     return np.sort(ranked[:count])
+
+
+def choose_task_rows(task: Task, count: int, seed: int, *, balanced: bool = False) -> Ints:
+    """Choose `count` rows of train as `choose_train_rows` does; without single labels, any rows."""
+    train = task.splits["train"]
+    if train.labels is not None:
+        return choose_train_rows(train.labels.astype(np.int64), count, seed, balanced=balanced)
+    if balanced:
+        raise UserError("--balanced makes single labels equally frequent; leave it out")
+    return choose_train_rows(np.zeros(len(train), np.int64), count, seed)
 
 
 def describe_kind(task: Task) -> str:
@@ -126,9 +134,7 @@ class Classify(Objective):
     ) -> None:
         if task.kind not in READINGS:
             raise UserError(f"{task.name} has answers, not labels; classification needs labels")
-        self.reading: Reading = READINGS[task.kind](task)
-        if isinstance(self.reading, SetReading):
-            self.reading.goal = THRESHOLD_GOALS.get(metric or "", "micro")
+        self.reading: Reading = make_reading(task, metric)
         self.task, self.tokenizer, self.max_len, self.seed = task, tokenizer, max_len, seed
         self.with_types, self.long_texts = with_types, long_texts
         self.weights = {"classify": 1.0}
@@ -141,11 +147,7 @@ class Classify(Objective):
         self.lengths = {name: tokens.lengths for name, tokens in self.tokens.items()}
         self.rows = np.arange(len(self.tokens["train"]))
         if train_rows is not None:
-            one_label = task.splits["train"].labels is not None
-            strata = self.labels["train"] if one_label else np.zeros(len(self.rows), np.int64)
-            if balanced and not one_label:
-                raise UserError("--balanced makes single labels equally frequent; leave it out")
-            self.rows = choose_train_rows(strata, train_rows, seed, balanced=balanced)
+            self.rows = choose_task_rows(task, train_rows, seed, balanced=balanced)
         self.label_smoothing = label_smoothing
         self.class_weights = self.compute_class_weights(class_weights)
         self.correction: Floats | None = None

@@ -215,6 +215,18 @@ READINGS: Mapping[str, type[Reading]] = {
 read like those of classes without an order."""
 
 
+THRESHOLD_GOALS = {"macro_f1": "macro", "weighted_f1": "macro", "hamming_loss": "half"}
+"""What the thresholds of several labels are tuned for, where it is not micro F1."""
+
+
+def make_reading(task: Task, metric: str | None = None) -> Reading:
+    """Return how the answers of a task are read, where a metric selects."""
+    reading = READINGS[task.kind](task)
+    if isinstance(reading, SetReading):
+        reading.goal = THRESHOLD_GOALS.get(metric or "", "micro")
+    return reading
+
+
 def score_labels(labels: Ints, probabilities: Floats) -> Evaluation:
     """Return the accuracy and the cross-entropy of probabilities [n, n_classes]."""
     predicted, accuracy, loss = probabilities.argmax(1), float("nan"), float("nan")

@@ -37,6 +37,8 @@ class Problem:
     """Whether the model's answers are free text and not labels."""
     scorer: ClassVar[str]
     """The class that scores a model's outputs, writes its predictions and checks them."""
+    results: ClassVar[str]
+    """The class that does the same for a model without a network."""
     baselines: ClassVar[str | None] = None
     """The function that scores simple baselines: `function(task, splits, bag, metric)`."""
 
@@ -46,6 +48,9 @@ class Problem:
 
     def make_scorer(self, *arguments: Any, **options: Any) -> Any:
         return resolve_name(self.scorer)(*arguments, **options)
+
+    def make_results(self, *arguments: Any, **options: Any) -> Any:
+        return resolve_name(self.results)(*arguments, **options)
 
     def score_baselines(
         self, task: Any, splits: Sequence[str] | None = None, bag: Any = None, metric: Any = None

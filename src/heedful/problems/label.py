@@ -21,6 +21,7 @@ class Label(Problem):
     task_kind: ClassVar[Kind | None] = "classify"
     load_as: ClassVar[Kind | None] = "classify"
     scorer = "heedful.evaluation.scorer:LabelScorer"
+    results = "heedful.evaluation.scorer:LabelResults"
     baselines = "heedful.evaluation.baselines:score_label_baselines"
 
     def count_outputs(self, task: Any) -> int | None:

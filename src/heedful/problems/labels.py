@@ -24,6 +24,7 @@ class Labels(Problem):
     )
     task_kind = load_as = "labels"
     scorer = "heedful.evaluation.set_scorer:LabelsScorer"
+    results = "heedful.evaluation.set_scorer:LabelsResults"
     baselines = "heedful.evaluation.kind_baselines:score_kind_baselines"
 
     def count_outputs(self, task: Any) -> int | None:

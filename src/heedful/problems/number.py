@@ -17,6 +17,7 @@ class Number(Problem):
     metrics = ("pearson", "spearman", "mae", "rmse", "r2")
     task_kind = load_as = "number"
     scorer = "heedful.evaluation.number_scorer:NumberScorer"
+    results = "heedful.evaluation.number_scorer:NumberResults"
     baselines = "heedful.evaluation.kind_baselines:score_kind_baselines"
 
     def count_outputs(self, task: Any) -> int | None:

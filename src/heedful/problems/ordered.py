@@ -17,6 +17,7 @@ class Ordered(Label):
     metrics = ("accuracy", "mae", "quadratic_kappa")
     task_kind = load_as = "ordered"
     scorer = "heedful.evaluation.ordered_scorer:OrderedScorer"
+    results = "heedful.evaluation.ordered_scorer:OrderedResults"
 
     def count_outputs(self, task: Any) -> int | None:
         return len(task.label_names)

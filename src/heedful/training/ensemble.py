@@ -5,26 +5,31 @@ build -> open the run -> score -> link the members -> check -> write
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from heedful.evaluation import checks
-from heedful.evaluation.scorer import LabelResults, split_checks
+from heedful.evaluation.bag_scores import choose_thresholds, needs_thresholds
+from heedful.evaluation.baselines import read_targets
+from heedful.evaluation.scorer import split_checks
 from heedful.inference.ensemble import write_ensemble
 from heedful.inference.loading import load_run
 from heedful.inference.predictor import EnsemblePredictor
 from heedful.objectives import Evaluation
 from heedful.options.training import AdaptOptions
+from heedful.problems import find_problem_of_task
 from heedful.runs.directory import Run
 from heedful.runs.environment import peak_memory_gb
 from heedful.runs.schemas import Check, Checks, Results, Timing
 from heedful.training import record, resume
-from heedful.training.linear import PROBE_ROWS, LinearJob, build_linear, find_labels, write_metrics
+from heedful.training.linear import PROBE_ROWS, LinearJob, build_linear, write_metrics
 from heedful.training.record import Finished
 
 Floats = npt.NDArray[np.float64]
@@ -42,8 +47,8 @@ def average_runs(
     weights
         The folder of each member, and its weight.
     dev
-        Probabilities of the labels of the dev rows `[n, classes]`: not those of the average itself, if its
-        weights were chosen on these rows.
+        Probabilities of the labels of the dev rows `[n, classes]`, or numbers `[n]`: not those of the
+        average itself, if its weights were chosen on these rows.
     keep_members
         Whether the run has a model. The runs of folds have none, and no baselines.
         The baselines of the others have no bag of words, like those of the members.
@@ -55,17 +60,19 @@ def average_runs(
     members = [Run.open(folder) for folder in weights]
     with resume.open_run(options.out, options) as (run, _), record.report_progress(run):
         record.write_description(run, job)
-        evaluation = job.evaluate(find_labels(job.task.splits["dev"]), dev)
+        thresholds = choose_thresholds(job.task, dev, job.metric.name) if needs_thresholds(job.task) else None
+        evaluation = job.evaluate("dev", read_targets(job.task.splits["dev"]), dev)
         seconds = sum(member.read_results().seconds for member in members)
         write_metrics(run, {"dev": evaluation}, (), None, Timing(0, seconds, len(job.rows) / seconds))
         evaluations, decision = job.decide({"dev": evaluation})
         evaluation = evaluations["dev"]
-        scorer = LabelResults(job.task, job.rows, with_baselines=keep_members, with_bag=False)
-        results = describe_members(job, members, scorer, evaluation, seconds)
+        problem = find_problem_of_task(job.task.kind)
+        scorer = problem.make_results(job.task, job.rows, with_baselines=keep_members, with_bag=False)
+        results = describe_members(job, members, scorer, evaluation, seconds, thresholds)
         scorer.write_scored(run, {"dev": evaluation})
         findings: list[Check] = []
         if keep_members:
-            write_ensemble(run.best, weights)
+            write_ensemble(run.best, weights, thresholds)
             if decision is not None:
                 decision.save(run.best)
             findings += [*split_checks(job.task), check_copy(run, job, weights)]
@@ -77,7 +84,12 @@ def average_runs(
 
 
 def describe_members(
-    job: LinearJob, members: list[Run], scorer: LabelResults, dev: Evaluation, seconds: float
+    job: LinearJob,
+    members: list[Run],
+    scorer: Any,
+    dev: Evaluation,
+    seconds: float,
+    thresholds: Sequence[float] | None,
 ) -> Results:
     parts = [member.read_results() for member in members]
     return Results(
@@ -100,7 +112,7 @@ def describe_members(
         loads_with="heedful",
         best_step=0,
         best_epoch=0.0,
-        **scorer.result_fields(None, 0, 0.0),
+        **scorer.result_fields(SimpleNamespace(thresholds=thresholds), 0, 0.0),
     )
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,26 +19,27 @@ import numpy.typing as npt
 import torch
 
 from heedful.data import Task
-from heedful.data.splits import Split
 from heedful.errors import UserError, unknown
 from heedful.evaluation import checks
-from heedful.evaluation.baselines import pick_texts
+from heedful.evaluation.bag_scores import choose_thresholds, needs_thresholds
+from heedful.evaluation.baselines import find_strata, pick_texts, read_targets
 from heedful.evaluation.decision_threshold import decide, make_decision
 from heedful.evaluation.metrics import Metric, find_metric
-from heedful.evaluation.scorer import LabelResults, split_checks
+from heedful.evaluation.scorer import split_checks
 from heedful.inference.decisions import Decision
 from heedful.inference.loading import load_run
 from heedful.inference.predictor import LinearPredictor, Predictor
 from heedful.linear.logistic import sample_stratified
 from heedful.linear.model import TfidfModel
 from heedful.logs import notice
-from heedful.objectives import Classify, Evaluation
+from heedful.objectives import Evaluation
 from heedful.objectives.base import Ints
-from heedful.objectives.classify import choose_train_rows, correct_shares
-from heedful.objectives.readings import score_labels
+from heedful.objectives.classify import choose_task_rows, correct_shares
+from heedful.objectives.readings import make_reading
+from heedful.objectives.registry import OBJECTIVES
 from heedful.options.model_names import ENSEMBLE, MAJORITY
 from heedful.options.training import AdaptOptions, named_after
-from heedful.problems import find_metric_name
+from heedful.problems import find_metric_name, find_problem_of_task
 from heedful.runs.directory import Run, new_run_path
 from heedful.runs.environment import peak_memory_gb
 from heedful.runs.schemas import Checks, Metrics, Results, Timing
@@ -73,51 +75,74 @@ class LinearJob:
         return self.options.model == MAJORITY
 
     @property
-    def scorer(self) -> LabelResults:
+    def scorer(self) -> Any:
         # A linear model is a bag of words itself; an average of runs is not.
-        with_bag = self.options.model == ENSEMBLE
-        return LabelResults(self.task, self.rows, with_baselines=not self.is_baseline, with_bag=with_bag)
+        with_bag, problem = self.options.model == ENSEMBLE, find_problem_of_task(self.task.kind)
+        options = {"with_baselines": not self.is_baseline, "with_bag": with_bag}
+        return problem.make_results(self.task, self.rows, **options)
+
+    @property
+    def metric(self) -> Metric:
+        objective = OBJECTIVES.find(self.options.objective)
+        return find_metric(find_metric_name(self.options, objective), self.task.label_names)
 
     def fixed_options(self) -> dict[str, Any]:
         return {}
 
     def fit(self) -> TfidfModel:
-        train, rows = self.task.splits["train"], self.rows
+        """Fit the model; with several labels per text, tune its thresholds on dev."""
+        train, rows, kind = self.task.splits["train"], self.rows, self.task.kind
+        targets = read_targets(train)
         if self.is_baseline:
-            return TfidfModel.from_shares(find_labels(train)[rows], self.task.label_names)
+            return self.tune(TfidfModel.from_shares(targets[rows], self.task.label_names, kind))
         if len(rows) > MOST_ROWS:
             notice(f"the model is fitted to {MOST_ROWS:,} of {len(rows):,} rows")
-            rows = rows[sample_stratified(find_labels(train)[rows], MOST_ROWS, self.options.seed)]
+            rows = rows[sample_stratified(find_strata(targets)[rows], MOST_ROWS, self.options.seed)]
         rows, balanced = np.sort(rows), self.options.class_weights == "balanced"
-        labels = find_labels(train)[rows]
+        weighing = {} if kind == "number" else {"balanced": balanced}
         model = TfidfModel.fit(
             *pick_texts(train, rows),
-            labels,
+            targets[rows],
             self.task.label_names,
-            balanced=balanced,
+            kind=kind,
             seed=self.options.seed,
+            **weighing,
         )
-        if (expected := self.options.expect_shares) is None:
+        if (expected := self.options.expect_shares) is not None:
+            correction = correct_shares(expected, self.task, targets[rows], balanced=balanced)
+            model = replace(model, linear=replace(model.linear, bias=model.linear.bias + correction))
+        return self.tune(model)
+
+    def tune(self, model: TfidfModel) -> TfidfModel:
+        """Return the model with thresholds that dev chooses, where there are several labels per text."""
+        if not needs_thresholds(self.task):
             return model
-        correction = correct_shares(expected, self.task, labels, balanced=balanced)
-        return replace(model, linear=replace(model.linear, bias=model.linear.bias + correction))
+        dev = self.task.splits["dev"]
+        of_dev = model.probabilities(*pick_texts(dev, np.arange(len(dev))))
+        return replace(model, thresholds=choose_thresholds(self.task, of_dev, self.metric.name))
 
     def score(self, model: Predictor, split: str, rows: Ints | None = None) -> Evaluation:
         """Score a model on a split, or on some of its rows."""
         part = self.task.splits[split]
         rows = np.arange(len(part)) if rows is None else np.sort(rows)
-        return self.evaluate(find_labels(part)[rows], model.predict_proba(*pick_texts(part, rows)))
+        outputs = model.predict_proba(*pick_texts(part, rows))
+        return self.evaluate(split, read_targets(part)[rows], outputs, getattr(model, "thresholds", None))
 
-    @property
-    def metric(self) -> Metric:
-        return find_metric(find_metric_name(self.options, Classify), self.task.label_names)
-
-    def evaluate(self, labels: Ints, probabilities: npt.NDArray[np.float64]) -> Evaluation:
-        return self.metric.score(score_labels(labels, probabilities))
+    def evaluate(
+        self,
+        split: str,
+        targets: npt.NDArray[Any],
+        outputs: npt.NDArray[np.float64],
+        thresholds: Sequence[float] | None = None,
+    ) -> Evaluation:
+        """Score the probabilities or numbers that a model gave."""
+        model = SimpleNamespace(thresholds=thresholds, in_own_unit=True)
+        reading = make_reading(self.task, self.metric.name)
+        return self.metric.score(reading.evaluate(model, split, targets, outputs))
 
     def decide(self, evaluations: Mapping[str, Evaluation]) -> tuple[dict[str, Evaluation], Decision | None]:
         """Tune the threshold of two labels on dev; a baseline, which reads no text, has none."""
-        if self.is_baseline:
+        if self.is_baseline or self.task.kind not in ("classify", "ordered"):
             return dict(evaluations), None
         return make_decision(evaluations, self.metric, self.task.label_names, self.options.threshold)
 
@@ -126,30 +151,29 @@ def build_linear(options: AdaptOptions, change_task: Callable[[Task], Task] | No
     """Load the task and choose the rows; `change_task` may add a split to the task."""
     task = load_run_task(options)
     options = resolve_objective(options, task)
-    if options.objective != "classify":
-        raise UserError(f"{options.model} gives labels; {options.task} asks for free answers")
+    if task.kind == "text2text":
+        raise UserError(f"{options.model} gives labels or numbers; {options.task} asks for free answers")
     task = scored_part(options, task)
     task = change_task(task) if change_task else task
-    labels, chosen = find_labels(task.splits["train"]), {}
-    rows = np.arange(len(labels))
+    targets, chosen = read_targets(task.splits["train"]), dict[str, str]()
+    rows = np.arange(len(targets))
     if options.train_rows is not None:
-        rows = choose_train_rows(labels, options.train_rows, options.seed, balanced=options.balanced)
+        rows = choose_task_rows(task, options.train_rows, options.seed, balanced=options.balanced)
     if options.model in (MAJORITY, ENSEMBLE):
+        options = replace(options, class_weights="none")
+    elif options.class_weights == "balanced" and task.kind == "number":
+        raise UserError("--class-weights belongs to labels, and the answers are numbers; leave it out")
+    elif options.class_weights == "auto" and task.kind in ("labels", "number"):
         options = replace(options, class_weights="none")
     elif options.class_weights == "auto":
         counts = [
             np.bincount(part, minlength=len(task.label_names))
-            for part in (labels[rows], *(find_labels(s) for n, s in task.splits.items() if n == "dev"))
+            for part in (targets[rows], *(read_targets(s) for n, s in task.splits.items() if n == "dev"))
         ]
         choice = choose_class_weights(counts[0], counts[1] if len(counts) > 1 else None)
         options, chosen = replace(options, class_weights=choice.value), {"class_weights": choice.reason}
     threads = options.threads or current_ranks().threads
     return LinearJob(options, Machine(torch.device("cpu"), "float32", threads), task, rows, chosen)
-
-
-def find_labels(split: Split) -> Ints:
-    """Return the labels of a split; none if nobody knows them."""
-    return np.asarray(() if split.labels is None else split.labels).astype(np.int64)
 
 
 def train_linear(
@@ -175,9 +199,10 @@ def train_linear(
         predictor = LinearPredictor(model)
         splits = [name for name in ("dev", "test") if name in job.task.splits]
         evaluations: dict[str, Evaluation] = {
-            name: job.score(predictor, name) for name in splits if job.task.splits[name].labels is not None
+            name: job.score(predictor, name) for name in splits if job.task.splits[name].targets is not None
         }
-        rows = sample_stratified(find_labels(job.task.splits["train"])[job.rows], options.train_eval_rows, 0)
+        strata = find_strata(read_targets(job.task.splits["train"]))[job.rows]
+        rows = sample_stratified(strata, options.train_eval_rows, 0)
         scored = {"train_eval": job.score(predictor, "train", job.rows[rows])} if len(rows) else {}
         scored |= {name: e for name, e in evaluations.items() if name == "dev"}
         write_metrics(run, scored, followers, on_row, Timing(0, seconds, len(job.rows) / seconds))
@@ -217,7 +242,7 @@ def write_metrics(
 def collect_results(
     job: LinearJob,
     model: TfidfModel,
-    scorer: LabelResults,
+    scorer: Any,
     evaluations: dict[str, Evaluation],
     seconds: float,
 ) -> Results:
@@ -225,12 +250,12 @@ def collect_results(
     return Results(
         task=job.task.name,
         model=job.options.model,
-        method="label shares" if job.is_baseline else "logistic",
+        method=name_method(job),
         head="linear",
         seed=job.options.seed,
         splits=scorer.results(evaluations),
         objective=job.options.objective,
-        formula=f"{len(model.labels)} labels x ({model.linear.weight.shape[1]:,} terms + 1)",
+        formula=write_formula(model),
         note=job.options.note,
         trainable_parameters=n_parameters,
         total_parameters=n_parameters,
@@ -244,11 +269,23 @@ def collect_results(
     )
 
 
+def name_method(job: LinearJob) -> str:
+    """Return what was fitted, in words."""
+    if job.task.kind == "number":
+        return "mean" if job.is_baseline else "ridge"
+    return "label shares" if job.is_baseline else "logistic"
+
+
+def write_formula(model: TfidfModel) -> str:
+    terms = f"{model.linear.weight.shape[1]:,} terms + 1"
+    return terms if model.kind == "number" else f"{len(model.labels)} labels x ({terms})"
+
+
 def check_linear(
     run: Run,
     job: LinearJob,
     model: TfidfModel,
-    scorer: LabelResults,
+    scorer: Any,
     evaluations: dict[str, Evaluation],
     results: Results,
 ) -> Checks:
@@ -264,10 +301,10 @@ def check_linear(
 
 def score_linear(
     run: Run, options: AdaptOptions, split: str, change_task: Callable[[Task], Task] | None = None
-) -> tuple[LabelResults, Evaluation]:
+) -> tuple[Any, Evaluation]:
     """Score a split with the best model of a finished run, which is linear or an average of models."""
     job = build_linear(options, change_task)
-    labeled = [name for name, part in job.task.splits.items() if part.labels is not None]
+    labeled = [name for name, part in job.task.splits.items() if part.targets is not None]
     if split not in labeled:
         raise UserError(f"{job.task.name}: {unknown('split with labels', split, labeled)}")
     predictor = load_run(run.path)

@@ -35,8 +35,8 @@ LINEAR_OPTIONS = (
 )  # fmt: skip
 """Options that a model without a network reads."""
 LINEAR_VALUES: dict[str, tuple[object, ...]] = {
-    "kind": ("label",),
-    "objective": ("classify",),
+    "kind": ("label", "labels", "number", "ordered"),
+    "objective": ("classify", "labels", "number", "ordered"),
     "device": ("cpu",),
     "precision": ("float32",),
     "processes": (1,),
