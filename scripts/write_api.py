@@ -33,8 +33,12 @@ from typing import Any, Literal
 from heedful.results import RunResult, SolveResult, StudyResult
 
 '''
-OWN_PARAMETERS = {"dev_share": ("float", "0.1"), "minutes": ("float", "10.0")}
-"""Parameters of TextClassifier that are no options of `heedful adapt`, with their type and default."""
+OWN_PARAMETERS = {
+    "dev_share": ("float", "0.1"),
+    "minutes": ("float", "10.0"),
+    "kind": ("str | None", "None"),
+}
+"""Parameters of the estimators that are no options of `heedful adapt`, with their type and default."""
 
 
 def show_type(hint: Any) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from heedful.contracts.selftest import selftest as selftest
     from heedful.errors import UserError as UserError
     from heedful.estimators import TextClassifier as TextClassifier
+    from heedful.estimators import TextRegressor as TextRegressor
     from heedful.results import RunResult as RunResult
     from heedful.results import SolveResult as SolveResult
     from heedful.results import StudyResult as StudyResult
@@ -67,6 +68,7 @@ PUBLIC = {
     "SolveResult": "results",
     "StudyResult": "results",
     "TextClassifier": "estimators",
+    "TextRegressor": "estimators",
     "UserError": "errors",
     "selftest": "contracts.selftest",
     "tokenizer": "api",

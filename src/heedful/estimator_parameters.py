@@ -33,6 +33,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         *,
         dev_share: float = 0.1,
         minutes: float = 10.0,
+        kind: str | None = None,
         lr: float | None = None,
         epochs: int | None = None,
         steps: int | None = None,
@@ -86,6 +87,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.dev_share = dev_share
         self.minutes = minutes
+        self.kind = kind
         self.lr = lr
         self.epochs = epochs
         self.steps = steps

@@ -1,60 +1,42 @@
-"""`heedful.TextClassifier`: a scikit-learn estimator that adapts a pretrained model to labeled texts.
+"""`heedful.TextClassifier` and `heedful.TextRegressor`: estimators that adapt a pretrained model to texts.
 
 classifier = heedful.TextClassifier("minilm", method="head", epochs=20).fit(texts, labels)
 classifier.predict(["What a lovely place."])
 cross_val_score(heedful.TextClassifier("minilm", method="head"), texts, labels, cv=5)
+heedful.TextRegressor("minilm", method="head").fit(texts, scores).predict(["What a lovely place."])
 """
 
 from __future__ import annotations
 
-import inspect
-import os
-import shutil
-import tempfile
-import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, column_or_1d
+from sklearn.base import ClassifierMixin, RegressorMixin
 
-from heedful import __version__
-from heedful.data.labels import LabelIndex, choose_label_names, parse_label
-from heedful.data.sources import materialize
-from heedful.data.splits import content_key
-from heedful.errors import UserError
-from heedful.estimator_parameters import PARAMETERS, AdaptParameters
-from heedful.inference.inputs import Texts, column_names, is_table, list_values, read_texts
-from heedful.inference.loading import load_run
-from heedful.inference.predictor import Predictor
-from heedful.launch.processes import launch_training
-from heedful.options.keywords import unknown_option
-from heedful.options.solve import SolveOptions
-from heedful.options.training import AdaptOptions
+from heedful.estimator_targets import (
+    LabelTargets,
+    NumberTargets,
+    SetTargets,
+    Targets,
+    binarize_by,
+    find_set_form,
+    restore_sets,
+)
 from heedful.process_state import keep_process_state
-from heedful.results import RunResult
-from heedful.runs.directory import CHECKPOINTS, CONFIG, ESTIMATOR, Run
-from heedful.runs.files import new_folder, write_json
-from heedful.runs.json_files import read_json
+from heedful.text_estimator import TextEstimator, read_columns
 
-SOLVE_PARAMETERS = ("model", "metric", "seed", "split_seed", "threads")
-"""Parameters that `method="auto"` has, beside `minutes`, `dev_share` and `out`."""
-LEAST_DEV_ROWS = 20
-"""With fewer rows to hold out nothing is held out: chance would select the model."""
 Labels = npt.NDArray[Any]
+HALF = 0.5
 
 
-class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
+class TextClassifier(ClassifierMixin, TextEstimator):  # type: ignore[misc]
     """Adapt a pretrained model to labeled texts, with the interface of scikit-learn.
 
     X is a list, an array or a series of texts, or pairs of texts: tuples, an array or a DataFrame with two
-    columns. y has one label per text: strings, whole numbers or booleans.
+    columns. y has one label per text: strings, whole numbers or booleans. Or it has any number of labels per
+    text: a matrix of 0 and 1 with a column per label, as scikit-learn's MultiLabelBinarizer writes it, or a
+    list of lists, tuples or sets of labels. `predict` returns the form that `fit` was given.
 
     `fit` trains as `heedful adapt` does, with the same options and defaults, and leaves a run. A part of the
     rows, `dev_share`, is held out to select the best evaluation. Which rows these are depends on their
@@ -76,13 +58,17 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
         Share of the rows to hold out; 0 for none.
     minutes
         With method="auto": time for one fit.
+    kind
+        label, labels (any number of labels per text) or ordered (classes with an order, such as stars:
+        numbers, names that begin with one, or an ordered pandas Categorical). By default label, or labels
+        where y shows several.
 
     The other parameters are the options of `heedful.adapt`.
 
     Attributes
     ----------
     classes_
-        The labels, sorted.
+        The labels, sorted; of a matrix of 0 and 1, the numbers or names of its columns.
     run_
         The run: its scores on the rows that were held out, its checks, curves and report.
     class_names_
@@ -99,245 +85,86 @@ class TextClassifier(ClassifierMixin, AdaptParameters):  # type: ignore[misc]
     """
 
     classes_: Labels
-    class_names_: list[str]
-    run_: RunResult
-    dev_rows_: int
 
-    if not TYPE_CHECKING:  # editors read the parameters of __init__
-        __signature__ = inspect.signature(AdaptParameters)
+    def read_targets(self, y: Any, rows: int) -> Targets:
+        if self.kind not in (None, "label", "labels", "ordered"):
+            raise ValueError(f'kind {self.kind!r}: TextClassifier has "label", "labels" and "ordered"')
+        several = self.kind == "labels" or (self.kind is None and find_set_form(y) is not None)
+        if several:
+            return SetTargets(y, rows)
+        return LabelTargets(y, rows, ordered=self.kind == "ordered")
 
-        def __new__(cls, *args, **parameters):
-            """Answer a name that other tools use with ours, before Python refuses it."""
-            known = cls.__signature__.parameters
-            for name in parameters:
-                if name not in known:
-                    raise unknown_option("TextClassifier", name, known)
-            return super().__new__(cls)
-
-    def fit(self, X: Any, y: Any) -> TextClassifier:  # noqa: N803 - scikit-learn's name
-        """Train on texts and their labels; what an earlier fit has learned is forgotten."""
-        texts = read_columns(X)
-        labels = read_labels(y, len(texts[0]))
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y has one class, {classes[:1].tolist()}; a classifier needs at least two")
-        names = np.array(name_classes(classes, np.bincount(codes).tolist()))
-        held_out = self.choose_dev_rows(texts, codes)
-        splits = {"train": select(texts, names[codes], ~held_out)}
-        if held_out.any():
-            splits["dev"] = select(texts, names[codes], held_out)
-        (options,) = PARAMETERS.parse(self.option_values())
-        with keep_process_state():
-            top = Path(options.out or tempfile.mkdtemp(prefix="heedful-"))
-            try:
-                train = self.solve_below if self.method == "auto" else self.train_run_below
-                folder = train(options, splits, top)
-            except BaseException:
-                if options.out is None:
-                    shutil.rmtree(top, ignore_errors=True)
-                raise
-        self.forget()
-        if options.out is None:
-            self._remove = weakref.finalize(self, shutil.rmtree, top, ignore_errors=True)
-        self.run_, self.classes_, self.dev_rows_ = RunResult(folder), classes, int(held_out.sum())
-        self.class_names_ = names.tolist()
-        return self
-
-    def train_run_below(self, options: AdaptOptions, splits: Mapping[str, Any], top: Path) -> Path:
-        """Write the data below `top`, train, and return the folder of the run."""
-        task, run = materialize(splits, folder=top / "data"), top / "run"
-        options = replace(options, task=task, split="none", score_test=False, out=run, overwrite=run.is_dir())
-        return launch_training(options).folder
-
-    def solve_below(self, options: AdaptOptions, splits: Mapping[str, Any], top: Path) -> Path:
-        """Write the data below `top`, find the best model in `minutes`, and return the folder of its run."""
-        from heedful.solve.runner import solve
-
-        for field in fields(AdaptOptions):
-            given = getattr(options, field.name) != field.default
-            if given and field.name not in (*SOLVE_PARAMETERS, "method", "out"):
-                allowed = ", ".join(("minutes", "dev_share", "out", *SOLVE_PARAMETERS))
-                raise UserError(f'{field.name}: with method="auto" TextClassifier takes only {allowed}')
-        if "dev" not in splits:
-            raise UserError(
-                f'method="auto" selects on held-out rows, and dev_share={self.dev_share} holds out none of '
-                f"{len(splits['train'][1])}; use a larger dev_share or more rows"
-            )
-        task, out = materialize(splits, folder=top / "data"), top / "solve"
-        chosen = {name: getattr(options, name) for name in SOLVE_PARAMETERS}
-        solved, answer = solve(
-            SolveOptions(**chosen, task=task, minutes=self.minutes, out=out, overwrite=True)
-        )
-        if not answer.finished:
-            raise KeyboardInterrupt
-        return Run.open(solved.path).path
-
-    def option_values(self) -> dict[str, Any]:
-        own = ("dev_share", "minutes")
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in own}
-
-    def choose_dev_rows(self, texts: Texts, codes: Labels) -> npt.NDArray[np.bool_]:
-        """Return which rows to hold out, by the hash of their content; every class stays in train."""
-        if not 0 <= self.dev_share < 1:
-            raise ValueError(f"dev_share {self.dev_share}: must be at least 0 and below 1")
-        first, second = texts
-        pairs: Sequence[str | None] = second or [None] * len(first)
-        keys = [content_key(self.split_seed, *row) for row in zip(first, pairs, strict=True)]
-        held_out = np.array([key >= (1 - self.dev_share) * 2**64 for key in keys], bool)
-        for code in np.unique(codes):
-            if held_out[codes == code].all():
-                held_out[codes == code] = False
-        least = 1 if self.method == "auto" else LEAST_DEV_ROWS
-        return held_out if held_out.sum() >= least else np.zeros(len(keys), bool)
-
-    def predict(self, X: Any) -> Labels:  # noqa: N803
-        """Return the most probable class of each text."""
+    def predict(self, X: Any) -> Any:  # noqa: N803
+        """Return the most probable class of each text, or its labels in the form that `fit` was given."""
         self.check_is_fitted()
-        texts, pairs = read_columns(X)
-        with keep_process_state():
-            best = self.predictor.choose_labels(self.predictor.predict_proba(texts, pairs))
-        numbers = [self.class_names_.index(name) for name in self.predictor.labels]
-        return self.classes_[np.array(numbers, np.int64)[best]]
+        if not self._form:
+            texts, pairs = read_columns(X)
+            with keep_process_state():
+                best = self.predictor.choose_labels(self.predictor.predict_proba(texts, pairs))
+            numbers = [self.class_names_.index(name) for name in self.predictor.labels]
+            return self.classes_[np.array(numbers, np.int64)[best]]
+        probabilities, given = self.predict_proba(X), self.predictor.thresholds
+        thresholds = np.full(len(self.classes_), HALF)
+        if given is not None:
+            for number, name in enumerate(self.class_names_):
+                if name:
+                    thresholds[number] = given[self.predictor.labels.index(name)]
+        present = np.array([bool(name) for name in self.class_names_])
+        chosen = (probabilities >= thresholds) & present
+        return restore_sets(chosen.astype(np.uint8), self.classes_, self._form)
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
-        """Return the probability of each class for each text, in the order of `classes_`."""
+        """Return the probability of each class for each text, in the order of `classes_`.
+
+        With several labels per text each has a probability of its own. That of a label that no text of y had
+        is 0.
+        """
         self.check_is_fitted()
         texts, pairs = read_columns(X)
         with keep_process_state():
             rows = self.predictor.predict_proba(texts, pairs)
-        order = [self.predictor.labels.index(name) for name in self.class_names_]
-        return np.asarray(rows[:, order])
+        result = np.zeros((len(rows), len(self.class_names_)))
+        for number, name in enumerate(self.class_names_):
+            if name:
+                result[:, number] = rows[:, self.predictor.labels.index(name)]
+        return result
 
-    @property
-    def predictor(self) -> Predictor:
-        """The best model, loaded when it is first used."""
-        self.check_is_fitted()
-        if "predictor" not in vars(self.run_):  # kept there, since predicting changes no attribute
-            vars(self.run_)["predictor"] = load_run(self.run_.folder, device=self.device)
-        return self.run_.predictor
-
-    def check_is_fitted(self) -> None:
-        if "run_" not in vars(self):
-            raise NotFittedError("this TextClassifier is not fitted yet; call fit with texts and labels")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "run_" in vars(self)
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: N803
+        """Return the accuracy: with several labels, the share of texts of which all labels are right."""
+        if not self._form or self._form == "indicator":
+            return float(super().score(X, y, sample_weight))
+        right = (binarize_by(self.predict(X), self.classes_) == binarize_by(y, self.classes_)).all(1)
+        return float(np.average(right, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = False  # of numbers; pairs of texts are two columns
+        tags.classifier_tags.multi_label = True
         return tags
 
-    def forget(self) -> None:
-        """Remove the folder of an earlier fit if that is temporary."""
-        remove = self.__dict__.pop("_remove", None)
-        if remove is not None:
-            remove()
 
-    def save(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Write the estimator to a folder, which `heedful.load` reads, and every command that takes a run."""
+class TextRegressor(RegressorMixin, TextEstimator):  # type: ignore[misc]
+    """Adapt a pretrained model to texts with numbers, with the interface of scikit-learn.
+
+    X is as for `TextClassifier`; y has a number per text. Numbers are standardized inside; `predict`
+    returns them in their own unit. Parameters, attributes and folders are those of `TextClassifier`, which alone has
+    classes.
+
+    Examples
+    --------
+    >>> regressor = heedful.TextRegressor("minilm", method="head").fit(texts, scores)
+    >>> regressor.predict(["What a lovely place."])
+
+    """
+
+    def read_targets(self, y: Any, rows: int) -> Targets:
+        if self.kind not in (None, "number"):
+            raise ValueError(f'kind {self.kind!r}: TextRegressor has "number"; TextClassifier has the others')
+        return NumberTargets(y, rows)
+
+    def predict(self, X: Any) -> npt.NDArray[np.float64]:  # noqa: N803
+        """Return the number of each text."""
         self.check_is_fitted()
-        target = Path(folder)
-        if target.is_file():
-            raise UserError(f"{target}: is a file; name a folder")
-        if target.exists() and any(target.iterdir()):
-            if not overwrite:
-                raise UserError(f"{target}: is not empty; overwrite=True replaces it")
-            if not any((target / name).is_file() for name in (ESTIMATOR, CONFIG)):
-                raise UserError(f"{target}: has other files than a saved estimator; name another folder")
-        parameters = {name: simplify(value) for name, value in self.get_params(deep=False).items()}
-        classes = {"type": self.classes_.dtype.str, "values": self.classes_.tolist()}
-        facts = {"version": __version__, "parameters": parameters, "classes": classes}
-        with new_folder(target) as new:  # complete before it replaces anything, also what it is copied from
-            skipped = shutil.ignore_patterns(CHECKPOINTS)
-            shutil.copytree(self.run_.folder, new, dirs_exist_ok=True, ignore=skipped)
-            write_json(new / ESTIMATOR, {**facts, "names": self.class_names_, "dev_rows": self.dev_rows_})
-        return target
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str], *, device: str | None = None) -> TextClassifier:
-        """Read an estimator that `save` wrote. It uses the folder, which is not deleted with it."""
-        facts = read_json(Path(folder) / ESTIMATOR)
-        parameters = facts["parameters"] | ({} if device is None else {"device": device})
-        estimator = cls(**parameters)
-        estimator.run_ = RunResult(Run.open(Path(folder)).path)
-        estimator.classes_ = np.array(facts["classes"]["values"], facts["classes"]["type"])
-        estimator.class_names_, estimator.dev_rows_ = list(facts["names"]), int(facts["dev_rows"])
-        return estimator
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters, and the files of the run, so that a pickle needs no folder."""
-        state = {name: value for name, value in vars(self).items() if name != "_remove"}
-        if "run_" in state:
-            state["run_"] = read_run_files(self.run_.folder)
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        files = state.pop("run_", None)
-        self.__dict__.update(state)
-        if files is not None:
-            top = Path(tempfile.mkdtemp(prefix="heedful-"))
-            self._remove = weakref.finalize(self, shutil.rmtree, top, ignore_errors=True)
-            for name, content in files.items():
-                path = top / "run" / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-            self.run_ = RunResult(top / "run")
-
-
-def read_columns(X: Any) -> Texts:  # noqa: N803
-    """Return the texts and second texts of X: a table has one column, or two for pairs."""
-    if not is_table(X):
-        return read_texts(X)
-    names = column_names(X)
-    if len(names) > 2:
-        listed = ", ".join(map(str, names[:8]))
-        raise UserError(f"X has {len(names)} columns ({listed}); give one column of texts, or two for pairs")
-    return read_texts(list_values(X[names[0]]), list_values(X[names[1]]) if len(names) == 2 else None)
-
-
-def read_labels(y: Any, rows: int) -> Labels:
-    if y is None:
-        raise ValueError("TextClassifier requires y to be passed, but the target y is None")
-    labels: Labels = column_or_1d(y, warn=True)
-    assert_all_finite(labels, input_name="y")
-    check_consistent_length(range(rows), labels)
-    check_classification_targets(labels)
-    return labels
-
-
-def name_classes(classes: Labels, counts: Sequence[int]) -> list[str]:
-    """Return the names of the classes in the run: as they are, or numbered where a task refuses these."""
-    numbered = [f"class {number}" for number in range(len(classes))]
-    names = [parse_label(value) for value in classes.tolist()]
-    if None in names or len(set(names)) < len(names):
-        return numbered
-    ids = {str(name): number for number, name in enumerate(names)}
-    index = LabelIndex(ids, list(range(len(ids))), list(counts))
-    try:
-        choose_label_names(Path("y"), "row", index)
-    except UserError:
-        return numbered
-    return [str(name) for name in names]
-
-
-def select(texts: Texts, names: Labels, chosen: npt.NDArray[np.bool_]) -> tuple[list[Any], list[str]]:
-    """Return the chosen rows as texts, or pairs of texts, and the names of their labels."""
-    first, second = texts
-    rows: Sequence[Any] = first if second is None else list(zip(first, second, strict=True))
-    return [row for row, use in zip(rows, chosen, strict=True) if use], names[chosen].tolist()
-
-
-def simplify(value: Any) -> Any:
-    """Return a parameter as JSON has it."""
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def read_run_files(folder: Path) -> dict[str, bytes]:
-    """Return the files of a run, without checkpoints, by their names in it."""
-    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    names = {path.relative_to(folder).as_posix(): path for path in paths}
-    return {n: path.read_bytes() for n, path in names.items() if not n.startswith(f"{CHECKPOINTS}/")}
+        texts, pairs = read_columns(X)
+        with keep_process_state():
+            rows = self.predictor.predict_proba(texts, pairs)
+        return np.asarray(rows, np.float64).reshape(len(texts))

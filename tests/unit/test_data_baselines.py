@@ -132,9 +132,9 @@ def test_a_fit_that_takes_long_is_shared_by_the_runs_on_the_same_rows(
     assert all(np.array_equal(quick[0].score_rows(dev), bag.score_rows(dev)) for bag in (*quick, *kept))
     BagOfWords.from_task(task, np.arange(150, 250))
     BagOfWords.from_task(task, balanced=True)
-    changed = task.splits["train"].labels.copy()
+    changed = task.splits["train"].targets.copy()
     changed[0] = 1
-    monkeypatch.setattr(task.splits["train"], "labels", changed)
+    monkeypatch.setattr(task.splits["train"], "targets", changed)
     BagOfWords.from_task(task)
     assert fits == [400, 400, 400, 100, 400, 400]
 

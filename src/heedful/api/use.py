@@ -12,23 +12,24 @@ from heedful.errors import UserError
 from heedful.process_state import keep_process_state, keeps_process_state
 from heedful.results import EvaluationResult, RunResult
 from heedful.runs.directory import ESTIMATOR
+from heedful.runs.json_files import read_json
 
 if TYPE_CHECKING:
-    from heedful.estimators import TextClassifier
+    from heedful.estimators import TextClassifier, TextRegressor
     from heedful.inference.files import LabeledFile
     from heedful.inference.predictions import PredictedLabel
     from heedful.inference.predictor import Predictor
     from heedful.report.outputs import ReportFiles
 
 
-def load(path: Folder, *, device: str = "auto") -> Predictor | TextClassifier:
+def load(path: Folder, *, device: str = "auto") -> Predictor | TextClassifier | TextRegressor:
     """Load a trained model, ready to `predict`.
 
     Parameters
     ----------
     path
         The folder of a finished run or its result, a folder that `heedful export` wrote, or what
-        `TextClassifier.save` wrote, which becomes a `TextClassifier` again.
+        `TextClassifier.save` or `TextRegressor.save` wrote, which becomes such an estimator again.
     device
         auto, cpu, cuda, cuda:1 or mps.
 
@@ -42,9 +43,11 @@ def load(path: Folder, *, device: str = "auto") -> Predictor | TextClassifier:
     folder = Path(path)
     with keep_process_state(uses_torch=needs_torch(folder)):
         if (folder / ESTIMATOR).is_file():
-            from heedful.estimators import TextClassifier
+            from heedful import estimators
 
-            return TextClassifier.load(folder, device=device)
+            name = read_json(folder / ESTIMATOR).get("estimator", "TextClassifier")
+            loaded: TextClassifier | TextRegressor = getattr(estimators, name).load(folder, device=device)
+            return loaded
         return load_run(folder, device=device)
 
 
