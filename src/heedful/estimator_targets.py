@@ -92,7 +92,7 @@ class SetTargets(Targets):
         else:
             self.classes, self.matrix = binarize(y)
         check_consistent_length(range(rows), self.matrix)
-        present = self.matrix.any(0)
+        present: Mask = np.asarray(self.matrix.any(axis=0), bool).reshape(-1)
         if present.sum() < 2:
             raise ValueError("y has fewer than two labels that occur; several labels per text need two")
         counts = self.matrix.sum(0, dtype=np.int64)[present].tolist()
@@ -194,7 +194,7 @@ def restore_sets(matrix: npt.NDArray[np.uint8], classes: Array, form: str) -> An
 def find_order(y: Any) -> list[Any] | None:
     """Return the order that a pandas categorical states; None if y states none."""
     dtype = getattr(y, "dtype", None)
-    return list(dtype.categories) if getattr(dtype, "ordered", False) else None
+    return list(getattr(dtype, "categories", ())) if getattr(dtype, "ordered", False) else None
 
 
 def name_ordered(classes: Array, order: list[Any] | None) -> list[str]:

@@ -92,7 +92,7 @@ class TextEstimator(AdaptParameters):
             self._remove = weakref.finalize(self, shutil.rmtree, top, ignore_errors=True)
         self.run_, self.dev_rows_ = RunResult(folder), int(held_out.sum())
         self.class_names_, self._form = targets.names, targets.form
-        vars(self).pop("classes_", None)
+        self.__dict__.pop("classes_", None)
         if len(targets.classes):
             self.classes_ = targets.classes
         return self

@@ -16,6 +16,7 @@ from heedful.inference.export import export_run
 from heedful.inference.predictor import EnsemblePredictor
 from heedful.runs.directory import Run
 from heedful.solve import answer, ensemble, plan, request, runner
+from heedful.solve.average_loss import LogLoss
 from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
 from heedful.solve.process import TimeOverError
 from heedful.training.rescore import check_run
@@ -35,7 +36,7 @@ def make_tables(models: int, rows: int, strength: float, seed: int = 0) -> tuple
 def test_weights_minimize_the_loss_of_the_average() -> None:
     tables, labels = make_tables(2, 400, 1.0)
     likelihoods = tables[:, np.arange(400), labels].T
-    weights = ensemble.fit_weights(likelihoods)
+    weights = LogLoss(likelihoods).fit(range(likelihoods.shape[1]))
     assert weights.sum() == pytest.approx(1)
     losses = [-np.log(likelihoods @ [w, 1 - w]).mean() for w in np.linspace(0, 1, 201)]
     assert -np.log(likelihoods @ weights).mean() == pytest.approx(min(losses), abs=1e-4)
@@ -43,20 +44,20 @@ def test_weights_minimize_the_loss_of_the_average() -> None:
 
 def test_at_most_three_models_are_averaged_and_only_those_that_help() -> None:
     tables, labels = make_tables(6, 500, 1.0)
-    weights, _ = ensemble.blend_probabilities(tables, labels) or pytest.fail("they help each other")
+    weights, _ = ensemble.blend_outputs(tables, labels) or pytest.fail("they help each other")
     assert (weights > 0).sum() == 3
     assert weights[weights > 0].min() >= ensemble.LEAST_WEIGHT
     same = np.stack([tables[0], tables[0]])
-    assert ensemble.blend_probabilities(same, labels) is None  # a model adds nothing to itself
-    assert ensemble.blend_probabilities(tables[:, :50], labels[:50]) is None  # too few rows to choose on
+    assert ensemble.blend_outputs(same, labels) is None  # a model adds nothing to itself
+    assert ensemble.blend_outputs(tables[:, :50], labels[:50]) is None  # too few rows to choose on
 
 
 def test_the_label_of_a_row_never_reaches_its_own_probabilities() -> None:
     tables, labels = make_tables(4, 300, 0.3)
-    _, before = ensemble.blend_probabilities(tables, labels) or pytest.fail("they help each other")
+    _, before = ensemble.blend_outputs(tables, labels) or pytest.fail("they help each other")
     parts = np.random.default_rng(0).permutation(300) % ensemble.PARTS
     changed = np.where(parts == 0, 1 - labels, labels)
-    _, after = ensemble.blend_probabilities(tables, changed) or pytest.fail("they help each other")
+    _, after = ensemble.blend_outputs(tables, changed) or pytest.fail("they help each other")
     assert np.array_equal(before[parts == 0], after[parts == 0])
     assert not np.array_equal(before[parts != 0], after[parts != 0])
 
@@ -89,7 +90,7 @@ def always_average(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every average is made with equal weights, and is chosen."""
     for name, value in (("LEAST_ROWS", 10), ("LEAST_GAIN", -9.0), ("LEAST_WEIGHT", 0.0)):
         monkeypatch.setattr(ensemble, name, value)
-    monkeypatch.setattr(ensemble, "fit_weights", lambda table: np.full(table.shape[1], 1 / table.shape[1]))
+    monkeypatch.setattr(LogLoss, "fit", lambda loss, members: np.full(len(members), 1 / len(members)))
     monkeypatch.setattr(ensemble, "explain_unworthy", lambda *_: "")
 
     def choose_average(scored: ScoredCandidates, prefer: Any) -> Any:

@@ -85,7 +85,7 @@ def read_targets(split: Split) -> npt.NDArray[Any]:
 def find_strata(targets: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
     """Return what rows are sampled by: the label, the rarest of several labels, and nothing for numbers."""
     if targets.ndim == 2:
-        return find_rarest(targets)
+        return np.asarray(find_rarest(targets), np.int64)
     return targets if targets.dtype.kind == "i" else np.zeros(len(targets), np.int64)
 
 

@@ -125,12 +125,7 @@ class TfidfModel:
         return self.activate(self.logits(texts, pairs))
 
     def activate(self, logits: Floats) -> npt.NDArray[np.float64]:
-        """Return the probabilities or numbers of scores."""
-        if self.kind == "number":
-            return np.asarray(logits[:, 0], np.float64)
-        if self.kind == "labels":
-            return np.asarray(expit(logits), np.float64)
-        return np.asarray(softmax(logits, axis=1), np.float64)
+        return activate(logits, self.kind)
 
     def add_logits(
         self, outputs: Floats, texts: Sequence[str], pairs: Sequence[str] | None
@@ -187,3 +182,12 @@ class TfidfModel:
             facts.get("kind", "classify"),
             None if thresholds is None else tuple(thresholds),
         )
+
+
+def activate(logits: Floats, kind: str) -> npt.NDArray[np.float64]:
+    """Return the probabilities of scores `[n, labels]` for a kind of answers, or numbers `[n]`."""
+    if kind == "number":
+        return np.asarray(logits[:, 0], np.float64)
+    if kind == "labels":
+        return np.asarray(expit(logits), np.float64)
+    return np.asarray(softmax(logits, axis=1), np.float64)

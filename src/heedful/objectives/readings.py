@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from heedful.data import Task
 from heedful.errors import UserError
 from heedful.objectives.base import Evaluation, Floats, Ints
-from heedful.statistics.thresholds import HALF, apply_thresholds, cross_fit, tune_thresholds
+from heedful.statistics.thresholds import HALF, apply_thresholds, cross_fit, find_goal, tune_thresholds
 
 Targets = npt.NDArray[Any]
 
@@ -215,15 +215,11 @@ READINGS: Mapping[str, type[Reading]] = {
 read like those of classes without an order."""
 
 
-THRESHOLD_GOALS = {"macro_f1": "macro", "weighted_f1": "macro", "hamming_loss": "half"}
-"""What the thresholds of several labels are tuned for, where it is not micro F1."""
-
-
 def make_reading(task: Task, metric: str | None = None) -> Reading:
     """Return how the answers of a task are read, where a metric selects."""
     reading = READINGS[task.kind](task)
     if isinstance(reading, SetReading):
-        reading.goal = THRESHOLD_GOALS.get(metric or "", "micro")
+        reading.goal = find_goal(metric)
     return reading
 
 

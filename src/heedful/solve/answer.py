@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from heedful.evaluation.checks import metric_fits
-from heedful.evaluation.metrics import ACCURACY, Metric, find_metric
+from heedful.evaluation.metrics import Metric
 from heedful.evaluation.selection import TOLERANCE, Selection
 from heedful.options.model_names import MAJORITY
 from heedful.options.solve import SolveOptions
 from heedful.report.formats import capitalize
 from heedful.runs.answers import Answer, Figure, Note, Table
 from heedful.runs.directory import REFITTED, Run
-from heedful.runs.schemas import Prediction, Results
+from heedful.runs.schemas import Results
 from heedful.runs.studies import StudyFolder
-from heedful.solve.candidates import Candidate, DataFacts, name_whole
-from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose, label_array
-from heedful.solve.expectations import expect_scores, is_like_accuracy
+from heedful.solve.candidates import DataFacts, name_whole
+from heedful.solve.choice import ScoredCandidate, ScoredCandidates, choose
+from heedful.solve.held_out import count_common_folds, read_held_out
 from heedful.solve.insight import (
     Insight,
     describe_rows_to_label,
@@ -44,47 +44,6 @@ LEAST_SHARE = 0.05
 """A pair of labels is named if at least this share of the first label's rows is taken for the second."""
 
 
-def fold_names(name: str, folds: int) -> list[str]:
-    """Return the names of the runs that hold out a fold of train each."""
-    return [f"{name}-fold{number}" for number in range(1, folds + 1)]
-
-
-def count_common_folds(state: SolveState) -> int:
-    """Return the number of folds that all finished candidates were scored on."""
-    return min((cost.folds for cost in state.costs.values()), default=0)
-
-
-def read_held_out(folder: StudyFolder, name: str, folds: int) -> list[Prediction]:
-    """Read the predictions of a candidate on rows that its runs did not train on: dev, then each fold."""
-    runs = [Run.open(folder.run(run)) for run in (name, *fold_names(name, folds))]
-    return [row for run in runs for row in run.read_predictions("dev")]
-
-
-def score_candidates(
-    folder: StudyFolder, candidates: Sequence[Candidate], state: SolveState, facts: DataFacts
-) -> ScoredCandidates:
-    """Read the finished candidates with their predictions of dev and, if there are any, of the folds."""
-    scored, labels, folds = [], label_array([]), count_common_folds(state)
-    names, metric = tuple[str, ...](), ACCURACY
-    for candidate in candidates:
-        if candidate.name not in state.costs:
-            continue
-        rows = read_held_out(folder, candidate.name, folds)
-        results = Run.open(folder.run(candidate.name)).read_results()
-        names = tuple(results.labels or ())
-        metric = find_metric(results.splits["dev"].metric, names)
-        labels, predicted = label_array([r.label for r in rows]), label_array([r.predicted for r in rows])
-        cost, baseline = state.costs[candidate.name], candidate.baseline
-        probabilities = None
-        if metric.reads == "probabilities":
-            probabilities = np.array([[row.probabilities[label] for label in names] for row in rows])
-        title = candidate.title
-        scored.append(ScoredCandidate(candidate.name, title, predicted, cost, baseline, probabilities))
-    held_out = f"dev and {folds} fold{'s' * (folds > 1)}" if folds else "dev"
-    prior = expect_scores((c.name for c in scored), facts) if is_like_accuracy(metric) else None
-    return ScoredCandidates(tuple(scored), labels, metric, held_out, prior, names)
-
-
 def make_answer(
     folder: StudyFolder,
     options: SolveOptions,
@@ -102,7 +61,9 @@ def make_answer(
     scored_rows = describe_rows(scored, state, facts)
     shortened = describe_shortening(folder, state, facts)
     useful = is_shown_useful(choice, results)
-    labels = examine_labels(rows, results.labels or (), scored.metric, useful=useful)
+    labels = Insight()
+    if facts.one_label:
+        labels = examine_labels(rows, results.labels or (), scored.metric, useful=useful)
     curves = [] if state.curve is None else [state.curve]
     reading = [] if state.long_texts is None else suggest_reading(state.long_texts)
     to_label = state.label_next if state.label_next is not None and state.label_next.rows else None
@@ -110,7 +71,7 @@ def make_answer(
         describe_choice(scored, choice, results, scored_rows),
         *explain_choice(scored, choice, options.prefer),
         *describe_refit(state, facts, choice.chosen),
-        *suggest_rows(by_name[choice.chosen], scored.metric),
+        *suggest_rows(by_name[choice.chosen], scored.metric, facts),
         *describe_confusions(results),
         *rank_helps([*map(suggest_labels, curves), *labels.helps, *reading]),
         *describe_commands(folder.path, by_name[choice.chosen]),
@@ -122,14 +83,14 @@ def make_answer(
         summary=tuple(summary),
         finished=finished,
         notes=(
-            *list_notes(choice, results, state, shortened),
-            *list_metric_notes(scored),
+            *list_notes(choice, results, state, shortened, facts),
+            *(list_metric_notes(scored) if facts.one_label else ()),
             *list_split_notes(facts),
             *labels.notes,
             *insight.notes,
         ),
         figures=(
-            draw_costs(scored, choice, results),
+            draw_costs(scored, choice, results, facts),
             *map(draw_curve, curves),
         ),
         tables=(
@@ -251,9 +212,11 @@ def explain_choice(scored: ScoredCandidates, choice: Selection, prefer: str | No
     yield f"{capitalize(best.title)} {shown} and takes {format_factor(factors[what])} {what}."
 
 
-def suggest_rows(chosen: ScoredCandidate, metric: Metric) -> Iterator[str]:
-    """Say what would help where the most frequent label was chosen."""
-    if chosen.baseline:
+def suggest_rows(chosen: ScoredCandidate, metric: Metric, facts: DataFacts) -> Iterator[str]:
+    """Say what would help where a constant answer was chosen."""
+    if chosen.baseline and not facts.one_label:
+        yield "More labeled rows may show that another candidate is better."
+    elif chosen.baseline:
         rare = (
             "" if metric.name == "macro_f1" else ", or --metric macro_f1, by which all labels count the same,"
         )
@@ -310,10 +273,10 @@ def is_shown_useful(choice: Selection, results: Results) -> bool:
 
 
 def list_notes(
-    choice: Selection, results: Results, state: SolveState, shortened: dict[str, str]
+    choice: Selection, results: Results, state: SolveState, shortened: dict[str, str], facts: DataFacts
 ) -> Iterator[Note]:
     if not is_shown_useful(choice, results):
-        always = f"always answering the most frequent label ({find_majority(choice, results):.3f})"
+        always = f"always answering {facts.constant} ({find_majority(choice, results):.3f})"
         yield Note(f"no candidate is shown to be better than {always}", "warning")
     if len(state.tested) > 1:
         yield Note(
@@ -384,7 +347,7 @@ def remark(candidate: ScoredCandidate, choice: Selection, shortened: dict[str, s
     return ", ".join(parts)
 
 
-def draw_costs(scored: ScoredCandidates, choice: Selection, results: Results) -> Figure:
+def draw_costs(scored: ScoredCandidates, choice: Selection, results: Results, facts: DataFacts) -> Figure:
     rows = []
     for c in scored.candidates:
         if c.name == MAJORITY != choice.chosen:
@@ -404,7 +367,7 @@ def draw_costs(scored: ScoredCandidates, choice: Selection, results: Results) ->
             "x_title": "milliseconds per text",
             "y_title": f"{scored.metric.title} on {scored.held_out}",
             "log_x": True,
-            "levels": {} if majority is None else {"most frequent label": majority},
+            "levels": {} if majority is None else {facts.constant.removeprefix("the "): majority},
         },
         "Each point is a candidate; the lines are 95 % intervals.",
     )

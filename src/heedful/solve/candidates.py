@@ -22,13 +22,26 @@ class DataFacts:
     rows: Mapping[str, int]
     """Number of labeled rows per split."""
     labels: int
+    """Number of labels; 1 for numbers."""
     name: str = "data"
+    kind: str = "label"
+    """The kind of problem: label, labels, number or ordered."""
     split_notes: tuple[str, ...] = ()
     """How rows are split by a column, in words, then warnings about it; empty for a split by content."""
     units: int | None = None
     """Number of groups or times in train that folds keep whole; None if these are rows."""
     timed: bool = False
     """Whether folds train on earlier rows than they hold out."""
+
+    @property
+    def one_label(self) -> bool:
+        """Whether each text has one label, of classes with or without an order."""
+        return self.kind not in ("labels", "number")
+
+    @property
+    def constant(self) -> str:
+        """The baseline that reads no text, in words."""
+        return {"labels": "the same labels", "number": "the mean"}.get(self.kind, "the most frequent label")
 
     @property
     def train(self) -> int:
@@ -132,12 +145,16 @@ def tune_contrastively(facts: DataFacts, speed: Speed) -> float:
 
 
 def need_rows_that_fit(facts: DataFacts) -> str | None:
+    if facts.kind != "label":
+        return "adds words to one label per text"
     if facts.train > JOINT_ROWS:
         return f"is for at most {JOINT_ROWS:,} training rows; there are {facts.train:,}"
     return None
 
 
 def need_few_rows(facts: DataFacts) -> str | None:
+    if facts.kind != "label":
+        return "compares texts by one label each"
     if facts.train > FEW_ROWS:
         return f"is for few rows; there are {facts.train:,} training rows"
     return f"is for few labels; there are {facts.labels}" if facts.labels > FEW_LABELS else None
@@ -210,6 +227,24 @@ CANDIDATES = (
         after="full",
     ),
 )
+
+
+TITLES: Mapping[str, Mapping[str, str]] = {
+    "labels": {"majority": "the same labels for every text"},
+    "number": {
+        "majority": "always the mean",
+        "tfidf": "tf-idf with ridge regression",
+        "head": "embeddings with ridge regression",
+    },
+    "ordered": {"head": "embeddings with ordered logistic regression"},
+}
+"""What candidates are for other kinds of problems than single labels."""
+
+
+def suit_kind(candidates: Sequence[Candidate], kind: str) -> list[Candidate]:
+    """Return the candidates with their titles for a kind of problem."""
+    titles = TITLES.get(kind, {})
+    return [replace(c, title=titles.get(c.name, c.title)) for c in candidates]
 
 
 def name_whole(name: str) -> str:

@@ -42,7 +42,7 @@ class ScoredCandidate:
     name: str
     title: str
     predicted: Array
-    """The predicted labels of the held-out rows."""
+    """The predicted labels of the held-out rows: names, one 0 or 1 per label, or numbers."""
     cost: Cost
     baseline: bool = False
     """Whether it reads no text."""
@@ -72,18 +72,20 @@ class ScoredCandidates:
 
     @cached_property
     def targets(self) -> Array:
-        """The numbers of the labels."""
+        """The numbers of the labels, one 0 or 1 per label, or numbers."""
         return self.number(self.labels)
 
     @cached_property
     def outputs(self) -> dict[str, Array]:
-        """What the metric reads of each candidate: the numbers of its labels, or its probabilities."""
+        """What the metric reads of each candidate: its predictions as in `targets`, or its probabilities."""
         return {
             c.name: self.number(c.predicted) if c.probabilities is None else c.probabilities
             for c in self.candidates
         }
 
     def number(self, labels: Array) -> Array:
+        if labels.dtype != object:  # several labels per text, or numbers
+            return labels
         return np.array([self.numbers[label] for label in labels], np.int64)
 
     def value(self, name: str) -> float:

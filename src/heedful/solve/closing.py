@@ -115,6 +115,8 @@ class Closing:
         settings = self.read_settings(candidate.name)
         if candidate.name in self.state.ensembles:
             return "dev selected the weights of the average"
+        if self.facts.kind == "labels":
+            return "dev selected the thresholds of its labels"
         if not candidate.refits and settings.get("select") != "last":  # which it is where folds decide
             return "dev selected its training step"
         cost = self.state.find_cost(candidate.name)

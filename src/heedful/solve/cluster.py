@@ -23,8 +23,8 @@ from heedful.runs.json_files import read_json
 from heedful.runs.leases import Lease
 from heedful.runs.studies import Configuration, Outcome, StudyFolder, StudyRecord
 from heedful.solve import request
-from heedful.solve.answer import fold_names
 from heedful.solve.candidates import Candidate, DataFacts
+from heedful.solve.held_out import fold_names
 from heedful.solve.plan import FOLDS, count_possible_folds
 from heedful.solve.state import SolveState
 from heedful.studies.base import Study, StudyPlan, drop_checkpoints

@@ -11,36 +11,37 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from heedful.evaluation.decision_threshold import predict_held_out
+from heedful.evaluation.metrics import Metric
 from heedful.logs import notice
 from heedful.options.model_names import ENSEMBLE
 from heedful.options.solve import Prefer
 from heedful.runs.directory import Run
 from heedful.runs.studies import StudyFolder
-from heedful.solve.answer import count_common_folds, fold_names, read_held_out
+from heedful.solve.average_loss import LogLoss, Loss, SquaredLoss
 from heedful.solve.candidates import SETUP_SECONDS, Candidate, Speed
 from heedful.solve.choice import Cost, ScoredCandidate, ScoredCandidates, choose
+from heedful.solve.held_out import count_common_folds, fold_names, read_answers, read_held_out
 from heedful.solve.plan import describe_lack
 from heedful.solve.run_maker import RunMaker
 from heedful.solve.state import SolveState
+from heedful.statistics.thresholds import cross_fit, find_goal
 
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 MOST_MEMBERS = 3
 LEAST_WEIGHT = 0.05
 """A member with a smaller weight is not worth its cost."""
 LEAST_GAIN = 0.002
-"""A further member must lower the mean log loss by this much."""
+"""A further member must lower the mean log loss by this much; of numbers, half the log squared error."""
 LEAST_ROWS = 100
 """With fewer held-out rows, weights are not worth choosing."""
 PARTS = 5
 """Number of parts for the cross-fitting."""
-ROUNDS, PRECISION = 200, 1e-5
-TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,21 @@ class Blend:
     weights: dict[str, float]
     """The weight of each member; they sum to 1."""
     probabilities: Floats
-    """Probabilities of the held-out rows `[n, classes]`, cross-fitted."""
+    """Probabilities of the held-out rows `[n, classes]`, or numbers `[n]`, cross-fitted."""
     labels: tuple[str, ...]
     """Names of the classes."""
+    targets: npt.NDArray[Any]
+    """The right answers: names of labels, one 0 or 1 per label, or numbers."""
 
-    @property
-    def predicted(self) -> npt.NDArray[np.object_]:
-        return np.array([self.labels[best] for best in self.probabilities.argmax(1)], dtype=object)
+    def predict(self, metric: Metric) -> npt.NDArray[Any]:
+        """Return the predicted answers; the thresholds of several labels are cross-fitted for the metric."""
+        if self.probabilities.ndim == 1:
+            return self.probabilities
+        if self.targets.ndim == 2:
+            return cross_fit(self.probabilities, self.targets, find_goal(metric.name))
+        numbers = np.array([self.labels.index(label) for label in self.targets], np.int64)
+        best = predict_held_out(metric, numbers, self.probabilities)  # by a threshold of its own, if any
+        return np.array(self.labels, dtype=object)[best]
 
 
 def make_candidate(name: str, weights: Mapping[str, float], candidates: Sequence[Candidate]) -> Candidate:
@@ -72,90 +81,80 @@ def blend_candidates(folder: StudyFolder, names: Sequence[str], folds: int) -> B
     if len(names) < 2:
         return None
     label_names = Run.open(folder.run(names[0])).read_results().labels or ()
-    rows = read_held_out(folder, names[0], folds)
-    labels = np.array([label_names.index(str(row.label)) for row in rows])
-    tables = [
-        [[row.probabilities[label] for label in label_names] for row in read_held_out(folder, name, folds)]
-        for name in names
-    ]
-    blend = blend_probabilities(np.array(tables, np.float64), labels)
+    answers = [read_answers(read_held_out(folder, name, folds), label_names) for name in names]
+    targets = answers[0].targets
+    tables = [one.predicted if one.probabilities is None else one.probabilities for one in answers]
+    numbers = targets
+    if targets.dtype == object:
+        numbers = np.array([label_names.index(label) for label in targets])
+    blend = blend_outputs(np.array(tables, np.float64), numbers)
     if blend is None:
         return None
     weights, probabilities = blend
     members = {name: round(float(w), 4) for name, w in zip(names, weights, strict=True) if w > 0}
     heaviest_first = sorted(members, key=lambda name: -members[name])
-    return Blend({name: members[name] for name in heaviest_first}, probabilities, tuple(label_names))
+    return Blend({name: members[name] for name in heaviest_first}, probabilities, tuple(label_names), targets)
 
 
-def blend_probabilities(tables: Floats, labels: Ints) -> tuple[Floats, Floats] | None:
-    """Choose weights for probabilities `[models, n, classes]`; None if one model alone is as good.
+def make_loss(tables: Floats, targets: npt.NDArray[Any]) -> Loss:
+    """Return what the weights of an average minimize on some rows."""
+    if tables.ndim == 2:
+        return SquaredLoss(tables.T, targets)
+    if targets.ndim == 2:  # each label of each row is an example of its own
+        of_truth = np.where(targets == 1, tables, 1 - tables)
+        return LogLoss(of_truth.reshape(len(tables), -1).T)
+    return LogLoss(tables[:, np.arange(len(targets)), targets].T)
+
+
+def blend_outputs(tables: Floats, targets: npt.NDArray[Any]) -> tuple[Floats, Floats] | None:
+    """Choose weights for probabilities `[models, n, classes]` or numbers `[models, n]`.
+
+    `targets` are the numbers of the labels, one 0 or 1 per label, or numbers. None if one model alone is as
+    good.
 
     Returns
     -------
     weights
         `[models]`, chosen on all rows; zero for a model that is no member.
-    probabilities
-        `[n, classes]`; those of each row are averaged with weights that were chosen without it.
+    outputs
+        `[n, classes]` or `[n]`; those of each row are averaged with weights that were chosen without it.
 
     """
-    likelihoods = tables[:, np.arange(len(labels)), labels].T
-    if len(labels) < LEAST_ROWS or (weights := choose_weights(likelihoods)).max() == 1:
+    n = len(targets)
+    if n < LEAST_ROWS or (weights := choose_weights(make_loss(tables, targets))).max() == 1:
         return None
     # The parts do not depend on the labels, so that nothing of a row's label reaches its probabilities.
-    parts = np.random.default_rng(0).permutation(len(labels)) % PARTS
+    parts = np.random.default_rng(0).permutation(n) % PARTS
     blended = np.empty(tables.shape[1:])
     for part in range(PARTS):
         held_out = parts == part
-        blended[held_out] = np.tensordot(choose_weights(likelihoods[~held_out]), tables[:, held_out], 1)
+        chosen = choose_weights(make_loss(tables[:, ~held_out], targets[~held_out]))
+        blended[held_out] = np.tensordot(chosen, tables[:, held_out], 1)
     return weights, blended
 
 
-def choose_weights(likelihoods: Floats) -> Floats:
-    """Return the weights `[models]` of at most `MOST_MEMBERS` models, by the log loss of their average.
+def choose_weights(loss: Loss) -> Floats:
+    """Return the weights `[models]` of at most `MOST_MEMBERS` models, by the loss of their average.
 
-    `likelihoods` are the probabilities of the true labels `[n, models]`. The best model comes first; then, as
-    long as it helps, the one that lowers the loss most together with those that are members.
+    The best model comes first; then, as long as it helps, the one that lowers the loss most together with
+    those that are members.
     """
-    likelihoods = np.maximum(likelihoods, TINY)
-    members = [int(mean_loss(likelihoods).argmin())]
-    loss = float(mean_loss(likelihoods)[members[0]])
-    while len(members) < min(MOST_MEMBERS, likelihoods.shape[1]):
-        others = [model for model in range(likelihoods.shape[1]) if model not in members]
-        losses = [average_loss(likelihoods[:, [*members, other]]) for other in others]
-        if min(losses) > loss - LEAST_GAIN:
+    models = range(loss.n_models)
+    members = [min(models, key=lambda model: loss.measure([model]))]
+    value = loss.measure(members)
+    while len(members) < min(MOST_MEMBERS, loss.n_models):
+        losses = {model: loss.measure([*members, model]) for model in models if model not in members}
+        best = min(losses, key=lambda model: losses[model])
+        if losses[best] > value - LEAST_GAIN:
             break
-        loss = min(losses)
-        members.append(others[losses.index(loss)])
-    fitted = fit_weights(likelihoods[:, members])
+        value = losses[best]
+        members.append(best)
+    fitted = loss.fit(members)
     while fitted.min() < LEAST_WEIGHT:
         members.pop(int(fitted.argmin()))
-        fitted = fit_weights(likelihoods[:, members])
-    weights = np.zeros(likelihoods.shape[1])
+        fitted = loss.fit(members)
+    weights = np.zeros(loss.n_models)
     weights[members] = fitted
-    return weights
-
-
-def mean_loss(likelihoods: Floats) -> Floats:
-    return np.asarray(-np.log(likelihoods).mean(0))
-
-
-def average_loss(likelihoods: Floats) -> float:
-    return float(mean_loss(likelihoods @ fit_weights(likelihoods)))
-
-
-def fit_weights(likelihoods: Floats) -> Floats:
-    """Return the weights with the lowest log loss of the average.
-
-    The loss is convex, and the steps are those of expectation maximization: each lowers it, and the weights
-    stay positive and sum to 1.
-    """
-    weights = np.full(likelihoods.shape[1], 1 / likelihoods.shape[1])
-    for _ in range(ROUNDS):
-        shares = weights * likelihoods
-        new = (shares / shares.sum(1, keepdims=True)).mean(0)
-        if np.abs(new - weights).max() < PRECISION:
-            break
-        weights = new
     return weights
 
 
@@ -219,10 +218,7 @@ def make_ensemble(
     candidate = make_candidate(name, blend.weights, candidates)
     cost = add_costs(usable.costs, list(blend.weights), folds)
     probabilities = blend.probabilities if scored.metric.reads == "probabilities" else None
-    predicted = blend.predicted
-    if probabilities is None:  # by a threshold of its own, as the candidates
-        numbers = predict_held_out(scored.metric, scored.targets, blend.probabilities)
-        predicted = np.array(blend.labels, dtype=object)[numbers]
+    predicted = blend.predict(scored.metric)
     average = ScoredCandidate(name, candidate.title, predicted, cost, probabilities=probabilities)
     compared = replace(scored, candidates=(*scored.candidates, average))
     members = [c for c in candidates if c.name in blend.weights]

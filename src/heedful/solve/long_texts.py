@@ -17,7 +17,14 @@ from heedful.evaluation.selection import compare_with_best
 from heedful.objectives.base import evaluation_mode
 from heedful.options.training import AdaptOptions
 from heedful.solve.insight.long_texts import How, LongTextScores
-from heedful.solve.probes import Ints, StatesProbe, find_probe_metric, hold_out, predict_held_out
+from heedful.solve.probes import (
+    Ints,
+    StatesProbe,
+    find_probe_metric,
+    hold_out,
+    predict_held_out,
+    read_outputs,
+)
 from heedful.text import Tokenizer
 
 States = npt.NDArray[np.float32]
@@ -52,7 +59,8 @@ def measure_long_texts(options: AdaptOptions, folds: int, seconds: float) -> Lon
     if len(targets) < LEAST_HELD_OUT or len(np.unique(probe.labels["train"][probes["cut"].rows])) < 2:
         return found
     metric = find_probe_metric(probe)
-    predicted = {how: metric.pick_outputs(predict_held_out(one, parts, size)) for how, one in probes.items()}
+    outputs = {how: predict_held_out(one, parts, size) for how, one in probes.items()}
+    predicted = {how: read_outputs(probe, metric, one, targets) for how, one in outputs.items()}
     scores = {how: float(metric.compute(targets, labels)) for how, labels in predicted.items()}
     tests = compare_with_best(metric, targets, predicted, list(predicted))  # cutting against each other way
     better = [how for how, test in tests.items() if test.differs and test.better_first().a == how]

@@ -14,16 +14,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import softmax
 
 from heedful.data.folds import choose_fold_rows
 from heedful.data.splits import Split
 from heedful.data.unlabeled import collect_unlabeled
+from heedful.evaluation.baselines import read_targets
 from heedful.evaluation.metrics import Array, Metric, find_metric
 from heedful.evaluation.selection import resample_metric
 from heedful.inference.loading import load_run
+from heedful.linear.label_sets import fit_label_sets
 from heedful.linear.logistic import fit_logistic
-from heedful.linear.model import is_linear
+from heedful.linear.model import activate, is_linear
+from heedful.linear.ridge import fit_ridge
 from heedful.models import Classifier
 from heedful.objectives import Classify
 from heedful.objectives.classify import choose_train_rows
@@ -33,6 +35,7 @@ from heedful.solve.insight.curve import CurvePoint, MeasuredCurve
 from heedful.solve.insight.label_next import LabelNext, list_useful_rows
 from heedful.solve.plan import FOLDS
 from heedful.statistics.learning_curve import FEWEST, RESAMPLES, fit_learning_curve
+from heedful.statistics.thresholds import cross_fit, find_goal
 from heedful.training.build import build_adapt
 from heedful.training.linear import LinearJob, build_linear
 from heedful.training.run_task import load_run_task
@@ -54,9 +57,7 @@ MOST_UNLABELED, UNLABELED_CHUNK = 20_000, 128
 
 
 class StatesProbe:
-    """Logistic regression on the pooled states of a frozen encoder."""
-
-    title = "embeddings and logistic regression"
+    """A linear model on the pooled states of a frozen encoder."""
 
     def __init__(self, options: AdaptOptions) -> None:
         job = build_adapt(replace(options, method="head", method_options=(), head_start="random"))
@@ -67,6 +68,8 @@ class StatesProbe:
         self.objective, self.model, self.max_len = objective, job.model, job.length
         self.options, self.splits, self.rows = job.options, objective.task.splits, objective.rows
         self.labels, self.label_names = objective.labels, objective.task.label_names
+        self.kind = objective.task.kind
+        self.title = f"embeddings and {name_regression(self.kind)}"
         self.states = {
             name: objective.pooled_states(job.model, name, rows).numpy()
             for name, rows in (("train", self.rows), ("dev", np.arange(len(self.labels["dev"]))))
@@ -74,33 +77,32 @@ class StatesProbe:
 
     def fit(self, rows: Ints) -> Predict:
         """Fit the probe to some of the rows of train that are in use."""
-        fit = fit_logistic(
-            self.states["train"][np.searchsorted(self.rows, rows)],
-            self.labels["train"][rows],
-            len(self.label_names),
-            balanced=self.options.class_weights == "balanced",
-        )
+        states = self.states["train"][np.searchsorted(self.rows, rows)]
+        targets, balanced = self.labels["train"][rows], self.options.class_weights == "balanced"
+        if self.kind == "number":
+            fit = fit_ridge(states, targets)
+        elif self.kind == "labels":
+            fit = fit_label_sets(states, targets, balanced=balanced)
+        else:
+            fit = fit_logistic(states, targets, len(self.label_names), balanced=balanced)
 
         def predict(split: str, rows: Ints) -> Floats:
             positions = np.searchsorted(self.rows, rows) if split == "train" else rows
-            return np.asarray(softmax(fit.apply(self.states[split][positions]), axis=1), np.float64)
+            return activate(fit.apply(self.states[split][positions]), self.kind)
 
         return predict
 
 
 class WordsProbe:
-    """Logistic regression on tf-idf, where there is no encoder."""
-
-    title = "tf-idf and logistic regression"
+    """A linear model on tf-idf, where there is no encoder."""
 
     def __init__(self, options: AdaptOptions) -> None:
         self.job: LinearJob = build_linear(options)
         self.options, self.splits, self.rows = self.job.options, self.job.task.splits, self.job.rows
-        self.label_names = self.job.task.label_names
+        self.label_names, self.kind = self.job.task.label_names, self.job.task.kind
+        self.title = f"tf-idf and {name_regression(self.kind)}"
         self.labels = {
-            name: np.asarray(split.labels).astype(np.int64)
-            for name, split in self.splits.items()
-            if split.labels is not None
+            name: read_targets(split) for name, split in self.splits.items() if split.targets is not None
         }
 
     def fit(self, rows: Ints) -> Predict:
@@ -113,6 +115,32 @@ class WordsProbe:
 
 
 Probe = StatesProbe | WordsProbe
+
+
+def name_regression(kind: str) -> str:
+    return "ridge regression" if kind == "number" else "logistic regression"
+
+
+def stratify(probe: Probe, rows: Ints) -> Ints:
+    """Return the labels of training rows, by whose shares a part is chosen; all alike without single labels."""
+    targets = probe.labels["train"][rows]
+    return np.zeros(len(rows), np.int64) if probe.kind in ("labels", "number") else targets
+
+
+def count_least(probe: Probe) -> int:
+    """Return the number of labels, of each of which the smallest part needs some rows."""
+    if probe.kind in ("labels", "number"):
+        return max(1, len(probe.label_names))
+    return len(np.unique(probe.labels["train"]))
+
+
+def read_outputs(probe: Probe, metric: Metric, outputs: Floats, targets: Array) -> Array:
+    """Return what the metric reads of probabilities or numbers; thresholds of labels are cross-fitted."""
+    if probe.kind == "number" or (probe.kind == "labels" and metric.reads == "probabilities"):
+        return outputs
+    if probe.kind == "labels":
+        return cross_fit(outputs, targets, find_goal(metric.name))
+    return metric.pick_outputs(outputs)
 
 
 def read_texts(split: Split, rows: Ints) -> tuple[list[str], list[str] | None]:
@@ -149,18 +177,18 @@ def measure_curve(options: AdaptOptions, labels: int, folds: int, seconds: float
     probe = make_probe(options)
     metric = find_probe_metric(probe)
     parts = hold_out(probe, folds)
-    sizes = choose_sizes(min(len(part) for part, _, _ in parts), len(np.unique(probe.labels["train"])))
+    sizes = choose_sizes(min(len(part) for part, _, _ in parts), count_least(probe))
+    targets = np.concatenate([probe.labels[split][rows] for _, split, rows in parts])
     predicted: list[Array] = []
     last = 0.0
     for size in sizes if len(sizes) >= FEWEST and metric.higher_is_better else ():
         begun = time.monotonic()
         if begun + GROWTH * last > end:
             break
-        predicted.append(metric.pick_outputs(predict_held_out(probe, parts, size)))
+        predicted.append(read_outputs(probe, metric, predict_held_out(probe, parts, size), targets))
         last = time.monotonic() - begun
     if len(predicted) < FEWEST:
         return None
-    targets = np.concatenate([probe.labels[split][rows] for _, split, rows in parts])
     return fit_measured(probe.title, metric, targets, sizes[: len(predicted)], predicted, labels)
 
 
@@ -192,7 +220,7 @@ def predict_held_out(probe: Probe, parts: Sequence[tuple[Ints, str, Ints]], size
     """Fit the probe to `size` rows of each part; return the probabilities of what the part holds out."""
     predicted = []
     for rows, split, held_out in parts:
-        chosen = choose_train_rows(probe.labels["train"][rows], size, probe.options.seed)
+        chosen = choose_train_rows(stratify(probe, rows), size, probe.options.seed)
         predicted.append(probe.fit(rows[chosen])(split, held_out))
     return np.concatenate(predicted)
 

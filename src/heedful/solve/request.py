@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from heedful.data.run_options import absolute_value
 from heedful.data.split_columns import count_units
 from heedful.data.times import is_timed
 from heedful.errors import UserError, unknown
+from heedful.evaluation.metrics import check_metric
 from heedful.options.command_line import option_flags
 from heedful.options.model_names import ENSEMBLE
 from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
+from heedful.problems import find_problem_of_task
 from heedful.runs.directory import CHOSEN, name_refitted
 from heedful.runs.leases import holder_of
 from heedful.runs.studies import STUDY, StudyFolder, StudyRecord, begin, choose_study_folder
@@ -54,18 +57,37 @@ def wants_ensemble(names: Sequence[str]) -> bool:
 
 def read_facts(task: Task) -> DataFacts:
     """Return what the plan needs to know; refuse data that cannot be solved."""
-    rows = {name: len(split) for name, split in task.splits.items() if split.labels is not None}
-    if len(task.label_names) < 2:
+    rows = {name: len(split) for name, split in task.splits.items() if split.targets is not None}
+    if task.kind != "number" and len(task.label_names) < 2:
         raise UserError(f"{task.name}: solve needs rows with at least two different labels")
     if not rows.get("dev"):
         raise UserError(f"{task.name}: there are no dev rows to select on; add a dev file, or give one file")
     train = task.splits["train"]
     units = None if train.rows.by is None else count_units(train)
-    return DataFacts(rows, len(task.label_names), task.name, task.split_notes, units, is_timed(train.rows))
+    return DataFacts(
+        rows,
+        max(1, len(task.label_names)),
+        task.name,
+        find_problem_of_task(task.kind).name,
+        task.split_notes,
+        units,
+        is_timed(train.rows),
+    )
 
 
 def share_options(options: SolveOptions) -> AdaptOptions:
     return AdaptOptions(**{name: getattr(options, name) for name in RUN_OPTIONS})
+
+
+def name_kind(shared: AdaptOptions, facts: DataFacts, options: SolveOptions) -> AdaptOptions:
+    """Return the options of runs with the kind that the data shows; refuse what it has no use for."""
+    if facts.kind == "label":
+        return shared
+    if options.unlabeled is not None and not facts.one_label:
+        raise UserError("--unlabeled: rows to label next are chosen for one label per text; leave it out")
+    if options.metric is not None:
+        check_metric(options.metric, facts.kind)
+    return replace(shared, kind=facts.kind)
 
 
 def make_run_options(

@@ -13,10 +13,10 @@ from heedful.options.solve import SolveOptions
 from heedful.runs.directory import BEST, Run
 from heedful.runs.studies import Configuration, StudyFolder
 from heedful.solve import request
-from heedful.solve.answer import fold_names
 from heedful.solve.candidates import Candidate, DataFacts, Speed, name_whole
 from heedful.solve.choice import Cost
 from heedful.solve.closing import reserve_closing
+from heedful.solve.held_out import fold_names
 from heedful.solve.plan import FOLDS, NOT_IN_TIME, Budget, PlanEntry, reserve_seconds
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
 from heedful.solve.state import SolveState

@@ -21,16 +21,12 @@ from heedful.runs.json_files import read_json_if_intact
 from heedful.runs.leases import Lease
 from heedful.runs.studies import LOGS, StudyFolder
 from heedful.solve import request
-from heedful.solve.answer import (
-    describe_shortening,
-    fold_names,
-    make_answer,
-    score_candidates,
-)
-from heedful.solve.candidates import Candidate, DataFacts, Speed, repeat_shortened
+from heedful.solve.answer import describe_shortening, make_answer
+from heedful.solve.candidates import Candidate, DataFacts, Speed, repeat_shortened, suit_kind
 from heedful.solve.choice import Cost, ScoredCandidates, choose
 from heedful.solve.closing import NOT_LISTED, Closing, expect_listing, has_listed
 from heedful.solve.ensemble import make_candidate, make_ensemble
+from heedful.solve.held_out import fold_names, score_candidates
 from heedful.solve.insight import Insight, examine_data
 from heedful.solve.plan import (
     NOT_FINISHED,
@@ -77,6 +73,8 @@ def solve(options: SolveOptions, begun: float | None = None) -> tuple[StudyFolde
     shared = request.share_options(options)
     task = load_run_task(shared)
     facts = request.read_facts(task)
+    shared = request.name_kind(shared, facts, options)
+    candidates = suit_kind(candidates, facts.kind)
     if options.unlabeled is not None:
         open_unlabeled(options.unlabeled, task)  # refuses what cannot be read, before the time is spent
     if options.launch.elsewhere:
@@ -349,7 +347,7 @@ class Solver:
             closing = Closing(self.process, self.folder, self.options, state, self.facts, self.end)
             closing.refit(next(c for c in self.candidates if c.name == chosen))
             closing.score_test(chosen)
-            closing.measure_help(chosen, skipped=self.skipped)
+            closing.measure_help(chosen, skipped=self.skipped and self.facts.one_label)
             kept = {chosen, *state.ensembles.get(chosen, ())}
             for name in state.costs:  # those in `partial` have folds to come
                 if name not in kept:

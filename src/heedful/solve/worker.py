@@ -202,8 +202,8 @@ def make_ensemble(options: dict[str, Any], candidates: list[str], folds: int) ->
 
     from heedful.runs.directory import Run
     from heedful.runs.studies import StudyFolder
-    from heedful.solve.answer import fold_names
     from heedful.solve.ensemble import blend_candidates
+    from heedful.solve.held_out import fold_names
     from heedful.solve.plan import FOLDS
     from heedful.training.ensemble import average_runs
 

@@ -10,11 +10,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Matrix = npt.NDArray[Any]
 HALF = 0.5
+GOALS = {"macro_f1": "macro", "weighted_f1": "macro", "hamming_loss": "half"}
+"""What thresholds are tuned for where a metric selects, if it is not micro F1."""
 GRID = np.linspace(0.05, 0.95, 37)
 FEWEST = 10
 """A label with fewer texts has the threshold of all labels together: its own would be chance."""
 FOLDS = 5
 PASSES = 3
+
+
+def find_goal(metric: str | None) -> str:
+    return GOALS.get(metric or "", "micro")
 
 
 def apply_thresholds(probabilities: Floats, thresholds: Any) -> npt.NDArray[np.uint8]:

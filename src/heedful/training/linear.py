@@ -99,7 +99,7 @@ class LinearJob:
             notice(f"the model is fitted to {MOST_ROWS:,} of {len(rows):,} rows")
             rows = rows[sample_stratified(find_strata(targets)[rows], MOST_ROWS, self.options.seed)]
         rows, balanced = np.sort(rows), self.options.class_weights == "balanced"
-        weighing = {} if kind == "number" else {"balanced": balanced}
+        weighing: dict[str, Any] = {} if kind == "number" else {"balanced": balanced}
         model = TfidfModel.fit(
             *pick_texts(train, rows),
             targets[rows],
