@@ -146,8 +146,8 @@ class TextRegressor(RegressorMixin, TextEstimator):  # type: ignore[misc]
     """Adapt a pretrained model to texts with numbers, with the interface of scikit-learn.
 
     X is as for `TextClassifier`; y has a number per text. Numbers are standardized inside; `predict`
-    returns them in their own unit. Parameters, attributes and folders are those of `TextClassifier`, which alone has
-    classes.
+    returns them in their own unit. Parameters, attributes and folders are those of `TextClassifier`, which
+    alone has classes.
 
     Examples
     --------

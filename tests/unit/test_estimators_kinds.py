@@ -109,7 +109,7 @@ def test_networks_have_each_kind(data: tuple[list[str], list[set[str]], list[flo
 
 
 def test_what_is_no_kind_is_refused(data: tuple[list[str], list[set[str]], list[float]]) -> None:
-    texts, sets, numbers = data
+    texts, _, numbers = data
     for estimator, y, line in (
         (heedful.TextClassifier("tfidf", kind="number"), numbers, "kind 'number': TextClassifier has"),
         (heedful.TextRegressor("tfidf", kind="label"), numbers, "kind 'label': TextRegressor has"),

@@ -11,16 +11,21 @@ import torch
 from torch import Tensor
 
 from heedful.data.batches import collate
+from heedful.data.named_tasks import Kind
 from heedful.errors import UserError, shorten
 from heedful.inference.generation import generate
 from heedful.inference.predictions import PredictedLabel
 from heedful.inference.predictor import Floats, Predictor
-from heedful.linear.model import TfidfModel
+from heedful.linear.model import TfidfModel, activate
 from heedful.models import Classifier, LanguageModel
 from heedful.objectives import LabelWords
 from heedful.objectives.base import iterate_by_length
 from heedful.objectives.questions import QuestionFormat
 from heedful.text import Tokenizer
+
+
+KINDS: dict[str, Kind] = {"multi_label_classification": "labels", "regression": "number"}
+"""The kinds of answers, by what transformers calls them."""
 
 
 class NetworkPredictor(Predictor):
@@ -45,7 +50,7 @@ class LogitPredictor(NetworkPredictor):
         for text, one in zip(texts, encoded, strict=True):
             if not one.ids:
                 raise UserError(f'the text "{shorten(text)}" has no tokens: there is nothing to label')
-        rows = np.full((len(texts), len(self.labels)), np.nan)
+        rows = np.full((len(texts), *self.row_shape), np.nan)
         typed = self.model.config.n_types > 1
         with torch.inference_mode():
             for batch in iterate_by_length(np.array([len(e.ids) for e in encoded])):
@@ -56,12 +61,19 @@ class LogitPredictor(NetworkPredictor):
                 )
                 tensors = {name: tensor.to(device) for name, tensor in part.tensors().items()}
                 self.model.eval()
-                rows[batch] = self.logits(tensors).cpu().double().softmax(1).numpy()
+                rows[batch] = activate(self.logits(tensors).cpu().double().numpy(), self.kind)
         return rows
 
 
 class ClassifierPredictor(LogitPredictor):
     model: Classifier
+
+    def __init__(
+        self, model: Classifier, tokenizer: Tokenizer, max_len: int, labels: Sequence[str]
+    ) -> None:
+        self.kind = KINDS.get(model.problem_type or "", "classify")
+        super().__init__(model, tokenizer, max_len, () if self.kind == "number" else labels)
+        self.thresholds = model.thresholds
 
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
         rows = super().chunk_probabilities(texts, pairs)

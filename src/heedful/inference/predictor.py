@@ -23,6 +23,7 @@ from heedful.linear.model import TfidfModel
 from heedful.options.types import LongTexts
 
 if TYPE_CHECKING:
+    from heedful.data.named_tasks import Kind
     from heedful.objectives import LabelWords
     from heedful.objectives.questions import QuestionFormat
     from heedful.text import Tokenizer
@@ -48,6 +49,8 @@ class Predictor(ABC):
 
     words: LabelWords | None = None
     """What a text-to-text model writes for each label."""
+    kind: Kind = "classify"
+    """The kind of answers: classify, ordered, labels (any number of labels per text) or number."""
     thresholds: Sequence[float] | None = None
     """With several labels per text, the probability from which each is predicted; None for 0.5."""
     form: QuestionFormat | None = None
@@ -112,9 +115,17 @@ class Predictor(ABC):
         return make_rule(self.run, self.labels, **wanted, calibrate=calibrate)
 
     def predict_proba(self, texts: Any, pairs: Any = None) -> Floats:
-        """Return the probability of each class for each text, as an array of shape (texts, classes)."""
+        """Return the probability of each class for each text, as an array of shape (texts, classes).
+
+        Of several labels per text each has a probability of its own. Numbers are an array of shape (texts,).
+        """
         rows = [self.chunk_probabilities(*chunk) for chunk in self.text_chunks(texts, pairs)]
-        return np.concatenate(rows) if rows else np.empty((0, len(self.labels)))
+        return np.concatenate(rows) if rows else np.empty((0, *self.row_shape))
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of what is computed for one text."""
+        return () if self.kind == "number" else (len(self.labels),)
 
     def text_chunks(self, texts: Any, pairs: Any) -> Iterator[Texts]:
         """Yield the texts, with their second texts, in chunks of `CHUNK`."""
@@ -149,7 +160,7 @@ class LinearPredictor(Predictor):
 
     def __init__(self, model: TfidfModel) -> None:
         super().__init__(model, None, None, model.labels)
-        self.thresholds = model.thresholds
+        self.kind, self.thresholds = model.kind, model.thresholds
 
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
         return self.model.probabilities(texts, pairs)
@@ -170,7 +181,7 @@ class EnsemblePredictor(Predictor):
         if any(member.labels != labels for member in members):
             raise ValueError("the members of an average have the same labels, in the same order")
         super().__init__(list(members), None, None, labels)
-        self.weights, self.thresholds = list(weights), thresholds
+        self.weights, self.thresholds, self.kind = list(weights), thresholds, members[0].kind
 
     def chunk_probabilities(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Floats:
         parts = [

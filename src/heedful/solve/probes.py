@@ -122,7 +122,7 @@ def name_regression(kind: str) -> str:
 
 
 def stratify(probe: Probe, rows: Ints) -> Ints:
-    """Return the labels of training rows, by whose shares a part is chosen; all alike without single labels."""
+    """Return the labels of training rows, by whose shares a part is chosen; without single labels, 0."""
     targets = probe.labels["train"][rows]
     return np.zeros(len(rows), np.int64) if probe.kind in ("labels", "number") else targets
 

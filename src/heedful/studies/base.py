@@ -160,7 +160,7 @@ class Study(ABC):
         from heedful.training.rescore import add_split
 
         test = load_run_task(self.settings(outcome.configuration)).splits.get("test")
-        if test is not None and (test.labels is not None or test.answers is not None):
+        if test is not None and (test.targets is not None or test.answers is not None):
             add_split(outcome.folder, "test")
 
     def settings(self, configuration: Configuration, threads: int | None = None) -> AdaptOptions:

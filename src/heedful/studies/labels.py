@@ -13,6 +13,7 @@ from heedful.objectives.registry import OBJECTIVES
 from heedful.options.studies import LabelsOptions, LabelsRun
 from heedful.options.training import FIXED_SETTINGS
 from heedful.options.values import flag
+from heedful.problems import find_problem_of_task
 from heedful.report.formats import capitalize, join_names
 from heedful.report.sentences.comparisons import SINGLE_RUN, describe_comparison
 from heedful.runs.answers import Answer, Figure, Table
@@ -141,7 +142,11 @@ class Labels(ArmStudy):
 
 
 def count_rows(options: LabelsRun) -> int:
-    train = load_run_task(options).splits["train"]
+    task = load_run_task(options)
+    train = task.splits["train"]
+    if task.kind in ("labels", "number"):
+        title = find_problem_of_task(task.kind).title
+        raise UserError(f"{options.task}: has {title}; this study compares objectives of one label per text")
     if train.labels is None:
         raise UserError(f"{options.task}: its training data has no labels")
     return len(train)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from heedful.errors import shorten
+from heedful.errors import UserError, shorten
 from heedful.methods.registry import METHODS
 from heedful.options.studies import OverfitOptions, OverfitRun
 from heedful.runs.answers import Answer, Figure, Note, Table
@@ -45,6 +45,7 @@ class Overfit(Study):
 
     @classmethod
     def plan(cls, options: OverfitOptions, run: OverfitRun) -> StudyPlan:
+        refuse_other_kinds(run)
         rows = {"train_rows": options.examples, "balanced": True, "train_eval_rows": options.examples}
         return StudyPlan(
             question=f"Can {run.model} learn {options.examples} examples of {run.task} by heart?",
@@ -145,6 +146,12 @@ class Overfit(Study):
         else:
             template = sentences.OVERFIT_FLAT
         return [*causes, template.format(rate=learning_rate(options), first=losses[0], last=losses[-1])]
+
+
+def refuse_other_kinds(run: OverfitRun) -> None:
+    """Refuse answers of which none is simply right or wrong."""
+    if run.kind in ("labels", "number") or load_run_task(run).kind in ("labels", "number"):
+        raise UserError(f"{run.task}: this study counts right examples, and needs one label per text")
 
 
 def describe_few_labels(counts: Counter[str], n: int) -> str:

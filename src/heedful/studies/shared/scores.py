@@ -123,11 +123,23 @@ def read_examples(outcome: Outcome, split: str = "dev") -> tuple[Array, Array]:
 def read_predictions(path: Path, written: int, reads: str, labels: tuple[str, ...]) -> tuple[Array, Array]:
     """Read a file of predictions once; a study needs the same files again and again.
 
-    Labels are numbered as while training; free answers stay texts.
+    Labels are numbered as while training, several labels per text are 0 or 1 each, numbers are numbers, and
+    free answers stay texts.
     """
     rows = list(read_jsonl(path))
     if reads == "losses":
         return np.array([row["tokens"] for row in rows]), np.array([row["loss"] for row in rows])
+    if rows and rows[0].get("value") is not None:
+        numbers = np.array([(row["value"], row["predicted_value"]) for row in rows], np.float64)
+        return numbers[:, 0], numbers[:, 1]
+    if rows and rows[0].get("labels") is not None:
+        sets, predicted = (
+            np.array([[label in row[key] for label in labels] for row in rows], np.uint8)
+            for key in ("labels", "predicted_labels")
+        )
+        if reads == "predictions":
+            return sets, predicted
+        return sets, np.array([[row["probabilities"][label] for label in labels] for row in rows])
     number = {label: i for i, label in enumerate(labels)}
     kind = np.int64 if labels else object
     targets = np.array([number.get(row["label"], row["label"]) for row in rows], kind)
