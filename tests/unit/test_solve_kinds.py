@@ -40,7 +40,12 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_each_kind_is_solved(
-    name: str, options: dict[str, Any], metric: str, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    options: dict[str, Any],
+    metric: str,
+    files: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("HEEDFUL_CACHE", str(tmp_path / "cache"))
     solved = heedful.solve(
@@ -70,10 +75,14 @@ def test_averages_of_numbers_and_of_several_labels_have_the_best_weights() -> No
     assert weights[:2] == pytest.approx([0.5, 0.5], abs=0.1)
     assert weights[2] == 0
     assert np.mean((outputs - truth) ** 2) < 0.6
-    by_hand = min(np.linspace(0, 1, 1001), key=lambda w: np.mean((w * numbers[0] + (1 - w) * numbers[1] - truth) ** 2))
+    by_hand = min(
+        np.linspace(0, 1, 1001), key=lambda w: np.mean((w * numbers[0] + (1 - w) * numbers[1] - truth) ** 2)
+    )
     assert SquaredLoss(numbers.T, truth).fit([0, 1])[0] == pytest.approx(by_hand, abs=1e-3)
     sets = (rng.random((300, 4)) < 0.3).astype(np.uint8)
-    tables = np.clip(np.stack([0.6 * sets + 0.2 + rng.normal(0, 0.2, sets.shape) for _ in range(2)]), 0.01, 0.99)
+    tables = np.clip(
+        np.stack([0.6 * sets + 0.2 + rng.normal(0, 0.2, sets.shape) for _ in range(2)]), 0.01, 0.99
+    )
     weights, outputs = blend_outputs(tables, sets) or pytest.fail("they help each other")
     assert outputs.shape == (300, 4)
     assert weights.sum() == pytest.approx(1)

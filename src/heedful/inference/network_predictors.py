@@ -23,7 +23,6 @@ from heedful.objectives.base import iterate_by_length
 from heedful.objectives.questions import QuestionFormat
 from heedful.text import Tokenizer
 
-
 KINDS: dict[str, Kind] = {"multi_label_classification": "labels", "regression": "number"}
 """The kinds of answers, by what transformers calls them."""
 
@@ -68,9 +67,7 @@ class LogitPredictor(NetworkPredictor):
 class ClassifierPredictor(LogitPredictor):
     model: Classifier
 
-    def __init__(
-        self, model: Classifier, tokenizer: Tokenizer, max_len: int, labels: Sequence[str]
-    ) -> None:
+    def __init__(self, model: Classifier, tokenizer: Tokenizer, max_len: int, labels: Sequence[str]) -> None:
         self.kind = KINDS.get(model.problem_type or "", "classify")
         super().__init__(model, tokenizer, max_len, () if self.kind == "number" else labels)
         self.thresholds = model.thresholds
