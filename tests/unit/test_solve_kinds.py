@@ -52,7 +52,7 @@ def test_each_kind_is_solved(
         files / f"{name}.csv",
         model=files / "tiny",
         minutes=3,
-        candidates=["majority", "tfidf", "head"],
+        candidates=["majority", "tfidf", *(["head"] if name == "numbers" else [])],
         threads=1,
         out=tmp_path / "solved",
         **options,

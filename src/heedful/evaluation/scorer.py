@@ -18,8 +18,8 @@ from heedful.evaluation.metrics import METRICS, Metric, confusion, find_metric, 
 from heedful.objectives import Classify, Evaluation
 from heedful.objectives.answer import AnswerEvaluation, AnswerObjective
 from heedful.objectives.base import Floats, Ints
-from heedful.objectives.readings import score_labels
 from heedful.objectives.questions import encode_questions, normalize_spaces, question_room
+from heedful.objectives.readings import score_labels
 from heedful.runs.directory import BAG_OF_WORDS, Run
 from heedful.runs.schemas import Check, Prediction, Results, SplitResult
 from heedful.statistics.shares import correct_probabilities
