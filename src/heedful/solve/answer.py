@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from heedful.evaluation.checks import metric_fits
 from heedful.evaluation.metrics import Metric
 from heedful.evaluation.selection import TOLERANCE, Selection
