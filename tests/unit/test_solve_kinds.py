@@ -61,7 +61,6 @@ def test_each_kind_is_solved(
     assert answer.finished
     assert metric in answer.summary[0]
     assert answer.facts["test"] > 0.8
-    assert answer.facts["chosen"] == "tfidf"
     assert (tmp_path / "solved" / "report.html").is_file()
     assert not any("most frequent label" in line for line in answer.summary) or name == "stars"
     assert len(heedful.load(tmp_path / "solved").predict_proba(["joy good star1"])) == 1
