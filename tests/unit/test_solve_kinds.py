@@ -69,7 +69,9 @@ def test_each_kind_is_solved(
 def test_averages_of_numbers_and_of_several_labels_have_the_best_weights() -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=400)
-    numbers = np.stack([truth + rng.normal(size=400), truth + rng.normal(size=400), truth + 5 * rng.normal(size=400)])
+    numbers = np.stack(
+        [truth + rng.normal(size=400), truth + rng.normal(size=400), truth + 5 * rng.normal(size=400)]
+    )
     weights, outputs = blend_outputs(numbers, truth) or pytest.fail("they help each other")
     assert weights[:2] == pytest.approx([0.5, 0.5], abs=0.1)
     assert weights[2] == 0
