@@ -38,7 +38,7 @@ def describe_split(run: RunFacts, split: str) -> str:
 
 def describe_threshold(splits: Mapping[str, SplitResult], labels: Sequence[str] | None) -> list[str]:
     """Say from which probability a label is predicted, and what the scores are at 0.5."""
-    decided = {name: r for name, r in splits.items() if r.threshold is not None}
+    decided = {name: r for name, r in splits.items() if r.threshold not in (None, 0.5)}
     if not decided or not labels:
         return []
     first = next(iter(decided.values()))
