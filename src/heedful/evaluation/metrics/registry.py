@@ -245,7 +245,7 @@ PERPLEXITY = Metric(
     unit="tokens",
     problems=("next_token",),
 )
-METRICS = MetricRegistry(
+METRICS: Registry[Metric] = MetricRegistry(
     "metric",
     {
         metric.name: f"{__name__}:{name}"
