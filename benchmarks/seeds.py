@@ -165,7 +165,7 @@ def format_row(seeds: int, name: str, *values: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Coverage and power of comparisons with few seeds.")
-    parser.add_argument("--trials", type=int, default=200, help="simulated studies per cell")
+    parser.add_argument("--trials", type=int, default=150, help="simulated studies per cell")
     comparison.DRAWS = DRAWS
     for line in list_rows(parser.parse_args().trials):
         print(line, flush=True)

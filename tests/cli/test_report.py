@@ -41,7 +41,9 @@ def test_two_runs_are_told_apart_by_a_paired_test(heedful: Command, tmp_path: Pa
     assert found["slides"] == str(tmp_path / "r-slides.html")
     assert "good is best on these examples" in Path(found["slides"]).read_text().partition("<script")[0]
     assert any(
-        line.startswith("On test: good is best on these examples: its accuracy is higher than that of bad")
+        line.startswith(
+            "On test: good is best on these examples: its accuracy, 0.950, is higher than that of bad"
+        )
         for line in found["summary"]
     )
     assert found["html"] == str(tmp_path / "r.html")
