@@ -42,7 +42,7 @@ def test_two_runs_are_told_apart_by_a_paired_test(heedful: Command, tmp_path: Pa
     assert "good is best on these examples" in Path(found["slides"]).read_text().partition("<script")[0]
     assert any(
         line.startswith(
-            "On test: good is best on these examples: its accuracy, 0.950, is higher than that of bad"
+            "On test: good is best on these examples: its accuracy, 0.957, is higher than that of bad"
         )
         for line in found["summary"]
     )
