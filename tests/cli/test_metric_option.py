@@ -126,3 +126,19 @@ def test_solve_says_where_accuracy_tells_little(heedful: Callable[..., Any], tmp
     assert done.status == 0, done.err
     notes = [note["text"] for note in json.loads((out / "answer.json").read_text())["notes"]]
     assert any("--metric macro_f1, f1:1 or average_precision" in note for note in notes)
+
+
+def test_one_of_several_labels_can_be_what_counts(heedful: Callable[..., Any], tmp_path: Path) -> None:
+    rows = [
+        f"text {i} {'joy' if i % 3 else ''} {'love' if i % 2 else ''},{int(i % 3 > 0)},{i % 2}"
+        for i in range(150)
+    ]
+    (tmp_path / "sets.csv").write_text("\n".join(["text,joy,love", *rows, ""]))
+    run = tmp_path / "run"
+    done = heedful("adapt", "tfidf", tmp_path / "sets.csv", "--metric", "f1:joy", "--out", run)
+    assert done.status == 0, done.err
+    assert Run.open(run).read_results().splits["test"].title == "F1 of joy"
+    assert heedful("evaluate", run, "--metric", "average_precision:love").status == 0
+    refused = heedful("adapt", "tfidf", tmp_path / "sets.csv", "--expect-shares", "equal")
+    assert refused.status == 2
+    assert "gives no such probabilities" in refused.err

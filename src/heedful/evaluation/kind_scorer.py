@@ -117,7 +117,7 @@ class KindResults(ABC):
     def dev_checks(self, dev: Evaluation, results: Results) -> list[Check]:
         assert dev.labels is not None
         assert dev.predicted is not None
-        metric: Metric = METRICS[self.check_metric or dev.metric]
+        metric: Metric = find_metric(self.check_metric or dev.metric, self.task.label_names)
         if metric.reads != "predictions":
             metric = METRICS[self.problem.metric]
         title, constant = self.constant_answers(dev.n)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from heedful.data import Task
 from heedful.evaluation.kind_baselines import score_median_class
 from heedful.evaluation.kind_scorer import score_others
-from heedful.evaluation.metrics import METRICS
+from heedful.evaluation.metrics import find_metric
 from heedful.evaluation.scorer import LabelResults, NetworkProbe
 from heedful.objectives import Classify, Evaluation
 from heedful.problems import find_problem_of_task
@@ -24,7 +24,7 @@ class OrderedResults(LabelResults):
         for split, result in super().results(evaluations).items():
             e = evaluations[split]
             baselines = dict(result.baselines or {})
-            metric = METRICS[e.metric]
+            metric = find_metric(e.metric, self.task.label_names)
             if baselines and metric.reads == "predictions":
                 baselines["median_class"] = score_median_class(self.task, self.task.splits[split], metric)
             others = score_others(names, e, self.task.label_names)
