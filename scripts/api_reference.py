@@ -38,6 +38,7 @@ FUNCTIONS_SHOWN: dict[str, Callable[..., Any]] = {
 }
 CLASSES = (
     heedful.TextClassifier,
+    heedful.TextRegressor,
     RunResult,
     StudyResult,
     SolveResult,

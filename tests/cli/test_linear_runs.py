@@ -14,9 +14,11 @@ import pytest
 
 import heedful as package
 from heedful.errors import UserError
+from heedful.evaluation.metrics import find_metric
 from heedful.inference.predictor import LinearPredictor
 from heedful.linear.model import TfidfModel, is_linear
 from heedful.solve.candidates import CANDIDATES
+from heedful.studies.shared.scores import read_predictions
 from heedful.training.machine import notice_once
 
 
@@ -229,3 +231,23 @@ def test_each_kind_of_answers_has_a_linear_model(
     if name == "sets":
         assert len(model.thresholds) == 3
         assert least.splits["test"].value > 0.3  # thresholds are tuned: one constant set, not the empty one
+
+
+def test_studies_compare_runs_of_each_kind_by_their_metric(tmp_path: Path) -> None:
+    write_kinds(tmp_path)
+    for name, refused in (("sets", "any number of labels|several labels"), ("numbers", "a number per text")):
+        runs = [
+            package.adapt(model, tmp_path / f"{name}.csv", out=tmp_path / f"{name}-{model}").folder
+            for model in ("tfidf", "majority")
+        ]
+        results = [json.loads((run / "results.json").read_text()) for run in runs]
+        labels = tuple(results[0]["labels"] or ())
+        metric = find_metric(results[0]["splits"]["test"]["metric"], labels)
+        pairs = [read_predictions(run / "predictions_test.jsonl", 0, metric.reads, labels) for run in runs]
+        assert np.array_equal(pairs[0][0], pairs[1][0])
+        assert metric.compute(*pairs[0]) == results[0]["splits"]["test"]["value"]
+        assert metric.p_value(pairs[0][0], pairs[0][1], pairs[1][1]) < 0.05
+        with pytest.raises(package.UserError, match="needs one label per text"):
+            package.overfit("minilm", tmp_path / f"{name}.csv", out=tmp_path / "study")
+        with pytest.raises(package.UserError, match=refused):
+            package.labels("minilm", tmp_path / f"{name}.csv", sizes="20,all", out=tmp_path / "study")
