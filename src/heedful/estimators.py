@@ -96,14 +96,11 @@ class TextClassifier(ClassifierMixin, TextEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Any:  # noqa: N803
         """Return the most probable class of each text, or its labels in the form that `fit` was given."""
-        self.check_is_fitted()
+        probabilities = self.predict_proba(X)
         if not self._form:
-            texts, pairs = read_columns(X)
-            with keep_process_state():
-                best = self.predictor.choose_labels(self.predictor.predict_proba(texts, pairs))
-            numbers = [self.class_names_.index(name) for name in self.predictor.labels]
-            return self.classes_[np.array(numbers, np.int64)[best]]
-        probabilities, given = self.predict_proba(X), self.predictor.thresholds
+            numbers = np.array([self.class_names_.index(name) for name in self.predictor.labels], np.int64)
+            return self.classes_[numbers[self.predictor.choose_labels(probabilities[:, numbers])]]
+        given = self.predictor.thresholds
         thresholds = np.full(len(self.classes_), HALF)
         if given is not None:
             for number, name in enumerate(self.class_names_):

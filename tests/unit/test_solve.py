@@ -201,7 +201,7 @@ def test_the_most_frequent_label_is_chosen_only_where_no_score_is_better() -> No
     better = ScoredCandidates((majority, candidate("full", 381, 40)), labels, METRICS["accuracy"])
     assert choose(better).chosen == "full"
     assert not answer_module.is_shown_useful(choose(better), RESULTS)
-    picture = answer_module.draw_costs(better, choose(better), RESULTS)
+    picture = answer_module.draw_costs(better, choose(better), RESULTS, FACTS)
     assert [point["label"] for point in picture.data] == ["full"]
     assert picture.options["levels"] == {"most frequent label": 0.95}  # the score on the rows of the others
     scored = ScoredCandidates((majority, candidate("full", 379, 40)), labels, METRICS["accuracy"])
