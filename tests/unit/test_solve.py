@@ -211,7 +211,7 @@ def test_the_most_frequent_label_is_chosen_only_where_no_score_is_better() -> No
     assert answer_module.find_majority(choice, RESULTS) == 0.95
     lines = [
         *answer_module.explain_choice(scored, choice, None),
-        *answer_module.suggest_rows(majority, scored.metric),
+        *answer_module.suggest_rows(majority, scored.metric, FACTS),
     ]
     assert len(lines) == 1
     assert "--metric macro_f1" in lines[0]
