@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from heedful.cli.output import JsonResults, console, print_table
 from heedful.cli.training import train_or_submit
+from heedful.errors import shorten
 from heedful.options.launch import HERE, Launch
 from heedful.options.training import AdaptOptions
 
@@ -94,6 +95,25 @@ def show_splits(title: str, splits: Mapping[str, SplitResult]) -> None:
     names = [n.replace("_", " ") for n in (*f1, *(first.baselines or {}))]
     numbers = ("rows", str(first.title), *names)
     print_table(title, ("split", *numbers[:2], "95 % interval", *numbers[2:]), rows, right=numbers)
+    show_other_metrics(splits)
+
+
+def show_other_metrics(splits: Mapping[str, SplitResult]) -> None:
+    """Print the metrics beside the one that selects, with their intervals; nothing of a plain label."""
+    columns = {split: r.other_metrics for split, r in splits.items() if r.other_metrics}
+    if not columns:
+        return
+    rows = []
+    for name, first in next(iter(columns.values())).items():
+        cells = []
+        for metrics in columns.values():
+            one = metrics.get(name)
+            value = "" if one is None or one.value is None else f"{one.value:.3f}"
+            known = one is not None and one.ci95 is not None and None not in one.ci95
+            low, high = one.ci95 if known and one is not None and one.ci95 is not None else (None, None)
+            cells.append(f"{value} ({low:.3f} to {high:.3f})" if known else value)
+        rows.append((shorten(first.title or name.replace("_", " "), 40), *cells))
+    print_table("other metrics, with 95 % intervals", ("metric", *columns), rows, right=tuple(columns))
 
 
 def shows_macro_f1(result: SplitResult) -> bool:

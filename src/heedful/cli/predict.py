@@ -13,7 +13,7 @@ from heedful.options.types import OpenShare
 
 if TYPE_CHECKING:
     from heedful.inference.abstention import AnswerRule
-    from heedful.inference.files import Labeler
+    from heedful.inference.files import LabeledFile, Labeler
 
 SHOWN = 30
 """Largest number of labels to print; free answers can be many more."""
@@ -106,6 +106,9 @@ def command(
     done = labeler.label_file(
         source, out, text_column=text_column, pair_column=pair_column, overwrite=overwrite, strict=strict
     )
+    if labeler.predictor.kind in ("labels", "number"):
+        show_file(done, out, json)
+        return
     label, confidence = done.columns
     if json:
         facts = {"out": str(out), "rows": done.rows, "counts": done.counts}
@@ -120,6 +123,21 @@ def command(
     console().print(f"{out}: {done.rows:,} rows, with {label} and {confidence}", markup=False)
 
 
+def show_file(done: LabeledFile, out: Path, json: bool) -> None:
+    """Print what was written, for several labels per text and for numbers."""
+    if json:
+        facts = {"out": str(out), "rows": done.rows, "counts": done.counts}
+        print_json({**facts, "columns": list(done.columns)})
+        return
+    if done.counts:
+        most = sorted(done.counts.items(), key=lambda item: -item[1])[:SHOWN]
+        rows = [(shorten(name), f"{n:,}", f"{n / max(1, done.rows):.1%}") for name, n in most]
+        print_table("labels", ("label", "rows", "share"), rows, right=("rows", "share"))
+    added = ", ".join(shorten(name, 30) for name in done.columns[:SHOWN])
+    more = f" and {len(done.columns) - SHOWN} more" if len(done.columns) > SHOWN else ""
+    console().print(f"{out}: {done.rows:,} rows, with {added}{more}", markup=False)
+
+
 def rule_facts(rule: AnswerRule | None) -> dict[str, Any]:
     if rule is None or not (rule.threshold or rule.sentences):
         return {}
@@ -128,8 +146,20 @@ def rule_facts(rule: AnswerRule | None) -> dict[str, Any]:
 
 def show_one(labeler: Labeler, text: str, pair: str | None, json: bool) -> None:
     from heedful.inference.abstention import NOT_SURE
+    from heedful.inference.predictions import PredictedLabels, PredictedNumber
 
     answer = labeler.label_text(text, pair)
+    if isinstance(answer, PredictedNumber):
+        if json:
+            print_json({"value": answer.value})
+        else:
+            console().print(answer.label, markup=False)
+        return
+    if isinstance(answer, PredictedLabels):
+        if json:
+            print_json({"labels": list(answer.labels), "probabilities": answer.probabilities})
+            return
+        console().print(f"labels: {', '.join(map(shorten, answer.labels)) or 'none'}", markup=False)
     if json:
         facts = {"label": answer.label, "confidence": answer.confidence}
         print_json({**facts, "probabilities": answer.probabilities, **rule_facts(labeler.rule)})

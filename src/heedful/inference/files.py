@@ -20,7 +20,7 @@ from heedful.errors import UserError
 from heedful.inference.abstention import AnswerRule
 from heedful.inference.inputs import trained_columns, wanted_columns
 from heedful.inference.loading import read_run_facts, reads_pairs
-from heedful.inference.predictions import PredictedLabel
+from heedful.inference.predictions import PredictedLabel, PredictedLabels, PredictedNumber
 from heedful.inference.predictor import Predictor
 from heedful.progress import progress
 from heedful.runs.files import temporary_path, write_error
@@ -39,8 +39,9 @@ class LabeledFile:
     rows: int
     counts: dict[str, int]
     """Number of rows per label; rows without a text have none."""
-    columns: tuple[str, str]
-    """Names of the new columns: the label and its probability."""
+    columns: tuple[str, ...]
+    """Names of the new columns: the label and its probability; the labels and the probability of each; or the
+    number."""
 
 
 class Labeler:
@@ -109,7 +110,7 @@ class Labeler:
                 f"{source}: {bad.count:,} of {good + bad.count:,} rows get no label, first {reason} "
                 f"(--strict refuses such files)"
             )
-        columns = new_columns(sheet.names)
+        columns = self.new_columns(sheet.names)
         temporary, dialect = temporary_path(out), choose_dialect(sheet, out, self.predictor.labels)
         counts = Counter(dict.fromkeys(self.predictor.labels, 0))
         try:
@@ -123,11 +124,11 @@ class Labeler:
                     answers = iter(self.label_rows([row for row in chunk if row[1] is not None], layout))
                     for cells, text, _ in chunk:
                         if text is None:
-                            write([*cells, None, None])
+                            write([*cells, *[None] * len(columns)])
                             continue
                         answer = next(answers)
-                        write([*cells, answer.label, float(f"{answer.confidence:.6g}")])
-                        counts[answer.label] += 1
+                        write([*cells, *list_cells(answer)])
+                        counts.update(list_labels(answer))
                     shown.advance(len(chunk))
             temporary.replace(out)
         except OSError as error:
@@ -135,6 +136,14 @@ class Labeler:
         finally:
             temporary.unlink(missing_ok=True)
         return LabeledFile(total, dict(counts), columns)
+
+    def new_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the columns with the answers: one per label where a text has any number."""
+        if self.predictor.kind == "number":
+            return (free_name("number", names),)
+        if self.predictor.kind == "labels":
+            return tuple(free_name(name, names) for name in ("labels", *self.predictor.labels))
+        return new_columns(names)
 
     def layout(self, sheet: Sheet, trained: ColumnChoice, text: str | None, pair: str | None) -> Layout:
         """Return the columns to read: those named, those of the task, or those chosen as for a task."""
@@ -192,6 +201,29 @@ def chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
             held, size = [], 0
     if held:
         yield held
+
+
+def free_name(name: str, names: Sequence[str]) -> str:
+    """Return the name, or with "predicted_" before it if the file has such a column."""
+    while name.casefold() in {other.casefold() for other in names}:
+        name = f"predicted_{name}"
+    return name
+
+
+def list_cells(answer: PredictedLabel) -> list[Any]:
+    """Return the cells of an answer: label and confidence, or all labels and the probability of each."""
+    if isinstance(answer, PredictedNumber):
+        return [answer.value]
+    if isinstance(answer, PredictedLabels):
+        return [answer.label, *(float(f"{p:.6g}") for p in answer.probabilities.values())]
+    return [answer.label, float(f"{answer.confidence:.6g}")]
+
+
+def list_labels(answer: PredictedLabel) -> tuple[str, ...]:
+    """Return what is counted of an answer: its labels, and nothing of a number."""
+    if isinstance(answer, PredictedNumber):
+        return ()
+    return answer.labels if isinstance(answer, PredictedLabels) else (answer.label,)
 
 
 def new_columns(names: Sequence[str]) -> tuple[str, str]:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from heedful.errors import UserError
 from heedful.inference.abstention import AnswerRule, make_rule
 from heedful.inference.decisions import Decision
 from heedful.inference.inputs import Texts, is_table, read_texts, trained_columns, wanted_columns
-from heedful.inference.predictions import PredictedLabel
+from heedful.inference.predictions import PredictedLabel, PredictedLabels, PredictedNumber
 from heedful.linear.model import TfidfModel
 from heedful.options.types import LongTexts
+from heedful.statistics.thresholds import apply_thresholds
 
 if TYPE_CHECKING:
     from heedful.data.named_tasks import Kind
@@ -63,6 +65,10 @@ class Predictor(ABC):
     """From which probability the second of two labels is predicted; None for the more probable label."""
     run: Path | None = None
     """The folder of the run, whose predictions on dev say how far its confidence can be trusted."""
+    kind: str = "classify"
+    """The kind of answers, as `heedful.data.Task.kind`."""
+    thresholds: Sequence[float] | None = None
+    """With several labels per text: the probability from which each is predicted; None for 0.5."""
 
     def __init__(
         self, model: Any, tokenizer: Tokenizer | None, max_len: int | None, labels: Sequence[str]
@@ -90,6 +96,10 @@ class Predictor(ABC):
         run's own data; `pairs` are the second texts, if `texts` has only the first ones. The other arguments
         are those of `answer_rule`, or the rule that it returned.
         """
+        if self.kind in ("labels", "number"):
+            if rule is None and (min_confidence is not None or max_risk is not None or calibrate):
+                raise UserError('"not sure" and calibration are for one label per text')
+            rule = AnswerRule()
         if rule is None:
             rule = self.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
         chunks = self.text_chunks(texts, pairs)
@@ -112,6 +122,11 @@ class Predictor(ABC):
 
         """
         wanted: dict[str, Any] = {"min_confidence": min_confidence, "max_risk": max_risk}
+        if self.kind in ("labels", "number"):
+            if calibrate or any(value is not None for value in wanted.values()):
+                options = "--min-confidence, --max-risk and --calibrate"
+                raise UserError(f"{options} are for models that give one label per text")
+            return AnswerRule()
         return make_rule(self.run, self.labels, **wanted, calibrate=calibrate)
 
     def predict_proba(self, texts: Any, pairs: Any = None) -> Floats:
@@ -140,9 +155,23 @@ class Predictor(ABC):
 
     def predict_chunk(self, texts: Sequence[str], pairs: Sequence[str] | None) -> Iterator[PredictedLabel]:
         rows = self.chunk_probabilities(texts, pairs)
+        if self.kind == "number":
+            yield from (PredictedNumber(f"{v:.6g}", 1.0, {}, v) for v in rows.ravel().tolist())
+            return
+        if self.kind == "labels":
+            yield from map(self.choose_set, rows.tolist())
+            return
         for row, best in zip(rows, self.choose_labels(rows).tolist(), strict=True):
             probabilities = dict(zip(self.labels, row.tolist(), strict=True))
             yield PredictedLabel(self.labels[best], float(row[best]), probabilities)
+
+    def choose_set(self, row: Sequence[float]) -> PredictedLabels:
+        """Return the labels whose probabilities reach their thresholds."""
+        chosen = apply_thresholds(np.asarray(row)[None], self.thresholds)[0]
+        names = tuple(name for name, one in zip(self.labels, chosen, strict=True) if one)
+        confidence = min(p for p, one in zip(row, chosen, strict=True) if one) if names else 1 - max(row)
+        probabilities = dict(zip(self.labels, row, strict=True))
+        return PredictedLabels("|".join(names), confidence, probabilities, names)
 
     def choose_labels(self, probabilities: Floats) -> npt.NDArray[np.int64]:
         """Return the number of the label that is predicted for each row of probabilities."""

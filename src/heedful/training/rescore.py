@@ -205,6 +205,12 @@ def repeat_adapt_checks(run: Run) -> list[Check]:
     if rows and options.precision == "float32":
         pairs = [str(row.pair) for row in rows] if rows[0].pair is not None else None
         predictions = predictor.predict([str(row.text) for row in rows], pairs)
+        if predictor.kind == "number":
+            numbers = [
+                [row.predicted_value or 0.0 for row in rows],
+                [float(one.label) for one in predictions],
+            ]
+            return [*repeated, checks.reload(*map(torch.tensor, numbers))]
         columns = [predictor.classes or [row.predicted] for row in rows]  # a free answer is compared alone
         before = pick_log_probabilities([row.probabilities for row in rows], columns)
         after = pick_log_probabilities([one.probabilities for one in predictions], columns)
