@@ -103,9 +103,8 @@ def test_several_labels_are_predicted_by_their_thresholds(runs: dict[str, Path],
     for row, answer in zip(rows, answers, strict=True):
         assert row.label is None
         assert answer.labels == row.predicted_labels
-        over = [
-            name for name, p, t in zip(*zip(*row.probabilities.items()), thresholds, strict=True) if p >= t
-        ]
+        pairs = zip(row.probabilities.items(), thresholds, strict=True)
+        over = [name for (name, probability), threshold in pairs if probability >= threshold]
         assert list(answer.labels) == over
     others = results.splits["test"].other_metrics
     assert others is not None
