@@ -65,10 +65,6 @@ class Predictor(ABC):
     """From which probability the second of two labels is predicted; None for the more probable label."""
     run: Path | None = None
     """The folder of the run, whose predictions on dev say how far its confidence can be trusted."""
-    kind: str = "classify"
-    """The kind of answers, as `heedful.data.Task.kind`."""
-    thresholds: Sequence[float] | None = None
-    """With several labels per text: the probability from which each is predicted; None for 0.5."""
 
     def __init__(
         self, model: Any, tokenizer: Tokenizer | None, max_len: int | None, labels: Sequence[str]
