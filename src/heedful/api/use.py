@@ -28,8 +28,9 @@ def load(path: Folder, *, device: str = "auto") -> Predictor | TextClassifier | 
     Parameters
     ----------
     path
-        The folder of a finished run or its result, a folder that `heedful export` wrote, or what
-        `TextClassifier.save` or `TextRegressor.save` wrote, which becomes such an estimator again.
+        The folder of a finished run or study, or its result; a folder that `heedful export` wrote; a
+        classifier of transformers, by its folder or its id on the Hub; or what `TextClassifier.save` or
+        `TextRegressor.save` wrote, which becomes such an estimator again.
     device
         auto, cpu, cuda, cuda:1 or mps.
 
@@ -112,7 +113,8 @@ def predict(
     Parameters
     ----------
     run
-        The folder of a run or its result, or a folder that `heedful export` wrote.
+        The folder of a run, its result or a study, one that `heedful export` wrote, or a classifier of
+        transformers: a folder or its id on the Hub.
     texts
         One text; texts in a list, an array, a series or a table; or the `Path` of a file, with `out`.
     pairs
@@ -194,7 +196,8 @@ def evaluate(
     Parameters
     ----------
     run
-        The folder of a run or its result.
+        The folder of a run or its result; with `data`, also one that `heedful export` wrote, or a classifier
+        of transformers: a folder or its id on the Hub.
     split
         train, dev or test. By default test, or dev for a language model without a test split. Use test only
         for the one model that dev selected: the best of many test scores is too high.
@@ -220,6 +223,7 @@ def evaluate(
     from heedful.data.columns import ColumnChoice
     from heedful.data.sources import materialize
     from heedful.evaluation.metrics import check_metric
+    from heedful.inference.loading import is_export
     from heedful.runs.directory import Run
     from heedful.training import rescore
 
@@ -229,6 +233,15 @@ def evaluate(
         raise UserError("--text-column, --pair-column, --label-column and --strict belong to --data FILE")
     if data is not None and split is not None:
         raise UserError("--split is a part of the run's own data, --data other data; give one of them")
+    if is_export(folder):
+        from heedful.evaluation.folder_scores import score_folder
+
+        if data is None or corpus is not None or sentences:
+            raise UserError(
+                f"{folder}: has no data of its own; --data FILE has the labeled texts to score it on"
+            )
+        result = score_folder(folder, materialize(data), columns, strict=strict)
+        return EvaluationResult(RunResult(folder), {rescore.NEW: result})
     if Run.open(folder).read_config().get("command") != "pretrain":
         if corpus is not None or sentences:
             raise UserError(f"{folder}: --corpus and --sentences are for language models (heedful pretrain)")

@@ -50,7 +50,8 @@ def command(
     Parameters
     ----------
     run
-        Folder of a run.
+        Folder of a run; with --data, also one that heedful export wrote, or a classifier of transformers: a
+        folder or a Hub id.
     split
         train (all rows, also those that --train-rows left out), dev (the rows that --dev-rows selected) or
         test. By default test, or dev for a language model without a test split.
@@ -71,9 +72,11 @@ def command(
     sentences
         For language models: sentences, or a file with one per line, whose loss and perplexity to report.
     """
+    from heedful.inference.loading import is_export
     from heedful.runs.directory import Run
 
-    opened = Run.open(run)
+    exported = is_export(run)
+    config = {} if exported else Run.open(run).read_config()
     if launch.elsewhere:
         from heedful.cli.submit import send
         from heedful.options.command_line import command_words
@@ -103,7 +106,7 @@ def command(
         corpus=corpus,
         sentences=sentences,
     )
-    if opened.read_config().get("command") == "pretrain":
+    if config.get("command") == "pretrain":
         print_language_scores(run, result, json=json)
     else:
         print_task_scores(run, result, json=json)

@@ -59,7 +59,8 @@ def command(
     Parameters
     ----------
     run
-        Folder of a run, or one that heedful export wrote.
+        Folder of a run, a study or what heedful export wrote, or a classifier of transformers: a folder or a
+        Hub id.
     text
         The text to label.
     pair

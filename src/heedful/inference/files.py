@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from heedful.data.bad_rows import BadRows, RowError
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, open_sheet
-from heedful.data.named_tasks import TASKS, find_rules
+from heedful.data.named_tasks import TASKS, TaskRules, find_rules
 from heedful.data.notices import notify
 from heedful.data.readers import read_json
 from heedful.data.store import check_text
@@ -50,8 +50,11 @@ class Labeler:
     def __init__(self, run: str | Path, predictor: Predictor, rule: AnswerRule | None = None) -> None:
         _, config = read_run_facts(run)
         self.run, self.predictor, self.rule = Path(run), predictor, rule
-        self.pairs: bool | None = config["pairs"] if "pairs" in config else reads_pairs(run)
-        rules = TASKS.get(config["task"]) or find_rules(Path(config["task"]))
+        self.pairs: bool | None = None
+        if config["task"]:
+            self.pairs = config["pairs"] if "pairs" in config else reads_pairs(run)
+        task = config["task"]
+        rules = (TASKS.get(task) or find_rules(Path(task))) if task else TaskRules()
         self.change: Callable[[str], str] = rules.change or str
         self.wanted, self.task_path = wanted_columns(config)
 

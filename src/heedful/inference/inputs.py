@@ -102,6 +102,8 @@ def check_texts(rows: Sequence[Any], what: str) -> list[str]:
 
 def wanted_columns(config: Mapping[str, Any]) -> tuple[ColumnChoice, Path | None]:
     """Return the columns that a run's options and its task name, and the task's files if it has some."""
+    if not config["task"]:  # a classifier that no run of heedful made
+        return ColumnChoice(), None
     named = TASKS.get(config["task"])
     rules = named or find_rules(Path(config["task"]))
     stated = (config.get(f"{role}_column") for role in ("text", "pair", "label"))

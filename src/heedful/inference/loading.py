@@ -43,6 +43,10 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     An adapter needs its base model. `device` is auto, cpu, cuda, cuda:1 or mps. The model computes in
     float32, whatever it was trained in, because that works on every machine.
     """
+    if is_foreign(path):
+        from heedful.inference.classifier_folders import load_classifier
+
+        return load_classifier(str(path), device)
     folder, config = read_run_facts(path)
     predictor: Predictor
     if holds_linear(folder):
@@ -62,6 +66,22 @@ def load_run(path: str | Path, *, device: str = "auto") -> Predictor:
     return predictor
 
 
+def is_foreign(path: str | Path) -> bool:
+    """Whether a path names a classifier of transformers, with no run and no facts of an export beside it."""
+    folder = follow_choice(Path(path).expanduser())
+    if (folder / CONFIG).is_file() or find_facts(folder).is_file():
+        return False
+    from heedful.inference.classifier_folders import names_classifier
+
+    return names_classifier(path)
+
+
+def is_export(path: str | Path) -> bool:
+    """Whether a path names a model without a run: what `heedful export` wrote, or a classifier."""
+    folder = follow_choice(Path(path).expanduser())
+    return not (folder / CONFIG).is_file() and (find_facts(folder).is_file() or is_foreign(path))
+
+
 def needs_torch(path: str | Path) -> bool:
     """Whether loading a folder imports torch: an ONNX model and a linear model alone are read without."""
     folder = follow_choice(Path(path).expanduser())
@@ -71,6 +91,8 @@ def needs_torch(path: str | Path) -> bool:
 def read_run_facts(path: str | Path) -> tuple[Path, dict[str, Any]]:
     """Return the folder of the weights of a run or an exported adapter, and its options with its `labels`."""
     folder = Path(path).expanduser()
+    if is_foreign(path):
+        return folder, {"task": ""}
     file = find_facts(folder)
     if file.is_file() and not (folder / CONFIG).is_file():
         facts = update_names(read_json(file))

@@ -11,9 +11,19 @@ from pathlib import Path
 from heedful.report.facts import RunFacts, StudyFacts
 from heedful.report.page import Page, make_unique
 from heedful.runs.answers import ANSWER
-from heedful.runs.directory import CHECKS, CONFIG, ENVIRONMENT, METRICS, PREDICTIONS, RESULTS, TIMING, slug
+from heedful.runs.directory import (
+    CHECKS,
+    CONFIG,
+    ENVIRONMENT,
+    METRICS,
+    PREDICTIONS,
+    RESULTS,
+    STUDY,
+    TIMING,
+    slug,
+)
 from heedful.runs.files import write_bytes
-from heedful.runs.studies import FAILED, PRUNED, RUNS, STUDY
+from heedful.runs.studies import FAILED, PRUNED, RUNS
 
 RUN_FILES = (CONFIG, RESULTS, CHECKS, ENVIRONMENT, METRICS, TIMING, FAILED, PRUNED)
 """The files of a run that are packed, besides its predictions; models and checkpoints are not."""

@@ -13,9 +13,9 @@ from heedful.errors import UserError
 from heedful.options.training import AdaptOptions
 from heedful.problems import find_problem_of_options
 from heedful.runs.answers import ANSWER, Answer, read_answer
-from heedful.runs.directory import BAG_OF_WORDS, CHECKS, CONFIG, ENVIRONMENT, METRICS, Run
+from heedful.runs.directory import BAG_OF_WORDS, CHECKS, CONFIG, ENVIRONMENT, METRICS, STUDY, Run
 from heedful.runs.schemas import Check, Environment, Metrics, Prediction, Results, SplitResult
-from heedful.runs.studies import STUDY, Outcome, StudyFolder, StudyRecord, read_ending
+from heedful.runs.studies import Outcome, StudyFolder, StudyRecord, read_ending
 
 UNNAMED = ("data", "data.parquet")
 """The names of files and folders that hold data given in Python, see `heedful.data.sources.materialize`."""

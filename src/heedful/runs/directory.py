@@ -24,6 +24,7 @@ JOB = "job.json"
 PROGRESS = "progress.json"
 ESTIMATOR = "estimator.json"
 """Beside the files of a run: the parameters and the classes of the `TextClassifier` that was saved."""
+STUDY = "study.json"
 CHOSEN = "chosen.json"
 """In a folder with several runs: which of them was chosen."""
 REFITTED = "-refitted"
@@ -175,8 +176,12 @@ class Run:
 
 
 def follow_choice(path: str | Path) -> Path:
-    """Return the folder of the chosen run, for a folder of several runs; any other path as it is."""
+    """Return the folder of the chosen run of a study or a folder of several runs; another as it is."""
     folder = Path(path)
+    if (folder / STUDY).is_file():
+        from heedful.runs.studies import select_run
+
+        return select_run(folder)
     if (folder / CHOSEN).is_file():
         return folder / str(read_json(folder / CHOSEN)["run"])
     return folder

@@ -22,13 +22,13 @@ from typing import Any, Literal
 from heedful.errors import UserError, shorten
 from heedful.options.studies import Keep
 from heedful.runs.answers import ANSWER, Answer, read_answer
-from heedful.runs.directory import CONFIG, METRICS, RESULTS, Run, slug
+from heedful.runs.directory import BEST, CONFIG, METRICS, RESULTS, STUDY, Run, slug
 from heedful.runs.files import to_json_value, write_error, write_json
 from heedful.runs.json_files import decode_record, read_json, read_record
 from heedful.runs.old_names import mark_balanced, update_names
 from heedful.runs.schemas import Metrics, Results
 
-STUDY, RUNS, LEASES, LOGS, JOBS = "study.json", "runs", "leases", "logs", "jobs"
+RUNS, LEASES, LOGS, JOBS = "runs", "leases", "logs", "jobs"
 FAILED, PRUNED = "failed.json", "pruned.json"
 UNTRAINED = "untrained"
 
@@ -190,6 +190,18 @@ class StudyFolder:
         for name in (ANSWER, RUNS, LEASES, LOGS, JOBS, UNTRAINED, STUDY):
             entry = self.path / name
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
+
+
+def select_run(path: Path) -> Path:
+    """Return the folder of the study's run that is best on dev, among those whose weights were kept."""
+    kept = [
+        (one.results.splits["dev"].sort_key(), one.folder)
+        for one in StudyFolder(path).read_outcomes()
+        if one.results is not None and "dev" in one.results.splits and (one.folder / BEST).is_dir()
+    ]
+    if not kept:
+        raise UserError(f"{path}: no run of this study has a score on dev and its weights (--keep best)")
+    return max(kept, key=lambda one: one[0])[1]
 
 
 def read_ending(run: Path) -> tuple[State, Ended] | None:

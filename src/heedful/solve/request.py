@@ -19,9 +19,9 @@ from heedful.options.model_names import ENSEMBLE
 from heedful.options.solve import SolveOptions
 from heedful.options.training import AdaptOptions
 from heedful.problems import find_problem_of_task
-from heedful.runs.directory import CHOSEN, name_refitted
+from heedful.runs.directory import CHOSEN, STUDY, name_refitted
 from heedful.runs.leases import holder_of
-from heedful.runs.studies import STUDY, StudyFolder, StudyRecord, begin, choose_study_folder
+from heedful.runs.studies import StudyFolder, StudyRecord, begin, choose_study_folder
 from heedful.solve.candidates import CANDIDATES, Candidate, DataFacts
 from heedful.solve.insight.label_next import FILE as LABEL_NEXT
 from heedful.solve.plan import TRAIN_EVAL_ROWS, format_minutes

@@ -12,8 +12,8 @@ from heedful.launch.slurm import client, records
 from heedful.launch.slurm.client import QueueEntry
 from heedful.launch.slurm.records import JobEnd, JobProgress, Submission, read_submission, task_file
 from heedful.launch.slurm.script import SCRIPT
-from heedful.runs.directory import BEST, CHECKPOINTS, JOB, LOG, RESULTS, Run
-from heedful.runs.studies import STUDY, StudyFolder
+from heedful.runs.directory import BEST, CHECKPOINTS, JOB, LOG, RESULTS, STUDY, Run
+from heedful.runs.studies import StudyFolder
 from heedful.training.signals import STATUS_STOPPED
 
 PLACES = ("runs", "studies")
