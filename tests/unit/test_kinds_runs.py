@@ -202,6 +202,10 @@ def test_the_ordinal_head_is_a_cumulative_link_and_its_fit_the_minimum() -> None
     rng = np.random.default_rng(0)
     features = rng.normal(size=(400, 3))
     labels = np.digitize(features @ [1.0, -2.0, 0.5] + rng.logistic(size=400), [-1.0, 1.0])
+    doubled = np.r_[0:400, np.flatnonzero(labels == 1)]
+    balanced = fit_ordinal(features[doubled], labels[doubled], 3, balanced=True, strengths=[1e6])
+    plain = fit_ordinal(features, labels, 3, balanced=True, strengths=[1e6])
+    np.testing.assert_allclose(balanced[0].weight, plain[0].weight, atol=0.02)  # shares have no weight
     fit, cuts = fit_ordinal(features, labels, 3, strengths=[1e6])
     np.testing.assert_allclose(fit.weight[0], [1.0, -2.0, 0.5], atol=0.35)
     np.testing.assert_allclose(cuts, [-1.0, 1.0], atol=0.35)

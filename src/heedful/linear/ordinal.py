@@ -19,29 +19,44 @@ SMALLEST_GAP = 1e-3
 
 
 def fit_ordinal(
-    features: Floats, labels: Floats, n_classes: int, *, strengths: Sequence[float] | None = None
+    features: Floats,
+    labels: Floats,
+    n_classes: int,
+    *,
+    balanced: bool = False,
+    strengths: Sequence[float] | None = None,
 ) -> tuple[LinearFit, Floats]:
-    """Fit a cumulative-link model; return its score and its ordered thresholds."""
+    """Fit a cumulative-link model; return its score and its ordered thresholds.
+
+    With `balanced`, each class has the same total weight.
+    """
     mean, std = features.mean(0, dtype=np.float64), features.std(0, dtype=np.float64)
     std[std == 0] = 1.0
     simple = (features - mean) / std
+    weights = np.ones(len(labels))
+    if balanced:
+        counts = np.bincount(labels, minlength=n_classes)
+        weights = (len(labels) / (n_classes * np.maximum(counts, 1)))[labels]
     strengths = DENSE_STRENGTHS if strengths is None else strengths
     strength = strengths[0]
     if len(strengths) > 1 and len(labels) >= FOLDS:
         part = np.arange(len(labels)) % FOLDS != 0
         losses = []
         for one in strengths:
-            weight, thresholds = solve_ordinal(simple[part], labels[part], n_classes, one)
-            losses.append(ordinal_losses(simple[~part] @ weight, thresholds, labels[~part]).sum())
+            weight, thresholds = solve_ordinal(simple[part], labels[part], n_classes, one, weights[part])
+            held_out = ordinal_losses(simple[~part] @ weight, thresholds, labels[~part])
+            losses.append(float(held_out @ weights[~part]))
         strength = strengths[int(np.argmin(losses))]
-    weight, thresholds = solve_ordinal(simple, labels, n_classes, strength)
+    weight, thresholds = solve_ordinal(simple, labels, n_classes, strength, weights)
     shift = float(weight @ (mean / std))
     return LinearFit((weight / std)[None], np.zeros(1), strength), thresholds + shift
 
 
-def solve_ordinal(features: Floats, labels: Floats, n_classes: int, strength: float) -> tuple[Floats, Floats]:
+def solve_ordinal(
+    features: Floats, labels: Floats, n_classes: int, strength: float, weights: Floats
+) -> tuple[Floats, Floats]:
     d = features.shape[1]
-    shares = np.cumsum(np.bincount(labels, minlength=n_classes) + 1)[:-1] / (len(labels) + n_classes)
+    shares = np.cumsum(np.bincount(labels, weights, n_classes) + 1)[:-1] / (weights.sum() + n_classes)
     first = np.log(shares / (1 - shares))
     start = np.concatenate([np.zeros(d), first[:1], np.log(np.maximum(np.diff(first), SMALLEST_GAP))])
 
@@ -49,7 +64,7 @@ def solve_ordinal(features: Floats, labels: Floats, n_classes: int, strength: fl
         weight, gaps = parameters[:d], np.exp(parameters[d + 1 :])
         thresholds = parameters[d] + np.concatenate([[0.0], np.cumsum(gaps)])
         score = features @ weight
-        loss, of_score, of_thresholds = ordinal_gradient(score, thresholds, labels)
+        loss, of_score, of_thresholds = ordinal_gradient(score, thresholds, labels, weights)
         later = np.cumsum(of_thresholds[::-1])[::-1]
         gradient = np.concatenate(
             [features.T @ of_score + weight / strength, [of_thresholds.sum()], later[1:] * gaps]
@@ -72,12 +87,14 @@ def ordinal_losses(score: Floats, thresholds: Floats, labels: Floats) -> Floats:
     return np.asarray(-np.log(np.maximum(expit(above) - expit(below), 1e-300)))
 
 
-def ordinal_gradient(score: Floats, thresholds: Floats, labels: Floats) -> tuple[float, Floats, Floats]:
-    """Return the summed loss, and its derivatives by the scores and by the thresholds."""
+def ordinal_gradient(
+    score: Floats, thresholds: Floats, labels: Floats, weights: Floats
+) -> tuple[float, Floats, Floats]:
+    """Return the weighted loss, and its derivatives by the scores and by the thresholds."""
     above, below = ordinal_bounds(score, thresholds, labels)
     high, low = expit(above), expit(below)
     share = np.maximum(high - low, 1e-300)
-    slope_high, slope_low = high * (1 - high) / share, low * (1 - low) / share
+    slope_high, slope_low = weights * high * (1 - high) / share, weights * low * (1 - low) / share
     of_edges = np.bincount(labels + 1, -slope_high, len(thresholds) + 2)
     of_edges += np.bincount(labels, slope_low, len(thresholds) + 2)
-    return float(-np.log(share).sum()), slope_high - slope_low, of_edges[1:-1]
+    return float(-np.log(share) @ weights), slope_high - slope_low, of_edges[1:-1]

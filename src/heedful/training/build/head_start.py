@@ -66,7 +66,7 @@ def fit_head(model: Classifier, objective: Classify, *, final: bool = False, wor
     elif isinstance(reading, NumberReading):
         fit = fit_ridge(states, reading.standardize(labels), strengths=strengths)
     elif isinstance(head, OrdinalHead):
-        fit, thresholds = fit_ordinal(states, labels, model.n_classes, strengths=strengths)
+        fit, thresholds = fit_ordinal(states, labels, model.n_classes, balanced=balanced, strengths=strengths)
         head.set_thresholds(torch.from_numpy(thresholds))
     else:
         strengths = None
