@@ -119,7 +119,7 @@ print(next(json.loads(row)["dev/value"] for (row,) in rows if "dev/value" in jso
     "wandb": """
 import pathlib, re
 (file,) = pathlib.Path("run").rglob("run-*.wandb")
-print(re.search(rb"dev/value[^0-9]{1,6}([01]\\.[0-9]+)", file.read_bytes())[1].decode())
+print(re.search(rb"dev/value[^0-9]{1,6}([01][0-9.]*)", file.read_bytes())[1].decode())
 """,
 }
 
