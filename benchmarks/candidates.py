@@ -1,7 +1,7 @@
-"""How good each candidate of `heedful solve` is with few labels: what solve expects before it has seen a score.
+"""How good each candidate of `heedful solve` is with few labels, which is what solve expects of it.
 
-    python -m benchmarks.candidates run --rows 50         draws of 50 rows of each task
-    python -m benchmarks.candidates show                  the tables, from what was measured so far
+    python -m benchmarks.candidates run --rows 50      draws of 50 rows of each task
+    python -m benchmarks.candidates show               the tables, from what was measured so far
 
 Each candidate is trained on the same rows without a dev split, and scored on rows of the task's dev split (of
 BoolQ, whose dev is scored as test elsewhere, on other rows of train). No row of test is read. The draws have

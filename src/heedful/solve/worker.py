@@ -164,10 +164,9 @@ def was_cut(folder: Path) -> bool:
     run = Run.open(folder)
     config, rows = run.read_config()["adapt"], run.read_metrics()
     if (steps := config.get("steps")) is not None:
-        return bool(0 < max((row.step for row in rows), default=0) < steps)
+        return bool(rows) and max(row.step for row in rows) < steps
     epochs = config.get("epochs")
-    last = max((row.epoch for row in rows), default=0.0)
-    return epochs is not None and 0 < last < epochs - 1e-6
+    return epochs is not None and bool(rows) and max(row.epoch for row in rows) < epochs - 1e-6
 
 
 def measure_cost(folder: Path) -> dict[str, Any]:
