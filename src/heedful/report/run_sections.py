@@ -12,6 +12,7 @@ from heedful.report.charts import Chart
 from heedful.report.charts.vega import add_title_note
 from heedful.report.facts import RunFacts
 from heedful.report.formats import is_number
+from heedful.report.other_metrics import draw_label_scores, list_other_metrics
 from heedful.report.page import Cell, Page
 from heedful.report.sentences.runs import describe_checks, describe_run, describe_split, format_score
 from heedful.report.sentences.verdicts import KINDS, count_findings, list_findings, make_headline
@@ -60,6 +61,10 @@ def add_run(
         if not is_page:
             add_figure(run_figures.draw_scores(run), "scores")
         page.table(*make_score_table(run))
+        if other := list_other_metrics(run):
+            add_figure(draw_label_scores(run), "labels")
+            caption = f"Other metrics on {run.detail_split}"
+            page.table(("metric", "value", "95 % interval"), other, caption)
     if run.metrics:
         add_heading("Curves")
         for name in ("dev_falls_while_train_rises", "still_improving"):
