@@ -13,11 +13,12 @@ from heedful.runs.files import write_text
 
 PLAIN_EXAMPLE = """\
 import json
+from pathlib import Path
 import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
-facts = json.load(open(f"{FOLDER}/onnx.json", encoding="utf-8"))
+facts = json.loads(Path(FOLDER, "onnx.json").read_text("utf-8"))
 tokenizer = Tokenizer.from_file(f"{FOLDER}/tokenizer.json")
 tokenizer.enable_truncation(facts["max_len"])
 tokenizer.enable_padding(pad_id=facts["pad_id"])
