@@ -35,7 +35,7 @@ def options(tmp_path_factory: pytest.TempPathFactory) -> AdaptOptions:
     return AdaptOptions(
         model=str(make_model(root / "model")), task=str(make_task(root / "task")), precision="float32",
         threads=1, max_len=32, lr=5e-3, epochs=2, batch_size=8, train_rows=50, method="top-layers",
-        method_options=("layers=1",), out=root / "run",
+        method_options=("layers=1",), select="last", out=root / "run",
     )  # fmt: skip
 
 
