@@ -370,7 +370,7 @@ def test_a_test_split_is_scored_where_it_can_be(
     from heedful.training import rescore
 
     asked: list[str] = []
-    test = SimpleNamespace(labels=labels, answers=answers)
+    test = SimpleNamespace(labels=labels, targets=labels, answers=answers)
     monkeypatch.setattr(base, "load_run_task", lambda options: SimpleNamespace(splits={"test": test}))
     monkeypatch.setattr(rescore, "add_split", lambda folder, split: asked.append(split))
     own = Fake(study)

@@ -178,12 +178,12 @@ class Run:
 def follow_choice(path: str | Path) -> Path:
     """Return the folder of the chosen run of a study or a folder of several runs; another as it is."""
     folder = Path(path)
+    if (folder / CHOSEN).is_file():
+        return folder / str(read_json(folder / CHOSEN)["run"])
     if (folder / STUDY).is_file():
         from heedful.runs.studies import select_run
 
         return select_run(folder)
-    if (folder / CHOSEN).is_file():
-        return folder / str(read_json(folder / CHOSEN)["run"])
     return folder
 
 
