@@ -51,7 +51,7 @@ class Answers:
         renumber = np.array([numbers[label] for label in rows.labels.ids], np.int32)
         return renumber[rows.label_ids]
 
-    def refuse_unseen(self, sheet: Sheet, index: LabelIndex, train: Path) -> None:
+    def refuse_unknown(self, sheet: Sheet, index: LabelIndex, train: Path) -> None:
         """Refuse what train does not have."""
         numbers = {name: number for number, name in enumerate(self.names)}
         where = (sheet.path, sheet.unit, index, train, numbers)

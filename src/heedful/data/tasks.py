@@ -286,7 +286,7 @@ def read_files(
         layout = follow_layout(sheet, leader, name)
         rows[name] = load_examples(sheet, layout, answers.kind, rules.change, strict=strict)
         sheets[name] = sheet, layout
-        answers.refuse_unseen(sheet, rows[name].labels, files["train"])
+        answers.refuse_unknown(sheet, rows[name].labels, files["train"])
     return {name: rows[name] for name in files}, {name: sheets[name] for name in files}, answers
 
 
@@ -366,7 +366,7 @@ def add_split(
         )
         raise UserError(f"{file}: {task.name} has {wanted}")
     rows = load_examples(sheet, layout, task.kind, task.rules.change, strict=strict)
-    task.answers.refuse_unseen(sheet, rows.labels, task.folder)
+    task.answers.refuse_unknown(sheet, rows.labels, task.folder)
     split = make_split(name, rows, None, task.answers, file.name)
     return replace(task, splits={**task.splits, name: split})
 

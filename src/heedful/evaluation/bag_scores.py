@@ -16,7 +16,9 @@ from heedful.objectives.readings import make_reading
 def choose_thresholds(task: Task, of_dev: Floats, metric: str) -> tuple[float, ...]:
     """Return the threshold of each label that the probabilities on dev choose, for this metric."""
     reading, holder = make_reading(task, metric), SimpleNamespace(thresholds=None)
-    reading.complete(holder, reading.evaluate(holder, "dev", read_targets(task.splits["dev"]), of_dev))
+    reading.finish_model(
+        holder, reading.score_outputs(holder, "dev", read_targets(task.splits["dev"]), of_dev)
+    )
     return tuple(holder.thresholds)
 
 
@@ -46,4 +48,4 @@ class BagScores:
             model = replace(model, thresholds=choose_thresholds(self.task, self.ask("dev"), metric.name))
         targets = read_targets(self.task.splits[split])
         reading = make_reading(self.task, metric.name)
-        return metric.score(reading.evaluate(model, split, targets, self.ask(split)))
+        return metric.score(reading.score_outputs(model, split, targets, self.ask(split)))

@@ -113,7 +113,7 @@ class Labeler:
                 f"{source}: {bad.count:,} of {good + bad.count:,} rows get no label, first {reason} "
                 f"(--strict refuses such files)"
             )
-        columns = self.new_columns(sheet.names)
+        columns = self.name_columns(sheet.names)
         temporary, dialect = temporary_path(out), choose_dialect(sheet, out, self.predictor.labels)
         counts = Counter(dict.fromkeys(self.predictor.labels, 0))
         try:
@@ -140,7 +140,7 @@ class Labeler:
             temporary.unlink(missing_ok=True)
         return LabeledFile(total, dict(counts), columns)
 
-    def new_columns(self, names: Sequence[str]) -> tuple[str, ...]:
+    def name_columns(self, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of the columns with the answers: one per label where a text has any number."""
         if self.predictor.kind == "number":
             return (free_name("number", names),)

@@ -122,9 +122,9 @@ class TfidfModel:
         self, texts: Sequence[str], pairs: Sequence[str] | None = None
     ) -> npt.NDArray[np.float64]:
         """Return the probability of each label `[n, labels]`, or numbers `[n]`."""
-        return self.activate(self.logits(texts, pairs))
+        return self.apply_link(self.logits(texts, pairs))
 
-    def activate(self, logits: Floats) -> npt.NDArray[np.float64]:
+    def apply_link(self, logits: Floats) -> npt.NDArray[np.float64]:
         return activate(logits, self.kind)
 
     def add_logits(
@@ -138,7 +138,7 @@ class TfidfModel:
         logits = np.log(np.maximum(outputs, smallest))
         if self.kind == "labels":
             logits = logits - np.log(np.maximum(1 - outputs, smallest))
-        return self.activate(logits + own)
+        return self.apply_link(logits + own)
 
     def save(self, folder: Path, **facts: Any) -> None:
         """Write the model; `facts` are further entries of its JSON file."""

@@ -219,7 +219,7 @@ class Classify(Objective):
             probabilities = words.add_logits(probabilities, *self.read_texts(split, rows))
         if self.correction is not None:
             probabilities = correct_probabilities(probabilities, self.correction)
-        return self.reading.evaluate(model, split, self.labels[split][rows], probabilities)
+        return self.reading.score_outputs(model, split, self.labels[split][rows], probabilities)
 
     def value(self, loss: float, right: int, n: int) -> float | None:
         counts = isinstance(self.reading, LabelReading)
@@ -227,7 +227,7 @@ class Classify(Objective):
 
     def complete(self, model: nn.Module) -> None:
         dev = self.evaluate(model, "dev") if "dev" in self.splits and self.reading.problem_type else None
-        self.reading.complete(model, dev)
+        self.reading.finish_model(model, dev)
 
     def read_texts(self, split: str, rows: Ints) -> tuple[list[str], list[str] | None]:
         """Return the texts of some rows, in their order, and their second texts."""

@@ -63,12 +63,12 @@ class Reading(ABC):
         """Return probabilities, or numbers, in double precision."""
 
     @abstractmethod
-    def evaluate(self, model: Any, split: str, targets: Targets, outputs: Floats) -> Evaluation: ...
+    def score_outputs(self, model: Any, split: str, targets: Targets, outputs: Floats) -> Evaluation: ...
 
     def prepare(self, model: Any) -> None:  # noqa: B027
         """Tell a new model what its outputs will mean."""
 
-    def complete(self, model: Any, dev: Evaluation | None) -> None:  # noqa: B027
+    def finish_model(self, model: Any, dev: Evaluation | None) -> None:  # noqa: B027
         """Give the selected model what no step trains, from its evaluation on dev."""
 
 
@@ -91,7 +91,7 @@ class LabelReading(Reading):
         probabilities: Floats = logits.cpu().double().softmax(1).numpy()
         return probabilities
 
-    def evaluate(self, model: Any, split: str, targets: Targets, outputs: Floats) -> Evaluation:
+    def score_outputs(self, model: Any, split: str, targets: Targets, outputs: Floats) -> Evaluation:
         return score_labels(targets, outputs)
 
 
@@ -129,7 +129,7 @@ class SetReading(Reading):
         probabilities: Floats = logits.cpu().double().sigmoid().numpy()
         return probabilities
 
-    def evaluate(self, model: Any, split: str, targets: Targets, outputs: Floats) -> Evaluation:
+    def score_outputs(self, model: Any, split: str, targets: Targets, outputs: Floats) -> Evaluation:
         """Score probabilities `[n, labels]`; on dev, thresholds for each text are tuned on others."""
         if split == "dev":
             predicted = cross_fit(outputs, targets, self.goal)
@@ -144,7 +144,7 @@ class SetReading(Reading):
     def prepare(self, model: Any) -> None:
         model.problem_type, model.thresholds = self.problem_type, [HALF] * len(self.task.label_names)
 
-    def complete(self, model: Any, dev: Evaluation | None) -> None:
+    def finish_model(self, model: Any, dev: Evaluation | None) -> None:
         if dev is not None and dev.probabilities is not None and dev.labels is not None:
             model.thresholds = tune_thresholds(dev.probabilities, dev.labels, self.goal).tolist()
 
@@ -182,7 +182,7 @@ class NumberReading(Reading):
         numbers: Floats = logits.cpu().double().squeeze(1).numpy()
         return numbers
 
-    def evaluate(self, model: Any, split: str, targets: Targets, outputs: Floats) -> Evaluation:
+    def score_outputs(self, model: Any, split: str, targets: Targets, outputs: Floats) -> Evaluation:
         numbers = outputs if model.in_own_unit else outputs * self.std + self.mean
         loss = float("nan")
         if len(targets):
@@ -196,7 +196,7 @@ class NumberReading(Reading):
                 "--head family: this model's own head has no bias, which a number needs; leave it out"
             )
 
-    def complete(self, model: Any, dev: Evaluation | None) -> None:
+    def finish_model(self, model: Any, dev: Evaluation | None) -> None:
         if model.in_own_unit:
             return
         with torch.no_grad():

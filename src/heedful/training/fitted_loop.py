@@ -20,4 +20,4 @@ class FittedLoop(Loop):
         self.state.examples, self.state.tokens = len(lengths), int(lengths.sum())
         self.evaluate_and_select()
         self.log.write_timing(self.state)
-        self.save()
+        self.write_checkpoint()

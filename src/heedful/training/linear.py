@@ -138,7 +138,7 @@ class LinearJob:
         """Score the probabilities or numbers that a model gave."""
         model = SimpleNamespace(thresholds=thresholds, in_own_unit=True)
         reading = make_reading(self.task, self.metric.name)
-        return self.metric.score(reading.evaluate(model, split, targets, outputs))
+        return self.metric.score(reading.score_outputs(model, split, targets, outputs))
 
     def decide(self, evaluations: Mapping[str, Evaluation]) -> tuple[dict[str, Evaluation], Decision | None]:
         """Tune the threshold of two labels on dev; a baseline, which reads no text, has none."""

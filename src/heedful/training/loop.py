@@ -126,7 +126,7 @@ class Loop:
         start, saved = time.monotonic() - state.seconds, time.monotonic()
         if state.step == 0 and self.selection.scores_start and state.best_step < 0:
             self.evaluate_and_select()
-            self.save()
+            self.write_checkpoint()
         while state.step < plan.total and not (state.stopped_early or self.stopping.is_over(state.best_step)):
             if self.lost.is_set():
                 raise UserError(f"{self.run.path}: another process has taken this run over")
@@ -150,7 +150,7 @@ class Loop:
             asked, due = agree_on_stop(self.ranks, self.stopping.asked, due)
             if asked or due:
                 self.collect_losses()
-                self.save()
+                self.write_checkpoint()
                 saved = time.monotonic()
             if asked:
                 reached = f"stopped by {asked.name} after step {state.step} of {plan.total}"
@@ -286,7 +286,7 @@ class Loop:
     def weights(self) -> dict[str, Tensor]:
         return {name: p.detach().cpu().clone() for name, p in self.parameters.items()}
 
-    def save(self) -> None:
+    def write_checkpoint(self) -> None:
         self.log.save_checkpoint(self.state, self.weights(), self.optimizer.state_dict())
         self.ranks.barrier()  # no process ends before it is written
 

@@ -99,7 +99,7 @@ def write_description(run: Run, job: DescribedJob) -> None:
     run.write_config({"command": job.command, job.command: values})
 
 
-def score_selected(job: Job, loop: Loop) -> tuple[dict[str, Evaluation], Decision | None]:
+def score_splits(job: Job, loop: Loop) -> tuple[dict[str, Evaluation], Decision | None]:
     """Score dev and test with the selected model, and tune the threshold of two labels on dev."""
     splits = [split for split in ("dev", "test") if split in job.objective.splits]
     evaluations = {s: loop.score_selected(s) for s in splits if s == "dev" or job.options.score_test}

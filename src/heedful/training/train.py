@@ -109,7 +109,7 @@ def train_job(
 
         job.objective.complete(job.model)
         # The test split is scored once, with the selected model; dev was scored when it was selected.
-        evaluations, decision = record.score_selected(job, loop)
+        evaluations, decision = record.score_splits(job, loop)
         results = record.collect_results(run, job, loop, evaluations)
         record.save_best(run, job, decision)
         job.scorer.write_scored(run, evaluations)
