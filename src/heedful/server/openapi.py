@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful import __version__
-from heedful.server.requests import MOST_CHARACTERS, MOST_TEXTS
+from heedful.server.requests import MOST_CHARACTERS, MOST_TEXTS, VISIBLE
 
 Schema = dict[str, Any]
-TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS, "pattern": r"\S"}
+TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS, "pattern": VISIBLE}
 ERROR: Schema = {
     "type": "object",
     "required": ["error"],

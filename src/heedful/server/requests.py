@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -10,6 +12,8 @@ from heedful.server.batching import Item
 
 MOST_TEXTS = 1000
 """Texts per request."""
+VISIBLE = r"[^\s\x1c-\x1f\x85\ufeff]"
+"""What a text must have: a character that no dialect of regular expressions takes for white space."""
 MOST_CHARACTERS = 100_000
 """Characters per text."""
 
@@ -66,7 +70,7 @@ def check_items(items: list[Item], pairs: bool | None) -> None:
         if pairs is not None and (item[1] is not None) != pairs:
             raise HTTPException(422, f"{where}: this model labels {'pairs' if pairs else 'single texts'}")
         for text in item:
-            if text is not None and not text.strip():
+            if text is not None and not re.search(VISIBLE, text):
                 raise HTTPException(422, f"{where} is empty: there is nothing to label")
             if text is not None and len(text) > MOST_CHARACTERS:
                 raise HTTPException(413, f"{where} has {len(text):,} characters; at most {MOST_CHARACTERS:,}")
