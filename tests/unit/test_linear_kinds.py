@@ -100,7 +100,7 @@ def test_models_of_each_kind_learn_and_are_saved(kind: str, tmp_path: Path) -> N
     assert again.kind == kind
     assert (again.probabilities(texts[240:]) == outputs).all()
     half = again.add_logits(outputs, texts[240:], None)  # its own scores twice
-    assert half == pytest.approx(model.activate(2 * model.logits(texts[240:])), rel=1e-6, abs=1e-9)
+    assert half == pytest.approx(model.apply_link(2 * model.logits(texts[240:])), rel=1e-6, abs=1e-9)
 
 
 def test_shares_are_those_of_the_rows() -> None:
