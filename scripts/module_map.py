@@ -20,6 +20,7 @@ README = ROOT / "README.md"
 BEGIN, END = "<!-- modules -->\n", "<!-- end of modules -->\n"
 LAYERS = [
     "cli",
+    "studio",
     "contracts",
     "lab",
     "studies",

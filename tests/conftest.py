@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-LONG = {"slurm", "browser", "kills", "documents", "handouts", "strangers"}
+LONG = {"slurm", "browser", "studio", "kills", "documents", "handouts", "strangers"}
 FIRST = ("slurm", "documents", "handouts", "strangers", "kills")
 settings.register_profile("nightly", max_examples=1000, deadline=None)
 

@@ -68,6 +68,7 @@ COMMANDS = {
         "heedful.cli.report:command",
         "Report on runs and studies: one HTML file, figures, PDF or a bundle.",
     ),
+    "ui": ("heedful.cli.ui:command", "Open the studio: runs, models and attention, in a browser."),
     "lab": (
         "heedful.cli.lab:app",
         "Show properties of attention, constructed, checked with numbers and drawn.",
@@ -85,7 +86,7 @@ COMMAND_GROUPS = {
     "Prepare your data": ("data", "tokenizer"),
     "Train a model": ("adapt", "pretrain", "run", "batch-size"),
     "Use a model": ("predict", "serve", "generate", "evaluate", "export", "push", "check"),
-    "Compare and report": ("study", "report", "track"),
+    "Compare and report": ("study", "report", "ui", "track"),
     "Understand attention and models": ("lab", "inspect"),
     "On a cluster": ("jobs",),
 }

@@ -55,16 +55,28 @@ class Guard:
 
     def find_refusal(self, headers: Headers, method: str, path: str) -> tuple[int, str] | None:
         host = headers.get("host", "")
-        if self.loopback and host.rpartition(":")[0] not in LOOPBACK_NAMES and host not in LOOPBACK_NAMES:
+        if not self.is_own_name(headers):
             return 403, f'this server is for this machine; "{host[:100]}" is not its name'
         if method not in SAFE_METHODS and not same_origin(headers, host):
             return 403, "the request comes from another site's page"
         if self.token is None or path in self.open_paths:
             return None
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and secrets.compare_digest(given.encode(), self.token.encode()):
+        if self.shows_token(headers):
             return None
         return 401, "the token is missing or wrong; send the printed one as Authorization: Bearer TOKEN"
+
+    def is_own_name(self, headers: Headers) -> bool:
+        """Whether a request is addressed to a name that this server may have."""
+        host = headers.get("host", "")
+        return not self.loopback or host.rpartition(":")[0] in LOOPBACK_NAMES or host in LOOPBACK_NAMES
+
+    def shows_token(self, headers: Headers) -> bool:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        return (
+            self.token is not None
+            and scheme.lower() == "bearer"
+            and secrets.compare_digest(given.encode(), self.token.encode())
+        )
 
 
 def same_origin(headers: Headers, host: str) -> bool:

@@ -1,0 +1,1 @@
+"""The studio: run directories, models and attention as pages in a browser."""

@@ -1,0 +1,8 @@
+"""The pages of the studio, in the order of the navigation."""
+
+from __future__ import annotations
+
+from heedful.studio.pages import runs
+from heedful.studio.pages.page import Page
+
+PAGES: tuple[Page, ...] = (runs.PAGE,)
