@@ -21,6 +21,7 @@ BEGIN, END = "<!-- modules -->\n", "<!-- end of modules -->\n"
 LAYERS = [
     "cli",
     "studio",
+    "course",
     "contracts",
     "lab",
     "studies",

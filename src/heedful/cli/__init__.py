@@ -77,6 +77,7 @@ COMMANDS = {
         "heedful.cli.inspect:command",
         "Show a model's family, sizes, parameters per part, and what was loaded.",
     ),
+    "course": ("heedful.cli.course:app", "Check what students write."),
     "data": ("heedful.cli.data:app", "Show the data of a task, or generate a world of data."),
     "tokenizer": ("heedful.cli.tokenizer:app", "Train, compare and inspect tokenizers."),
     "jobs": ("heedful.cli.jobs:app", "Show and cancel batch jobs, and show the nodes of the cluster."),
@@ -88,6 +89,7 @@ COMMAND_GROUPS = {
     "Use a model": ("predict", "serve", "generate", "evaluate", "export", "push", "check"),
     "Compare and report": ("study", "report", "ui", "track"),
     "Understand attention and models": ("lab", "inspect"),
+    "Teach": ("course",),
     "On a cluster": ("jobs",),
 }
 """The panels of `heedful --help`: commands by what a person wants to do."""

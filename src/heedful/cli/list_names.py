@@ -29,6 +29,7 @@ EXTENSION_POINTS = {
     "studies": ("heedful.studies:STUDIES", "studies: heedful study NAME"),
     "tasks": ("heedful.data.named_tasks:TASKS", "tasks that have a name"),
     "trackers": ("heedful.training.trackers:TRACKERS", "experiment trackers, for --track"),
+    "suites": ("heedful.contracts.suite:SUITES", "suites of contracts, for course check --as"),
     "themes": ("heedful.report.theme:THEMES", "chart themes, for report --theme"),
 }
 """Every extension point: the import path of its registry, and what its names are."""

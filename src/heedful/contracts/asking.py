@@ -1,0 +1,100 @@
+"""Asks a subject, and compares what it answers with what it should: shared by all suites."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from heedful.contracts.shrink import find_smallest, simplify_values
+from heedful.contracts.subject import NotApplicable, Subject
+from heedful.contracts.verdicts import RefutedError
+
+Inputs = Mapping[str, Any]
+TOLERANCE = 1e-4
+"""Largest difference, relative to the largest expected number, that float32 sums in another order make."""
+
+
+def ask(subject: Subject, operation: str, *, output: str = "out", **inputs: Any) -> Tensor:
+    """Carry out an operation and return one of its outputs, which must be a tensor."""
+    answer = subject.call(operation, {name: value for name, value in inputs.items() if value is not None})
+    if output not in answer:
+        raise NotApplicable(f"{operation} returns no {output}")
+    value = answer[output]
+    if not isinstance(value, Tensor):
+        raise RefutedError(
+            f"{output} is a {type(value).__name__} instead of a tensor", inputs=inputs, got=value
+        )
+    return value
+
+
+def difference(a: Tensor, b: Tensor) -> float:
+    """Return the largest difference of two tensors; infinite for other shapes or values."""
+    if a.shape != b.shape:
+        return math.inf
+    if not a.numel():
+        return 0.0
+    apart = (a.double() - b.double()).abs().max().item()
+    return apart if math.isfinite(apart) else math.inf
+
+
+def describe_difference(got: Tensor, expected: Tensor) -> str:
+    """Return in words how two tensors differ."""
+    if got.shape != expected.shape:
+        return f"the shape is {tuple(got.shape)} instead of {tuple(expected.shape)}"
+    if not got.isfinite().all():
+        return "the output has numbers that are not finite"
+    return f"the largest difference is {difference(got, expected):.3g}"
+
+
+def relative(got: Tensor, expected: Tensor) -> float:
+    """Return the largest difference relative to the largest expected number (at least 1)."""
+    scale = max(1.0, float(expected.abs().max())) if expected.numel() else 1.0
+    return difference(got, expected) / scale
+
+
+def require_agreement(
+    candidates: Iterable[Inputs],
+    run: Callable[[Inputs], Tensor],
+    reference: Callable[[Inputs], Tensor],
+    *,
+    what: str,
+    tolerance: float = TOLERANCE,
+    draw: Callable[[Inputs, Tensor, Tensor], str | None] | None = None,
+    hint: str = "",
+) -> float:
+    """Compare a subject with a reference on inputs of growing size; return the largest difference.
+
+    The candidates come in the order of their size. The last one is tried first: where it agrees, all are
+    tried; where it does not, the smallest that fails is found and its numbers are made plainer.
+    """
+    candidates = list(candidates)
+
+    def fails(inputs: Inputs) -> tuple[Tensor, Tensor] | None:
+        expected = reference(inputs)
+        got = run(inputs)
+        return (got, expected) if relative(got, expected) > tolerance else None
+
+    found = find_smallest(candidates, fails)
+    if found is None:
+        return max(relative(run(inputs), reference(inputs)) for inputs in candidates[-1:])
+    inputs, failure = simplify_values(found[0], fails, found[1])
+    got, expected = failure
+    raise RefutedError(
+        f"{what}: {describe_difference(got, expected)}",
+        inputs=inputs,
+        got=got,
+        expected=expected,
+        hint=hint,
+        heat_map=None if draw is None else draw(inputs, got, expected),
+    )
+
+
+def fit_exponent(sizes: Iterable[float], costs: Iterable[float]) -> float:
+    """Return the exponent p of cost = c size^p that fits best (least squares of the logarithms)."""
+    x, y = (torch.tensor([math.log(max(v, 1e-12)) for v in values]).double() for values in (sizes, costs))
+    x, y = x - x.mean(), y - y.mean()
+    return float((x * y).sum() / (x * x).sum())

@@ -1,0 +1,1 @@
+"""The suites: one file per thing that people write by hand."""

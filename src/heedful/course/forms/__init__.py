@@ -1,0 +1,1 @@
+"""How each suite's operations are found in a student's file: names, signatures and conventions."""
