@@ -144,7 +144,7 @@ def test_hostile_cells_are_data(
         table = csv.writer(file)
         table.writerow(["id", "text", "note"])
         table.writerows([i, cell, cell] for i, cell in enumerate(HOSTILE))
-    done = heedful("predict", run_of("full"), "--in", source, "--out", out)
+    done = heedful("predict", run_of("full"), "--in", source, "--out", out, "--raw-cells")
     assert done.status == 0, done.err
     assert "\x1b" not in done.out
     rows = read(out)
@@ -152,6 +152,99 @@ def test_hostile_cells_are_data(
     assert [row["note"] for row in rows] == HOSTILE
     answers = package.load(run_of("full")).predict(HOSTILE)
     assert [row["label"] for row in rows] == [a.label for a in answers]
+
+
+def test_a_spreadsheet_computes_no_cell_of_a_labeled_file(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    formulas = ['=cmd|" /C calc"!A0', "@SUM(1)", "+1+cmd|' /C calc'!A0", "-2+3", "\t=1", "\uff1d1+1", " =1+1"]
+    plain = ["-5", "+49 30 1234", "-1.5e3", "-12,5 %", "-", "a = b", "fine"]
+    cells = formulas + plain
+    source = tmp_path / "in.csv"
+    with source.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(["text", "=note"])
+        table.writerows(["warm room", cell] for cell in cells)
+    for name, options in (("o.csv", ()), ("raw.csv", ("--raw-cells",)), ("o.jsonl", ())):
+        done = heedful("predict", run_of("full"), "--in", source, "--out", tmp_path / name, *options)
+        assert done.status == 0, done.err
+        assert ("8 cells begin like a formula" in done.err) == (name == "o.csv")
+    rows = read(tmp_path / "o.csv")
+    assert [row["'=note"] for row in rows] == [*(f"'{cell}" for cell in formulas), *plain]
+    assert [row["=note"] for row in read(tmp_path / "raw.csv")] == cells
+    lines = (tmp_path / "o.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["=note"] for line in lines] == cells
+
+
+def test_probabilities_have_a_column_per_label(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    texts = ["lovely warm fresh staff", "the room was dirty"]
+    (tmp_path / "in.csv").write_text("text,probability_good\n" + "".join(f"{text},x\n" for text in texts))
+    out = tmp_path / "o.csv"
+    done = heedful(
+        "predict", run_of("full"), "--in", tmp_path / "in.csv", "--out", out, "--probabilities", "--json"
+    )
+    assert done.status == 0, done.err
+    new = ["label", "confidence", "probability_bad", "predicted_probability_good"]
+    assert json.loads(done.out)["columns"] == new
+    rows = read(out)
+    assert list(rows[0]) == ["text", "probability_good", *new]
+    for row, answer in zip(rows, package.load(run_of("full")).predict(texts), strict=True):
+        shares = [float(row["probability_bad"]), float(row["predicted_probability_good"])]
+        assert shares == pytest.approx([answer.probabilities["bad"], answer.probabilities["good"]], abs=1e-5)
+
+
+def test_parquet_keeps_the_types_of_its_columns(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table({
+        "id": pa.array([1, None, 3], pa.int32()),
+        "text": ["lovely warm staff", "", "the room was dirty"],
+        "when": pa.array([0, 1, None], pa.timestamp("ms", tz="UTC")),
+        "kind": pa.array(["a", "b", "a"]).dictionary_encode(),
+        "tags": [["=x"], [], None],
+    })  # fmt: skip
+    pq.write_table(table, tmp_path / "in.parquet")
+    out = tmp_path / "out.parquet"
+    options = ("--probabilities", "--out", out)
+    done = heedful("predict", run_of("full"), "--in", tmp_path / "in.parquet", *options)
+    assert done.status == 0, done.err
+    found = pq.read_table(out)
+    assert found.select(table.column_names).equals(table)
+    answers = package.load(run_of("full")).predict(["lovely warm staff", "the room was dirty"])
+    wanted = [answers[0].label, None, answers[1].label]
+    assert found["label"].to_pylist() == wanted
+    assert (
+        found.schema.field("confidence").type == found.schema.field("probability_good").type == pa.float64()
+    )
+
+
+def test_json_lines_become_columns_of_parquet_with_types(
+    heedful: Callable[..., Any], run_of: Callable[[str], Path], tmp_path: Path
+) -> None:
+    import pyarrow.parquet as pq
+
+    rows: list[dict[str, Any]] = [
+        {"text": "warm", "n": 1, "x": 1, "big": 2**60, "ok": True, "any": {"a": [1]}, "half": "\ud800"},
+        {"text": "cold", "n": None, "x": 0.5, "big": 1, "ok": False, "any": 7, "late": 2**70},
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name in ("o.parquet", "o.csv"):
+        done = heedful("predict", run_of("full"), "--in", tmp_path / "in.jsonl", "--out", tmp_path / name)
+        assert done.status == 0, done.err
+    found = pq.read_table(tmp_path / "o.parquet")
+    types = {field.name: str(field.type) for field in found.schema}
+    assert types == {
+        "text": "string", "n": "int64", "x": "double", "big": "int64", "ok": "bool", "any": "string",
+        "half": "string", "late": "string", "label": "string", "confidence": "double",
+    }  # fmt: skip
+    assert found["any"].to_pylist() == ['{"a": [1]}', "7"]
+    assert found["big"].to_pylist() == [2**60, 1]
+    assert found["late"].to_pylist() == [None, str(2**70)]
 
 
 def test_numbers_and_late_keys_come_out_as_they_went_in(
@@ -314,7 +407,10 @@ def test_mistakes_get_one_line(
     run = run_of("full")
     assert "give one of them" in heedful("predict", run).err
     assert "belong together" in heedful("predict", run, "--in", tiny_task).err
-    assert ".csv, .tsv, .jsonl" in heedful("predict", run, "--in", tiny_task, "--out", tmp_path / "o.xls").err
+    assert (
+        ".csv, .tsv, .jsonl, .ndjson, .parquet"
+        in heedful("predict", run, "--in", tiny_task, "--out", tmp_path / "o.xls").err
+    )
     (tmp_path / "there.csv").write_text("mine")
     done = heedful("predict", run, "--in", tiny_task, "--out", tmp_path / "there.csv")
     assert "--overwrite replaces it" in done.err

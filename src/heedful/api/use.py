@@ -101,6 +101,8 @@ def predict(
     pair_column: str | None = None,
     overwrite: bool = False,
     strict: bool = False,
+    probabilities: bool = False,
+    raw_cells: bool = False,
     min_confidence: float | None = None,
     max_risk: float | None = None,
     calibrate: bool = False,
@@ -120,7 +122,8 @@ def predict(
     pairs
         The second text, or texts, if the task has pairs.
     out
-        The file to write, with all columns of the old one and the columns label and confidence.
+        The file to write (.csv, .tsv, .jsonl or .parquet), with all columns of the old one and the columns
+        label and confidence.
     text_column
         Name of the column with the text, in a file. By default found as for a task.
     pair_column
@@ -129,6 +132,11 @@ def predict(
         Replace `out`.
     strict
         Refuse a file with bad rows; otherwise a row without a text gets no label.
+    probabilities
+        Also write a column per label with its probability, in a file.
+    raw_cells
+        In .csv and .tsv files, a cell that a spreadsheet would take for a formula gets a ' before it, unless
+        this is set.
     min_confidence
         Answer "not sure" below this confidence.
     max_risk
@@ -167,9 +175,14 @@ def predict(
             pair_column=pair_column,
             overwrite=overwrite,
             strict=strict,
+            probabilities=probabilities,
+            raw_cells=raw_cells,
         )
-    if text_column or pair_column or overwrite or strict:
-        raise UserError("heedful.predict: columns, overwrite and strict belong to a file, with out=")
+    if text_column or pair_column or overwrite or strict or probabilities or raw_cells:
+        raise UserError(
+            "heedful.predict: columns, overwrite, strict, probabilities and raw_cells belong to a file, with "
+            "out=; heedful.load(...).predict_proba(texts) gives an array of probabilities"
+        )
     predictor = load(Path(run), device=device)
     rule = predictor.answer_rule(min_confidence=min_confidence, max_risk=max_risk, calibrate=calibrate)
     if isinstance(texts, str):

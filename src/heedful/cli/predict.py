@@ -31,6 +31,8 @@ def command(
     pair_column: str | None = None,
     overwrite: Flag = False,
     strict: Flag = False,
+    probabilities: Flag = False,
+    raw_cells: Flag = False,
     min_confidence: OpenShare | None = None,
     max_risk: OpenShare | None = None,
     calibrate: Flag = False,
@@ -41,10 +43,12 @@ def command(
 
     With --in and --out, the new file has all columns of the old one and two
     more, label and confidence (predicted_label and predicted_confidence if
-    these names are taken). A label that is a whole number is written without a
-    fraction: 1 for 1.0. Files of any size are read row by row. A new file of
-    the same kind (.csv) has the delimiter, encoding and line ends of the old
-    one. A row whose text is empty gets no label.
+    these names are taken); --probabilities adds one per label. A label that is
+    a whole number is written without a fraction: 1 for 1.0. Files of any size
+    are read row by row. A new file of the same kind (.csv) has the delimiter,
+    encoding and line ends of the old one. A row whose text is empty gets no
+    label. In .csv and .tsv, a cell that a spreadsheet would compute (=1+1)
+    gets a ' before it.
 
     With --min-confidence or --max-risk, a text that the model is less sure
     about gets the label "not sure"; its confidence is kept.
@@ -53,6 +57,7 @@ def command(
       heedful predict runs/reviews "What a lovely place."
       heedful predict runs/boolq "is the sea salty" "Sea water is salt water."
       heedful predict runs/reviews --in reviews.csv --out labeled.csv
+      heedful predict runs/reviews --in reviews.csv --out labeled.parquet --probabilities
       heedful predict runs/reviews --in reviews.csv --out labeled.csv --max-risk 0.05
       heedful predict runs/birthplaces "Where was Ada Lovelace born?"
 
@@ -68,7 +73,7 @@ def command(
     source
         File of texts to read: .csv, .tsv, .jsonl, .parquet, .arrow, .xlsx or .txt, also compressed (.csv.gz).
     out
-        File to write: .csv, .tsv or .jsonl.
+        File to write: .csv, .tsv, .jsonl or .parquet.
     text_column
         Name of the column with the text. By default found by name or content.
     pair_column
@@ -77,6 +82,10 @@ def command(
         Replace --out.
     strict
         Refuse a file with bad rows instead of skipping them.
+    probabilities
+        Also write a column per label with its probability.
+    raw_cells
+        Leave cells of .csv and .tsv files as they are, even those that a spreadsheet would compute.
     min_confidence
         Answer "not sure" below this confidence.
     max_risk
@@ -105,14 +114,21 @@ def command(
         show_one(labeler, text, pair, json)
         return
     done = labeler.label_file(
-        source, out, text_column=text_column, pair_column=pair_column, overwrite=overwrite, strict=strict
+        source,
+        out,
+        text_column=text_column,
+        pair_column=pair_column,
+        overwrite=overwrite,
+        strict=strict,
+        probabilities=probabilities,
+        raw_cells=raw_cells,
     )
     if labeler.predictor.kind in ("labels", "number"):
         show_file(done, out, json)
         return
-    label, confidence = done.columns
+    label, confidence, *more = done.columns
     if json:
-        facts = {"out": str(out), "rows": done.rows, "counts": done.counts}
+        facts = {"out": str(out), "rows": done.rows, "counts": done.counts, "columns": list(done.columns)}
         print_json({**facts, "label_column": label, "confidence_column": confidence, **rule_facts(rule)})
         return
     most = sorted(done.counts, key=lambda name: -done.counts[name])[:SHOWN]
@@ -121,7 +137,8 @@ def command(
         counts.append((f"{len(done.counts) - SHOWN:,} others", done.rows - sum(n for _, n in counts)))
     rows = [(name, f"{n:,}", f"{n / max(1, done.rows):.1%}") for name, n in counts]
     print_table("labels", ("label", "rows", "share"), rows, right=("rows", "share"))
-    console().print(f"{out}: {done.rows:,} rows, with {label} and {confidence}", markup=False)
+    rest = f", and {len(more):,} columns of probabilities" if more else ""
+    console().print(f"{out}: {done.rows:,} rows, with {label} and {confidence}{rest}", markup=False)
 
 
 def show_file(done: LabeledFile, out: Path, json: bool) -> None:

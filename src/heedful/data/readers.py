@@ -208,7 +208,8 @@ class ParquetFile:
         import pyarrow.parquet as pq
 
         self.file: Any = pq.ParquetFile(path, memory_map=False, pre_buffer=False)
-        self.names = tuple(self.file.schema_arrow.names)
+        self.schema: Any = self.file.schema_arrow
+        self.names = tuple(self.schema.names)
         self.is_empty = not self.file.metadata.num_rows
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -236,7 +237,8 @@ class ArrowFile(ParquetFile):
         except pa.ArrowInvalid:
             self.file.seek(0)
             self.parts = reader = pa.ipc.open_stream(self.file)
-        self.names = tuple(reader.schema.names)
+        self.schema = reader.schema
+        self.names = tuple(self.schema.names)
         self.is_empty = False
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:

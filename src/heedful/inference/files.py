@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from heedful.data.bad_rows import BadRows, RowError
 from heedful.data.columns import ColumnChoice, Layout, Sheet, find_layout, open_sheet
@@ -15,20 +14,18 @@ from heedful.data.named_tasks import TASKS, TaskRules, find_rules
 from heedful.data.notices import notify
 from heedful.data.readers import read_json
 from heedful.data.store import check_text
-from heedful.data.text_files import WESTERN, detect_encoding, detect_line_end, split_name
 from heedful.errors import UserError
 from heedful.inference.abstention import AnswerRule
 from heedful.inference.inputs import trained_columns, wanted_columns
 from heedful.inference.loading import read_run_facts, reads_pairs
 from heedful.inference.predictions import PredictedLabel, PredictedLabels, PredictedNumber
 from heedful.inference.predictor import Predictor
+from heedful.inference.row_writers import ColumnTypes, open_writer, refuse_suffix
 from heedful.progress import progress
 from heedful.runs.files import temporary_path, write_error
 
 CHUNK_ROWS, CHUNK_CHARS = 1024, 2**23
 """Rows that are held at a time, by number and by length."""
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-LINES = (".jsonl", ".ndjson")
 
 Row = tuple[list[Any], str | None, str | None]
 """All cells, the text, its pair; a row without a text has cells alone."""
@@ -40,8 +37,8 @@ class LabeledFile:
     counts: dict[str, int]
     """Number of rows per label; rows without a text have none."""
     columns: tuple[str, ...]
-    """Names of the new columns: the label and its probability; the labels and the probability of each; or the
-    number."""
+    """Names of the new columns: the label and its confidence; the labels and the probability of each; or the
+    number. Probabilities of each label that were asked for follow."""
 
 
 class Labeler:
@@ -87,14 +84,18 @@ class Labeler:
         pair_column: str | None,
         overwrite: bool,
         strict: bool = False,
+        probabilities: bool = False,
+        raw_cells: bool = False,
     ) -> LabeledFile:
         """Label every row of a file; the new file appears when it is complete.
 
         A row whose text is empty is written without a label, and one that cannot be read is left out, with a
-        notice; `strict` refuses both.
+        notice; `strict` refuses both. With `probabilities`, there is a column for each label. In CSV and TSV
+        files, cells that a spreadsheet would take for a formula get a ' before them, unless `raw_cells`.
         """
-        if out.suffix.lower() not in (*DELIMITERS, *LINES):
-            raise UserError(f"--out {out}: is one of {', '.join((*DELIMITERS, *LINES))}")
+        refuse_suffix(out)
+        if probabilities and not self.predictor.classes:
+            raise UserError(f"--probabilities: {self.run} has no labels to give probabilities of")
         if out.exists() and not overwrite:
             raise UserError(f"--out {out}: is there already; --overwrite replaces it")
         trained = trained_columns(self.task_path, self.wanted)
@@ -103,9 +104,11 @@ class Labeler:
         layout = self.layout(sheet, trained, text_column, pair_column)
         bad = BadRows(strict=strict)
         total = good = 0
-        for _, text, _ in self.rows(sheet, layout, bad):  # a row that is wrong is found before the first hour
+        types = ColumnTypes(len(sheet.names))
+        for cells, text, _ in self.rows(sheet, layout, bad):  # a wrong row is found before the first hour
             total += 1
             good += text is not None
+            types.add(cells)
         bad.refuse_bad_file(good)
         if bad.first is not None:
             reason = str(bad.first).removeprefix(str(source)).strip()
@@ -113,40 +116,58 @@ class Labeler:
                 f"{source}: {bad.count:,} of {good + bad.count:,} rows get no label, first {reason} "
                 f"(--strict refuses such files)"
             )
-        columns = self.name_columns(sheet.names)
-        temporary, dialect = temporary_path(out), choose_dialect(sheet, out, self.predictor.labels)
-        counts = Counter(dict.fromkeys(self.predictor.labels, 0))
+        columns = self.name_columns(sheet.names, probabilities=probabilities)
+        temporary, counts = temporary_path(out), Counter(dict.fromkeys(self.predictor.labels, 0))
         try:
             out.parent.mkdir(parents=True, exist_ok=True)
             with (
-                temporary.open("x", encoding=dialect.encoding, newline="") as file,
+                open_writer(
+                    temporary,
+                    out,
+                    sheet,
+                    columns,
+                    labels=self.predictor.labels,
+                    types=types,
+                    text_columns=int(self.predictor.kind != "number"),
+                    safe=not raw_cells,
+                ) as writer,
                 progress("labeling (rows)", total) as shown,
             ):
-                write = row_writer(file, dialect, [*sheet.names, *columns])
                 for chunk in chunks(self.rows(sheet, layout, BadRows())):
                     answers = iter(self.label_rows([row for row in chunk if row[1] is not None], layout))
+                    rows = []
                     for cells, text, _ in chunk:
                         if text is None:
-                            write([*cells, *[None] * len(columns)])
+                            rows.append([*cells, *[None] * len(columns)])
                             continue
                         answer = next(answers)
-                        write([*cells, *list_cells(answer)])
+                        rows.append([*cells, *list_cells(answer, probabilities=probabilities)])
                         counts.update(list_labels(answer))
+                    writer.write(rows)
                     shown.advance(len(chunk))
             temporary.replace(out)
         except OSError as error:
             raise write_error(out, error) from None
         finally:
             temporary.unlink(missing_ok=True)
+        if writer.made_safe:
+            notify(
+                f"{out}: {writer.made_safe:,} cells begin like a formula, and got a ' before them, so that a "
+                "spreadsheet shows them as text; --raw-cells leaves them as they are"
+            )
         return LabeledFile(total, dict(counts), columns)
 
-    def name_columns(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of the columns with the answers: one per label where a text has any number."""
-        if self.predictor.kind == "number":
+    def name_columns(self, names: Sequence[str], *, probabilities: bool = False) -> tuple[str, ...]:
+        """Return the names of the columns with the answers, which the file does not have yet."""
+        kind, labels = self.predictor.kind, self.predictor.labels
+        if kind == "number":
             return (free_name("number", names),)
-        if self.predictor.kind == "labels":
-            return tuple(free_name(name, names) for name in ("labels", *self.predictor.labels))
-        return new_columns(names)
+        if kind == "labels":
+            return free_names(("labels", *labels), names)
+        answer = new_columns(names)
+        if not probabilities:
+            return answer
+        return (*answer, *free_names([f"probability_{label}" for label in labels], [*names, *answer]))
 
     def layout(self, sheet: Sheet, trained: ColumnChoice, text: str | None, pair: str | None) -> Layout:
         """Return the columns to read: those named, those of the task, or those chosen as for a task."""
@@ -213,13 +234,26 @@ def free_name(name: str, names: Sequence[str]) -> str:
     return name
 
 
-def list_cells(answer: PredictedLabel) -> list[Any]:
+def free_names(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return several names that the file does not have, each another one."""
+    chosen: list[str] = []
+    for name in wanted:
+        chosen.append(free_name(name, [*names, *chosen]))
+    return tuple(chosen)
+
+
+def list_cells(answer: PredictedLabel, *, probabilities: bool = False) -> list[Any]:
     """Return the cells of an answer: label and confidence, or all labels and the probability of each."""
     if isinstance(answer, PredictedNumber):
         return [answer.value]
+    each = [round_share(p) for p in answer.probabilities.values()]
     if isinstance(answer, PredictedLabels):
-        return [answer.label, *(float(f"{p:.6g}") for p in answer.probabilities.values())]
-    return [answer.label, float(f"{answer.confidence:.6g}")]
+        return [answer.label, *each]
+    return [answer.label, round_share(answer.confidence), *(each if probabilities else ())]
+
+
+def round_share(share: float) -> float:
+    return float(f"{share:.6g}")
 
 
 def list_labels(answer: PredictedLabel) -> tuple[str, ...]:
@@ -235,62 +269,3 @@ def new_columns(names: Sequence[str]) -> tuple[str, str]:
     while {label, confidence} & {name.casefold() for name in names}:
         label, confidence = f"predicted_{label}", f"predicted_{confidence}"
     return label, confidence
-
-
-@dataclass(frozen=True)
-class Dialect:
-    """How a file is written; without a delimiter it has one JSON object per line."""
-
-    delimiter: str | None
-    encoding: str = "utf-8"
-    line_end: str = "\n"
-
-
-def choose_dialect(sheet: Sheet, out: Path, labels: Sequence[str]) -> Dialect:
-    """Return the dialect of the file that was read where the new one has the same suffix.
-
-    A file in Windows' encoding becomes UTF-8 with a byte order mark, which Excel understands, if the labels
-    may not exist in that encoding.
-    """
-    suffix = out.suffix.lower()
-    if suffix not in DELIMITERS or split_name(sheet.path)[1] != suffix:
-        return Dialect(DELIMITERS.get(suffix))
-    encoding = detect_encoding(sheet.path)
-    if encoding == WESTERN:
-        try:
-            if not labels:
-                encoding = "utf-8-sig"
-            "".join(labels).encode(WESTERN)
-        except UnicodeEncodeError:
-            encoding = "utf-8-sig"
-    return Dialect(sheet.delimiter, encoding, detect_line_end(sheet.path))
-
-
-def row_writer(file: TextIO, dialect: Dialect, names: Sequence[str]) -> Callable[[list[Any]], Any]:
-    """Return a function that writes a row; cells are data, whatever they contain."""
-    delimiter = dialect.delimiter
-    if delimiter is None:
-        return lambda row: file.write(
-            json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=False, default=str) + "\n"
-        )
-    special = {delimiter, '"', "\n", "\r"}
-
-    def write(row: Sequence[Any]) -> None:
-        file.write(delimiter.join(quote(cell_text(cell), special) for cell in row) + dialect.line_end)
-
-    write(names)
-    return write
-
-
-def quote(cell: str, special: set[str]) -> str:
-    """Quote a cell of a CSV file (RFC 4180); Python's writer leaves a lone carriage return unquoted."""
-    return cell if special.isdisjoint(cell) else '"' + cell.replace('"', '""') + '"'
-
-
-def cell_text(cell: Any) -> str:
-    """Return a cell as text; a number keeps all its digits."""
-    if isinstance(cell, float):
-        return repr(cell)
-    if cell is None or isinstance(cell, str):
-        return cell or ""
-    return json.dumps(cell, ensure_ascii=False, default=str)
