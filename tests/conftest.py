@@ -83,6 +83,7 @@ PARTS: dict[str, Callable[[], bool]] = {
     "slurm of two nodes (root, iproute2)": lambda: (
         all(map(shutil.which, ("slurmctld", "ip", "unshare"))) and os.geteuid() == 0
     ),
+    "bubblewrap": lambda: shutil.which("bwrap") is not None,
     "tmpfs": lambda: shutil.which("mount") is not None,
 }
 """What a test may need (`@pytest.mark.needs("chromium")`) and how to tell that it is there."""
