@@ -28,6 +28,9 @@ class WorkerInThisProcess:
     def stop(self, patience: float = 0.0) -> None:
         pass
 
+    def get_ready(self, limit: float, look: Callable[[], None] = lambda: None) -> None:
+        pass
+
     def ask(self, limit: float, look: Callable[[], None] = lambda: None, /, **request: Any) -> dict[str, Any]:
         look()
         request = json.loads(json.dumps(request, default=str))

@@ -58,10 +58,13 @@ def write_progress_to(path: Path) -> Iterator[None]:
 
 
 class ProgressBar:
-    """A count of the work done so far; call `advance` after each piece of work."""
+    """A count of the work done so far; call `advance` after each piece of work.
 
-    def __init__(self, label: str, total: int | None) -> None:
-        self.label, self.total, self.done = label, total, 0
+    With `timed` the pieces are seconds, so that the time that has passed is not shown beside them.
+    """
+
+    def __init__(self, label: str, total: int | None, *, timed: bool = False) -> None:
+        self.label, self.total, self.done, self.timed = label, total, 0, timed
         self.start = time.monotonic()
 
     def advance(self, n: int = 1, note: str = "") -> None:
@@ -77,8 +80,8 @@ class ProgressBar:
 class PlainProgressBar(ProgressBar):
     """Progress as one line every ten seconds, for logs and pipes."""
 
-    def __init__(self, label: str, total: int | None) -> None:
-        super().__init__(label, total)
+    def __init__(self, label: str, total: int | None, *, timed: bool = False) -> None:
+        super().__init__(label, total, timed=timed)
         self.last = self.start
 
     def draw_bar(self, n: int, note: str) -> None:
@@ -86,8 +89,9 @@ class PlainProgressBar(ProgressBar):
         if now - self.last >= PLAIN_EVERY_SECONDS:
             self.last = now
             of = f" of {self.total:,}" if self.total else ""
+            after = "" if self.timed else f" after {now - self.start:.0f} s"
             tail = f", {note}" if note else ""
-            progress_line(f"{self.label}: {self.done:,}{of} after {now - self.start:.0f} s{tail}")
+            progress_line(f"{self.label}: {self.done:,}{of}{after}{tail}")
 
 
 class RichProgressBar(ProgressBar):
@@ -123,7 +127,7 @@ class NotebookProgressBar(ProgressBar):
 
 
 @contextmanager
-def progress(label: str, total: int | None = None) -> Iterator[ProgressBar]:
+def progress(label: str, total: int | None = None, *, timed: bool = False) -> Iterator[ProgressBar]:
     if in_notebook():
         live = NotebookProgressBar(label, total)
         DISPLAY.open(live, live.render())
@@ -133,7 +137,7 @@ def progress(label: str, total: int | None = None) -> Iterator[ProgressBar]:
             DISPLAY.close(live)
         return
     if not sys.stderr.isatty():
-        yield PlainProgressBar(label, total)
+        yield PlainProgressBar(label, total, timed=timed)
         return
     bar = RichProgressBar(label, total)
     with bar.bar:

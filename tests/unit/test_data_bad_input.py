@@ -14,6 +14,7 @@ import pytest
 
 from heedful.data import load_task
 from heedful.data.readers import MAX_ROW_BYTES
+from heedful.data.run_options import absolute_value
 from heedful.errors import UserError
 
 GOOD = b"text,label\n" + b"".join(b"a sentence number %d,%d\n" % (n, n % 2) for n in range(20))
@@ -422,6 +423,40 @@ BAD: dict[str, tuple[dict[str, bytes], dict[str, str], str, str]] = {
         "train.csv line 61",
         "is it the right column (--label-column)?",
     ),
+    "numbers with a decimal comma": (
+        {"train.csv": b"text;label\n" + b"".join(b"a sentence number %d;2,%d\n" % (n, n) for n in range(60))},
+        {},
+        "train.csv line 61",
+        "numbers are written with a point, such as 2.5",
+    ),
+    "a decimal comma among numbers": (
+        {"train.csv": b"text;label\n" + b"".join(b"a sentence number %d;2,%d\n" % (n, n) for n in range(60))},
+        {"kind": "number"},
+        "train.csv line 2",
+        "is not a number; write a point for the comma",
+    ),
+    "numbers and words": (
+        {
+            "train.csv": b"text,label\n"
+            + b"".join(
+                b"a sentence number %d,%s\n" % (n, b"NA" if n == 7 else b"%d.5" % n) for n in range(60)
+            )
+        },
+        {},
+        "train.csv line 9",
+        "most are numbers: --kind number skips",
+    ),
+    "one label that is a part of another": (
+        {
+            "train.csv": b"text,label\n"
+            + b"".join(
+                b"a sentence number %d,%s\n" % (n, (b"joy", b"joy|love", b"fear")[n % 3]) for n in range(30)
+            )
+        },
+        {},
+        "train.csv line 3",
+        'may be one label or several with "|" between them',
+    ),
     "a label as long as a text": (
         {"train.csv": b"text,label\nshort," + b"very " * 50 + b"long\nother,x\n"},
         {},
@@ -528,6 +563,51 @@ def test_one_file_too_small_to_split_says_so(tmp_path: Path) -> None:
         UserError, match=r"tiny.csv: 2 rows are too few to split, dev gets none; give more rows"
     ):
         load_task(str(path))
+
+
+def test_copies_of_few_texts_are_too_few_to_split(tmp_path: Path) -> None:
+    path = tmp_path / "copies.csv"
+    path.write_bytes(b"text,label\n" + b"same text,0\nother text,1\n" * 30)
+    with pytest.raises(UserError, match=r"copies.csv: 2 different texts are too few .* other texts"):
+        load_task(str(path))
+    path.write_bytes(b"text,label\n" + b"same text,0\nsame text,1\n" * 30)
+    with pytest.raises(UserError, match=r"1 different text is too few"):
+        load_task(str(path))
+
+
+def test_labels_that_are_probably_the_same_or_missing_are_mentioned(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "odd.csv"
+    names = ("good", "Good", "bad", "n/a")
+    rows = [f"sentence number {n},{names[n % 4]}\n" for n in range(200)]
+    path.write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    with caplog.at_level("INFO", "heedful"):
+        load_task(str(path))
+    assert '"Good", "good" differ in case or spaces alone; are they one label?' in caplog.text
+    assert 'the label "n/a" is learned like any other' in caplog.text
+    assert "bad" not in caplog.text
+
+
+def test_the_folder_of_a_run_that_is_called_like_its_task_is_not_the_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "data/letters"
+    data.mkdir(parents=True)
+    (data / "train.csv").write_bytes(GOOD)
+    (data / "dev.csv").write_bytes(GOOD)
+    (tmp_path / "work/letters").mkdir(parents=True)
+    monkeypatch.setenv("HEEDFUL_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path / "work")
+    with pytest.raises(UserError, match="no data files"):  # a person's own folder comes first
+        load_task("letters")
+    for name in ("study.json", "config.toml"):
+        (tmp_path / "work/letters" / name).write_text("{}", encoding="utf-8")
+        assert load_task("letters").folder == data
+        assert absolute_value("task", "letters") == "letters"
+        with pytest.raises(UserError, match=r"no data files|no train file"):
+            load_task("./letters")
+        (tmp_path / "work/letters" / name).unlink()
 
 
 @pytest.mark.parametrize("name", ["nowhere.csv", "./nowhere", "/no/where"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -520,14 +521,15 @@ def test_mistakes_are_one_line(
     assert len(list(own.iterdir())) == 3
     in_process.failing.update(head=TimeOverError(), full={"error": "is broken"})
     with pytest.raises(
-        UserError, match=r"no candidate could be finished: head was not .*full failed: is broken"
+        UserError,
+        match=r"no candidate could be finished: head \(was not .*\), full \(failed: is broken\)$",
     ):
         runner.solve(options(problem, tmp_path / "broken"))
     in_process.failing.update(head=TimeOverError(), full=TimeOverError())
     short = replace(
         options(problem, tmp_path / "short", minutes=0.5), candidates=("majority", "head", "full")
     )
-    with pytest.raises(UserError, match=r"0\.5 minutes are too short: head was not finished in time"):
+    with pytest.raises(UserError, match=r"0\.5 minutes are too short: head \(was not finished in time\)"):
         runner.solve(short)  # the most frequent label alone is no answer
     assert (tmp_path / "short/runs/majority/results.json").is_file()
     lease = Lease.claim(tmp_path / "short/leases/solve", "another", 60)
@@ -619,6 +621,48 @@ def test_a_process_that_is_late_or_dies_is_replaced_by_another(tmp_path: Path) -
         running = process.process
     assert running is not None
     assert running.poll() is not None  # ended with the `with`
+
+
+def test_the_start_of_the_process_is_not_part_of_the_time_of_a_run(
+    problem: dict[str, str],
+    in_process: type[WorkerInThisProcess],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = []
+
+    def start_slowly(self: WorkerInThisProcess, limit: float, look: Callable[[], None]) -> None:
+        self.startup = 20.0
+
+    def answer(
+        self: WorkerInThisProcess, limit: float, look: Callable[[], None], **asked: Any
+    ) -> dict[str, str]:
+        limits.append(limit)
+        raise TimeOverError
+
+    monkeypatch.setattr(in_process, "get_ready", start_slowly)
+    monkeypatch.setattr(in_process, "ask", answer)
+    wanted = replace(options(problem, tmp_path / "late", minutes=1), candidates=("majority",))
+    with pytest.raises(UserError, match="too short"):
+        runner.solve(wanted)
+    assert limits[0] == pytest.approx(20, abs=0.1)  # less would cost as much: another start
+
+
+def test_an_encoder_that_is_too_slow_to_be_measured_leaves_time_for_the_others(
+    problem: dict[str, str], in_process: type[WorkerInThisProcess], tmp_path: Path
+) -> None:
+    in_process.failing["pilot"] = TimeOverError()
+    wanted = replace(options(problem, tmp_path / "solved"), candidates=("tfidf", "head"))
+    folder, answer = runner.solve(wanted)
+    assert answer.facts["chosen"] == "tfidf"
+    assert "half of the time was over" in answer.facts["left_out"]["head"]
+    assert SolveState.read(folder.path).speed is None
+    in_process.failing.clear()  # with more minutes it is measured again
+    answer = runner.solve(replace(wanted, minutes=wanted.minutes + 1))[1]
+    assert "head" in answer.facts["dev"]
+    in_process.failing["pilot"] = TimeOverError()
+    with pytest.raises(UserError, match=r"^the time was over before"):
+        runner.solve(replace(options(problem, tmp_path / "alone"), candidates=("head",)))
 
 
 def test_a_run_past_its_deadline_ends_with_what_it_has_scored(

@@ -86,10 +86,16 @@ def find_separator(labels: LabelIndex) -> tuple[str, str] | None:
 
 
 def find_doubtful_separator(labels: LabelIndex) -> tuple[str, str] | None:
-    """Return a separator of which three or more parts recur in all labels: these may be several or one."""
+    """Return what may be a separator, with such a label: labels that have it may be several or one.
+
+    A part of it is a label itself, or three or more parts recur in all labels.
+    """
     for separator in ("|", ";"):
         members = find_members(labels, separator)
         parts = {name: name.split(separator) for name in labels.ids}
+        for name, of_name in parts.items():
+            if len(of_name) > 1 and any(part.strip() in labels.ids for part in of_name):
+                return separator, name
         if len(members) > 2 and all(
             len(of_name) > 1 and all(part.strip() and len(members[part.strip()]) > 1 for part in of_name)
             for of_name in parts.values()

@@ -19,6 +19,7 @@ SEPARATORS = ("|", ";", ",")
 LIST = re.compile(
     r"""\[(?:\s*+(?:"(?:[^"\\]|\\.)*+"|'[^']*+'|[+-]?\d[\d.]*+|true|false|null)\s*+,?+)*+\s*+\]"""
 )
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 FIRST_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)")
 MANY_NUMBERS, FEW_ROWS_EACH = 30, 10
 
@@ -150,15 +151,22 @@ def find_measurement(labels: LabelIndex) -> str | None:
 
 
 def refuse_free_text(path: Path, unit: str, labels: LabelIndex) -> None:
-    """Refuse free text in place of labels."""
+    """Refuse free text, or numbers of which some cannot be read, in place of labels."""
     rows, classes = sum(labels.counts), len(labels.ids)
-    if classes > MAX_CLASSES or (rows >= 50 and classes > rows / 2):
-        name = next(reversed(labels.ids))
-        raise UserError(
-            f'{path} {unit} {labels.line(name)}: "{shorten(name, 30)}" is one of {classes:,} different '
-            f"labels in {rows:,} rows; classes are few and recur: is it the right column (--label-column)? "
-            f"for free answers there is --objective answer"
-        )
+    if classes <= MAX_CLASSES and (rows < 50 or classes <= rows / 2):
+        return
+    with_comma = [name for name in labels.ids if DECIMAL_COMMA.fullmatch(name)]
+    others = [name for name in labels.ids if parse_number(name) is None and name not in with_comma]
+    name = next(reversed(labels.ids))
+    advice = "is it the right column (--label-column)? for free answers there is --objective answer"
+    if with_comma and len(others) < classes / 10:
+        name, advice = with_comma[-1], "numbers are written with a point, such as 2.5"
+    elif len(others) < classes / 10:
+        name, advice = others[-1], "most are numbers: --kind number skips the rows with another label"
+    raise UserError(
+        f'{path} {unit} {labels.line(name)}: "{shorten(name, 30)}" is one of {classes:,} different '
+        f"labels in {rows:,} rows; classes are few and recur: {advice}"
+    )
 
 
 def refuse_stray_word(path: Path, unit: str, labels: LabelIndex) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from heedful.data.named_tasks import TASKS
 from heedful.options.model_names import ENSEMBLE, LINEAR_MODELS
+from heedful.runs.directory import is_output
 
 PATHS = ("model", "task", "corpus", "tokenizer", "dev", "test", "questions")
 """Options that hold a path or a name."""
@@ -21,6 +22,8 @@ def absolute_value(name: str, value: Any) -> Any:
     named = (name in ("task", "corpus") and value in TASKS) or (
         name == "model" and value in (*LINEAR_MODELS, ENSEMBLE)
     )
-    if name in PATHS and not named and Path(value).expanduser().exists():
-        return str(Path(value).expanduser().absolute())
-    return value
+    if name not in PATHS or named:
+        return value
+    path = Path(value).expanduser()
+    is_name = not path.exists() or (name == "task" and len(path.parts) == 1 and is_output(path))
+    return value if is_name else str(path.absolute())

@@ -234,9 +234,11 @@ def refuse_empty(where: str, parts: dict[str, Index], rows: ExampleStore) -> Non
             count, what, advice = len(rows), "row", "more rows"
             if is_grouped(rows):
                 count, what, advice = count_groups(rows), "group", "more groups, another --split-seed"
-            if is_timed(rows):
+            elif is_timed(rows):
                 count, what, advice = count_times(rows), "different time", "rows of more times"
+            elif (different := len(np.unique(hash_rows(rows, 0)))) < count:  # copies stay together
+                count, what, advice = different, "different text", "rows with other texts"
+            few = f"{count} {what}{'s are' if count != 1 else ' is'} too few to split"
             raise UserError(
-                f"{where}: {count} {what}{'s' * (count != 1)} are too few to split, {name} gets none; "
-                f"give {advice}, or a folder with train, dev and test files"
+                f"{where}: {few}, {name} gets none; give {advice}, or a folder with train, dev and test files"
             )

@@ -20,6 +20,7 @@ from heedful.data.columns import Layout, Sheet, SplitColumn
 from heedful.data.dates import parse_time, read_time
 from heedful.data.label_sets import read_indicators, write_set
 from heedful.data.labels import (
+    DECIMAL_COMMA,
     MAX_CLASSES,
     MAX_LABEL_CHARS,
     LabelIndex,
@@ -295,8 +296,9 @@ def check_label(sheet: Sheet, number: int, column: str | None, value: Any, kind:
             f'{where}: the {what} is missing in column "{shorten(str(column), 30)}"; {remedy} or remove it'
         )
     if kind == "number" and parse_number(name) is None:
+        advice = "; write a point for the comma" if DECIMAL_COMMA.fullmatch(name) else ""
         raise RowError(
-            f'{where}: "{shorten(name, 30)}" in column "{shorten(str(column), 30)}" is not a number'
+            f'{where}: "{shorten(name, 30)}" in column "{shorten(str(column), 30)}" is not a number{advice}'
         )
     return name
 

@@ -38,9 +38,13 @@ from heedful.data.store import ExampleStore, load_examples
 from heedful.data.text_files import split_name
 from heedful.data.times import is_timed
 from heedful.errors import UserError, shorten, unknown
+from heedful.runs.directory import is_output
 
 NEAR = 0.75
 """How similar a name must be to another to be taken for a misspelling of it."""
+
+MISSING = ("NA", "N/A", "#N/A", "<NA>", "NULL", "?")
+"""What programs write, in any case, where a value is missing. "none" is more often a label."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,7 @@ def load_task(
         notify(f"{path}: {sentence}", warning=True)
     task = replace(task, split_notes=(*describe_split_column(task.splits), *leaks))
     report_missing_labels(task)
+    report_doubtful_names(task)
     if any(part.index is not None for part in task.splits.values()):
         manifest = cache.get_cache_folder() / "manifests" / f"{task.fingerprint}.tsv"
         if not manifest.exists():
@@ -159,6 +164,23 @@ def report_missing_labels(task: Task) -> None:
             notify(f"{task.folder}: {name} has no row with the label {listed}; {remedy}", warning=True)
 
 
+def report_doubtful_names(task: Task) -> None:
+    """Mention labels that are probably the same, and those that are probably no label."""
+    alike: dict[str, list[str]] = {}
+    for name in task.label_names:
+        alike.setdefault(" ".join(name.casefold().split()), []).append(name)
+    for names in [names for names in alike.values() if len(names) > 1][:3]:
+        listed = ", ".join(f'"{shorten(name, 30)}"' for name in names)
+        notify(f"{task.folder}: {listed} differ in case or spaces alone; are they one label?", warning=True)
+    if missing := [name for name in task.label_names if name.upper() in MISSING]:
+        listed = ", ".join(f'"{name}"' for name in missing)
+        what = f"the label {listed} is" if len(missing) == 1 else f"the labels {listed} are"
+        notify(
+            f"{task.folder}: {what} learned like any other; empty the cells if a label is missing there",
+            warning=True,
+        )
+
+
 def parse_split_mode(split: str) -> Mode:
     if split not in get_args(Mode):
         raise unknown("way to split", split, get_args(Mode))
@@ -168,7 +190,8 @@ def parse_split_mode(split: str) -> Mode:
 def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]:
     """Return the file or folder of a task, and its rules if it is named or belongs to a generated world.
 
-    A name that is neither is that of a data set on the Hub, which is downloaded.
+    A name that is neither is that of a data set on the Hub, which is downloaded. The folder of a run that has
+    the name of its task, as of `--out imdb`, is not the task.
     """
     rules = TASKS.get(name)
     if rules:
@@ -176,9 +199,9 @@ def find_task(name: str, data_dir: Path | None = None) -> tuple[Path, TaskRules]
     parent = os.environ.get("HEEDFUL_DATA")
     candidates = [Path(name).expanduser()]
     candidates += [Path(above).expanduser() / name for above in (data_dir, parent) if above]
-    for path in candidates:
-        if path.exists():
-            return path, find_rules(path)
+    existing = [path for path in candidates if path.exists()]
+    for path in existing if looks_like_path(name) else (path for path in existing if not is_output(path)):
+        return path, find_rules(path)
     if looks_like_path(name):
         raise missing_path_error(name)
     names = [*TASKS, *(path.name for path in list_folders(parent))]

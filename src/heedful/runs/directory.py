@@ -175,6 +175,11 @@ class Run:
         return self.path / BEST
 
 
+def is_output(folder: Path) -> bool:
+    """Return whether a folder is that of a run or a study, and not one with a person's own files."""
+    return any((folder / name).is_file() for name in (CONFIG, STUDY))
+
+
 def follow_choice(path: str | Path) -> Path:
     """Return the folder of the chosen run of a study or a folder of several runs; another as it is."""
     folder = Path(path)

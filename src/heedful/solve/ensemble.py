@@ -11,6 +11,7 @@ import math
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -231,7 +232,7 @@ def make_ensemble(
         shutil.rmtree(runs.folder.run(run), ignore_errors=True)
     options = runs.make_run_options({"model": ENSEMBLE, "out": runs.folder.run(name)})
     wanted = {"options": options, "candidates": singles, "folds": folds}
-    answer = runs.ask_in_time(runs.left, name, do="ensemble", **wanted)
+    answer = runs.ask_in_time(name, partial(runs.process.ask, runs.left), do="ensemble", **wanted)
     if "error" in answer:
         state.left_out[ENSEMBLE] = str(answer["error"])
         notice(f"{name}: {answer['error']}")

@@ -220,14 +220,19 @@ def explain_lack(
     candidates: Sequence[Candidate], reasons: Mapping[str, str], facts: DataFacts, minutes: float
 ) -> str:
     """Return why there is no answer: the time is too short if all candidates that suit the data lacked it."""
-    suited = [reasons.get(c.name, NOT_IN_TIME) for c in candidates if c.unsuited(facts) is None]
-    short = bool(suited) and all(any(part in reason for part in TIME_REASONS) for reason in suited)
+    suited = {
+        c.name: reasons.get(c.name, NOT_IN_TIME)
+        for c in candidates
+        if c.unsuited(facts) is None and not c.after
+    }
+    short = bool(suited) and all(any(part in reason for part in TIME_REASONS) for reason in suited.values())
     why = (
         f"{format_minutes(minutes)} {'is' if minutes == 1 else 'are'} too short"
         if short
         else "no candidate could be finished"
     )
-    return f"{why}: {'; '.join(f'{name} {reason}' for name, reason in reasons.items())}"
+    listed = [f"{name} ({reason})" for name, reason in suited.items() if name in reasons]
+    return f"{why}: {', '.join(listed)}" if listed else why
 
 
 def format_seconds(seconds: float) -> str:

@@ -71,17 +71,24 @@ class TrainingProcess:
         Raises `TimeOverError` after `limit` seconds, and ends the process.
         """
         end = time.monotonic() + limit
-        if self.process is None:
-            self.start()
-        if not self.ready:
-            self.wait(end, look)
-            self.ready, self.startup = True, time.monotonic() - self.begun
+        self.get_ready(limit, look)
         assert self.process is not None
         assert self.process.stdin is not None
         with suppress(BrokenPipeError):
             self.process.stdin.write(json.dumps(request, default=str) + "\n")
             self.process.stdin.flush()
         return self.wait(end, look)
+
+    def get_ready(self, limit: float, look: Callable[[], None] = lambda: None) -> None:
+        """Wait until the process can take a request; start it if it does not run.
+
+        Raises `TimeOverError` after `limit` seconds, and ends the process.
+        """
+        if self.process is None:
+            self.start()
+        if not self.ready:
+            self.wait(time.monotonic() + limit, look)
+            self.ready, self.startup = True, time.monotonic() - self.begun
 
     def wait(self, end: float, look: Callable[[], None]) -> dict[str, Any]:
         while time.monotonic() < end:

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from heedful.logs import notice
@@ -25,8 +26,8 @@ from heedful.studies.base import drop_checkpoints
 FINISH_TEXTS = 130
 """About how many texts a run reads after its training: to check itself, and to measure its speed."""
 LATE, LATE_SHARE = 4.0, 0.3
-"""A candidate that cannot stop by itself is ended after this many times the expected time, or this share of
-what is left, whichever is longer."""
+"""A candidate that cannot stop by itself is ended after this many times the expected time, this share of what
+is left, or the time that another start of its process would take, whichever is longest."""
 
 
 class RunMaker:
@@ -75,14 +76,18 @@ class RunMaker:
             self.folder.add([configured[name]])
         folder = self.folder.run(name)
         options = self.make_run_options({**configured[name].settings, "out": folder, "resume": True})
+        # The start of the process is not part of what a run may take.
+        started = self.ask_in_time(name, partial(self.process.get_ready, self.left))
+        if "error" in started:
+            return started
         left, forward = self.left, (self.state.speed or Speed()).forward_row
         finish = self.state.slowness * (entry.candidate.setup + FINISH_TEXTS * forward)
         if entry.candidate.epoch_share is None:  # it does not look at the clock
-            left = min(left, max(LATE * entry.run_seconds, LATE_SHARE * left))
+            left = min(left, max(LATE * entry.run_seconds, LATE_SHARE * left, self.process.startup))
         wanted = {"options": options, "seconds": max(0.0, left - finish)}
         if entry.candidate.after and "fold" not in options:
             wanted["rival"] = str(self.folder.run(self.find_rival(entry.candidate)))
-        answer = self.ask_in_time(left, name, do="train", **wanted)
+        answer = self.ask_in_time(name, partial(self.process.ask, left), do="train", **wanted)
         if "behind" in answer:
             self.state.behind[name] = answer["behind"]
         if "error" not in answer:
@@ -94,10 +99,10 @@ class RunMaker:
         whole = name_whole(candidate.after)
         return whole if whole in self.state.costs else candidate.after
 
-    def ask_in_time(self, left: float, name: str, **wanted: Any) -> dict[str, Any]:
+    def ask_in_time(self, name: str, ask: Callable[..., Any], **wanted: Any) -> dict[str, Any]:
         """Ask the training process for a run; return its answer, or the error that ended it."""
         try:
-            answer = self.process.ask(left, lambda: self.look(name), **wanted)
+            answer = ask(lambda: self.look(name), **wanted) or {}
         except TimeOverError:
             return {"error": NOT_IN_TIME}
         except LostProcessError as error:

@@ -52,6 +52,8 @@ EXAMINE_SECONDS = 5.0
 """How long the answer waits for what the data says."""
 PILOT_SHARE = 0.05
 """Share of the time in which the pilot measures."""
+PILOT_LIMIT = 0.5
+"""Share of the time that is left in which it must end: the rest is for candidates without the encoder."""
 LEAST_FOLDS = 2
 """A candidate that was ended before it was scored on this many folds is left out: all are compared on the
 folds that they have in common."""
@@ -148,7 +150,8 @@ class Solver:
         interrupted = False
         with self.process:
             try:
-                with progress("solving (seconds)", int(60 * self.options.minutes)) as self.bar:
+                seconds = int(60 * self.options.minutes)
+                with progress("solving (seconds)", seconds, timed=True) as self.bar:
                     self.process.start()
                     self.examining.start()
                     self.measure()
@@ -189,7 +192,9 @@ class Solver:
         if self.bar is None or passed <= self.shown:
             return
         counts = read_json_if_intact(self.folder.run(name) / PROGRESS) if name else None
-        note = f"{name}: {counts['label']} {counts['done']} of {counts['total']}" if counts else name
+        note = name
+        if counts and counts["total"]:
+            note = f"{name}: {counts['label']} {counts['done']} of {counts['total']}"
         self.bar.advance(passed - self.shown, note)
         self.shown = passed
 
@@ -199,15 +204,18 @@ class Solver:
             return
         options = self.runs.make_run_options({"method": "full", "out": self.folder.run("pilot")})
         seconds = PILOT_SHARE * 60 * self.options.minutes
+        alone = all(candidate.encoder for candidate in self.candidates)
+        limit = self.runs.left * (1 if alone else PILOT_LIMIT)
         try:
             answer = self.process.ask(
-                self.runs.left, lambda: self.look("measuring"), do="speed", options=options, seconds=seconds
+                limit, lambda: self.look("measuring"), do="speed", options=options, seconds=seconds
             )
         except (TimeOverError, LostProcessError) as error:
-            answer = {"error": str(error) or f"{TIME_OVER} before the encoder had read a text"}
+            half = "" if alone else "half of "
+            answer = {"error": str(error) or f"{half}{TIME_OVER} before the encoder had read a few texts"}
         if "error" in answer:
             self.state.no_encoder = answer["error"]
-            if all(candidate.encoder for candidate in self.candidates):
+            if alone:
                 raise UserError(answer["error"])
             notice(f"without the encoder: {answer['error']}")
         else:
