@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from heedful.api.commands import search as search
     from heedful.api.commands import solve as solve
     from heedful.api.use import evaluate as evaluate
+    from heedful.api.use import explain as explain
     from heedful.api.use import load as load
     from heedful.api.use import predict as predict
     from heedful.api.use import report as report
@@ -63,7 +64,7 @@ SUBPACKAGES = (
 COMMANDS = "adapt attention_study compare knowledge labels optimizers overfit pretrain search"
 PUBLIC = {
     **dict.fromkeys(COMMANDS.split(), "api.commands"),
-    **dict.fromkeys(("evaluate", "load", "predict"), "api.use"),
+    **dict.fromkeys(("evaluate", "explain", "load", "predict"), "api.use"),
     "RunResult": "results",
     "SolveResult": "results",
     "StudyResult": "results",

@@ -16,9 +16,11 @@ from heedful.runs.json_files import read_json
 
 if TYPE_CHECKING:
     from heedful.estimators import TextClassifier, TextRegressor
+    from heedful.inference.explanations import Explanation
     from heedful.inference.files import LabeledFile
     from heedful.inference.predictions import PredictedLabel
     from heedful.inference.predictor import Predictor
+    from heedful.options.types import ExplanationMethod
     from heedful.report.outputs import ReportFiles
 
 
@@ -188,6 +190,59 @@ def predict(
     if isinstance(texts, str):
         return Labeler(Path(run), predictor, rule).label_text(texts, pairs)
     return predictor.predict(texts, pairs, rule=rule)
+
+
+@keeps_process_state
+def explain(
+    run: Folder,
+    text: str,
+    pair: str | None = None,
+    *,
+    label: str | None = None,
+    against: str | None = None,
+    method: ExplanationMethod | None = None,
+    orders: int = 19,
+    seed: int = 0,
+    device: str = "auto",
+) -> Explanation:
+    """Show which words of a text carried the answer of a model, and whether that can be trusted.
+
+    What is explained is the log-odds of the predicted label against the most probable other one, or the
+    number. The deletion test removes the most important words first, and compares with random orders.
+
+    Parameters
+    ----------
+    run
+        The folder of a run, its result or a study, one that `heedful export` wrote, or a classifier of
+        transformers: a folder or its id on the Hub.
+    text
+        The text to label.
+    pair
+        The second text, if the task has pairs.
+    label
+        The label to explain. By default the predicted one.
+    against
+        The label that it is compared with. By default the most probable other one.
+    method
+        exact (linear models), gradients (networks) or occlusion (every model). By default the first of these
+        that is possible.
+    orders
+        Number of random orders of the deletion test; 0 for no test.
+    seed
+        Seed of the random orders.
+    device
+        auto, cpu, cuda, cuda:1 or mps.
+
+    Examples
+    --------
+    >>> explanation = heedful.explain("runs/reviews", "What a lovely place.")
+    >>> explanation.top[0].text, explanation.deletion.sentence
+
+    """
+    from heedful.inference.explanations import explain_run
+
+    options: dict[str, Any] = {"label": label, "against": against, "method": method, "orders": orders}
+    return explain_run(Path(run), text, pair, **options, seed=seed, device=device)
 
 
 @keeps_process_state

@@ -56,11 +56,15 @@ class Labeler:
         self.wanted, self.task_path = wanted_columns(config)
 
     def label_text(self, text: str, pair: str | None) -> PredictedLabel:
+        first, second = self.prepare_text(text, pair)
+        return self.predictor.predict([first], None if second is None else [second], rule=self.rule)[0]
+
+    def prepare_text(self, text: str, pair: str | None) -> tuple[str, str | None]:
+        """Return a text, or a pair, in the form of the task's texts; an empty one is refused."""
         self.check_pairs(pair is not None, "give the second text after the first")
         if not text.strip() or (pair is not None and not pair.strip()):
             raise UserError("the text is empty: there is nothing to label")
-        second = None if pair is None else [self.change(pair)]
-        return self.predictor.predict([self.change(text)], second, rule=self.rule)[0]
+        return self.change(text), None if pair is None else self.change(pair)
 
     def label_items(self, items: Sequence[tuple[str, str | None]]) -> list[PredictedLabel]:
         """Label texts, or pairs of texts, whose form the caller has checked."""

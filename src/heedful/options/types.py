@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+ExplanationMethod = Literal["exact", "gradients", "occlusion"]
 LongTexts = Literal["cut", "head-tail"]
 """What is read of a text that is longer than `max_len` tokens."""
 

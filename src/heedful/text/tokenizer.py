@@ -40,6 +40,17 @@ class Encoding:
     """How many tokens were cut off; 0 when nothing was."""
 
 
+@dataclass(frozen=True, slots=True)
+class LocatedEncoding:
+    """The tokens of a text, or a pair, with the characters that they are made of."""
+
+    ids: list[int]
+    types: list[int]
+    spans: list[tuple[int, int, int] | None]
+    """For each token the text (0, or 1 for the second of a pair) and the range of its characters; None for
+    the special tokens that the tokenizer adds."""
+
+
 class Tokenizer:
     """A tokenizer from the `tokenizers` library, without the padding and truncation stored in its file.
 
@@ -171,6 +182,25 @@ class Tokenizer:
             for one in encoded
         ]
 
+    def locate(
+        self, text: str, pair: str | None = None, *, max_len: int | None = None, long_texts: LongTexts = "cut"
+    ) -> LocatedEncoding:
+        """Encode a text, or a pair, as `encode` does, and find the characters of each token."""
+        refuse_no_room(max_len, self._added_to_one if pair is None else self._added_to_pair)
+        try:
+            whole = self.backend.encode(text, pair)
+        except TypeError:
+            raise text_error([text, *([] if pair is None else [pair])]) from None
+        spans = [
+            None if owner is None else (owner, *offsets)
+            for owner, offsets in zip(whole.sequence_ids, whole.offsets, strict=True)
+        ]
+        limit = len(whole) if max_len is None else max_len
+        kept = [slice(0, len(whole))] if len(whole) <= limit else find_kept(whole, limit, long_texts)
+        types = whole.type_ids if pair is not None or self._types_of_one != {0} else [0] * len(whole)
+        ids, types, spans = ([v for part in kept for v in row[part]] for row in (whole.ids, types, spans))
+        return LocatedEncoding(ids, types, spans)
+
     def bulk(
         self, *, paired: bool, max_len: int | None, special: bool, long_texts: LongTexts = "cut"
     ) -> BulkEncoder:
@@ -230,22 +260,27 @@ def text_error(texts: Iterable[object]) -> Exception:
 
 def truncate(encoded: tokenizers.Encoding, max_len: int, long_texts: LongTexts = "cut") -> Encoding:
     """Cut an encoding to `max_len` tokens; the special tokens around the texts stay."""
-    ids, types, owners = encoded.ids, encoded.type_ids, encoded.sequence_ids
+    ids, types, kept = encoded.ids, encoded.type_ids, find_kept(encoded, max_len, long_texts)
+    cut_ids = [i for part in kept for i in ids[part]]
+    return Encoding(cut_ids, [t for part in kept for t in types[part]], len(ids) - len(cut_ids))
+
+
+def find_kept(encoded: tokenizers.Encoding, max_len: int, long_texts: LongTexts) -> list[slice]:
+    """Return the parts of an encoding that stay when it is cut to `max_len` tokens."""
+    owners = encoded.sequence_ids
     first, second = owners.count(0), owners.count(1)
-    room = max_len - (len(ids) - first - second)
+    room = max_len - (len(owners) - first - second)
     (head_1, tail_1), (head_2, tail_2) = (
         divide_text(n, keep, long_texts)
         for n, keep in zip((first, second), divide_room(first, second, room), strict=True)
     )
     at_first = owners.index(0) if first else 0
-    at_second = owners.index(1) if second else len(ids)
-    kept = [
+    at_second = owners.index(1) if second else len(owners)
+    return [
         slice(0, at_first + head_1),
         slice(at_first + first - tail_1, at_second + head_2),
-        slice(at_second + second - tail_2, len(ids)),
+        slice(at_second + second - tail_2, len(owners)),
     ]
-    cut_ids = [i for part in kept for i in ids[part]]
-    return Encoding(cut_ids, [t for part in kept for t in types[part]], len(ids) - len(cut_ids))
 
 
 def divide_text(n: int, keep: int, long_texts: LongTexts) -> tuple[int, int]:
