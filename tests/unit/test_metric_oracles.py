@@ -227,6 +227,21 @@ def test_values_where_a_metric_has_none() -> None:
         METRICS["macro_f1"].compute(np.array([]), np.array([]))
 
 
+def test_runs_without_a_defined_difference_are_not_told_apart() -> None:
+    targets, a = np.zeros(30, int), np.zeros(30, int)
+    b = a.copy()
+    b[0] = 1  # a label that no example has is predicted once, and F1 is 0 for both
+    metric = find_metric("f1:b", NAMES)
+    found = metric.compare_all(targets, {"a": [a], "b": [b]})[0]
+    assert (found.difference, found.p) == (0.0, 1.0)
+    assert enumerate_exchanges(metric, targets[:8], a[:8], b[:8]) == 1.0
+    several = metric.compare_all(targets, {"a": [a, a], "b": [b, a]})[0]
+    assert several.p > 0.05
+    assert np.isfinite([several.low, several.high, several.seed_variance]).all()
+    one = np.full((30, 2), 0.5)  # one class alone has no area under the curve
+    assert METRICS["auroc"].p_value(targets, one, one) == 1.0
+
+
 def test_a_share_of_examples_with_several_labels_needs_all_of_them_right() -> None:
     targets, outputs = draw_sets(np.random.default_rng(0), 50)
     right = correct(targets, outputs)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Matrix = npt.NDArray[Any]
 HALF = 0.5
-GOALS = {"macro_f1": "macro", "weighted_f1": "macro", "hamming_loss": "half"}
+GOALS = {"macro_f1": "macro", "weighted_f1": "macro", "f1": "macro", "hamming_loss": "half"}
 """What thresholds are tuned for where a metric selects, if it is not micro F1."""
 GRID = np.linspace(0.05, 0.95, 37)
 FEWEST = 10
@@ -20,7 +20,8 @@ PASSES = 3
 
 
 def find_goal(metric: str | None) -> str:
-    return GOALS.get(metric or "", "micro")
+    """Return the goal for a metric by its name; that of one label, such as f1:joy, depends on it alone."""
+    return GOALS.get((metric or "").partition(":")[0], "micro")
 
 
 def apply_thresholds(probabilities: Floats, thresholds: Any) -> npt.NDArray[np.uint8]:
@@ -48,7 +49,7 @@ def tune_thresholds(probabilities: Floats, truth: Matrix, goal: str = "micro") -
     chosen = np.full(n_labels, common)
     own = np.flatnonzero(present >= FEWEST)
     if goal == "macro":
-        scores = 2 * right / (predicted + present[:, None])
+        scores = 2 * right / np.maximum(predicted + present[:, None], 1)
         chosen[own] = scores[own].argmax(1)
         return np.asarray(GRID[chosen])
     rows = np.arange(n_labels)

@@ -123,6 +123,10 @@ class Metric:
         value = float(self.on_weights(targets, outputs)(np.ones((1, len(targets))))[0])
         return self.undefined if math.isnan(value) else value
 
+    def fill_undefined(self, values: Floats) -> Floats:
+        """Return the values of resamples with `undefined` where the metric has none."""
+        return np.where(np.isnan(values), self.undefined, values)
+
     def on_weights(self, targets: Array, outputs: Array) -> OnWeights:
         """Return the values as a function of weights `[resamples, n]`; nan where there is none."""
         if self.weigh is not None:

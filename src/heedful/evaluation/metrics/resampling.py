@@ -35,7 +35,7 @@ def resample_values(
     strata = find_strata(targets) if metric.stratified else None
     scores = [metric.on_weights(targets, run) for run in runs]
     parts = [
-        np.stack([score(weights) for score in scores], axis=1)
+        metric.fill_undefined(np.stack([score(weights) for score in scores], axis=1))
         for weights in draw_weights(len(targets), resamples, rng, strata)
     ]
     return np.concatenate(parts)
@@ -119,6 +119,9 @@ def exchange_test(
     as_large = 0
     for count in chunk_sizes(2 * len(targets), RESAMPLES):
         own = (rng.random((count, len(targets))) < 0.5).astype(np.float64)
-        drawn = score(np.hstack([own, 1 - own])) - score(np.hstack([1 - own, own]))
-        as_large += int(np.sum(np.abs(drawn) >= abs(difference) - 1e-9))
+        one, other = (
+            metric.fill_undefined(score(np.hstack(pair))) for pair in ((own, 1 - own), (1 - own, own))
+        )
+        # Values that are not defined show no difference.
+        as_large += int(np.sum(~(np.abs(one - other) < abs(difference) - 1e-9)))
     return (as_large + 1) / (RESAMPLES + 1)
