@@ -62,7 +62,7 @@ class AdaptParameters(BaseEstimator):  # type: ignore[misc]
         objective: str = "auto",
         head: Literal["auto", "linear", "family"] = "auto",
         head_start: Literal["auto", "fitted", "random"] = "auto",
-        pool: Literal["first", "mean", "family"] | None = None,
+        pool: Literal["first", "mean", "apart", "family"] | None = None,
         max_len: int | None = None,
         long_texts: Literal["cut", "head-tail"] = "cut",
         label_smoothing: float = 0.0,

@@ -187,7 +187,7 @@ def adapt(
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
     head_start: Literal["auto", "fitted", "random"] = "auto",
-    pool: Literal["first", "mean", "family"] | None = None,
+    pool: Literal["first", "mean", "apart", "family"] | None = None,
     max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
@@ -324,9 +324,10 @@ def adapt(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
-        is what the model's family does. By default what the model's folder declares, as sentence encoders
-        such as minilm declare the mean; otherwise the family's.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
+        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
+        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
+        declare the mean; otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -734,7 +735,7 @@ def search(
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
     head_start: Literal["auto", "fitted", "random"] = "auto",
-    pool: Literal["first", "mean", "family"] | None = None,
+    pool: Literal["first", "mean", "apart", "family"] | None = None,
     max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
@@ -866,9 +867,10 @@ def search(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
-        is what the model's family does. By default what the model's folder declares, as sentence encoders
-        such as minilm declare the mean; otherwise the family's.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
+        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
+        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
+        declare the mean; otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -1029,7 +1031,7 @@ def compare(
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
     head_start: Literal["auto", "fitted", "random"] = "auto",
-    pool: Literal["first", "mean", "family"] | None = None,
+    pool: Literal["first", "mean", "apart", "family"] | None = None,
     max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
@@ -1171,9 +1173,10 @@ def compare(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
-        is what the model's family does. By default what the model's folder declares, as sentence encoders
-        such as minilm declare the mean; otherwise the family's.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
+        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
+        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
+        declare the mean; otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -1330,7 +1333,7 @@ def labels(
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
     head_start: Literal["auto", "fitted", "random"] = "auto",
-    pool: Literal["first", "mean", "family"] | None = None,
+    pool: Literal["first", "mean", "apart", "family"] | None = None,
     max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     balanced: bool = False,
@@ -1465,9 +1468,10 @@ def labels(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
-        is what the model's family does. By default what the model's folder declares, as sentence encoders
-        such as minilm declare the mean; otherwise the family's.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
+        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
+        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
+        declare the mean; otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -1623,7 +1627,7 @@ def optimizers(
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
     head_start: Literal["auto", "fitted", "random"] = "auto",
-    pool: Literal["first", "mean", "family"] | None = None,
+    pool: Literal["first", "mean", "apart", "family"] | None = None,
     max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     train_rows: int | None = None,
@@ -1764,9 +1768,10 @@ def optimizers(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
-        is what the model's family does. By default what the model's folder declares, as sentence encoders
-        such as minilm declare the mean; otherwise the family's.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
+        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
+        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
+        declare the mean; otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -1917,7 +1922,7 @@ def overfit(
     answer_loss: Literal["answer", "all"] = "answer",
     head: Literal["auto", "linear", "family"] = "auto",
     head_start: Literal["auto", "fitted", "random"] = "random",
-    pool: Literal["first", "mean", "family"] | None = None,
+    pool: Literal["first", "mean", "apart", "family"] | None = None,
     max_len: int | None = None,
     long_texts: Literal["cut", "head-tail"] = "cut",
     fold: str | None = None,
@@ -2039,9 +2044,10 @@ def overfit(
     head_start
         How a new linear head starts. A random one, so that the examples are learned by training.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; family
-        is what the model's family does. By default what the model's folder declares, as sentence encoders
-        such as minilm declare the mean; otherwise the family's.
+        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
+        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
+        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
+        declare the mean; otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.

@@ -38,6 +38,7 @@ class Form:
 
 
 ORDINAL = "no other library has a head with ordered thresholds between classes"
+PAIRS = "no other library has a head on a comparison of two texts"
 
 
 def find_form(model: Model) -> Form:
@@ -45,6 +46,8 @@ def find_form(model: Model) -> Form:
     reason, family = find_export_obstacle(model), family_of(model)
     if reason is None:
         return Form("transformers")
+    if model.config.pool == "apart":
+        return Form("heedful", PAIRS)
     if model.config.pool != "mean":
         return Form("heedful", reason)
     obstacle = sentence_form.why_not_sentence_transformers(model, family)

@@ -41,7 +41,7 @@ class Prompt(Method):
                 f'prompt: pool "{self.pool}" is for encoders; the first vector of this '
                 f"{model.config.kind.replace('_', '-')} never sees the text"
             )
-        if self.pool == "first" and model.config.pool == "mean":
+        if self.pool == "first" and model.config.pool != "first":
             raise UserError('prompt: pool "first" and a model that pools the mean exclude each other')
         if model.config.position != "relative" and self.length >= body.room:
             raise UserError(f"prompt: length {self.length} leaves no room for text in {body.room} positions")

@@ -13,6 +13,7 @@ from heedful.errors import UserError
 from heedful.models.blocks import Cache, Stack
 from heedful.models.config import TransformerConfig
 from heedful.models.embeddings import Embeddings, Pool, PromptVectors
+from heedful.models.pairs import compare_means, separate_pairs
 from heedful.models.pooled_position import PooledPosition
 
 ROLES = {
@@ -193,7 +194,14 @@ class Encoder(LayeredBody):
     def pooled(
         self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
     ) -> Tensor:
-        """Return `pool` of `forward`, [b, d_model], without computing what it does not need."""
+        """Return `pool` of `forward`, [b, d_model], without computing what it does not need.
+
+        With `pool="apart"`, the two texts of each pair are read as if the other did not exist, and what is
+        returned compares their means, [b, 2 d_model + 1].
+        """
+        if self.config.pool == "apart":
+            ids, mask = separate_pairs(input_ids, attention_mask, token_type_ids)
+            return compare_means(*self.pool(self(ids, mask), ids, mask).chunk(2))
         if self.config.pool == "mean":
             return self.pool(self(input_ids, attention_mask, token_type_ids), input_ids, attention_mask)
         read = self.embed_batch(input_ids, attention_mask, token_type_ids)
@@ -205,13 +213,15 @@ class Encoder(LayeredBody):
         self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None, layers: int
     ) -> Tensor:
         """Return `pooled` from the states that `run_lower` gave for the same texts and number of layers."""
+        if self.config.pool == "apart":
+            raise UserError("pool apart reads the two texts of a pair by themselves, through all layers")
         at = None if self.config.pool == "mean" else PooledPosition(0)
         states = self.run_upper(states, input_ids, attention_mask, layers, at)
         return self.pool(states, input_ids, attention_mask)
 
     def pool(self, states: Tensor, input_ids: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Return one state per text [b, d_model]: the mean, or the first token's (through the pooler)."""
-        if self.config.pool == "mean":
+        if self.config.pool != "first":
             if attention_mask is None:
                 return states.mean(1)
             real = attention_mask.to(states.dtype)

@@ -46,8 +46,9 @@ class TransformerConfig:
     embed_norm: bool = False
     pooler: bool = False
     """A dense layer and tanh on the first token's state: part of BERT's body."""
-    pool: Literal["first", "mean"] = "first"
-    """What an encoder gives a classifier: the first token's state, or the mean over all tokens of a text."""
+    pool: Literal["first", "mean", "apart"] = "first"
+    """What an encoder gives a classifier: the first token's state, the mean over all tokens of a text, or a
+    comparison of the two texts of a pair, each of which is read by itself."""
 
     classifier: Literal["linear", "unbiased", "tanh", "relu"] = "linear"
     """The family's classification head: one linear layer, with or without a bias, or a dense layer with this
@@ -104,11 +105,20 @@ class TransformerConfig:
             object.__setattr__(self, "n_decoder_layers", self.n_layers)
         if self.position == "rotary" and self.d_head % 2:
             raise UserError(f"rotary positions need an even d_head, not {self.d_head}")
-        if self.pool == "mean":
+        if self.pool != "first":
             if self.kind != "encoder":
-                raise UserError(f"pool mean is for encoders; {self.kind} has a place of its own")
+                raise UserError(f"pool {self.pool} is for encoders; {self.kind} has a place of its own")
             object.__setattr__(self, "pooler", False)  # it was trained on the first token
+        if self.pool == "apart" and self.n_types < 2:
+            raise UserError(
+                f"pool apart tells the texts of a pair apart by token types, which {self.family} has not"
+            )
         object.__setattr__(self, "attention_options", dict(self.attention_options))
+
+    @property
+    def pooled_width(self) -> int:
+        """The number of values that a body gives to a classification head."""
+        return 2 * self.d_model + 1 if self.pool == "apart" else self.d_model
 
     def replace(self, **changes: Any) -> TransformerConfig:
         """Return a copy with other values; an unknown field is an error that lists the nearest."""

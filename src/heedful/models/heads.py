@@ -29,7 +29,7 @@ class LinearHead(nn.Module):
     def __init__(self, config: TransformerConfig, n_classes: int, bias: bool = True) -> None:
         super().__init__()
         self.dropout = Dropout(config.head_dropout)
-        self.out = nn.Linear(config.d_model, n_classes, bias=bias)
+        self.out = nn.Linear(config.pooled_width, n_classes, bias=bias)
 
     def forward(self, pooled: Tensor) -> Tensor:
         logits: Tensor = self.out(self.dropout(pooled))
@@ -47,7 +47,7 @@ class DenseHead(nn.Module):
         super().__init__()
         self.relu = config.classifier == "relu"
         self.before = Dropout(0.0 if self.relu else config.head_dropout)
-        self.dense = nn.Linear(config.d_model, config.d_model)
+        self.dense = nn.Linear(config.pooled_width, config.d_model)
         self.dropout = Dropout(config.head_dropout)
         self.out = nn.Linear(config.d_model, n_classes)
 
@@ -69,7 +69,7 @@ class OrdinalHead(nn.Module):
     def __init__(self, config: TransformerConfig, n_classes: int) -> None:
         super().__init__()
         self.dropout = Dropout(config.head_dropout)
-        self.out = nn.Linear(config.d_model, 1, bias=False)
+        self.out = nn.Linear(config.pooled_width, 1, bias=False)
         self.cuts = nn.Parameter(torch.empty(n_classes - 1))
         """The first threshold, and the logarithms of the distances to the next ones."""
         shares = torch.arange(1, n_classes, dtype=torch.float64) / n_classes

@@ -127,7 +127,7 @@ class ContrastiveClassify(Classify):
 
     def pooled_states(self, model: Any, split: str, rows: Ints) -> Tensor:
         """Return what the body gives to the head; no cache keeps it, since the body changes."""
-        states = np.empty((len(rows), model.config.d_model), np.float32)
+        states = np.empty((len(rows), model.config.pooled_width), np.float32)
         fill_pooled(self.plain, model, split, rows, states)
         return torch.from_numpy(states)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def compute_pooled(objective: Classify, model: Any, split: str, rows: Ints) -> Features:
     """Return what the body of a model gives to its head, for some texts of a split [len(rows), d_model]."""
     key = find_key(objective, model, split, rows, ["pooled"], model.body.state_dict())
-    shape = (len(rows), model.config.d_model)
+    shape = (len(rows), model.config.pooled_width)
     fill = partial(fill_pooled, objective, model, split, rows)
     return load_or_compute(key, shape, "float32", fill, in_memory=True)
 

@@ -134,7 +134,7 @@ class ClassifyTopLayers(Classify):
         return result
 
     def pooled_states(self, model: Any, split: str, rows: Ints) -> Tensor:
-        pooled = torch.zeros(len(rows), model.config.d_model)
+        pooled = torch.zeros(len(rows), model.config.pooled_width)
         with evaluation_mode(model) as device:
             for batch in iterate_by_length(self.lengths[split][rows], device, "fitting the head"):
                 pooled[batch] = self.pooled(model, self.inputs(split, rows[batch]).to(device)).float().cpu()

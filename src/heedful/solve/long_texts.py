@@ -137,12 +137,12 @@ class LongTextReader:
             divided = divide_ids((one.ids, one.types), text.ids, self.max_len)
             parts += divided
             owners += [owner] * len(divided)
-        states, means = self.pool(parts), np.zeros((len(texts), self.model.config.d_model), np.float32)
+        states, means = self.pool(parts), np.zeros((len(texts), self.model.config.pooled_width), np.float32)
         np.add.at(means, owners, states)
         return np.asarray(means / np.bincount(owners, minlength=len(texts))[:, None], np.float32)
 
     def pool(self, encoded: Sequence[Ids]) -> States:
-        states = np.empty((len(encoded), self.model.config.d_model), np.float32)
+        states = np.empty((len(encoded), self.model.config.pooled_width), np.float32)
         with evaluation_mode(self.model) as device:
             for start in range(0, len(encoded), BATCH):
                 batch = encoded[start : start + BATCH]

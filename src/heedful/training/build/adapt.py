@@ -62,6 +62,8 @@ def build_adapt(options: AdaptOptions, change_task: Callable[[Task], Task] | Non
     problem = find_problem(options.kind or objective_class.problem)
     head = objective_class.find_head(options.model)
     options, chosen = choose_pool(options)
+    if options.pool == "apart" and task.splits["train"].pairs is None:
+        raise UserError(f"--pool apart compares the two texts of a pair; {task.name} has one text per row")
     head_form = choose_head_form(options, method, problem)
     changes = adaptation_changes(options, tokenizer)
     outputs, attention = problem.count_outputs(task), options.attention

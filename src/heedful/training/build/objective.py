@@ -99,9 +99,9 @@ def check_objective(options: AdaptOptions) -> None:
 def check_contrastive(options: AdaptOptions) -> None:
     """Refuse options that have no meaning for a method that compares texts by their labels."""
     if options.objective != Classify.name:
-        raise UserError(
-            f"--method contrastive compares texts by their labels; it has no --objective {options.objective}"
-        )
+        problem = find_problem(find_objective(options.objective, "adapt").problem)
+        what = f"--objective {options.objective}" if problem.name == "label" else problem.title
+        raise UserError(f"--method contrastive compares texts by their labels, one each; not for {what}")
     if options.head == "family":
         raise UserError("--method contrastive fits a linear head; --head family may have more layers")
     for name in ("token_budget", "label_smoothing"):
@@ -133,6 +133,8 @@ def use_cached_features(
     if not (options.cache_features and objective.caches_features) or not (
         method.head_only or layers is not None
     ):
+        return objective, 0.0
+    if layers is not None and model.config.pool == "apart":  # their states are those of single texts
         return objective, 0.0
     assert isinstance(objective, Classify)
     features: ClassifyFeatures | ClassifyTopLayers
