@@ -56,13 +56,13 @@ def carry_out(function: Callable[..., Any], inputs: Mapping[str, Any]) -> dict[s
         arguments[name].requires_grad_(True)
     if not options["measure"]:
         outputs = as_outputs(function(**arguments))
-        return detach(outputs | find_gradients(outputs, arguments, wanted, options))
+        return detach_all(outputs | find_gradients(outputs, arguments, wanted, options))
     with CountElements() as count:
         begin = time.perf_counter()
         outputs = as_outputs(function(**arguments))
         seconds = time.perf_counter() - begin
     cost = {"seconds": seconds, "elements": count.elements, "largest": count.largest}
-    return detach({**outputs, "cost": cost})
+    return detach_all({**outputs, "cost": cost})
 
 
 def set_seeds(seed: int) -> None:
@@ -91,6 +91,10 @@ def find_gradients(
     return {f"grad_{name}": gradient for name, gradient in zip(wanted, found, strict=True)}
 
 
+def detach_all(outputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: detach(value) for name, value in outputs.items()}
+
+
 def detach(value: Any) -> Any:
     """Return the value with all tensors detached and on the CPU."""
     if isinstance(value, Tensor):
@@ -109,11 +113,11 @@ def as_tensors(value: Any) -> Any:
     return [as_tensors(item) for item in value] if isinstance(value, list) else value
 
 
-class CountElements(TorchDispatchMode):
+class CountElements(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the numbers that torch's operations write, which tells how work grows without a clock."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.elements, self.largest = 0, 0
 
     def __torch_dispatch__(

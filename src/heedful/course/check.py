@@ -48,6 +48,7 @@ def check_file(
                     "; ".join(error.lines))
             for claim in chosen
         ]  # fmt: skip
-        for verdict in verdicts if on_verdict is not None else ():
-            on_verdict(verdict)
+        if on_verdict is not None:
+            for verdict in verdicts:
+                on_verdict(verdict)
         return verdicts

@@ -144,9 +144,9 @@ class Sandbox:
         for folder in dict.fromkeys((*python_folders(), *(path.resolve() for path in self.readable))):
             if not any(folder.is_relative_to(seen) for seen in SYSTEM):
                 words += [*make_parents(folder), "--ro-bind", str(folder), str(folder)]
-        for folder in SECRETS:
-            if (PACKAGE / folder).is_dir():
-                words += ["--perms", "0755", "--size", "4096", "--tmpfs", str(PACKAGE / folder)]
+        for name in SECRETS:
+            if (PACKAGE / name).is_dir():
+                words += ["--perms", "0755", "--size", "4096", "--tmpfs", str(PACKAGE / name)]
         submission = self.submission.resolve()
         words += [*make_parents(submission), "--ro-bind", str(submission), str(submission)]
         return [*words, "--chdir", str(submission), "--remount-ro", "/dev", "--remount-ro", "/"]

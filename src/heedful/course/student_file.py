@@ -88,11 +88,12 @@ class StudentFile:
         Names are compared without case and underscores. Without a name that fits, the only function whose
         first parameters are `parameters` is taken.
         """
-        things: Mapping[str, Any] = {
+        kinds: dict[str, Mapping[str, Any]] = {
             "any": {**self.functions(), **self.classes()},
             "function": self.functions(),
             "class": self.classes(),
-        }[kind]
+        }
+        things = kinds[kind]
         by_name = {simplify(name): thing for name, thing in things.items()}
         for name in names:
             if simplify(name) in by_name:
@@ -175,7 +176,8 @@ def build(thing: Callable[..., Any], sizes: Mapping[str, Any]) -> Any:
     Raises `NotApplicable` if a parameter without a default has a name that is not known.
     """
     config = Config(sizes)
-    arguments, missing = {}, []
+    arguments: dict[str, Any] = {}
+    missing: list[str] = []
     for name, parameter in inspect.signature(thing).parameters.items():
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue

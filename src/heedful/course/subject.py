@@ -150,8 +150,8 @@ class ChildSubject:
         deadline = min(time.monotonic() + seconds, self._deadline)
         try:
             answer = receive(lambda n: self.read_bytes(n, deadline), self.limits.wire)
-        except WireError as error:
-            raise self.stop(str(error)) from error
+        except WireError as damaged:
+            raise self.stop(str(damaged)) from damaged
         error = answer.get("error")
         if error is None:
             return answer

@@ -198,8 +198,11 @@ class Tokenizer:
         limit = len(whole) if max_len is None else max_len
         kept = [slice(0, len(whole))] if len(whole) <= limit else find_kept(whole, limit, long_texts)
         types = whole.type_ids if pair is not None or self._types_of_one != {0} else [0] * len(whole)
-        ids, types, spans = ([v for part in kept for v in row[part]] for row in (whole.ids, types, spans))
-        return LocatedEncoding(ids, types, spans)
+        return LocatedEncoding(
+            [i for part in kept for i in whole.ids[part]],
+            [i for part in kept for i in types[part]],
+            [span for part in kept for span in spans[part]],
+        )
 
     def bulk(
         self, *, paired: bool, max_len: int | None, special: bool, long_texts: LongTexts = "cut"

@@ -46,7 +46,8 @@ def causal_mask(n: int, batch: int = 1) -> Tensor:
 def reference(inputs: Inputs) -> Tensor:
     """Scaled dot-product attention, as torch computes it; computed here in the same number format."""
     q, k, v = inputs["q"], inputs["k"], inputs["v"]
-    return weights_of(q, k, inputs.get("mask")) @ v
+    out: Tensor = weights_of(q, k, inputs.get("mask")) @ v
+    return out
 
 
 def weights_of(q: Tensor, k: Tensor, mask: Tensor | None) -> Tensor:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from heedful.data.unlabeled import Pool, UnlabeledRow
 from heedful.errors import shorten
-from heedful.inference.files import Dialect, row_writer
+from heedful.inference.row_writers import Dialect, RowWriter
 from heedful.linear.tfidf import fit_tfidf
 from heedful.runs.answers import Table
 from heedful.runs.files import write_text
@@ -76,11 +76,11 @@ def list_useful_rows(
     paired = any(pool.rows[i].pair is not None for i in ranked)
     file = io.StringIO()
     columns = ["file", "row", "text", *(["pair"] if paired else []), "predicted", "margin"]
-    write = row_writer(file, Dialect(","), columns)
+    writer = RowWriter(file, Dialect(","), columns, safe=True)
     for i in ranked:
         row = pool.rows[i]
         texts = [row.text, row.pair] if paired else [row.text]
-        write([row.file, row.row, *texts, labels[best[i]], round(float(margins[i]), 4)])
+        writer.write([[row.file, row.row, *texts, labels[best[i]], round(float(margins[i]), 4)]])
     write_text(out, file.getvalue())
     useful = tuple(
         RowToLabel(
