@@ -324,10 +324,9 @@ def adapt(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
-        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
-        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
-        declare the mean; otherwise the family's.
+        What an encoder passes to its head: the first token's state, the mean over all tokens or, for pairs, a
+        comparison of the means of both texts (apart); family is what the model's family does. By default what
+        the model's folder declares (the mean for sentence encoders such as minilm), otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -867,10 +866,9 @@ def search(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
-        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
-        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
-        declare the mean; otherwise the family's.
+        What an encoder passes to its head: the first token's state, the mean over all tokens or, for pairs, a
+        comparison of the means of both texts (apart); family is what the model's family does. By default what
+        the model's folder declares (the mean for sentence encoders such as minilm), otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -1173,10 +1171,9 @@ def compare(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
-        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
-        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
-        declare the mean; otherwise the family's.
+        What an encoder passes to its head: the first token's state, the mean over all tokens or, for pairs, a
+        comparison of the means of both texts (apart); family is what the model's family does. By default what
+        the model's folder declares (the mean for sentence encoders such as minilm), otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -1468,10 +1465,9 @@ def labels(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
-        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
-        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
-        declare the mean; otherwise the family's.
+        What an encoder passes to its head: the first token's state, the mean over all tokens or, for pairs, a
+        comparison of the means of both texts (apart); family is what the model's family does. By default what
+        the model's folder declares (the mean for sentence encoders such as minilm), otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -1768,10 +1764,9 @@ def optimizers(
         How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
         random weights. auto: fitted for a pretrained model.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
-        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
-        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
-        declare the mean; otherwise the family's.
+        What an encoder passes to its head: the first token's state, the mean over all tokens or, for pairs, a
+        comparison of the means of both texts (apart); family is what the model's family does. By default what
+        the model's folder declares (the mean for sentence encoders such as minilm), otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.
@@ -2044,10 +2039,9 @@ def overfit(
     head_start
         How a new linear head starts. A random one, so that the examples are learned by training.
     pool
-        What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
-        pairs also apart, a comparison of the means of both texts, each read by itself; family is what the
-        model's family does. By default what the model's folder declares, as sentence encoders such as minilm
-        declare the mean; otherwise the family's.
+        What an encoder passes to its head: the first token's state, the mean over all tokens or, for pairs, a
+        comparison of the means of both texts (apart); family is what the model's family does. By default what
+        the model's folder declares (the mean for sentence encoders such as minilm), otherwise the family's.
     max_len
         Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
         enough for 95 % of the texts, and at most 256.

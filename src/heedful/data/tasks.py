@@ -384,10 +384,8 @@ def add_split(
     layout = find_layout(sheet, ColumnChoice(text, pair, label), kind=task.kind)
     has_pairs = task.splits["train"].pairs is not None
     if has_pairs != (layout.pair is not None):
-        wanted = (
-            "pairs of texts; --pair-column names the second text" if has_pairs else "single texts, not pairs"
-        )
-        raise UserError(f"{file}: {task.name} has {wanted}")
+        remedy = "pairs of texts; --pair-column names the second text"
+        raise UserError(f"{file}: {task.name} has {remedy if has_pairs else 'single texts, not pairs'}")
     rows = load_examples(sheet, layout, task.kind, task.rules.change, strict=strict)
     task.answers.refuse_unknown(sheet, rows.labels, task.folder)
     split = make_split(name, rows, None, task.answers, file.name)

@@ -115,10 +115,9 @@ class AdaptOptions(LoopOptions):
     """How a new linear head starts: fitted to the pretrained model's states by logistic regression, or with
     random weights. auto: fitted for a pretrained model."""
     pool: Literal["first", "mean", "apart", "family"] | None = None
-    """What an encoder passes to its head: the state of the first token, or the mean over all tokens; for
-    pairs also apart, a comparison of the means of both texts, each read by itself; family is what the model's
-    family does. By default what the model's folder declares, as sentence encoders such as minilm declare the
-    mean; otherwise the family's."""
+    """What an encoder passes to its head: the first token's state, the mean over all tokens or, for pairs, a
+    comparison of the means of both texts (apart); family is what the model's family does. By default what the
+    model's folder declares (the mean for sentence encoders such as minilm), otherwise the family's."""
     max_len: Length | None = None
     """Largest number of tokens per text; longer texts are truncated, and the run counts them. By default
     enough for 95 % of the texts, and at most 256."""

@@ -116,6 +116,7 @@ class Explanation:
         deletion = None if self.deletion is None else {**asdict(self.deletion), "p": self.deletion.p}
         return {
             **asdict(self),
+            "words": [asdict(word) for word in self.words],
             "relative_error": self.relative_error,
             "sentences": self.sentences,
             "deletion": deletion,
