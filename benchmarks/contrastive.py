@@ -63,12 +63,12 @@ def cells(part: str) -> Iterator[Cell]:
         yield Cell("tweet_emotion", 50, draw, "setfit")
 
 
-def run_part(part: str, python: str | None, systems: set[str]) -> None:
+def run_part(part: str, python: str | None, systems: set[str], most: int | None) -> None:
     from benchmarks.settings import read_ledger  # not at the top: SetFit's environment has only this file
 
-    for cell in cells(part):
-        if cell.system not in systems or cell.key in {row["key"] for row in read_ledger(LEDGER)}:
-            continue
+    measured = {row["key"] for row in read_ledger(LEDGER)}
+    todo = [cell for cell in cells(part) if cell.system in systems and cell.key not in measured]
+    for cell in todo[:most]:
         with tempfile.TemporaryDirectory(prefix="heedful-contrastive-") as folder:
             write_rows(cell, Path(folder))
             row = run_setfit(folder, python) if cell.system == "setfit" else run_heedful(cell, Path(folder))
@@ -222,9 +222,10 @@ def main() -> None:
     parser.add_argument("--part", choices=("goal", "more"), default="goal")
     parser.add_argument("--setfit", metavar="PYTHON")
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=[*SYSTEMS])
+    parser.add_argument("--most", type=int, help="stop after this many runs, to go on later")
     arguments = parser.parse_args()
     if arguments.action == "run":
-        run_part(arguments.part, arguments.setfit, set(arguments.systems))
+        run_part(arguments.part, arguments.setfit, set(arguments.systems), arguments.most)
     else:
         from benchmarks.settings import read_ledger
 

@@ -79,8 +79,10 @@ def sides_of(cell: Cell) -> tuple[str, ...]:
     return ("heedful", *peers)
 
 
-def run(labels: str, only: list[str], sides: list[str]) -> None:
+def run(labels: str, only: list[str], sides: list[str], seeds: list[int]) -> None:
     for cell in cells(labels):
+        if seeds and cell.seed not in seeds:
+            continue
         measured = {row["key"] for row in read_ledger()}
         todo = [
             side for side in sides_of(cell) if cell.key(side) not in measured and side in (sides or (side,))
@@ -152,6 +154,8 @@ def run_side(side: str, cell: Cell, folder: Path, answers: list[str]) -> dict[st
     after = os.times()
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     right = [int(one == other) for one, other in zip(predicted, answers, strict=True)] if predicted else []
+    answer = folder / "solved" / "answer.json"
+    known = json.loads(answer.read_text("utf-8"))["facts"] if side == "heedful" and answer.is_file() else {}
     return {
         "key": cell.key(side),
         "side": side,
@@ -164,6 +168,7 @@ def run_side(side: str, cell: Cell, folder: Path, answers: list[str]) -> dict[st
         "problem": problem,
         "seconds": round(time.monotonic() - began, 1),
         "cpu": round(cpu, 1),
+        **{name: known[name] for name in ("chosen", "dev", "left_out") if name in known},
     }
 
 
@@ -302,11 +307,12 @@ def main() -> None:
     parser.add_argument("--labels", choices=tuple(MINUTES), default="50")
     parser.add_argument("--tasks", nargs="*", default=[], help="only these tasks")
     parser.add_argument("--sides", nargs="*", default=[], help="only these sides, such as heedful or setfit")
+    parser.add_argument("--seeds", nargs="*", type=int, default=[], help="only these draws")
     arguments = parser.parse_args()
     if arguments.action == "prepare":
         prepare()
     elif arguments.action == "run":
-        run(arguments.labels, arguments.tasks, arguments.sides)
+        run(arguments.labels, arguments.tasks, arguments.sides, arguments.seeds)
     else:
         print(show_tables(read_ledger()))
 

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -360,11 +361,12 @@ def main() -> None:
     )
     parser.add_argument("part", choices=("files", "budget", "coverage", "show"))
     parser.add_argument("--count", type=int, default=200, help="number of simulated files")
+    parser.add_argument("--most", type=int, help="stop after this many lines, to go on later")
     arguments = parser.parse_args()
     if arguments.part == "show":
         print(show_tables(read_ledger()))
         return
-    for row in measure(arguments.part, arguments.count):
+    for row in islice(measure(arguments.part, arguments.count), arguments.most):
         with LEDGER.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         print({name: value for name, value in row.items() if name != "baselines"}, flush=True)

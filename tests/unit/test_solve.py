@@ -69,6 +69,21 @@ def test_words_of_a_few_hundred_rows_are_planned_in_what_a_slow_machine_has_of_a
     assert plan_candidate(BY_NAME["tfidf"], budget, 20.0).planned
 
 
+def test_words_are_tried_though_they_are_not_expected_to_fit_where_nothing_else_answers(
+    problem: dict[str, str],
+    in_process: type[WorkerInThisProcess],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr(plan, "UNMEASURED_SHARE", 1e-9)
+    in_process.failing["pilot"] = TimeOverError()
+    wanted = replace(options(problem, tmp_path / "solved"), candidates=("majority", "tfidf", "head"))
+    assert runner.solve(wanted)[1].facts["chosen"] == "tfidf"
+    slow = Budget(replace(FACTS, rows={"train": 200_000, "dev": 9, "test": 9}), SPEED)
+    rows = plan.plan_anyway(BY_NAME["tfidf"], slow).settings["train_rows"]
+    assert 60 <= rows < 2000  # what is read in about a second
+
+
 def test_fine_tuning_is_shortened_to_the_time_and_a_slower_machine_shortens_it_further() -> None:
     steps = []
     for seconds, slowness in ((1000, 1.0), (150, 1.0), (150, 1.5), (150, 3.0), (150, 30.0)):
@@ -377,6 +392,12 @@ def test_a_choice_whose_weights_were_removed_is_made_again_or_replaced(
     assert heedful.evaluate(out, split="test").value == answer.facts["test"]
     assert not (out / "runs/tfidf/best").exists()
     assert not (out / "runs/head-words-again").exists()
+
+    choices[:] = ["tfidf"]  # what was fitted again is fitted once more
+    answer = runner.solve(replace(request, minutes=13))[1]
+    assert Run.open(out).path == out / "runs/tfidf-refitted"
+    assert heedful.evaluate(out, split="test").value == answer.facts["test"]
+    assert any("test was scored for 2 candidates: tfidf, head-words" in note.text for note in answer.notes)
 
 
 def test_a_shortened_candidate_is_trained_again_as_a_whole_with_more_minutes(

@@ -12,6 +12,7 @@ from test_solve import WorkerInThisProcess, in_process, options, problem
 
 import heedful
 from heedful.evaluation.metrics import METRICS
+from heedful.inference.ensemble import read_weights
 from heedful.inference.export import export_run
 from heedful.inference.predictor import EnsemblePredictor
 from heedful.runs.directory import Run
@@ -131,19 +132,27 @@ def test_an_average_is_made_used_and_kept_like_a_run(
     title = "Average of embeddings with logistic regression (0.50) and tf-idf with logistic regression (0.50)"
     assert sorted(solved.summary[0].partition(":")[0].lower().split()) == sorted(title.lower().split())
     kept = {path.parent.name for path in out.glob("runs/*/best")}
-    assert {name for name in kept if "refitted" not in name} == {"ensemble", "tfidf", "head"}
+    assert kept == {
+        name + end for name in ("ensemble", "tfidf", "head") for end in ("", "-refitted")
+    }  # after and before train and dev were put together
+    assert any(
+        "After its selection it was fitted again on train and dev (90 rows)" in s for s in solved.summary
+    )
+    weights = [read_weights(out / f"runs/ensemble{end}/best").values() for end in ("", "-refitted")]
+    assert [*weights[0]] == [*weights[1]]
     size = sum(file.stat().st_size for file in (out / "runs/ensemble/best").rglob("*") if file.is_file())
     assert any(f"The model has {size / 1e6:.1f} MB on disk" in line for line in solved.summary)
 
     texts = ["a lovely film", "a rude plot", "music"]
     predictor = heedful.load(out)
     assert isinstance(predictor, EnsemblePredictor)
-    parts = [heedful.load(out / "runs" / name).predict_proba(texts) for name in ("tfidf", "head")]
+    final = ("tfidf-refitted", "head-refitted")
+    parts = [heedful.load(out / "runs" / name).predict_proba(texts) for name in final]
     assert np.allclose(predictor.predict_proba(texts), np.mean(parts, axis=0))
     assert heedful.evaluate(out, split="test").value == solved.facts["test"]
     assert heedful.evaluate(out, data=problem["task"]).splits["data"].n == 20
-    dev = Run.open(out).read_predictions("dev")
-    assert len(dev) == 30
+    assert set(Run.open(out).read_results().splits) == {"test"}
+    assert len(Run.open(out / "runs/ensemble").read_predictions("dev")) == 30
     found, repeated = check_run(out)
     assert "reload" in repeated
     assert {check.status for check in found if check.name == "reload"} == {"passed"}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from heedful.data.run_options import absolute_value
 from heedful.inference.decisions import read_decision
 from heedful.logs import notice
+from heedful.options.model_names import ENSEMBLE
 from heedful.options.solve import SolveOptions
 from heedful.runs.directory import Run, name_refitted
 from heedful.runs.json_files import decode_record
@@ -81,50 +82,66 @@ class Closing:
 
     def score_test(self, chosen: str) -> None:
         """Score the chosen candidate on test, once."""
-        if not self.facts.test or chosen in self.state.tested:
+        run = request.find_final_run(self.folder, self.state, chosen)
+        if not self.facts.test or self.has_test(chosen):
             return
         grace = min(0.04 * 60 * self.options.minutes, 8.0)
         seconds = max(self.end - time.monotonic(), 5.0) + grace
         rows = self.state.make_budget(self.facts, self.options.minutes).facts.test
-        run = request.find_final_run(self.folder, self.state, chosen)
         try:
             answer = self.process.ask(seconds, do="test", run=str(run), rows=rows)
         except (TimeOverError, LostProcessError):
             answer = {"error": "the time was over"}
         if "error" in answer:
             notice(f"test was not scored: {answer['error']}")
-        else:
+        elif chosen not in self.state.tested:
             self.state.tested.append(chosen)
 
-    def refit(self, candidate: Candidate) -> None:
+    def has_test(self, name: str) -> bool:
+        """Whether the model to use was scored on test."""
+        run = Run.open(request.find_final_run(self.folder, self.state, name))
+        return "test" in run.read_results().splits
+
+    def refit(self, chosen: str, candidates: Mapping[str, Candidate]) -> None:
         """Fit the chosen candidate again on train and dev, if it suits it and fits in the time.
 
-        One whose test score is known stays as it is: test is scored once.
+        Of an average, all members are fitted again; they keep their weights. A candidate whose test score is
+        known stays as it is: test is scored once.
         """
-        name, state = candidate.name, self.state
-        if name in state.tested or state.refitted.get(name) == "" or candidate.baseline:
+        state = self.state
+        if self.has_test(chosen) or state.refitted.get(chosen) == "" or candidates[chosen].baseline:
             return
-        reason = self.explain_no_refit(candidate)
+        members = list(state.ensembles.get(chosen, (chosen,)))
+        reason = self.explain_no_refit(chosen, [candidates[name] for name in members])
         if not reason:
-            notice(f"{name}: is fitted again, on train and dev")
-            reason = self.train_with_dev(name)
-        state.refitted[name] = reason
+            notice(f"{chosen}: is fitted again, on train and dev")
+            for name in members:
+                if not reason and state.refitted.get(name) != "":
+                    reason = self.train_with_dev(name)
+                    if len(members) > 1 and not reason:
+                        state.refitted[name] = ""
+            if not reason and chosen in state.ensembles:
+                reason = self.average_again(chosen)
+        state.refitted[chosen] = reason
 
-    def explain_no_refit(self, candidate: Candidate) -> str:
-        """Return why a candidate is not fitted again; empty if it is."""
-        settings = self.read_settings(candidate.name)
-        if candidate.name in self.state.ensembles:
-            return "dev selected the weights of the average"
+    def explain_no_refit(self, chosen: str, members: Sequence[Candidate]) -> str:
+        """Return why a candidate, or an average of these members, is not fitted again; empty if it is."""
         if self.facts.kind == "labels":
             return "dev selected the thresholds of its labels"
-        if not candidate.refits and settings.get("select") != "last":  # which it is where folds decide
-            return "dev selected its training step"
-        cost = self.state.find_cost(candidate.name)
-        if "train_rows" in settings or cost.cut:
-            return "it was trained on a part of train, to fit in the time"
-        run = cost.seconds / (1 + cost.folds * (FOLDS - 1) / FOLDS)
-        expected = REFIT_MARGIN * run * (1 + self.facts.dev / self.facts.train)
-        return NO_TIME if expected + self.expect_test(cost) > self.left else ""
+        its = "its" if len(members) == 1 else "a member's"
+        expected = 0.0
+        for member in members:
+            settings, cost = self.read_settings(member.name), self.state.find_cost(member.name)
+            if not member.refits and settings.get("select") != "last":  # which it is where folds decide
+                return f"dev selected {its} training step"
+            if "train_rows" in settings or cost.cut:
+                what = "it was" if len(members) == 1 else "a member was"
+                return f"{what} trained on a part of train, to fit in the time"
+            if self.state.refitted.get(member.name) != "":
+                run = cost.seconds / (1 + cost.folds * (FOLDS - 1) / FOLDS)
+                expected += REFIT_MARGIN * run * (1 + self.facts.dev / self.facts.train)
+        expected += SETUP_SECONDS * (len(members) > 1)
+        return NO_TIME if expected + self.expect_test(self.state.find_cost(chosen)) > self.left else ""
 
     def expect_test(self, cost: Cost) -> float:
         """Return the seconds to score test, in another process if this one had to be ended."""
@@ -133,17 +150,30 @@ class Closing:
 
     def train_with_dev(self, name: str) -> str:
         """Make the run on train and dev as the chosen one was made; return why it failed, if it did."""
-        chosen = Run.open(self.folder.run(name))
-        weights = chosen.read_config()["adapt"].get("class_weights")
-        settings = {**self.read_settings(name), "with_dev": True, "class_weights": weights}
-        if (decision := read_decision(chosen.best)) is not None:
+        weights = Run.open(self.folder.run(name)).read_config()["adapt"].get("class_weights")
+        settings = {**self.read_settings(name), "class_weights": weights}
+        return self.make_refitted(name, settings, do="train", seconds=True)
+
+    def average_again(self, name: str) -> str:
+        """Make the average of the members that were fitted again; return why it failed, if it did."""
+        weights = {
+            str(name_refitted(self.folder.run(member))): weight
+            for member, weight in self.state.ensembles[name].items()
+        }
+        return self.make_refitted(name, {"model": ENSEMBLE}, do="average", weights=weights)
+
+    def make_refitted(self, name: str, settings: dict[str, Any], **wanted: Any) -> str:
+        """Ask for the run of a candidate on train and dev; return why it failed, if it did."""
+        settings = {**settings, "with_dev": True}
+        if (decision := read_decision(Run.open(self.folder.run(name)).best)) is not None:
             settings["threshold"] = decision.threshold  # there is no dev to tune another one on
-        run = name_refitted(self.folder.run(name))
         table = request.make_run_options(self.folder, self.options, self.state, self.facts, settings)
-        table |= {"out": run, "resume": True}
+        table |= {"out": name_refitted(self.folder.run(name)), "resume": True}
         seconds = self.left - self.expect_test(self.state.find_cost(name))
+        if "seconds" in wanted:  # that it may take
+            wanted["seconds"] = seconds
         try:
-            answer = self.process.ask(seconds, do="train", options=table, seconds=seconds)
+            answer = self.process.ask(seconds, options=table, **wanted)
         except TimeOverError:
             return NO_TIME
         except KeyboardInterrupt:  # ends this alone: there is a model

@@ -164,6 +164,21 @@ def plan_candidate(candidate: Candidate, budget: Budget, left: float) -> PlanEnt
     return PlanEntry(candidate, whole, reason=describe_lack(whole, left))
 
 
+def plan_anyway(candidate: Candidate, budget: Budget) -> PlanEntry:
+    """Plan a candidate though it is not expected to fit, with no more rows than take as long as its setup.
+
+    That is for one without the encoder, where nothing else could give an answer: an estimate may be wrong.
+    """
+    facts, speed = budget.facts, budget.speed or Speed()
+    rows, least = facts.train, max(LEAST_STEPS, 5 * facts.labels)
+    while int(FEWER * rows) >= least and candidate.seconds(facts, speed) > candidate.setup:
+        rows = int(FEWER * rows)
+        facts = replace(facts, rows={**facts.rows, "train": rows})
+    seconds = candidate.total_seconds(facts, speed)
+    fewer = {"train_rows": rows} if rows < budget.facts.train else {}
+    return PlanEntry(candidate, scale(seconds, budget), fewer, run_seconds=budget.slowness * seconds)
+
+
 def planned_share(candidate: Candidate) -> float:
     """Return the share of the time left in which a candidate is planned.
 

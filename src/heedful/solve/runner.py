@@ -38,6 +38,7 @@ from heedful.solve.plan import (
     explain_lack,
     format_seconds,
     make_plan,
+    plan_anyway,
     plan_candidate,
 )
 from heedful.solve.process import LostProcessError, TimeOverError, TrainingProcess
@@ -241,6 +242,8 @@ class Solver:
             self.state.left_out[candidate.name] = reason
             return
         entry = plan_candidate(candidate, self.runs.budget, self.runs.left)
+        if not entry.planned and self.is_last_resort(candidate):
+            entry = plan_anyway(candidate, self.runs.budget)
         if not entry.planned:
             self.state.left_out[candidate.name] = entry.reason
             return
@@ -248,6 +251,11 @@ class Solver:
         self.save()
         if self.usable_state.costs:
             self.write_answer(finished=False)
+
+    def is_last_resort(self, candidate: Candidate) -> bool:
+        """Whether there is no answer without this candidate, and it may be quick enough to be one."""
+        quick = not (candidate.encoder or candidate.baseline or candidate.unsuited(self.facts))
+        return quick and self.runs.left > 0 and not self.usable_state.costs
 
     def adopt(self, name: str) -> None:
         """Take over a candidate whose runs another process has made, if there is one."""
@@ -353,14 +361,16 @@ class Solver:
             self.examining.join(min(EXAMINE_SECONDS, max(0.0, self.runs.left)))
         if not interrupted:
             closing = Closing(self.process, self.folder, self.options, state, self.facts, self.end)
-            closing.refit(next(c for c in self.candidates if c.name == chosen))
+            closing.refit(chosen, {candidate.name: candidate for candidate in self.candidates})
             closing.score_test(chosen)
             closing.measure_help(chosen, skipped=self.skipped and self.facts.one_label)
             kept = {chosen, *state.ensembles.get(chosen, ())}
             for name in state.costs:  # those in `partial` have folds to come
                 if name not in kept:
-                    for run in (self.folder.run(name), name_refitted(self.folder.run(name))):
-                        shutil.rmtree(run / BEST, ignore_errors=True)
+                    shutil.rmtree(self.folder.run(name) / BEST, ignore_errors=True)
+                    # If it is chosen again, with more minutes, it is fitted again as well.
+                    shutil.rmtree(name_refitted(self.folder.run(name)), ignore_errors=True)
+                    state.refitted.pop(name, None)
         return self.write_answer(finished=not interrupted)
 
     def write_answer(self, *, finished: bool) -> Answer:

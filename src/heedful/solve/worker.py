@@ -221,6 +221,14 @@ def make_ensemble(options: dict[str, Any], candidates: list[str], folds: int) ->
     return {"seconds": time.monotonic() - begun, "disk_megabytes": count_bytes(Run.open(out).best) / 1e6}
 
 
+def average_refitted(options: dict[str, Any], weights: dict[str, float]) -> dict[str, Any]:
+    """Make the run of an average of runs on train and dev, with the weights that were chosen before."""
+    from heedful.training.ensemble import average_runs
+
+    average_runs(make_options(options), {Path(run): weight for run, weight in weights.items()}, None)
+    return {}
+
+
 def make_fold_options(options: dict[str, Any], changed: dict[str, Any]) -> Any:
     """Return the options of a fold, which has no dev split of its own to take rows of."""
     return make_options({key: value for key, value in options.items() if key != "dev_rows"} | changed)
@@ -268,6 +276,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     "train": train_candidate,
     "cost": measure_made,
     "ensemble": make_ensemble,
+    "average": average_refitted,
     "test": score_test,
     "curve": measure_curve,
     "label": label_rows,

@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def average_runs(
-    options: AdaptOptions, weights: Mapping[Path, float], dev: Floats, *, keep_members: bool = True
+    options: AdaptOptions, weights: Mapping[Path, float], dev: Floats | None, *, keep_members: bool = True
 ) -> Finished:
     """Make a run of the weighted mean of finished runs.
 
@@ -48,7 +48,7 @@ def average_runs(
         The folder of each member, and its weight.
     dev
         Probabilities of the labels of the dev rows `[n, classes]`, or numbers `[n]`: not those of the
-        average itself, if its weights were chosen on these rows.
+        average itself, if its weights were chosen on these rows. None if the members were trained on them.
     keep_members
         Whether the run has a model. The runs of folds have none, and no baselines.
         The baselines of the others have no bag of words, like those of the members.
@@ -60,23 +60,27 @@ def average_runs(
     members = [Run.open(folder) for folder in weights]
     with resume.open_run(options.out, options) as (run, _), record.report_progress(run):
         record.write_description(run, job)
-        thresholds = choose_thresholds(job.task, dev, job.metric.name) if needs_thresholds(job.task) else None
-        evaluation = job.evaluate("dev", read_targets(job.task.splits["dev"]), dev)
+        thresholds = None
+        if dev is not None and needs_thresholds(job.task):
+            thresholds = choose_thresholds(job.task, dev, job.metric.name)
+        evaluations = {}
+        if dev is not None:
+            evaluations["dev"] = job.evaluate("dev", read_targets(job.task.splits["dev"]), dev)
         seconds = sum(member.read_results().seconds for member in members)
-        write_metrics(run, {"dev": evaluation}, (), None, Timing(0, seconds, len(job.rows) / seconds))
-        evaluations, decision = job.decide({"dev": evaluation})
-        evaluation = evaluations["dev"]
+        write_metrics(run, evaluations, (), None, Timing(0, seconds, len(job.rows) / seconds))
+        evaluations, decision = job.decide(evaluations)
         problem = find_problem_of_task(job.task.kind)
         scorer = problem.make_results(job.task, job.rows, with_baselines=keep_members, with_bag=False)
-        results = describe_members(job, members, scorer, evaluation, seconds, thresholds)
-        scorer.write_scored(run, {"dev": evaluation})
+        results = describe_members(job, members, scorer, evaluations, seconds, thresholds)
+        scorer.write_scored(run, evaluations)
         findings: list[Check] = []
         if keep_members:
             write_ensemble(run.best, weights, thresholds)
             if decision is not None:
                 decision.save(run.best)
             findings += [*split_checks(job.task), check_copy(run, job, weights)]
-            findings += scorer.dev_checks(evaluation, results)
+            if "dev" in evaluations:
+                findings += scorer.dev_checks(evaluations["dev"], results)
         found = Checks(tuple(findings))
         run.write_checks(found)
         run.write_results(results)
@@ -87,7 +91,7 @@ def describe_members(
     job: LinearJob,
     members: list[Run],
     scorer: Any,
-    dev: Evaluation,
+    evaluations: dict[str, Evaluation],
     seconds: float,
     thresholds: Sequence[float] | None,
 ) -> Results:
@@ -98,7 +102,7 @@ def describe_members(
         method="average",
         head=None,
         seed=job.options.seed,
-        splits=scorer.results({"dev": dev}),
+        splits=scorer.results(evaluations),
         objective=job.options.objective,
         formula=" + ".join(
             f"{member.path.name} {one.trainable_parameters:,}"
