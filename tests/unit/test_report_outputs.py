@@ -16,8 +16,9 @@ import pytest
 from heedful.errors import UserError
 from heedful.report import pdf as report_pdf
 from heedful.report.bundle import remove_out
-from heedful.report.markdown import escape_markdown
+from heedful.report.markdown import escape_markdown, render_markdown
 from heedful.report.outputs import write_report
+from heedful.report.page import Page
 from heedful.report.theme import CONTRAST
 from made_runs import HOSTILE, write_run, write_study
 
@@ -51,6 +52,25 @@ def test_plain_words_stay_readable_in_markdown() -> None:
     )
     assert escape_markdown("- a") == r"\- a"
     assert escape_markdown("1. a") == r"1\. a"
+
+
+def test_indented_lines_of_a_summary_are_a_list_and_commands_among_them_are_code() -> None:
+    summary = [
+        "To use it:",
+        "  heedful predict a_b",
+        "  heedful check a_b",
+        "What helps:",
+        "  more *labels*",
+        ".",
+    ]
+    page = Page("t", summary=summary)
+    assert render_markdown(page, str) == (
+        "# t\n\nTo use it:\n\n```\nheedful predict a_b\nheedful check a_b\n```\n\n"
+        "What helps:\n\n- more \\*labels\\*\n\n.\n"
+    )
+    html = page.html()
+    assert '<p class="item"><code>heedful check a_b</code></p>' in html
+    assert '<p class="item">more *labels*</p>' in html
 
 
 def test_markdown_has_every_table_whole_and_pictures_beside_it(tmp_path: Path) -> None:

@@ -317,7 +317,16 @@ def test_a_solution_is_used_like_a_run_and_continues(
     assert "What more labels would bring" in page
     assert SolveState.read(out).long_texts == LongTextScores(0.0, 32)
     assert any(line.startswith("  More labels: with embeddings and ") for line in answer.summary)
-    assert f"  heedful check {out}" in answer.summary
+    commands = [line for line in answer.summary if line.startswith("  heedful ")]
+    assert [line.split()[1] for line in commands] == [
+        "predict",
+        "serve",
+        "export",
+        "explain",
+        "check",
+        "report",
+    ]
+    assert f"  heedful check {out}" in commands
     assert not list(out.rglob("bag_of_words*"))  # tfidf is a candidate
     for run, split in ((out / "runs" / other, "dev"), (out, "test")):
         assert set(Run.open(run).read_results().splits[split].baselines or {}) == {"chance", "majority"}

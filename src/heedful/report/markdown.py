@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 from heedful.report.page import Page
@@ -52,7 +53,23 @@ def render_blocks(blocks: Iterable[dict[str, Any]], address: Callable[[str], str
 
 
 def render_paragraphs(texts: Iterable[str]) -> list[str]:
-    return [line for text in texts for line in (escape_markdown(text), "")]
+    """Render lines as paragraphs; what is indented as a list, and commands among it as code."""
+    lines: list[str] = []
+    for kind, group in groupby(texts, name_line):
+        alike = list(group)
+        if kind == "command":
+            lines += render_code("\n".join(text.strip() for text in alike))
+        elif kind == "item":
+            lines += [*(f"- {escape_markdown(text.strip())}" for text in alike), ""]
+        else:
+            lines += [line for text in alike for line in (escape_markdown(text), "")]
+    return lines
+
+
+def name_line(text: str) -> str:
+    if not text.startswith("  "):
+        return "paragraph"
+    return "command" if text.startswith("  heedful ") else "item"
 
 
 def render_table(

@@ -72,7 +72,7 @@ def make_answer(
         *suggest_rows(by_name[choice.chosen], scored.metric, facts),
         *describe_confusions(results),
         *rank_helps([*map(suggest_labels, curves), *labels.helps, *reading]),
-        *describe_commands(folder.path, by_name[choice.chosen]),
+        *describe_commands(folder.path, by_name[choice.chosen], pairs=rows[0].pair is not None),
         *([describe_rows_to_label(folder.path)] if to_label else []),
     ]
     return Answer(
@@ -182,8 +182,10 @@ def explain_choice(scored: ScoredCandidates, choice: Selection, prefer: str | No
     scores = f"{choice.scores[best.name]:.3f} against {choice.scores[chosen.name]:.3f} on held-out rows"
     gain = scored.metric.improvement(choice.expected[best.name], choice.expected[chosen.name])
     if gain > 0:
+        same = choice.scores[best.name] == choice.scores[chosen.name]
+        compared = "the same score (on held-out rows)" if same else f"a better score ({scores})"
         yield (
-            f"{capitalize(best.title)} has a better score ({scores}), but so few rows tell little. Together "
+            f"{capitalize(best.title)} has {compared}, but so few rows tell little. Together "
             f"with what is known from other tasks of this size, {chosen.title} is expected to be better, by "
             f"{gain:.3f}."
         )
@@ -245,11 +247,14 @@ def describe_confusions(results: Results) -> Iterator[str]:
         yield f"Most often taken for another label: {'; '.join(named)}."
 
 
-def describe_commands(folder: Path, chosen: ScoredCandidate) -> Iterator[str]:
-    path = shlex.quote(str(folder))
+def describe_commands(folder: Path, chosen: ScoredCandidate, *, pairs: bool) -> Iterator[str]:
+    path, text = shlex.quote(str(folder)), '"a text" "its second text"' if pairs else '"a text"'
     yield f"The model has {chosen.cost.disk_megabytes:.1f} MB on disk. To use it:"
     yield f"  heedful predict {path} --in texts.csv --out labeled.csv"
+    yield f"  heedful serve {path}"
     yield f"  heedful export {path} my-model"
+    yield "To look closer:"
+    yield f"  heedful explain {path} {text}"
     yield f"  heedful check {path}"
     yield f"  heedful report {path} --out report.html"
 
