@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from heedful.contracts.shrink import find_smallest, simplify_values
-from heedful.contracts.subject import NotApplicable, Subject
+from heedful.contracts.subject import NotApplicable, Subject, SubjectStoppedError
 from heedful.contracts.verdicts import RefutedError
 
 Inputs = Mapping[str, Any]
@@ -29,6 +29,19 @@ def ask(subject: Subject, operation: str, *, output: str = "out", **inputs: Any)
             f"{output} is a {type(value).__name__} instead of a tensor", inputs=inputs, got=value
         )
     return value
+
+
+def collect(measures: Mapping[str, Callable[[], Any]]) -> dict[str, Any]:
+    """Return those measures that can be taken; one that raises is left out, unless the subject has ended."""
+    taken = {}
+    for name, measure in measures.items():
+        try:
+            taken[name] = measure()
+        except SubjectStoppedError:
+            raise
+        except Exception:  # code that fails at one thing is told apart by the others
+            continue
+    return taken
 
 
 def difference(a: Tensor, b: Tensor) -> float:

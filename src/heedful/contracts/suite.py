@@ -16,7 +16,8 @@ from heedful.plugins import Registry
 if TYPE_CHECKING:
     from torch import Tensor
 
-Fingerprint = Mapping[str, "Tensor | float"]
+Fingerprint = Mapping[str, "Tensor | float | list[Tensor]"]
+"""Numbers by name; a list has what different conventions of the same code give."""
 
 
 @dataclass(frozen=True)

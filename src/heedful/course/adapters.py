@@ -19,7 +19,11 @@ FORMS = {"attention": "heedful.course.forms.attention"}
 
 def load_operations(path: Path, suite: str) -> dict[str, Operation]:
     """Import a file and return the operations of a suite that it has; none is a `UserError`."""
-    file = StudentFile(path)
+    return find_operations(StudentFile(path), suite)
+
+
+def find_operations(file: StudentFile, suite: str) -> dict[str, Operation]:
+    """Return the operations of a suite that a file has; none is a `UserError`."""
     needed = SUITES.find(suite).operations
     operations = {
         name: Operation(partial(call_adapter, function), {"found": function.__name__, "adapter": True})
@@ -32,7 +36,7 @@ def load_operations(path: Path, suite: str) -> dict[str, Operation]:
     if not operations:
         names = [*file.classes(), *file.functions()]
         raise UserError(
-            f"{path.name}: nothing in it is known as {suite}; "
+            f"{file.path.name}: nothing in it is known as {suite}; "
             f"it has {', '.join(names[:10]) or 'no functions'}. "
             f"Use a usual name, or write {ADAPTERS} beside it with one of {', '.join(needed)}"
         )

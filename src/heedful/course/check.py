@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from heedful.contracts.subject import Subject, SubjectError
-from heedful.contracts.suite import SUITES, Suite, check_subject
+from heedful.contracts.suite import SUITES, Suite, judge
 from heedful.contracts.verdicts import Verdict
+from heedful.course.bugs import Bug, name_mistake
 from heedful.course.subject import ChildLimits, ChildSubject
 
 
@@ -19,8 +21,28 @@ def run_suite(
     claims: Iterable[str] | None = None,
     on_verdict: Callable[[Verdict], Any] | None = None,
 ) -> list[Verdict]:
-    """Check a subject against a suite, and name the known mistake whose outputs it has."""
-    return check_subject(name, subject, claims=claims, on_verdict=on_verdict)
+    """Check a subject against a suite, and name the known mistake whose outputs it has.
+
+    The mistake is looked for when the first claim is broken, and stands in the verdict of every broken claim.
+    """
+    suite = SUITES.find(name) if isinstance(name, str) else name
+    searched: list[Bug | None] = []
+
+    def name_it(verdict: Verdict) -> Verdict:
+        if verdict.status != "failed":
+            return verdict
+        if not searched:
+            searched.append(name_mistake(suite, subject))
+        if (bug := searched[0]) is None:
+            return verdict
+        return replace(verdict, mistake=bug.name, hint=f"{bug.sentence} {bug.hint}")
+
+    verdicts = []
+    for claim in suite.select(claims):
+        verdicts.append(name_it(judge(claim, subject)))
+        if on_verdict is not None:
+            on_verdict(verdicts[-1])
+    return verdicts
 
 
 def check_file(

@@ -60,6 +60,16 @@ class StudentFile:
         adapters = self.path.parent / ADAPTERS
         self.adapters = import_file(adapters) if adapters.is_file() and adapters != self.path else self.module
 
+    @classmethod
+    def from_source(cls, source: str, name: str) -> StudentFile:
+        """Return a file that exists only as text; it is executed in this process."""
+        file = cls.__new__(cls)
+        file.path = Path(f"{name}.py")
+        file.module = file.adapters = ModuleType(f"student_{re.sub(r'[^a-z0-9]', '_', name)}")
+        sys.modules[file.module.__name__] = file.module
+        exec(compile(source, str(file.path), "exec"), vars(file.module))
+        return file
+
     def adapter(self, operation: str) -> Callable[..., Any] | None:
         """Return the function of `adapters.py` (or of the file) that is called like the operation."""
         candidate = getattr(self.adapters, operation, None)

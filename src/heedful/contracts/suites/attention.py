@@ -14,6 +14,7 @@ from heedful.contracts.asking import (
     TOLERANCE,
     Inputs,
     ask,
+    collect,
     difference,
     fit_exponent,
     relative,
@@ -22,25 +23,13 @@ from heedful.contracts.asking import (
 from heedful.contracts.heat_map import draw_heat_maps
 from heedful.contracts.subject import NotApplicable, Subject
 from heedful.contracts.suite import Claim, Fingerprint, Suite
+from heedful.contracts.suites.additive import ADDITIVE_CLAIMS, ADDITIVE_OPERATIONS, fingerprint_additive
+from heedful.contracts.suites.drawn import causal_mask, draw, shapes
+from heedful.contracts.suites.self_attention import MODULE_CLAIMS, MODULE_OPERATIONS, fingerprint_modules
 from heedful.contracts.verdicts import RefutedError
 
 SIZES = [(1, 2, 1), (1, 2, 2), (1, 3, 2), (2, 3, 4), (2, 5, 4), (2, 7, 6)]
 """Batch, length and width of the inputs, in the order of their size."""
-
-
-def draw(
-    batch: int, t: int, s: int, width: int, seed: int = 0, dtype: torch.dtype = torch.float32
-) -> dict[str, Tensor]:
-    """Return q [b, t, d], k [b, s, d] and v [b, s, d] of moderate size."""
-    generator = torch.Generator().manual_seed(seed)
-    return {
-        name: torch.randn(batch, n, width, generator=generator, dtype=dtype)
-        for name, n in (("q", t), ("k", s), ("v", s))
-    }
-
-
-def causal_mask(n: int, batch: int = 1) -> Tensor:
-    return torch.ones(n, n, dtype=torch.bool).tril().expand(batch, n, n).clone()
 
 
 def reference(inputs: Inputs) -> Tensor:
@@ -105,12 +94,6 @@ def check_shape(subject: Subject) -> str:
             inputs=shapes(inputs), got=list(out.shape), expected=expected,
         )  # fmt: skip
     return "one row per query, as wide as the values"
-
-
-def shapes(inputs: Inputs) -> dict[str, Any]:
-    return {
-        f"shape of {name}": list(value.shape) for name, value in inputs.items() if isinstance(value, Tensor)
-    }
 
 
 def check_weights(subject: Subject) -> str:
@@ -288,13 +271,26 @@ def check_cost(subject: Subject) -> str:
 
 def fingerprint(subject: Subject) -> Fingerprint:
     """Outputs on fixed inputs, plain and masked, which tell known mistakes apart."""
-    found: dict[str, Tensor | float] = {}
-    if "attend" in subject.operations:
-        inputs = draw(2, 4, 4, 6, seed=3)
-        found["attend"] = attend(subject, inputs)
-        if has_mask(subject):
-            found["attend causal"] = attend(subject, {**inputs, "mask": causal_mask(4, 2)})
-    return found
+    inputs = draw(2, 4, 4, 6, seed=3)
+    generator = torch.Generator().manual_seed(4)
+    uneven = torch.rand(2, 4, 4, generator=generator) < 0.5
+    uneven |= torch.eye(4, dtype=torch.bool)
+    masks = {"causal": causal_mask(4, 2), "uneven": uneven}
+    noise = collect({"attend noise": lambda: measure_noise(subject, inputs)})
+    measures = {} if noise.get("attend noise") else {"attend": lambda: attend(subject, inputs)}
+    if measures and "attend" in subject.operations and has_mask(subject):
+        measures |= {
+            f"attend {name}": lambda mask=mask: attend(subject, {**inputs, "mask": mask})
+            for name, mask in masks.items()
+        }
+    found = noise | collect(measures)
+    return found | fingerprint_additive(subject) | fingerprint_modules(subject)
+
+
+def measure_noise(subject: Subject, inputs: Inputs) -> float:
+    """Return 1 if the random generator changes the output."""
+    first, second = (attend(subject, {**inputs, "seed": seed}) for seed in (0, 1))
+    return float(difference(first, second) > 1e-6)
 
 
 SUITE = Suite(
@@ -303,6 +299,8 @@ SUITE = Suite(
     {
         "attend": "q [b, t, d], k [b, s, d], v [b, s, e] and, if there is one, mask [b, t, s], True = attend; "
         "returns out [b, t, e]",
+        **ADDITIVE_OPERATIONS,
+        **MODULE_OPERATIONS,
     },
     (
         Claim("shapes", "The output has one row per query, as wide as the values.", check_shape, "attend"),
@@ -323,6 +321,8 @@ SUITE = Suite(
         Claim("gradients", "Gradients reach q, k and v, and are torch's.", check_gradients, "attend"),
         Claim("cost", "Work and memory grow at most as the square of the length.", check_cost, "attend",
               "a loop that does the whole product for each query costs the cube"),
+        *ADDITIVE_CLAIMS,
+        *MODULE_CLAIMS,
     ),
     fingerprint,
 )  # fmt: skip

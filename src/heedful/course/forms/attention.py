@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from heedful.contracts.subject import NotApplicable
+from heedful.course.forms.additive import find_additive
+from heedful.course.forms.conventions import CONVENTIONS, choose
 from heedful.course.forms.projections import find_self_attention
 from heedful.course.student_file import (
     Operation,
@@ -38,18 +39,6 @@ NAMES = [
 ]
 ADDITIVE = ["additive_attention", "AdditiveAttention", "bahdanau_attention", "BahdanauAttention"]
 
-Convention = Callable[[Tensor], Tensor]
-CONVENTIONS: dict[str, Convention] = {
-    "bool, True = attend": lambda allowed: allowed,
-    "1 = attend": lambda allowed: allowed.long(),
-    "1.0 = attend": lambda allowed: allowed.double(),
-    "bool, True = masked": lambda allowed: ~allowed,
-    "1 = masked": lambda allowed: (~allowed).long(),
-    "1.0 = masked": lambda allowed: (~allowed).double(),
-    "added, -inf = masked": lambda allowed: torch.zeros(allowed.shape).masked_fill(~allowed, -math.inf),
-    "added, -1e9 = masked": lambda allowed: torch.zeros(allowed.shape).masked_fill(~allowed, -1e9),
-}
-"""What students pass as a mask. Calibration finds out which is meant."""
 LAYOUTS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
     "[batch, time, width]": (lambda x: x, lambda x: x),
     "[batch, head, time, width]": (lambda x: x[:, None], lambda x: x[:, 0]),
@@ -183,19 +172,6 @@ class AttentionForm:
         return facts | ({"convention": self.convention} if self.mask_name else {})
 
 
-def choose(candidates: list[Any], score: Callable[[Any], float], default: Any) -> Any:
-    """Return the first candidate with the smallest score; one that raises is out."""
-    best, least = default, math.inf
-    for candidate in candidates:
-        try:
-            points = score(candidate)
-        except Exception:  # a wrong guess may fail anywhere in the student's code
-            continue
-        if points < least - 1e-6:
-            best, least = candidate, points
-    return best
-
-
 def find_functions(file: StudentFile) -> Iterator[tuple[str, Any]]:
     """Yield the operations' names and the functions or modules that carry them out."""
     for operation, names in (("attend", NAMES), ("attend_additive", ADDITIVE)):
@@ -211,15 +187,13 @@ def find_operations(file: StudentFile) -> dict[str, Operation]:
     operations: dict[str, Operation] = {}
     for operation, thing in find_functions(file):
         name = thing.__name__
+        if operation == "attend_additive":
+            operations[operation] = find_additive(thing)
+            continue
         if inspect.isclass(thing):
             thing = build(thing, {"width": 4, "heads": 1, "length": 64, "dropout": 0.1}).eval()
-        if operation == "attend":
-            form = AttentionForm(thing)
-            operations[operation] = Operation(form.attend, form.facts(name))
-        else:
-            operations[operation] = Operation(partial(call_additive, thing), {"found": name})
+            if any(True for _ in thing.parameters()):
+                continue
+        form = AttentionForm(thing)
+        operations[operation] = Operation(form.attend, form.facts(name))
     return operations | find_self_attention(file)
-
-
-def call_additive(thing: Any, **inputs: Any) -> dict[str, Any]:
-    raise NotApplicable("additive attention is not understood yet")
