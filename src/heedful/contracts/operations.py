@@ -125,12 +125,21 @@ class CountElements(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Any:
         """Count the output of one operation; a product of matrices counts each multiplication."""
         out = func(*args, **(kwargs or {}))
+        if is_view(out, args) and not func.overloadpacket.__name__.endswith("_"):
+            return out
         for tensor in out if isinstance(out, tuple | list) else [out]:
             if isinstance(tensor, Tensor):
                 inner = args[0].shape[-1] if func.overloadpacket._qualified_op_name in PRODUCTS else 1
                 self.elements += tensor.numel() * max(int(inner), 1)
                 self.largest = max(self.largest, tensor.numel())
         return out
+
+
+def is_view(out: Any, inputs: tuple[Any, ...]) -> bool:
+    """Whether a result is another look at the numbers of the first input, which costs nothing."""
+    if not (isinstance(out, Tensor) and inputs and isinstance(inputs[0], Tensor)):
+        return False
+    return out.untyped_storage().data_ptr() == inputs[0].untyped_storage().data_ptr()
 
 
 PRODUCTS = {"aten::mm", "aten::bmm", "aten::matmul"}

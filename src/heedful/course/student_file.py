@@ -22,6 +22,7 @@ SIZE_NAMES = {
     "heads": "n_head n_heads num_heads heads num_attention_heads h nhead",
     "length": "block_size max_len max_length seq_len context_length n_positions max_position_embeddings "
     "max_seq_len n_ctx ctx_len",
+    "head": "d_k d_head head_dim head_size dim_k d_q d_v key_dim query_dim key_size",
     "vocabulary": "vocab_size n_vocab vocab num_embeddings n_tokens",
     "layers": "n_layer n_layers num_layers num_hidden_layers layers depth",
     "inner": "intermediate_size d_ff n_inner ffn_dim mlp_dim dim_feedforward ff_dim",
@@ -71,11 +72,12 @@ class StudentFile:
         return file
 
     def adapter(self, operation: str) -> Callable[..., Any] | None:
-        """Return the function of `adapters.py` (or of the file) that is called like the operation."""
+        """Return the function of `adapters.py` that is called like the operation."""
+        if self.adapters is self.module:
+            return None
         candidate = getattr(self.adapters, operation, None)
-        if inspect.isfunction(candidate) and candidate.__module__ == self.adapters.__name__:
-            return candidate
-        return None
+        own = inspect.isfunction(candidate) and candidate.__module__ == self.adapters.__name__
+        return candidate if own else None
 
     def constant(self, name: str, default: Any = None) -> Any:
         """Return a constant of `adapters.py` or of the file."""
@@ -144,6 +146,16 @@ def has_parameters(thing: Any, wanted: Sequence[str]) -> bool:
     return len(names) == len(wanted) and all(
         n == simplify(w) or n[:1] == w[:1] for n, w in zip(names, wanted, strict=True)
     )
+
+
+def required_parameters(thing: Any) -> list[str]:
+    """Return the parameters of a function, or of a class's `forward`, that have no default."""
+    function = getattr(thing, "forward", None) if inspect.isclass(thing) else thing
+    if function is None:
+        return []
+    empty, variable = inspect.Parameter.empty, (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    parameters = inspect.signature(function).parameters.items()
+    return [n for n, p in parameters if n != "self" and p.default is empty and p.kind not in variable]
 
 
 def pick_parameter(names: Iterable[str], *alternatives: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from heedful.contracts.subject import NotApplicable
 from heedful.course.forms.additive import find_additive
 from heedful.course.forms.conventions import CONVENTIONS, choose
-from heedful.course.forms.projections import find_self_attention
+from heedful.course.forms.projections import find_self_attention, is_projecting
 from heedful.course.student_file import (
     Operation,
     StudentFile,
@@ -21,6 +22,7 @@ from heedful.course.student_file import (
     has_parameters,
     parameters_of,
     pick_parameter,
+    required_parameters,
 )
 
 NAMES = [
@@ -53,8 +55,9 @@ class AttentionForm:
     """How to call one student's function: layout, mask convention, and which output is which."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
-        self.names = parameters_of(function.forward if isinstance(function, nn.Module) else function)
+        self.target = function.forward if inspect.isclass(function) else function
+        self.function = BuiltPerWidth(function) if inspect.isclass(function) else function
+        self.names = parameters_of(self.target)
         self.mask_name = pick_parameter(self.names[3:], *MASK_NAMES)
         self.causal_name = pick_parameter(self.names[3:], "causal", "is_causal")
         if self.causal_name == self.mask_name:
@@ -119,8 +122,7 @@ class AttentionForm:
 
     def needs_mask(self) -> bool:
         """Whether the mask has no default."""
-        target = self.function.forward if isinstance(self.function, nn.Module) else self.function
-        return inspect.signature(target).parameters[self.mask_name or ""].default is inspect.Parameter.empty
+        return self.mask_name in required_parameters(self.target)
 
     def mask_arguments(
         self, allowed: Tensor, dtype: torch.dtype, rank: int, convention: str
@@ -172,28 +174,43 @@ class AttentionForm:
         return facts | ({"convention": self.convention} if self.mask_name else {})
 
 
+class BuiltPerWidth:
+    """A class without parameters, built anew for each width; called like the function that it is."""
+
+    def __init__(self, kind: type[nn.Module]) -> None:
+        self.kind = kind
+        self.build = cache(self.build_once)
+
+    def build_once(self, width: int) -> nn.Module:
+        sizes = {"width": width, "head": width, "heads": 1, "length": 64, "temperature": width**0.5}
+        module: nn.Module = build(self.kind, sizes).eval()
+        return module
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, **arguments: Any) -> Any:
+        return self.build(q.shape[-1])(q, k, v, **arguments)
+
+
 def find_functions(file: StudentFile) -> Iterator[tuple[str, Any]]:
     """Yield the operations' names and the functions or modules that carry them out."""
-    for operation, names in (("attend", NAMES), ("attend_additive", ADDITIVE)):
-        thing = file.find(names)
-        if thing is None and operation == "attend":
-            thing = file.find((), kind="function", parameters=("q", "k", "v"))
-        if thing is not None and has_parameters(thing, ("q", "k", "v")):
-            yield operation, thing
+    additive = file.find(ADDITIVE)
+    if additive is not None and has_parameters(additive, ("q", "k", "v")):
+        yield "attend_additive", additive
+    thing = file.find(NAMES)
+    if thing is None:
+        thing = file.find((), kind="function", parameters=("q", "k", "v"))
+    if thing is None or thing is additive or not has_parameters(thing, ("q", "k", "v")):
+        return
+    if pick_parameter(required_parameters(thing)[3:], *MASK_NAMES) or len(required_parameters(thing)) == len("qkv"):
+        yield "attend", thing
 
 
 def find_operations(file: StudentFile) -> dict[str, Operation]:
     """Return the operations that the file has."""
     operations: dict[str, Operation] = {}
     for operation, thing in find_functions(file):
-        name = thing.__name__
         if operation == "attend_additive":
             operations[operation] = find_additive(thing)
-            continue
-        if inspect.isclass(thing):
-            thing = build(thing, {"width": 4, "heads": 1, "length": 64, "dropout": 0.1}).eval()
-            if any(True for _ in thing.parameters()):
-                continue
-        form = AttentionForm(thing)
-        operations[operation] = Operation(form.attend, form.facts(name))
+        elif not (inspect.isclass(thing) and is_projecting(thing)):
+            form = AttentionForm(thing)
+            operations[operation] = Operation(form.attend, form.facts(thing.__name__))
     return operations | find_self_attention(file)

@@ -26,7 +26,7 @@ NAMES = [
     "Attention",
 ]
 LENGTH = 128
-SAMPLE = {"width": 8, "heads": 2, "length": LENGTH, "dropout": 0.1}
+SAMPLE = {"width": 8, "heads": 2, "head": 4, "temperature": 2.0, "length": LENGTH, "dropout": 0.1}
 MASK_NAMES = ("mask", "attn_mask", "causal_mask", "attention_mask")
 
 
@@ -50,7 +50,7 @@ class SelfAttentionForm:
     def build_module_once(self, width: int, heads: int) -> tuple[nn.Module, Roles]:
         """Build a module in evaluation mode, and find the roles of its parameters."""
         torch.manual_seed(0)
-        module = build(self.kind, {**SAMPLE, "width": width, "heads": heads})
+        module = build(self.kind, {**SAMPLE, "width": width, "heads": heads, "head": width // heads})
         if not isinstance(module, nn.Module):
             raise NotApplicable(f"{self.kind.__name__} is not an nn.Module")
         module.eval()
