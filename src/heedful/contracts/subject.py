@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any, Protocol, runtime_checkable
 
 
@@ -45,3 +46,27 @@ class Subject(Protocol):
 
     def call(self, operation: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Carry out an operation."""
+
+
+class RememberingSubject:
+    """A subject that answers the same question from memory, for claims that look at the same draws."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.answers: dict[str, dict[str, Any]] = {}
+
+    @property
+    def operations(self) -> Mapping[str, Mapping[str, Any]]:
+        """The operations of the subject."""
+        return self.subject.operations
+
+    def call(self, operation: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Carry out an operation, or return what it returned before."""
+        digest = sha256(operation.encode())
+        for name, value in sorted(inputs.items()):
+            digest.update(name.encode())
+            digest.update(value.numpy().tobytes() if hasattr(value, "numpy") else repr(value).encode())
+        key = digest.hexdigest()
+        if key not in self.answers:
+            self.answers[key] = self.subject.call(operation, inputs)
+        return dict(self.answers[key])

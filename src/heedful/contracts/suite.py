@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from heedful.contracts.claims import BrokenContractError
-from heedful.contracts.subject import NotApplicable, Subject, SubjectError, SubjectStoppedError
+from heedful.contracts.subject import (
+    NotApplicable,
+    RememberingSubject,
+    Subject,
+    SubjectError,
+    SubjectStoppedError,
+)
 from heedful.contracts.verdicts import RefutedError, Status, Verdict
 from heedful.errors import unknown
 from heedful.plugins import Registry
@@ -51,6 +57,12 @@ class Suite:
     """Returns numbers that tell known mistakes apart: outputs on fixed inputs, or measured shares."""
     tolerances: Mapping[str, float] = field(default_factory=dict)
     """The tolerance of a number of the fingerprint, where it is not that of rounding."""
+    remembers: bool = False
+    """Whether the same question with the same seed is asked once, because many claims look at one draw."""
+
+    def wrap(self, subject: Subject) -> Subject:
+        """Return the subject as the claims ask it."""
+        return RememberingSubject(subject) if self.remembers else subject
 
     def select(self, names: Iterable[str] | None) -> tuple[Claim, ...]:
         """Return the claims with these names; all if there are none."""
@@ -65,7 +77,11 @@ class Suite:
 
 SUITES: Registry[Suite] = Registry(
     "suite",
-    {"attention": "heedful.contracts.suites.attention:SUITE"},
+    {
+        "attention": "heedful.contracts.suites.attention:SUITE",
+        "masked": "heedful.contracts.suites.masked:SUITE",
+        "span-corruption": "heedful.contracts.suites.span_corruption:SUITE",
+    },
 )
 
 
@@ -91,7 +107,7 @@ def check_subject(
 
     """
     suite = SUITES.find(suite) if isinstance(suite, str) else suite
-    verdicts = []
+    subject, verdicts = suite.wrap(subject), []
     for claim in suite.select(claims):
         verdicts.append(judge(claim, subject))
         if on_verdict is not None:

@@ -13,7 +13,11 @@ from heedful.contracts.suite import SUITES
 from heedful.course.student_file import ADAPTERS, Operation, StudentFile
 from heedful.errors import UserError
 
-FORMS = {"attention": "heedful.course.forms.attention"}
+FORMS = {
+    "attention": "heedful.course.forms.attention",
+    "masked": "heedful.course.forms.masked",
+    "span-corruption": "heedful.course.forms.span_corruption",
+}
 """The module that finds the operations of each suite in a student's file."""
 
 

@@ -26,6 +26,7 @@ def run_suite(
     The mistake is looked for when the first claim is broken, and stands in the verdict of every broken claim.
     """
     suite = SUITES.find(name) if isinstance(name, str) else name
+    subject = suite.wrap(subject)
     searched: list[Bug | None] = []
 
     def name_it(verdict: Verdict) -> Verdict:

@@ -133,9 +133,14 @@ def simplify(name: str) -> str:
     return name.replace("_", "").lower()
 
 
+def forward_of(thing: Any) -> Any:
+    """Return what is called: a function itself, or a class's `forward`; None if it has none."""
+    return getattr(thing, "forward", None) if inspect.isclass(thing) else thing
+
+
 def parameters_of(thing: Any) -> list[str]:
     """Return the names of the parameters of a function, or of a class's `forward`."""
-    function = getattr(thing, "forward", None) if inspect.isclass(thing) else thing
+    function = forward_of(thing)
     if function is None:
         return []
     return [name for name in inspect.signature(function).parameters if name != "self"]
@@ -150,10 +155,13 @@ def has_parameters(thing: Any, wanted: Sequence[str]) -> bool:
 
 def required_parameters(thing: Any) -> list[str]:
     """Return the parameters of a function, or of a class's `forward`, that have no default."""
-    function = getattr(thing, "forward", None) if inspect.isclass(thing) else thing
+    function = forward_of(thing)
     if function is None:
         return []
-    empty, variable = inspect.Parameter.empty, (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    empty, variable = (
+        inspect.Parameter.empty,
+        (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL),
+    )
     parameters = inspect.signature(function).parameters.items()
     return [n for n, p in parameters if n != "self" and p.default is empty and p.kind not in variable]
 

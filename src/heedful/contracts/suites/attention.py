@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -277,14 +278,11 @@ def fingerprint(subject: Subject) -> Fingerprint:
     uneven |= torch.eye(4, dtype=torch.bool)
     masks = {"causal": causal_mask(4, 2), "uneven": uneven}
     noise = collect({"attend noise": lambda: measure_noise(subject, inputs)})
-    measures = {} if noise.get("attend noise") else {"attend": lambda: attend(subject, inputs)}
+    measures = {} if noise.get("attend noise") else {"attend": partial(attend, subject, inputs)}
     if measures and "attend" in subject.operations and has_mask(subject):
-        measures |= {
-            f"attend {name}": lambda mask=mask: attend(subject, {**inputs, "mask": mask})
-            for name, mask in masks.items()
-        }
-    found = noise | collect(measures)
-    return found | fingerprint_additive(subject) | fingerprint_modules(subject)
+        for name, mask in masks.items():
+            measures[f"attend {name}"] = partial(attend, subject, {**inputs, "mask": mask})
+    return {**noise, **collect(measures), **fingerprint_additive(subject), **fingerprint_modules(subject)}
 
 
 def measure_noise(subject: Subject, inputs: Inputs) -> float:

@@ -34,9 +34,7 @@ MODULE_OPERATIONS = {
 MIXES = 1e-5
 
 
-def draw_module(
-    batch: int, n: int, width: int, heads: int, seed: int = 0
-) -> dict[str, Any]:
+def draw_module(batch: int, n: int, width: int, heads: int, seed: int = 0) -> dict[str, Any]:
     """Return x and the parameters of one module, of moderate size."""
     generator = torch.Generator().manual_seed(seed)
     parameters = {}
@@ -233,7 +231,7 @@ def check_gradients(subject: Subject) -> str:
     out = reference({**inputs, "x": x}, names, causal)
     (expected,) = torch.autograd.grad((out * weights).sum(), x)
     got = subject.call(
-        "self_attend", {**{k: v for k, v in inputs.items()}, **({"packing": packing} if packing else {}),
+        "self_attend", {**inputs, **({"packing": packing} if packing else {}),
                         "gradients": ["x"], "output_gradient": weights}
     )["grad_x"]  # fmt: skip
     if got is None or float(got.abs().max()) == 0.0:

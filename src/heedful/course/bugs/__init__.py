@@ -25,6 +25,8 @@ TOLERANCE = 1e-3
 """Largest difference of two fingerprints that are the same, relative to the largest number."""
 MODULES: dict[str, tuple[str, ...]] = {
     "attention": ("attention", "self_attention"),
+    "masked": ("masked",),
+    "span-corruption": ("span_corruption",),
 }
 """The modules of this package that have the bugs of each suite."""
 
@@ -50,7 +52,9 @@ class Bug:
         source = self.twin
         for old, new in self.edits:
             if source.count(old) != 1:
-                raise ValueError(f'bug "{self.name}": its twin has {old!r} {source.count(old)} times, not once')
+                raise ValueError(
+                    f'bug "{self.name}": its twin has {old!r} {source.count(old)} times, not once'
+                )
             source = source.replace(old, new)
         return source
 
@@ -131,7 +135,9 @@ def is_same(a: Any, b: Any, tolerance: float) -> bool:
         others = a if isinstance(a, Sequence) else [a]
         first = b[0] if isinstance(b, Sequence) else b
         return any(is_same(other, first, tolerance) for other in others)
-    a, b = (torch.as_tensor(x, dtype=torch.float64) if not isinstance(x, Tensor) else x.double() for x in (a, b))
+    a, b = (
+        torch.as_tensor(x, dtype=torch.float64) if not isinstance(x, Tensor) else x.double() for x in (a, b)
+    )
     if a.shape != b.shape:
         return False
     if not a.numel():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heedful.course.bugs import Bug
 
-DOT = '''
+DOT = """
 import math
 import torch
 import torch.nn.functional as F
@@ -16,9 +16,9 @@ def dot_product_attention(q, k, v, mask=None):
         scores = scores.masked_fill(~mask.bool(), float("-inf"))
     weights = torch.softmax(scores, dim=-1)
     return weights @ v
-'''
+"""
 """The right function that the first bugs are edits of."""
-ADDITIVE = '''
+ADDITIVE = """
 import torch
 from torch import nn
 
@@ -35,7 +35,7 @@ class AdditiveAttention(nn.Module):
         if mask is not None:
             scores = scores.masked_fill(~mask.bool(), float("-inf"))
         return torch.softmax(scores, dim=-1) @ v
-'''
+"""
 FILL = 'scores = scores.masked_fill(~mask.bool(), float("-inf"))'
 SOFTMAX = "weights = torch.softmax(scores, dim=-1)"
 SCALE = "scores = scores / math.sqrt(q.shape[-1])"

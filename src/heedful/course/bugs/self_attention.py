@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heedful.course.bugs import Bug
 
-MODULE = '''
+MODULE = """
 import math
 import torch
 from torch import nn
@@ -34,7 +34,7 @@ class CausalSelfAttention(nn.Module):
         y = att @ v
         y = y.transpose(1, 2).contiguous().view(B, T, C)
         return self.resid_drop(self.proj(y))
-'''
+"""
 MASK = 'att = att.masked_fill(self.mask[:, :, :T, :T] == 0, float("-inf"))'
 TRIL = "torch.tril(torch.ones(config.block_size, config.block_size))[None, None]"
 SOFTMAX = "att = F.softmax(att, dim=-1)"

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from heedful.contracts.subject import NotApplicable
 from heedful.course.forms.conventions import CONVENTIONS, choose
-from heedful.course.student_file import Operation, build, parameters_of, pick_parameter
+from heedful.course.student_file import Operation, build, parameters_of, pick_parameter, required_parameters
 
 MASK_NAMES = ("mask", "attn_mask", "attention_mask", "allowed", "causal_mask")
 VECTORS: tuple[Callable[[Tensor], Tensor], ...] = (
@@ -29,7 +29,7 @@ LINEAR_PARAMETERS = 2
 class AdditiveForm:
     """How to call one student's additive attention, with the same matrix for queries and keys."""
 
-    def __init__(self, thing: Callable[..., Any]) -> None:
+    def __init__(self, thing: Any) -> None:
         self.thing = thing
         self.names = parameters_of(thing)
         self.mask_name = pick_parameter(self.names[3:], *MASK_NAMES)
@@ -52,7 +52,9 @@ class AdditiveForm:
     def build_module_once(self, width: int) -> nn.Module:
         torch.manual_seed(0)
         sizes = {"width": width, "heads": 1, "length": 64, "dropout": 0.0, "inner": width}
-        names = "hidden_dim hidden hidden_size attn_dim d_attn attention_dim query_dim key_dim value_dim d_k d_q"
+        names = (
+            "hidden_dim hidden hidden_size attn_dim d_attn attention_dim query_dim key_dim value_dim d_k d_q"
+        )
         module: nn.Module = build(self.thing, sizes | dict.fromkeys(names.split(), width)).eval()
         return module
 
@@ -100,14 +102,15 @@ class AdditiveForm:
             arguments |= dict.fromkeys(matrices, matrix) | {last: VECTORS[self.shape](vector)}
             returned = self.thing(q, k, v, **arguments)
         if isinstance(returned, tuple | list):
-            returned = next((r for r in returned if isinstance(r, Tensor) and r.shape[-1] == v.shape[-1]), None)
+            returned = next(
+                (r for r in returned if isinstance(r, Tensor) and r.shape[-1] == v.shape[-1]), None
+            )
         if not isinstance(returned, Tensor):
             raise TypeError("it returns no tensor")
         return {"out": returned}
 
     def is_required(self, name: str) -> bool:
-        target = self.thing.forward if inspect.isclass(self.thing) else self.thing
-        return inspect.signature(target).parameters[name].default is inspect.Parameter.empty
+        return name in required_parameters(self.thing)
 
 
 def fill_additive(module: nn.Module, matrix: Tensor, vector: Tensor) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -19,6 +18,7 @@ from heedful.course.student_file import (
     Operation,
     StudentFile,
     build,
+    forward_of,
     has_parameters,
     parameters_of,
     pick_parameter,
@@ -54,9 +54,9 @@ MASK_NAMES = ("mask", "attn_mask", "attention_mask", "allowed", "causal_mask")
 class AttentionForm:
     """How to call one student's function: layout, mask convention, and which output is which."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.target = function.forward if inspect.isclass(function) else function
-        self.function = BuiltPerWidth(function) if inspect.isclass(function) else function
+    def __init__(self, function: Any) -> None:
+        self.target = forward_of(function)
+        self.function = function if self.target is function else BuiltPerWidth(function)
         self.names = parameters_of(self.target)
         self.mask_name = pick_parameter(self.names[3:], *MASK_NAMES)
         self.causal_name = pick_parameter(self.names[3:], "causal", "is_causal")
@@ -200,7 +200,9 @@ def find_functions(file: StudentFile) -> Iterator[tuple[str, Any]]:
         thing = file.find((), kind="function", parameters=("q", "k", "v"))
     if thing is None or thing is additive or not has_parameters(thing, ("q", "k", "v")):
         return
-    if pick_parameter(required_parameters(thing)[3:], *MASK_NAMES) or len(required_parameters(thing)) == len("qkv"):
+    if pick_parameter(required_parameters(thing)[3:], *MASK_NAMES) or len(required_parameters(thing)) == len(
+        "qkv"
+    ):
         yield "attend", thing
 
 
@@ -210,7 +212,7 @@ def find_operations(file: StudentFile) -> dict[str, Operation]:
     for operation, thing in find_functions(file):
         if operation == "attend_additive":
             operations[operation] = find_additive(thing)
-        elif not (inspect.isclass(thing) and is_projecting(thing)):
+        elif forward_of(thing) is thing or not is_projecting(thing):
             form = AttentionForm(thing)
             operations[operation] = Operation(form.attend, form.facts(thing.__name__))
     return operations | find_self_attention(file)

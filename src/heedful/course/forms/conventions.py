@@ -22,6 +22,7 @@ CONVENTIONS: dict[str, Convention] = {
 }
 """What students pass as a mask. Calibration finds out which is meant."""
 
+
 def choose(candidates: list[Any], score: Callable[[Any], float], default: Any) -> Any:
     """Return the first candidate with the smallest score; one that raises is out."""
     best, least = default, math.inf

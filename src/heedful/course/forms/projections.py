@@ -81,7 +81,9 @@ class SelfAttentionForm:
             arguments[self.mask_name or ""] = pattern.expand(shape)
         returned = module(x, x, x, **arguments) if self.takes_three() else module(x, **arguments)
         if isinstance(returned, tuple | list):
-            returned = next((r for r in returned if isinstance(r, Tensor) and r.shape == x.shape), returned[0])
+            returned = next(
+                (r for r in returned if isinstance(r, Tensor) and r.shape == x.shape), returned[0]
+            )
         if not isinstance(returned, Tensor):
             raise TypeError(f"it returns {type(returned).__name__}, not a tensor")
         return returned
