@@ -95,9 +95,15 @@ def describe_test(test: DeletionTest, n: int, name: str) -> str:
             f"order{'s' if n > 1 else ''}: too few to test the explanation."
         )
     at = min(range(1, len(test.removed)), key=lambda i: abs(test.removed[i] - n / 4))
+    count = test.removed[at]
+    which, others = (
+        (f"most important of {n} words", "a random one")
+        if count == 1
+        else (f"{count} most important of {n} words", "as many random words")
+    )
     fall = (
-        f"Without its {test.removed[at]} most important of {n} words {name} is {test.explained[at]:.3g}, "
-        f"without as many random words {test.random[at]:.3g} (from {test.explained[0]:.3g})."
+        f"Without its {which} {name} is {test.explained[at]:.3g}, "
+        f"without {others} {test.random[at]:.3g} (from {test.explained[0]:.3g})."
     )
     if test.trusted:
         return f"{fall} No random order of {test.orders} falls as fast: the explanation can be trusted here."

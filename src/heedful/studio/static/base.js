@@ -97,7 +97,8 @@ async function show(request, quiet) {
 }
 
 /** Get JSON: with `params` by POST, without them by GET.
- * Options: `progress(share, message)` while it is computed, `signal`, `quiet` (errors are only thrown). */
+ * Options: `progress(share, message)` while it is computed, `signal`, `quiet` (errors are only thrown), and `body`,
+ * a file that is sent as it is in place of `params`. */
 export function api(path, params, options = {}) {
   return show(async () => {
     if (options.progress) return (await streamed(path, params, options)).result;
