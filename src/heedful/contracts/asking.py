@@ -54,6 +54,11 @@ def difference(a: Tensor, b: Tensor) -> float:
     return apart if math.isfinite(apart) else math.inf
 
 
+def varies(first: Tensor, second: Tensor) -> bool:
+    """Whether two answers to the same question differ; numbers that are not finite are the same."""
+    return first.shape != second.shape or not torch.allclose(first, second, 1e-5, 1e-5, equal_nan=True)
+
+
 def describe_difference(got: Tensor, expected: Tensor) -> str:
     """Return in words how two tensors differ."""
     if got.shape != expected.shape:

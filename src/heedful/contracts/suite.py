@@ -79,6 +79,8 @@ SUITES: Registry[Suite] = Registry(
     "suite",
     {
         "attention": "heedful.contracts.suites.attention:SUITE",
+        "bert": "heedful.contracts.suites.bert:SUITE",
+        "gpt": "heedful.contracts.suites.gpt:SUITE",
         "masked": "heedful.contracts.suites.masked:SUITE",
         "span-corruption": "heedful.contracts.suites.span_corruption:SUITE",
     },

@@ -15,6 +15,8 @@ from heedful.errors import UserError
 
 FORMS = {
     "attention": "heedful.course.forms.attention",
+    "bert": "heedful.course.forms.bert",
+    "gpt": "heedful.course.forms.gpt",
     "masked": "heedful.course.forms.masked",
     "span-corruption": "heedful.course.forms.span_corruption",
 }

@@ -20,6 +20,7 @@ from heedful.contracts.asking import (
     fit_exponent,
     relative,
     require_agreement,
+    varies,
 )
 from heedful.contracts.heat_map import draw_heat_maps
 from heedful.contracts.subject import NotApplicable, Subject
@@ -232,7 +233,7 @@ def check_inputs(subject: Subject) -> str:
     """The function must not change its arguments; a second call gives the same."""
     inputs = draw(2, 4, 4, 4)
     first, second = attend(subject, inputs), attend(subject, {**inputs, "seed": 1})
-    if difference(first, second) > 1e-6:
+    if varies(first, second):
         raise RefutedError(
             "the same input gives another output the second time", inputs=inputs, got=second, expected=first,
             hint="is dropout on although the module is in evaluation mode?",
@@ -288,7 +289,7 @@ def fingerprint(subject: Subject) -> Fingerprint:
 def measure_noise(subject: Subject, inputs: Inputs) -> float:
     """Return 1 if the random generator changes the output."""
     first, second = (attend(subject, {**inputs, "seed": seed}) for seed in (0, 1))
-    return float(difference(first, second) > 1e-6)
+    return float(varies(first, second))
 
 
 SUITE = Suite(

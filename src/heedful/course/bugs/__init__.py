@@ -25,6 +25,8 @@ TOLERANCE = 1e-3
 """Largest difference of two fingerprints that are the same, relative to the largest number."""
 MODULES: dict[str, tuple[str, ...]] = {
     "attention": ("attention", "self_attention"),
+    "bert": ("bert",),
+    "gpt": ("self_attention", "gpt"),
     "masked": ("masked",),
     "span-corruption": ("span_corruption",),
 }

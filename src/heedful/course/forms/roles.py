@@ -90,15 +90,17 @@ def find_roles(module: nn.Module, width: int, n_heads: int, inner: int | None = 
     """Find the roles of a module's parameters."""
     roles, head_counts = Roles(), dict.fromkeys("qkv", 0)
     norms: dict[str, str] = {}
+    last = ""
     for name, parameter in module.named_parameters():
         path = name.split(".")
-        kind = path[-1] if path[-1] in ("weight", "bias") else "weight"
-        owner = path[:-1] if path[-1] in ("weight", "bias") else path
         raw = path[-1] not in ("weight", "bias")
+        kind = "bias" if path[-1].endswith("bias") else "weight"
+        owner = path if raw else path[:-1]
         parent = module.get_submodule(".".join(owner)) if not raw else None
-        transposed = raw or (parent is not None and not isinstance(parent, nn.Linear))
-        role = name_role(owner)
         shape = tuple(parameter.shape)
+        transposed = raw or (parent is not None and not isinstance(parent, nn.Linear))
+        transposed = transposed and shape != (3 * width, width)
+        role = name_role(owner)
         size = parameter.shape[0] if kind == "bias" else (parameter.numel() // width)
         if is_norm(owner, parent):
             number = norms.setdefault(".".join(owner), f"norm{len(norms) + 1}")
@@ -116,13 +118,13 @@ def find_roles(module: nn.Module, width: int, n_heads: int, inner: int | None = 
         elif kind == "weight" and inner is not None and sorted(shape) == sorted((inner, width)):
             out = shape[1] if transposed else shape[0]
             roles.add("ff_in_weight" if out == inner else "ff_out_weight", Slot(parameter, transposed))
-            norms["last"] = "ff_in" if out == inner else "ff_out"
+            last = "ff_in" if out == inner else "ff_out"
         elif kind == "bias" and inner is not None and shape == (inner,):
             roles.add("ff_in_bias", Slot(parameter))
         elif kind == "weight" and shape == (width, width) and "o_weight" not in roles.slots:
             roles.add("o_weight", Slot(parameter, transposed))
-            norms["last"] = "o"
-        elif kind == "bias" and shape == (width,) and (last := norms.get("last")) in ("o", "ff_out"):
+            last = "o"
+        elif kind == "bias" and shape == (width,) and last in ("o", "ff_out"):
             roles.add(f"{last}_bias", Slot(parameter))
         else:
             roles.unknown.append(name)
