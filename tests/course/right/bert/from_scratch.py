@@ -9,7 +9,9 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.ln1, self.ln2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.attn = nn.MultiheadAttention(d_model, num_heads, dropout, batch_first=True)
-        self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Dropout(dropout), nn.Linear(d_ff, d_model))
+        self.ff = nn.Sequential(
+            nn.Linear(d_model, d_ff), nn.ReLU(), nn.Dropout(dropout), nn.Linear(d_ff, d_model)
+        )
 
     def forward(self, x, key_padding_mask=None):
         h = self.ln1(x)

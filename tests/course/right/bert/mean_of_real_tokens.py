@@ -10,7 +10,9 @@ class TextClassifier(nn.Module):
         super().__init__()
         self.backbone = AutoModel.from_pretrained(model_name_or_path)
         hidden = self.backbone.config.hidden_size
-        self.head = nn.Sequential(nn.Dropout(0.1), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, num_classes))
+        self.head = nn.Sequential(
+            nn.Dropout(0.1), nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, num_classes)
+        )
 
     def forward(self, input_ids, attention_mask, labels=None):
         states = self.backbone(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state

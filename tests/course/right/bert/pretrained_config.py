@@ -13,8 +13,18 @@ class BertForSequenceClassification(BertPreTrainedModel):
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
         self.post_init()
 
-    def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, position_ids=None, head_mask=None, labels=None):
-        outputs = self.bert(input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids, position_ids=position_ids)
+    def forward(
+        self,
+        input_ids=None,
+        attention_mask=None,
+        token_type_ids=None,
+        position_ids=None,
+        head_mask=None,
+        labels=None,
+    ):
+        outputs = self.bert(
+            input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids, position_ids=position_ids
+        )
         logits = self.classifier(self.dropout(outputs[1]))
         outputs = (logits,)
         if labels is not None:
@@ -31,7 +41,9 @@ class BertForMaskedLanguageModel(BertPreTrainedModel):
         self.post_init()
 
     def forward(self, input_ids=None, attention_mask=None, labels=None):
-        prediction_scores = self.lm_head(self.bert(input_ids, attention_mask=attention_mask).last_hidden_state)
+        prediction_scores = self.lm_head(
+            self.bert(input_ids, attention_mask=attention_mask).last_hidden_state
+        )
         if labels is None:
             return (prediction_scores,)
         loss = nn.CrossEntropyLoss()(prediction_scores.view(-1, self.config.vocab_size), labels.view(-1))

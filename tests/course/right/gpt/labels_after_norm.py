@@ -11,7 +11,9 @@ class DecoderBlock(nn.Module):
         super().__init__()
         self.heads = nn.ModuleList([Head(d_model, d_model // n_heads) for _ in range(n_heads)])
         self.out = nn.Linear(d_model, d_model)
-        self.mlp = nn.Sequential(nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model), nn.Dropout(0.2))
+        self.mlp = nn.Sequential(
+            nn.Linear(d_model, d_ff), nn.ReLU(), nn.Linear(d_ff, d_model), nn.Dropout(0.2)
+        )
         self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
 
     def forward(self, x, mask):

@@ -30,7 +30,8 @@ class GPT(nn.Module):
         self.emb = nn.Embedding(vocab_size, n_embd)
         self.attn = nn.ModuleList(RotaryAttention(n_embd, n_head) for _ in range(n_layer))
         self.ff = nn.ModuleList(
-            nn.Sequential(nn.Linear(n_embd, 4 * n_embd), nn.SiLU(), nn.Linear(4 * n_embd, n_embd)) for _ in range(n_layer)
+            nn.Sequential(nn.Linear(n_embd, 4 * n_embd), nn.SiLU(), nn.Linear(4 * n_embd, n_embd))
+            for _ in range(n_layer)
         )
         self.norm = nn.RMSNorm(n_embd)
 
