@@ -7,7 +7,6 @@ from typing import Any, Unpack
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn import functional as F
 
 from heedful.attention.chunked import Dot, chunks
 from heedful.attention.dropout import dropout
@@ -37,10 +36,13 @@ class Argmax(Mechanism):
         self.straight_through = straight_through
 
     def weights(self, q: Tensor, k: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
-        soft = mask.softmax(dot_scores(q, k, self.scale, bias))  # [b, h, t, s]
         with torch.no_grad():
-            best = choose(Dot(q, k, None, self.scale), bias, mask)
-            hard = F.one_hot(best.clamp_min(0), k.shape[-2]).to(q.dtype) * (best >= 0)[..., None]
+            best = choose(Dot(q, k, None, self.scale), bias, mask)[..., None]  # [b, h, t, 1]
+            hard = q.new_zeros(*best.shape[:-1], k.shape[-2])
+            hard.scatter_(-1, best.clamp_min(0), (best >= 0).to(q.dtype))  # [b, h, t, s]
+        if not torch.is_grad_enabled():
+            return hard
+        soft = mask.softmax(dot_scores(q, k, self.scale, bias))
         return hard + (soft - soft.detach() if self.straight_through else 0.0 * soft)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Mask, bias: Tensor | None = None) -> Tensor:
