@@ -1,4 +1,4 @@
-"""What the page Attention computes: maps of all heads, one head in full, and what the answer is without each."""
+"""What the page Attention computes: maps of all heads, one head in full, and the answer without each."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from heedful.studio.work.attention_reading import (
     roll_out,
 )
 from heedful.studio.work.attention_view import (
-    Body,
     describe_options,
+    find_body,
     find_sites,
     has_parameters,
     list_maskings,
@@ -50,7 +50,7 @@ def describe(params: dict[str, Any], models: ModelStore, report: Report) -> dict
     """Return what can be looked at in a model, and what can be changed."""
     network = models.network(read_name(params))
     model = network.model
-    body: Body = getattr(model, "body", model)  # type: ignore[assignment]
+    body = find_body(model)
     sites = find_sites(body)
     own, config = body.config.attention, body.config
     parts = dict.fromkeys(site.part for site in sites)
@@ -105,8 +105,9 @@ def look(params: dict[str, Any], models: ModelStore, report: Report) -> bytes:
     """Return the answer, small maps of all heads, and one head in full.
 
     That is the length of a header as 4 bytes, the header as JSON, the small maps as bytes
-    [layers, heads + 2, rows, columns] of 255 sqrt(weight), and the head as float32 [rows, columns]. Behind the
-    heads of a layer are their mean and the roll-out up to the layer. With `only` "head", there are no small maps.
+    [layers, heads + 2, rows, columns] of 255 sqrt(weight), and the head as float32 [rows, columns]. Behind
+    the heads of a layer are their mean and the roll-out up to the layer. With `only` "head", there are no
+    small maps.
     """
     began = time.process_time()
     reading = open_reading(params, models)
@@ -214,7 +215,7 @@ def shrink(maps: Tensor) -> Tensor:
             short = -maps.shape[axis] % block
             fill = (0, 0, 0, short) if axis == 1 else (0, short)
             maps = torch.nn.functional.pad(maps, fill) if short else maps
-            maps = maps.unflatten(axis, (-1, block)).amax(axis + 1)
+            maps = maps.reshape(*maps.shape[:axis], -1, block, *maps.shape[axis + 1 :]).amax(axis + 1)
     return maps
 
 

@@ -14,8 +14,15 @@ from torch import Tensor
 from heedful.errors import UserError
 from heedful.linear.model import activate
 from heedful.models import Classifier, Decoder, Encoder, EncoderDecoder, LanguageModel
-from heedful.models.pairs import separate_pairs
-from heedful.studio.work.attention_view import AttentionView, Body, Recording, Site, find_sites, watch
+from heedful.studio.work.attention_view import (
+    AttentionView,
+    Body,
+    Recording,
+    Site,
+    find_body,
+    find_sites,
+    watch,
+)
 from heedful.studio.work.pieces import show_pieces
 
 if TYPE_CHECKING:
@@ -76,7 +83,7 @@ class Reading:
     def __init__(self, network: Network, text: str, pair: str | None) -> None:
         self.network = network
         self.model = network.model
-        self.body: Body = getattr(self.model, "body", self.model)  # type: ignore[assignment]
+        self.body: Body = find_body(self.model)
         self.sites = find_sites(self.body)
         self.apart = self.body.config.pool == "apart"
         self.encoded = encode_text(network, self.body, text, pair)
@@ -111,7 +118,9 @@ class Reading:
         self.looks[view] = look
         return look
 
-    def count_steps(self, report: Report, total: int = 0, message: str = "reading the text") -> Callable[[], None]:
+    def count_steps(
+        self, report: Report, total: int = 0, message: str = "reading the text"
+    ) -> Callable[[], None]:
         done = 0
 
         def step() -> None:
@@ -132,7 +141,9 @@ class Reading:
                 assert isinstance(self.body, Encoder)
                 return self.add_head(self.body.pooled(ids, None, types))
             batch = self.body.embed_batch(ids, None, types)
-            return self.finish(self.body.stack(batch.x, keys=batch.keys, positions=batch.positions), batch.front)
+            return self.finish(
+                self.body.stack(batch.x, keys=batch.keys, positions=batch.positions), batch.front
+            )
 
     def read_both(self, body: EncoderDecoder, ids: Tensor) -> Tensor:
         context = body.encode(ids)
@@ -162,7 +173,7 @@ class Reading:
 
     def add_head(self, pooled: Tensor) -> Tensor:
         head = getattr(self.model, "head", None)
-        return pooled if head is None else head(pooled)  # type: ignore[no-any-return]
+        return pooled if head is None else head(pooled)
 
     @property
     def masked_at(self) -> int | None:
@@ -212,7 +223,10 @@ class Reading:
     def read_until(self, view: AttentionView, layer: int, states: Tensor | None) -> Tensor:
         """Return the states before a layer, from those before the layer below it."""
         assert not isinstance(self.body, EncoderDecoder)
-        with torch.inference_mode(), watch(self.sites, view, Recording(keep=False), self.encoded.ids.shape[1]):
+        with (
+            torch.inference_mode(),
+            watch(self.sites, view, Recording(keep=False), self.encoded.ids.shape[1]),
+        ):
             batch = self.body.embed_batch(self.encoded.ids, None, self.encoded.types)
             if states is None:
                 return batch.x
@@ -250,7 +264,9 @@ class Reading:
         names = {"first": pieces[:begins], "second": [pieces[0], *pieces[begins:]]}
         found = self.part_maps(recording, "self")
         return {
-            part: Maps(part, one, one, [None if w is None else w[row][:, : len(one), : len(one)] for w in found])
+            part: Maps(
+                part, one, one, [None if w is None else w[row][:, : len(one), : len(one)] for w in found]
+            )
             for row, (part, one) in enumerate(names.items())
         }
 
@@ -273,8 +289,11 @@ def encode_text(network: Network, body: Body, text: str, pair: str | None) -> En
         raise UserError("this model compares two texts: write the second one too")
     encoded = tokenizer.encode(text, pair, max_len=limit)
     ids = encoded.ids
-    if isinstance(body, Decoder) and len(ids) > 1 and ids[-1] in (tokenizer.eos_id, tokenizer.sep_id) and (
-        not network.labels
+    if (
+        isinstance(body, Decoder)
+        and len(ids) > 1
+        and ids[-1] in (tokenizer.eos_id, tokenizer.sep_id)
+        and (not network.labels)
     ):
         ids = ids[:-1]  # what is predicted comes after the text
     if not ids:
@@ -323,7 +342,7 @@ class Answers:
 
 
 def find_answers(reading: Reading, raw: Tensor, whole: Tensor) -> Answers:
-    """Say how outputs are read: classes, a number, the tokens that are the most probable in `raw`, or a vector.
+    """Say how outputs are read: classes, a number, the most probable tokens of `raw`, or a vector.
 
     A vector is told by its cosine with `whole`, the vector of the unchanged model.
     """
@@ -339,7 +358,9 @@ def find_answers(reading: Reading, raw: Tensor, whole: Tensor) -> Answers:
                 values = words.add_logits(values, [text] * k, None if pair is None else [pair] * k)
             return np.asarray(values if kind != "number" else values[:, None], np.float64)
 
-        return Answers(kind, ["number"] if kind == "number" else list(network.labels or model.labels), classes)
+        return Answers(
+            kind, ["number"] if kind == "number" else list(network.labels or model.labels), classes
+        )
     if isinstance(model, LanguageModel) and (model.kind != "masked" or reading.masked_at is not None):
         top = torch.topk(raw, min(SHOWN_TOKENS, len(raw))).indices
 
@@ -349,7 +370,9 @@ def find_answers(reading: Reading, raw: Tensor, whole: Tensor) -> Answers:
         return Answers("token", show_pieces(network.tokenizer, top.tolist()), tokens)
 
     def cosine(outputs: Tensor) -> Floats:
-        return np.asarray(torch.cosine_similarity(outputs.double(), whole.double()[None])[:, None].numpy(), np.float64)
+        return np.asarray(
+            torch.cosine_similarity(outputs.double(), whole.double()[None])[:, None].numpy(), np.float64
+        )
 
     return Answers("vector", ["cosine"], cosine)
 

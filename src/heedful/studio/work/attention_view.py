@@ -1,4 +1,4 @@
-"""What a person changes about a model's attention: mechanism, temperature, masking, and heads that are off."""
+"""What a person changes about attention: mechanism, temperature, masking, and heads that are off."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from heedful.attention import MECHANISMS, Mask, Mechanism, find_capable, make
 from heedful.attention.registry import options as list_options
 from heedful.errors import UserError, shorten, unknown
-from heedful.models import Decoder, Encoder, EncoderDecoder
+from heedful.models import Classifier, Decoder, Encoder, EncoderDecoder, LanguageModel
 from heedful.models.blocks import Attention
+from heedful.models.heads import Model
 from heedful.options.values import parse_assignments
 
 Body = Encoder | Decoder | EncoderDecoder
@@ -54,17 +55,23 @@ class AttentionView:
     """Part, layer and head, counted from 0, of the heads whose output is zero."""
 
 
+def find_body(model: Model) -> Body:
+    return model.body if isinstance(model, Classifier | LanguageModel) else model
+
+
 def find_sites(body: Body) -> list[Site]:
-    """Return the attention layers of a model in the order of its parts; those of a foreign one are refused."""
+    """Return the attention layers of a model, part by part; those of a foreign one are refused."""
     sites: list[Site] = []
-    for name, stack in body.stacks().items() if hasattr(body, "stacks") else ():
-        layers = list(stack.layers)
+    for name, stack in body.stacks().items() if isinstance(body, Body) else ():
+        layers: list[Any] = list(stack.layers)
         part = name if isinstance(body, EncoderDecoder) else "self"
         sites += [Site(part, i, layer.attn) for i, layer in enumerate(layers)]
         if layers and layers[0].has_cross:
             sites += [Site("cross", i, layer.cross) for i, layer in enumerate(layers)]
     if not sites:
-        raise UserError("this model runs on attention code of its own, which cannot be watched; a family of ours can")
+        raise UserError(
+            "this model runs on attention code of its own, which cannot be watched; a family of ours can"
+        )
     return sites
 
 
@@ -93,10 +100,14 @@ def describe_options(name: str, own: Mapping[str, Any] | None) -> list[dict[str,
         if option in HIDDEN:
             continue
         default = signature[option].default
-        value = own.get(option, default) if own is not None else SMALL_BLOCKS.get(name, {}).get(option, default)
+        value = (
+            own.get(option, default) if own is not None else SMALL_BLOCKS.get(name, {}).get(option, default)
+        )
         choices = [list(get_args(one)) for one in (hint, *get_args(hint)) if get_origin(one) is Literal]
         kind = "choice" if choices else "switch" if isinstance(default, bool) else "number"
-        described.append({"name": option, "kind": kind, "value": value, "choices": choices[0] if choices else []})
+        described.append(
+            {"name": option, "kind": kind, "value": value, "choices": choices[0] if choices else []}
+        )
     return described
 
 
@@ -122,7 +133,11 @@ def read_view(params: Mapping[str, Any], body: Body) -> AttentionView:
         temperature = float("nan")
     if not COLDEST <= temperature <= HOTTEST:
         raise UserError(f"the temperature is from {COLDEST:g} to {HOTTEST:g}")
-    given = [f"{key}={value}" for key, value in dict(params.get("options") or {}).items() if value not in (None, "")]
+    given = [
+        f"{key}={value}"
+        for key, value in dict(params.get("options") or {}).items()
+        if value not in (None, "")
+    ]
     values = parse_assignments(given, list_options(name), f"{name} attention", name)
     values = {key: value for key, value in values.items() if key not in HIDDEN}
     if name == body.config.attention:
@@ -145,7 +160,9 @@ def read_heads(text: str, sites: list[Site]) -> frozenset[tuple[str, int, int]]:
         where = part or sites[0].part
         number = known.get((where, int(layer) - 1), 0) if layer.isdecimal() and head.isdecimal() else 0
         if not (number and 1 <= int(head) <= number):
-            raise UserError(f'"{shorten(word, 30)}" is not a head of this model; write layer.head, such as 1.2')
+            raise UserError(
+                f'"{shorten(word, 30)}" is not a head of this model; write layer.head, such as 1.2'
+            )
         heads.add((where, int(layer) - 1, int(head) - 1))
     return frozenset(heads)
 

@@ -18,8 +18,11 @@ UNFINISHED = "\N{REPLACEMENT CHARACTER}"
 
 
 def show_pieces(tokenizer: Tokenizer, ids: Sequence[int]) -> list[str]:
-    """Return the tokens with spaces, line breaks and tabs made visible, and letters of several bytes as letters."""
-    return [shorten(show_piece(tokenizer, i, piece), LONGEST) for i, piece in zip(ids, tokenizer.pieces(ids), strict=True)]
+    """Return tokens with visible spaces, line breaks and tabs, and with letters for their bytes."""
+    return [
+        shorten(show_piece(tokenizer, i, piece), LONGEST)
+        for i, piece in zip(ids, tokenizer.pieces(ids), strict=True)
+    ]
 
 
 def show_piece(tokenizer: Tokenizer, token: int, piece: str) -> str:
