@@ -110,6 +110,7 @@ def make_runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..
     """Wrap a topic's function: vectors are read from files or words, the finding is printed."""
     hints = get_type_hints(function, include_extras=True)
     vectors = {name for name, hint in hints.items() if {Vectors, Vector} & {hint, *get_args(hint)}}
+    several = {name for name in vectors if Vectors in {hints[name], *get_args(hints[name])}}
     signature = inspect.signature(function)
 
     def run(*arguments: Any, figure: Path | None = None, json: bool = False, **options: Any) -> int:
@@ -121,6 +122,9 @@ def make_runner(function: Callable[..., Finding[Any]], text: str) -> Callable[..
         for name in vectors & options.keys():
             if options[name] is not None:
                 options[name] = parse_vectors(f"--{name.replace('_', '-')}", options[name])
+        for name in several & options.keys():
+            if options[name] is not None and options[name].ndim == 1:
+                options[name] = options[name][None]  # one row
         finding = function(*arguments, **options)
         if figure is not None:
             finding.draw(figure)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from heedful.attention import Mask
 from heedful.attention.bigbird import Bigbird
@@ -170,7 +171,15 @@ def layers_to_reach(blocks: int, causal: bool, **pattern: int) -> int:
 
     `pattern` holds its options: window, n_global, n_random and seed.
     """
-    block = 4
+    seen, may = spread(blocks, causal, **pattern)
+    return len(seen) if bool((seen[-1] | ~may).all()) else 0
+
+
+def spread(blocks: int, causal: bool, block: int = 4, **pattern: int) -> tuple[list[Tensor], Tensor]:
+    """Return which tokens each token has seen after 1, 2, ... layers of BigBird, and which it may see.
+
+    It ends with the layer after which all is seen, or nothing more ever is.
+    """
     n = blocks * block
     bigbird = mechanism("bigbird", 1, n, block=block, **pattern)
     assert isinstance(bigbird, Bigbird)
@@ -178,11 +187,11 @@ def layers_to_reach(blocks: int, causal: bool, **pattern: int) -> int:
     step = bigbird.dense(mask, 1, n, n)[0, 0]
     allowed = mask.allowed(n, n, torch.device("cpu"))
     may = torch.ones(n, n, dtype=torch.bool) if allowed is None else allowed.expand(1, 1, n, n)[0, 0]
-    step &= may
-    seen, layers = step, 1
-    while not bool((seen | ~may).all()):
-        further = (seen.float() @ step.float()) > 0
-        if bool((further == seen).all()):
-            return 0
-        seen, layers = further, layers + 1
-    return layers
+    step = step & may
+    seen = [step]
+    while not bool((seen[-1] | ~may).all()):
+        further = (seen[-1].float() @ step.float()) > 0
+        if bool((further == seen[-1]).all()):
+            break
+        seen.append(further)
+    return seen, may

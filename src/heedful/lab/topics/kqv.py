@@ -30,6 +30,29 @@ class Projections:
 
 
 @dataclass(frozen=True)
+class Wiring:
+    """Which outer products make up the matrices, and how strong each is.
+
+    Columns are u_a, u_b, u_c and u_d.
+    """
+
+    q: Array
+    """[2, 4] what each u makes a token look for: p_1 or p_2."""
+    k: Array
+    """[2, 4] by what each u lets a token be found."""
+    v: Array
+    """[4, 4] what each u passes on: u_a, u_b, u_c or u_d."""
+
+
+ANSWER = Wiring(
+    q=np.array([[1.0, 0, 0, 0], [0, 0, 0, 1]]),
+    k=np.array([[0.0, 0, 0, 1], [0, 0, 1, 0]]),
+    v=np.diag([0.0, 1, -1, 0]),
+)
+"""q_2 looks for what x_1 has, q_1 for what x_3 has; u_b is passed on, and u_c with the other sign."""
+
+
+@dataclass(frozen=True)
 class KqvResults:
     """The matrices, and how far the outputs are from what is wanted."""
 
@@ -120,15 +143,19 @@ def inputs(u: Array) -> Array:
 
 
 def projections(u: Array, beta: float) -> Projections:
-    """Return K, Q and V, made from outer products."""
-    _, b, c, d = u
-    w_a, w_b, w_c, w_d = np.linalg.pinv(u).T  # w_i.u_j is 1 if i = j, else 0
-    p, r = np.linalg.qr(np.stack([d, c]).T)
-    p_1, p_2 = (p * np.sign(np.diag(r))).T
+    """Return the K, Q and V that give c_1 = u_b - u_c and c_2 = u_b."""
+    return wire(u, beta, ANSWER)
+
+
+def wire(u: Array, beta: float, wiring: Wiring) -> Projections:
+    """Return K, Q and V, sums of outer products: one per entry of the wiring that is not 0."""
+    duals = np.linalg.pinv(u).T  # w_i.u_j is 1 if i = j, else 0
+    p, r = np.linalg.qr(np.stack([u[3], u[2]]).T)
+    addresses = p * np.sign(np.diag(r))  # p_1 and p_2 in columns
     return Projections(
-        q=beta * (np.outer(p_1, w_a) + np.outer(p_2, w_d)),
-        k=beta * (np.outer(p_1, w_d) + np.outer(p_2, w_c)),
-        v=np.outer(b, w_b) - np.outer(c, w_c),
+        q=beta * addresses @ wiring.q @ duals,
+        k=beta * addresses @ wiring.k @ duals,
+        v=u.T @ wiring.v @ duals,
     )
 
 

@@ -76,13 +76,8 @@ def masking(
         Number of positions to generate.
     """
     check_positive(scale=scale)
-    k = generate(size, width, seed, "keys") if keys is None else check_vectors("keys", keys)
+    q, k, v = choose_inputs(keys, values, queries, size, width, seed)
     t, d = k.shape
-    v = choose_values(k, values, seed)
-    if queries is None:
-        q = generate(t, d, seed, "queries") / d**0.5
-    else:
-        q = check_vectors("queries", queries, count=t, width=d)
     others = (generate(t, d, seed, "other keys"), generate(t, v.shape[1], seed, "other values"))
     causal = Mask(causal=True)
     outputs, changes, sums = {}, {}, {}
@@ -143,6 +138,18 @@ def masking(
         if guesses
         else (),
     )  # fmt: skip
+
+
+def choose_inputs(
+    keys: Vectors | None, values: Vectors | None, queries: Vectors | None, size: int, width: int, seed: int
+) -> tuple[Array, Array, Array]:
+    """Return a query, a key and a value for each position: the given ones, else generated ones."""
+    k = generate(size, width, seed, "keys") if keys is None else check_vectors("keys", keys)
+    t, d = k.shape
+    v = choose_values(k, values, seed)
+    if queries is None:
+        return generate(t, d, seed, "queries") / d**0.5, k, v
+    return check_vectors("queries", queries, count=t, width=d), k, v
 
 
 def measure_changes(

@@ -181,10 +181,10 @@ def predicted_error(n: int, alpha: float, b: float) -> float:
 
 
 def sample(
-    means: Array, alpha: float, beta: float, scale: float, samples: int, seed: int
+    means: Array, alpha: float, beta: float, scale: float, samples: int, seed: int, *, lengths: bool = True
 ) -> tuple[Array, Array, Bools]:
     """Return the weights [samples, n] of one head and of the mean of two, and whether q_1.k_a > 0."""
-    keys = draw_keys(means, alpha, samples, seed, lengths=True)
+    keys = draw_keys(means, alpha, samples, seed, lengths=lengths)
     queries = np.stack([pair_query(means, beta), beta * means[0], beta * means[1]])
     head_weights = compute_weights(np.broadcast_to(queries, (samples, *queries.shape)), keys, scale=scale)
     return head_weights[:, 0], (head_weights[:, 1] + head_weights[:, 2]) / 2, keys[:, 0] @ queries[1] > 0
