@@ -13,6 +13,7 @@ from heedful.lab.topics.noise import (
     near_share,
     pair_query,
     predicted_error,
+    sample,
     spread_error,
 )
 from heedful.lab.vectors import orthonormal
