@@ -81,6 +81,7 @@ SUITES: Registry[Suite] = Registry(
         "attention": "heedful.contracts.suites.attention:SUITE",
         "bert": "heedful.contracts.suites.bert:SUITE",
         "gpt": "heedful.contracts.suites.gpt:SUITE",
+        "joint-loss": "heedful.contracts.suites.joint_loss:SUITE",
         "lora": "heedful.contracts.suites.lora:SUITE",
         "masked": "heedful.contracts.suites.masked:SUITE",
         "span-corruption": "heedful.contracts.suites.span_corruption:SUITE",

@@ -17,6 +17,7 @@ FORMS = {
     "attention": "heedful.course.forms.attention",
     "bert": "heedful.course.forms.bert",
     "gpt": "heedful.course.forms.gpt",
+    "joint-loss": "heedful.course.forms.joint_loss",
     "lora": "heedful.course.forms.lora",
     "masked": "heedful.course.forms.masked",
     "span-corruption": "heedful.course.forms.span_corruption",

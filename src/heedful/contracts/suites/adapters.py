@@ -75,9 +75,19 @@ def check_prompt(subject: Subject) -> str:
         raise RefutedError(f"the shape is {tuple(out.shape)} instead of {tuple(expected)}", got=list(out.shape), expected=expected,
                            inputs={"shape of x": list(x.shape), "length": PROMPT})  # fmt: skip
     if difference(out[:, PROMPT:], x) > 0:
-        raise RefutedError("what follows the prompt is not the text as it was", inputs={"x": x[:1]}, got=out[:1, PROMPT:], expected=x[:1])
+        raise RefutedError(
+            "what follows the prompt is not the text as it was",
+            inputs={"x": x[:1]},
+            got=out[:1, PROMPT:],
+            expected=x[:1],
+        )
     if difference(out[:1, :PROMPT].expand(3, -1, -1), out[:, :PROMPT]) > 0:
-        raise RefutedError("the prompt is another one in each row", inputs={"x": x}, got=out[:, :PROMPT], expected="the same vectors")
+        raise RefutedError(
+            "the prompt is another one in each row",
+            inputs={"x": x},
+            got=out[:, :PROMPT],
+            expected="the same vectors",
+        )
     if answer["trained"] != PROMPT * WIDTH:
         raise RefutedError(f"{answer['trained']} parameters learn instead of length x d = {PROMPT * WIDTH}", inputs={"length": PROMPT},
                            got=answer["trained"], expected=PROMPT * WIDTH)  # fmt: skip
@@ -90,7 +100,9 @@ def fingerprint_adapters(subject: Subject) -> Fingerprint:
     x = draw_states(2, 5)
     if "bottleneck" in subject.operations:
         measures["adapter start"] = lambda: float(relative(run_bottleneck(subject, x), x) > NEAR)
-        measures["adapter trained"] = lambda: float(subject.call("bottleneck", {"x": x, "bottleneck": NARROW})["trained"])
+        measures["adapter trained"] = lambda: float(
+            subject.call("bottleneck", {"x": x, "bottleneck": NARROW})["trained"]
+        )
         measures["adapter at zero"] = lambda: float(
             run_bottleneck(subject, 0 * x, randomize=True).abs().max() > 1e-6
         )
@@ -98,7 +110,9 @@ def fingerprint_adapters(subject: Subject) -> Fingerprint:
         measures["adapter residual"] = lambda: float(relative(run_bottleneck(subject, x), 0 * x) > 0.5)
     if "soft_prompt" in subject.operations:
         measures["prompt at"] = lambda: find_text(subject, x)
-        measures["prompt trained"] = lambda: float(subject.call("soft_prompt", {"x": x, "length": PROMPT})["trained"])
+        measures["prompt trained"] = lambda: float(
+            subject.call("soft_prompt", {"x": x, "length": PROMPT})["trained"]
+        )
     return collect(measures)
 
 

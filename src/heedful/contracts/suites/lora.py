@@ -30,7 +30,9 @@ IN, OUT, RANK, ALPHA = 6, 5, 2, 8.0
 STEPS = 4
 
 
-def draw(n: int = 3, rank: int = RANK, alpha: float = ALPHA, factors: bool = True, seed: int = 0) -> dict[str, Any]:
+def draw(
+    n: int = 3, rank: int = RANK, alpha: float = ALPHA, factors: bool = True, seed: int = 0
+) -> dict[str, Any]:
     """Return a layer, its input, and the factors A [r, in] and B [out, r] if they are wanted."""
     generator = torch.Generator().manual_seed(seed + 3)
 
@@ -52,7 +54,8 @@ def product(inputs: Inputs) -> Tensor:
 
 
 def reference(inputs: Inputs) -> Tensor:
-    return frozen(inputs) + inputs["alpha"] / inputs["rank"] * product(inputs)
+    out: Tensor = frozen(inputs) + inputs["alpha"] / inputs["rank"] * product(inputs)
+    return out
 
 
 def run(subject: Subject, inputs: Inputs) -> Tensor:
@@ -96,7 +99,9 @@ def check_agreement(subject: Subject) -> str:
     if got.shape == reference(inputs).shape:
         change = got - frozen(inputs)
         scale = float((change * product(inputs)).sum() / product(inputs).square().sum())
-        if relative(change, scale * product(inputs)) < TOLERANCE and not math.isclose(scale, ALPHA / RANK, rel_tol=1e-3):
+        if relative(change, scale * product(inputs)) < TOLERANCE and not math.isclose(
+            scale, ALPHA / RANK, rel_tol=1e-3
+        ):
             raise RefutedError(
                 f"the product of A and B is multiplied by {scale:.4g} instead of alpha / r = {ALPHA / RANK:g}",
                 inputs={"alpha": ALPHA, "r": RANK}, got=scale, expected=ALPHA / RANK,
@@ -121,7 +126,8 @@ def train(subject: Subject, **more: Any) -> dict[str, Any]:
 def change_of(answer: Inputs) -> Tensor:
     """Return the change of the matrix [out, in] that the layer computes now."""
     before = answer["inputs"]["weight"]
-    return (answer["at_units"] - answer["at_zero"]).T - before
+    change: Tensor = (answer["at_units"] - answer["at_zero"]).T - before
+    return change
 
 
 def check_frozen(subject: Subject) -> str:

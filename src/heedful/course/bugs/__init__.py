@@ -27,6 +27,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "attention": ("attention", "self_attention"),
     "bert": ("bert",),
     "gpt": ("self_attention", "gpt"),
+    "joint-loss": ("joint_loss",),
     "lora": ("lora",),
     "masked": ("masked",),
     "span-corruption": ("span_corruption",),

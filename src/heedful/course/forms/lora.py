@@ -26,11 +26,59 @@ NAMES = [
     "LowRankAdapter",
 ]
 ADAPTERS = ["Adapter", "BottleneckAdapter", "AdapterLayer", "HoulsbyAdapter", "Bottleneck"]
-PROMPTS = ["SoftPrompt", "PromptEmbedding", "PromptTuning", "SoftEmbedding", "PrefixEmbedding", "SoftPromptEmbedding"]
-LAYER_NAMES = "linear base layer original baselayer module linearlayer originallayer pretrained frozen wrapped".split()
-MERGES, UNMERGES = ("merge", "mergeweights", "fuse", "merged", "mergeandunload", "fold"), ("unmerge", "unmergeweights", "unfuse")
-INNER_NAMES = "bottleneck bottleneckdim bottlenecksize m hidden reduction adaptersize adapterdim downdim dimbottleneck rank r".split()
-LENGTH_NAMES = "length nprompt nprompts nprefix npromptt prefixlength promptlength ntokens numvirtualtokens nvirtual numtokens n".split()
+PROMPTS = [
+    "SoftPrompt",
+    "PromptEmbedding",
+    "PromptTuning",
+    "SoftEmbedding",
+    "PrefixEmbedding",
+    "SoftPromptEmbedding",
+]
+LAYER_NAMES = [
+    "linear",
+    "base",
+    "layer",
+    "original",
+    "baselayer",
+    "module",
+    "linearlayer",
+    "originallayer",
+    "pretrained",
+    "frozen",
+    "wrapped",
+]
+MERGES, UNMERGES = (
+    ("merge", "mergeweights", "fuse", "merged", "mergeandunload", "fold"),
+    ("unmerge", "unmergeweights", "unfuse"),
+)
+INNER_NAMES = [
+    "bottleneck",
+    "bottleneckdim",
+    "bottlenecksize",
+    "m",
+    "hidden",
+    "reduction",
+    "adaptersize",
+    "adapterdim",
+    "downdim",
+    "dimbottleneck",
+    "rank",
+    "r",
+]
+LENGTH_NAMES = [
+    "length",
+    "nprompt",
+    "nprompts",
+    "nprefix",
+    "npromptt",
+    "prefixlength",
+    "promptlength",
+    "ntokens",
+    "numvirtualtokens",
+    "nvirtual",
+    "numtokens",
+    "n",
+]
 
 
 class LoRAForm:
@@ -40,7 +88,9 @@ class LoRAForm:
         self.kind = kind
         self.problem = ""
 
-    def build_layer(self, weight: Tensor, bias: Tensor, rank: int, alpha: float) -> tuple[nn.Module, nn.Linear]:
+    def build_layer(
+        self, weight: Tensor, bias: Tensor, rank: int, alpha: float
+    ) -> tuple[nn.Module, nn.Linear]:
         """Return a new layer around a linear one; both have the weights."""
         out_size, in_size = weight.shape
         base = nn.Linear(in_size, out_size)
@@ -83,7 +133,8 @@ class LoRAForm:
         """Return the parameters of the shapes of A and of B."""
         shapes = {"a": ((rank, 6), (6, rank)), "b": ((5, rank), (rank, 5))}
         return {
-            name: [p for p in layer.parameters() if tuple(p.shape) in wanted] for name, wanted in shapes.items()
+            name: [p for p in layer.parameters() if tuple(p.shape) in wanted]
+            for name, wanted in shapes.items()
         }
 
     def fill(self, layer: nn.Module, rank: int, values: Mapping[str, Tensor]) -> None:
@@ -111,7 +162,15 @@ class LoRAForm:
         return {"out": self.call_layer(layer, base, x)}
 
     def train_adapter(
-        self, weight: Tensor, bias: Tensor, x: Tensor, rank: int, alpha: float, target: Tensor, steps: int, **_: Any
+        self,
+        weight: Tensor,
+        bias: Tensor,
+        x: Tensor,
+        rank: int,
+        alpha: float,
+        target: Tensor,
+        steps: int,
+        **_: Any,
     ) -> dict[str, Any]:
         """Carry out the operation `train_adapter`: steps of gradient descent on all that has requires_grad."""
         layer, base = self.build_layer(weight, bias, rank, alpha)
@@ -147,7 +206,9 @@ class LoRAForm:
         merged = returned if isinstance(returned, nn.Module) else layer
         answer: dict[str, Any] = {"out": self.call_layer(merged, base, x)}
         if (tensor := self.find_base(merged).get("weight")) is not None:
-            answer["weight"] = tensor.detach().clone() if tensor.shape == weight.shape else tensor.detach().T.clone()
+            answer["weight"] = (
+                tensor.detach().clone() if tensor.shape == weight.shape else tensor.detach().T.clone()
+            )
         if undo and (back := pick_method(self.kind, UNMERGES)) is not None:
             getattr(layer, back)()
             answer["undone"] = self.call_layer(layer, base, x)
@@ -165,7 +226,9 @@ class LoRAForm:
 
 
 def pick_method(kind: type, names: tuple[str, ...]) -> str | None:
-    own = {simplify(n): n for n in dir(kind) if callable(getattr(kind, n, None)) and not hasattr(nn.Module, n)}
+    own = {
+        simplify(n): n for n in dir(kind) if callable(getattr(kind, n, None)) and not hasattr(nn.Module, n)
+    }
     return next((own[name] for name in names if name in own), None)
 
 
@@ -200,10 +263,15 @@ class AdapterForm:
         names = parameters_of(self.kind)
         if not names or simplify(names[0]) in ("batchsize", "batch", "b", "bsz"):
             prompt: Tensor = module(*([len(x)] if names else []))
-            prompt = prompt.expand(len(x), -1, -1) if prompt.dim() == 3 else prompt[None].expand(len(x), -1, -1)
+            prompt = (
+                prompt.expand(len(x), -1, -1) if prompt.dim() == 3 else prompt[None].expand(len(x), -1, -1)
+            )
             return {"out": torch.cat([prompt, x], 1), "trained": count_trained(module)}
         returned = module(x)
-        return {"out": returned[0] if isinstance(returned, tuple) else returned, "trained": count_trained(module)}
+        return {
+            "out": returned[0] if isinstance(returned, tuple) else returned,
+            "trained": count_trained(module),
+        }
 
 
 def count_trained(module: nn.Module) -> int:
@@ -220,11 +288,12 @@ def find_operations(file: StudentFile) -> dict[str, Operation]:
         operations["train_adapter"] = Operation(form.train_adapter, {"found": kind.__name__})
         if pick_method(kind, MERGES) is not None:
             operations["merge"] = Operation(form.merge, {"found": kind.__name__})
-    for operation, names, sizes in (("bottleneck", ADAPTERS, INNER_NAMES), ("soft_prompt", PROMPTS, LENGTH_NAMES)):
+    for operation, names, sizes in (
+        ("bottleneck", ADAPTERS, INNER_NAMES),
+        ("soft_prompt", PROMPTS, LENGTH_NAMES),
+    ):
         kind = file.find(names, kind="class")
         if kind is not None and issubclass(kind, nn.Module):
             found = AdapterForm(kind, sizes)
             operations[operation] = Operation(getattr(found, operation), {"found": kind.__name__})
     return operations
-
-
