@@ -13,9 +13,21 @@ class BertForCLSMLM(BertPreTrainedModel):
         self.loss = nn.CrossEntropyLoss()
         self.post_init()
 
-    def forward(self, input_ids, attention_mask=None, labels=None, masked_input_ids=None, masked_attention_mask=None, masked_lm_labels=None, alpha=0.3):
+    def forward(
+        self,
+        input_ids,
+        attention_mask=None,
+        labels=None,
+        masked_input_ids=None,
+        masked_attention_mask=None,
+        masked_lm_labels=None,
+        alpha=0.3,
+    ):
         logits = self.cls(self.bert(input_ids, attention_mask).last_hidden_state[:, 0])
         if labels is None:
             return {"logits": logits}
         scores = self.lm(self.bert(masked_input_ids, masked_attention_mask).last_hidden_state)
-        return {"loss": self.loss(logits, labels) + alpha * self.loss(scores.transpose(1, 2), masked_lm_labels), "logits": logits}
+        return {
+            "loss": self.loss(logits, labels) + alpha * self.loss(scores.transpose(1, 2), masked_lm_labels),
+            "logits": logits,
+        }

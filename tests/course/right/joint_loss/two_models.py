@@ -21,7 +21,9 @@ class BertForMaskedLanguageModel(nn.Module):
         self.bias = nn.Parameter(encoder.embed.tokens.weight.new_zeros(encoder.config.vocab_size))
 
     def forward(self, input_ids, attention_mask=None, labels=None):
-        logits = F.linear(self.transform(self.bert(input_ids, attention_mask)), self.bert.embed.tokens.weight, self.bias)
+        logits = F.linear(
+            self.transform(self.bert(input_ids, attention_mask)), self.bert.embed.tokens.weight, self.bias
+        )
         if labels is None:
             return (logits,)
         return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100), logits
@@ -36,7 +38,15 @@ class BertForCLSMLM(nn.Module):
         self.mlm = BertForMaskedLanguageModel(self.cls.bert)
         self.mlm_alpha = mlm_alpha
 
-    def forward(self, input_ids, attention_mask=None, labels=None, mlm_input_ids=None, mlm_attention_mask=None, mlm_labels=None):
+    def forward(
+        self,
+        input_ids,
+        attention_mask=None,
+        labels=None,
+        mlm_input_ids=None,
+        mlm_attention_mask=None,
+        mlm_labels=None,
+    ):
         outputs = self.cls(input_ids, attention_mask, labels)
         if labels is None or mlm_input_ids is None:
             return outputs
